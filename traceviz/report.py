@@ -38,6 +38,10 @@ Audience = Literal["all", "machine"]
 Better = Literal["", "lower", "higher"]
 """Which change is a gain; empty where neither is."""
 
+Certainty = Literal["measured", "at most", "suspected", "unexplained"]
+"""How sure it is that a candidate takes its time: recorded events cover it; it is a bound of what a change could save;
+it looks like that, and nothing shows it; nothing was recorded."""
+
 
 class Severity(StrEnum):
     """How much a finding or note matters; ordered from least to most by :attr:`rank`."""
@@ -284,11 +288,48 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """What may take the time: one of those from which the cause in the first sentence is chosen.
+
+    Args:
+        key: Stable key: a class of step time, a kind of cause, or the name of a finding.
+        label: The same for people.
+        time_ns: Its time, summed over ranks.
+        share: Its share of the time that ``share_of`` names.
+        share_of: That time in words.
+        certainty: How sure it is.
+        evidence: What shows it.
+        reason: Why it leads the first sentence, or why it does not.
+        leads: Whether it does.
+    """
+
+    key: str
+    label: str
+    time_ns: int
+    share: float
+    share_of: str
+    certainty: Certainty
+    evidence: str
+    reason: str
+    leads: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
-    """The first line of the report: ``code`` is stable, ``sentence`` is for people."""
+    """The first line of the report.
+
+    Args:
+        code: What is said of the input; stable.
+        sentence: The line, for people.
+        cause: Key of the candidate that leads it; ``healthy`` where nothing takes much time beside computing, empty
+            where nothing can be said.
+        candidates: What may take the time: the one that leads first, then the largest.
+    """
 
     code: str
     sentence: str
+    cause: str = ""
+    candidates: tuple[Candidate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

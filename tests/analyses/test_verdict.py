@@ -1,15 +1,32 @@
-"""The first sentences of a report."""
+"""The first sentences of a report: which cause leads them, in which words, and how long they get."""
 
 import pytest
 
 from tests.analyses.builders import tables
+from traceviz.analyses.headline.choice import choose
+from traceviz.analyses.headline.options import COMPUTE, Option
+from traceviz.analyses.headline.sentences import LONGEST, fitting
+from traceviz.analyses.headline.verdict import _largest
 from traceviz.analyses.run import analyze
-from traceviz.analyses.verdict import _largest
 from traceviz.report import Finding, Severity
 
 
 def found(code, slug, severity, share, share_of, *, cost_ns=5):
     return Finding(code, slug, severity, "", (), (), cost_ns, share, share_of)
+
+
+def option(key, share, certainty="measured", within=(), code=""):
+    of = "steady step time"
+    return Option(key, key, round(share * 1000), share, of, certainty, "", f"{key}.", frozenset(within), code)
+
+
+def leads(*options, computes=0.0):
+    choice = choose(options, computes)
+    return choice.lead.key if choice.lead else None
+
+
+def reasons(*options):
+    return {candidate.key: candidate.reason for candidate in choose(options).candidates}
 
 
 def test_the_largest_problem_is_the_first_finding_that_costs_time_and_is_not_about_the_input():
@@ -27,14 +44,112 @@ def test_the_largest_problem_is_the_first_finding_that_costs_time_and_is_not_abo
     )
 
 
-@pytest.mark.parametrize(("busy", "names_rest"), [(500, False), (499, True)])
-def test_what_the_host_does_meanwhile_is_told_where_the_device_idles_more_than_half(busy, names_rest):
-    # busy in the first and the last part of 1000 ns, without steps
-    view = tables(
-        kernels=[(0, busy - 100, "k"), (900, 100, "k")],
-        os_calls=[(busy - 50, 300, "poll")],
-        host_ops=[(0, 1000, "work")],
+@pytest.mark.parametrize(("share", "lead"), [(0.05, "copy"), (0.0499, None)])
+def test_the_largest_leads_from_a_twentieth_of_the_time_on(share, lead):
+    assert leads(option("launch", 0.03), option("copy", share)) == lead
+
+
+@pytest.mark.parametrize("certainty", ["at most", "suspected", "unexplained"])
+def test_what_was_not_measured_leads_from_a_fifth_on(certainty):
+    assert leads(option("unsure", 0.20, certainty), option("copy", 0.06)) == "unsure"
+    assert leads(option("unsure", 0.199, certainty), option("copy", 0.06)) == "copy"
+
+
+def test_what_is_unexplained_leads_where_it_is_twice_as_large_as_what_was_measured():
+    assert leads(option("unexplained", 0.60, "unexplained"), option("copy", 0.30)) == "unexplained"
+    assert leads(option("unexplained", 0.59, "unexplained"), option("copy", 0.30)) == "copy"
+    assert leads(option("unexplained", 0.40, "unexplained"), computes=0.21) is None
+
+
+def test_of_two_that_are_as_large_the_more_certain_leads_and_the_other_is_said():
+    choice = choose((option("bound", 0.40, "at most"), option("copy", 0.361)))
+    assert (choice.lead.key, [tie.key for tie in choice.ties]) == ("copy", ["bound"])
+    assert choice.candidates[0].reason == "As large as the largest, and more certain."
+    assert leads(option("bound", 0.40, "at most"), option("copy", 0.359)) == "bound"
+
+
+def test_a_finding_is_said_in_place_of_the_parts_of_which_it_explains_half():
+    host, queue = option("host", 0.40), option("launch", 0.20)
+    half = option("launch-bound", 0.31, within=("host", "launch"))
+    assert leads(host, queue, half) == "launch-bound"
+    assert reasons(host, queue, half)["host"] == "More precisely: launch-bound, 31.0 %."
+    less = option("launch-bound", 0.29, within=("host", "launch"))
+    assert leads(host, queue, less) == "host"
+    assert reasons(host, queue, less)["launch-bound"] == "It explains 48.3 % of host and launch, less than half."
+
+
+def test_of_two_findings_on_the_same_time_the_smaller_stands_back():
+    copies = option("copies", 0.20)
+    said = reasons(copies, option("synchronous", 0.21, within=("copies",)), option("pageable", 0.2, within=("copies",)))
+    assert said["pageable"] == "The same time as copies."
+    assert said["synchronous"] == "The only one that is large and certain enough."
+
+
+def test_a_finding_about_the_input_does_not_stand_for_it():
+    assert leads(option("input", 0.37), option("pageable-copies", 0.37, within=("input", "copy_h2d"))) == "input"
+
+
+def test_a_bound_on_computing_competes_with_the_parts():
+    assert leads(option("copy", 0.10), option("precision", 0.40, "at most", (COMPUTE,))) == "precision"
+
+
+def test_others_of_a_fifth_of_the_time_or_half_as_large_are_said_beside():
+    options = (option("a", 0.42), option("b", 0.2), option("c", 0.19))
+    assert [o.key for o in choose(options).beside] == ["b"]
+    assert [o.key for o in choose((option("a", 0.2), option("b", 0.1), option("c", 0.09))).beside] == ["b"]
+
+
+def test_candidates_are_in_the_order_of_their_shares_behind_the_one_that_leads():
+    choice = choose((option("small", 0.01), option("bound", 0.3, "at most"), option("copy", 0.29)))
+    assert [(c.key, c.leads) for c in choice.candidates] == [("copy", True), ("bound", False), ("small", False)]
+    assert choice.candidates[1].reason == "As large as the one that leads: said beside it."
+
+
+def test_a_line_that_is_too_long_loses_what_matters_least():
+    sentences = [(0, "a" * 200), (2, "b" * 100), (1, "c" * 100), (2, "d" * 10), (0, "")]
+    assert fitting(sentences) == f"{'a' * 200} {'c' * 100}"
+    assert fitting([(0, "a" * 300), (0, "b" * (LONGEST - 301))]) == f"{'a' * 300} {'b' * 49}"
+    assert len(fitting([(0, "a" * 400), (1, "b")])) == 400
+
+
+def stepped(**more):
+    """Three steps of 1000 ns, in each of which a kernel runs for 500 ns."""
+    steps = [(i * 1000, 1000, i) for i in range(3)]
+    kernels = [(i * 1000 + at, 250, name) for i in range(3) for at, name in ((500, "k"), (750, "m"))]
+    return tables(steps=steps, kernels=more.pop("kernels", kernels), **more)
+
+
+def test_a_device_that_waits_for_operators_is_said_to_be_host_bound():
+    ops = [(i * 1000, 500, "aten::linear", "op") for i in range(3)]
+    calls = [(i * 1000 + 490, 5, "cudaLaunchKernel") for i in range(3)]
+    verdict = analyze(stepped(host_ops=ops, cuda_api=calls, run={"framework": "PyTorch"})).verdict
+    assert verdict.cause == "host"
+    assert (
+        "Host-bound: in 49.5 % of steady step time the device waits for the host, mostly operators within "
+        "aten::linear." in verdict.sentence
     )
-    sentence = analyze(view).verdict.sentence
-    assert f"The device is busy in {busy / 10:.1f} % of the time from first to last device work" in sentence
-    assert ("; the rest is mostly " in sentence) == names_rest
+
+
+def test_what_the_host_does_is_not_said_where_nothing_of_it_was_recorded():
+    verdict = analyze(stepped()).verdict
+    assert verdict.cause == "unexplained"
+    assert (
+        "Mostly idle: in 50.0 % of steady step time the device idles, and what the host did meanwhile was not recorded."
+        in verdict.sentence
+    )
+    assert "host compute" not in verdict.sentence
+
+
+def test_a_healthy_trace_is_said_to_be_healthy():
+    kernels = [(i * 1000 + at, 490, name) for i in range(3) for at, name in ((0, "k"), (500, "m"))]
+    verdict = analyze(stepped(kernels=kernels, nvtx=[(0, 2, "data loading")])).verdict
+    assert (verdict.code, verdict.cause) == ("not-input-bound", "healthy")
+    assert verdict.sentence == "Healthy: the device computes in 98.0 % of steady step time. Not input-bound (0.0 %)."
+
+
+@pytest.mark.parametrize(("computes", "words"), [(400, "the largest other part"), (399, "Allocation: in ")])
+def test_a_cause_that_is_small_beside_computing_is_said_mildly(computes, words):
+    kernels = [(i * 1000 + at, computes, name) for i in range(3) for at, name in ((0, "k"), (500, "m"))]
+    calls = [(i * 1000 + at, 100, "cudaMalloc") for i in range(3) for at in (400, 900)]
+    report = analyze(stepped(kernels=kernels, cuda_api=calls, nvtx=[(0, 2, "data loading")]))
+    assert words in report.verdict.sentence or report.verdict.cause == "allocation-churn"

@@ -10,9 +10,9 @@ from traceviz import rules
 from traceviz.analyses.advice import fit_advice, inapplicable
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import entries
-from traceviz.analyses.verdict import verdict
 from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
 from traceviz.tables import TraceTables
@@ -85,7 +85,7 @@ def analyze(
     ranked = tuple(sorted(findings, key=lambda f: (-f.cost_ns, -f.severity.rank, f.code)))
     return Report(
         run=(*facts, Fact("devices", "devices", _devices_in_words(trace))),
-        verdict=verdict(results, ranked),
+        verdict=verdict(trace, results, ranked),
         sections=tuple(described),
         findings=ranked,
         skipped=tuple(skipped),

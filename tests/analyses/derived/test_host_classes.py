@@ -173,7 +173,7 @@ def test_the_verdict_names_the_stage_of_tf_data():
     sentence = analyze(trace(**training(5, sequential)).tables).verdict.sentence
     assert sentence == (
         "No device work was captured: nothing of a device was recorded. Highly input-bound: 70.0 % of steady step time "
-        "waits for input, mostly for Map (tf.data); at best 3.3× as fast without the wait."
+        "waits for input, mostly for Map (tf.data); at best 3.3× as fast without the wait. Also: unexplained (30.0 %)."
     )
 
 

@@ -102,7 +102,7 @@ def test_one_or_two_steps_are_not_enough_for_a_suspicion(steps, verdict):
 
 def test_what_the_device_computes_in_is_named_where_no_sentence_before_speaks_of_it():
     view = trace(steps=[(0, 1000, 0)], kernels=[(700, 300, "k")], os_calls=[(0, 600, "poll")])
-    assert "The device computes in 30.0 % of steady step time." in analyze(view.tables).verdict.sentence
+    assert "The device computes in 30.0 %." in analyze(view.tables).verdict.sentence
 
 
 def test_steps_that_the_window_cuts_are_said_to_be_cut_and_not_to_be_missing():
@@ -285,11 +285,11 @@ def test_the_2_domains_are_those_in_which_the_hooks_and_the_library_make_ranges(
             "use --steps 4",
         ),
         ("disk-full", "The disk is full: 3 kB are free. Recordings may be cut.", "The disk is full: 3 kB are free"),
-        ("run-failed", "The program failed with exit code 2; what was recorded is shown.", "failed with exit code 2,"),
+        ("run-failed", "The program failed with exit code 2; what was recorded is shown.", "failed with exit code 2."),
     ],
 )
 def test_a_run_without_steps_says_why_none_was_recorded_and_not_how_to_mark_them(code, message, reason):
     report = analyze(tables(os_calls=[(0, 5, "read")], notes=[(code, "warning", message)], run={"format": "run"}))
     assert reason in report.verdict.sentence
     assert "NVTX" not in report.verdict.sentence
-    assert len(report.findings) == 0
+    assert {finding.code for finding in report.findings} <= {"TV607"}

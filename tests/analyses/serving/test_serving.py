@@ -38,13 +38,14 @@ def test_the_first_sentence_says_engine_phases_tokens_and_how_busy_the_device_is
     assert verdict.code == "serving"
     assert verdict.sentence.startswith(
         "Serving with vLLM: 1 prefill step of 888 tokens (80 ns) and 3 decode steps of 4 requests (240 ns); "
-        "the device is busy in 25.0 % of that time, and the rest is mostly other host time."
+        "the device is busy in 25.0 % of that time. Unexplained: in 68.8 % of steady step time the device idles"
     )
 
 
 def test_one_step_of_one_phase_is_said_with_its_time():
     view = annotated("step[EXTEND bs=2 toks=512]", span_ns=80)
-    assert analyze(view).verdict.sentence == "Serving with SGLang: 1 prefill step of 512 tokens, 80 ns."
+    sentence = "Serving with SGLang: 1 prefill step of 512 tokens, 80 ns. Only one step was captured."
+    assert analyze(view).verdict.sentence == sentence
 
 
 def test_steps_of_which_the_name_states_no_tokens_have_none():
@@ -108,7 +109,7 @@ def test_steps_of_the_engine_stay_where_the_user_names_others():
 def test_steps_of_ranks_that_do_the_same_are_counted_once_in_the_sentence(second, said):
     own = {"process_id": 1, "thread_id": 1}
     report = analyze(tables(nvtx=[(0, 100, "step[DECODE bs=2]"), (0, 90, second, own)]))
-    assert report.verdict.sentence == f"Serving with SGLang {said}"
+    assert report.verdict.sentence == f"Serving with SGLang {said} Only 2 steps were captured."
     assert phases_of(report)["decode"]["total_ns"] == 190
 
 
@@ -137,10 +138,3 @@ def test_a_program_that_serves_does_not_train_whatever_it_loads():
     calls = [(100 * i + 60, 30, DECODE, "annotation") for i in range(4)]
     assert trains(trace(nvtx=loading, host_ops=[]))
     assert not trains(trace(nvtx=loading, host_ops=calls))
-
-
-@pytest.mark.parametrize(("busy", "said"), [(39, True), (40, False)])
-def test_what_the_host_does_meanwhile_is_said_where_the_device_idles_for_more_than_half_of_the_steps(busy, said):
-    kernels = [(10, busy, "gemm", {"correlation_id": 1})]
-    view = annotated(DECODE, cuda_api=[launch(5, 1)], kernels=kernels)
-    assert (", and the rest is mostly " in analyze(view).verdict.sentence) == said

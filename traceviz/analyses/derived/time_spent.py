@@ -48,14 +48,35 @@ def time_spent(trace: TraceView) -> str:
     return _beside_device(trace, rank, idle) if trace.rank_busy else _of_host(trace, rank, idle)
 
 
+def before_work(trace: TraceView) -> str:
+    """Where the time before the first device work went, in a sentence; empty where it is not most of the idle time."""
+    if not trace.captured_ns or not trace.rank_busy or capture_kind(trace).key == "no-kernels":
+        return ""
+    rank = max(trace.ranks, key=lambda process: trace.idle_of(process).total)
+    idle = trace.idle_of(rank)
+    return _before_work(trace, rank, idle) if idle.total >= IDLE_SHARE * trace.captured_ns else ""
+
+
+def begins_late(trace: TraceView) -> bool:
+    """Whether the first device work begins in the second half of the captured time."""
+    extents = [start - trace.window_of(rank)[0] for rank, (start, _) in trace.rank_extents.items()]
+    return bool(extents) and 2 * min(extents) > trace.captured_ns
+
+
 def _beside_device(trace: TraceView, rank: int, idle: IntervalSet) -> str:
+    if before := _before_work(trace, rank, idle):
+        return before
+    name, inside = spent_in(trace, rank, idle)
+    share = format_ratio(inside / trace.captured_ns)
+    of_captured = f"({share} of the captured time)"
+    return f"While it was idle, the host was mostly in {name} {of_captured}." if name else _by_kind(trace, rank)
+
+
+def _before_work(trace: TraceView, rank: int, idle: IntervalSet) -> str:
     begin = trace.window_of(rank)[0]
     first = trace.rank_extents.get(rank, (begin, begin))[0]
     if 2 * (first - begin) < idle.total:
-        name, inside = spent_in(trace, rank, idle)
-        share = format_ratio(inside / trace.captured_ns)
-        of_captured = f"({share} of the captured time)"
-        return f"While it was idle, the host was mostly in {name} {of_captured}." if name else _by_kind(trace, rank)
+        return ""
     name, inside = spent_in(trace, rank, IntervalSet.span(begin, first))
     if capture_kind(trace).key == "start-up":  # which says how much it is
         return f"Most of it is in {name}." if name else ""

@@ -12,7 +12,7 @@ from traceviz.analyses.derived.capture_kind import TRAINS_NOTHING, UNKNOWN, Capt
 from traceviz.analyses.derived.dispatch import dispatching
 from traceviz.analyses.derived.frames import bounds, parts_by
 from traceviz.analyses.derived.host_classes import LABELS as CLASS_LABELS
-from traceviz.analyses.derived.host_classes import class_times, host_classes, sees_input
+from traceviz.analyses.derived.host_classes import class_times, host_classes, sees_host, sees_input
 from traceviz.analyses.derived.input_fetches import is_input
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.serving import engine_calls
@@ -155,6 +155,8 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         guess = verdict == "possibly input-bound"
         if guess and not trace.rank_busy:
             return _without_verdict(trace, "cannot judge", _NEITHER, _how_to_annotate(trace))
+        if guess and not sees_host(trace):
+            return _without_verdict(trace, "cannot judge", _NO_HOST)
         if guess and training_steps(trace).steady.height < FEW_STEPS:
             return _without_verdict(trace, "cannot judge", _TOO_FEW, _how_to_annotate(trace))
         stages = (
@@ -245,7 +247,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         blocks: list[Block] = [Facts(shown), *((Facts(rest, audience="machine"),) if rest else ())]
         if result.reason:
             blocks.append(Prose(f"{result.verdict.capitalize()}: {result.reason.rstrip('.')}."))
-        remarks = [remark for remark in (result.caveat, result.unranged, self._other_copies(result)) if remark]
+        remarks = [r for r in (result.remedy, result.caveat, result.unranged, self._other_copies(result)) if r]
         blocks.extend(Prose(f"{remark[0].upper()}{remark[1:].rstrip('.')}.") for remark in remarks)
         if result.stages:
             blocks.append(_grid(result))
@@ -295,6 +297,7 @@ _SERVES = (
 )
 _NEITHER = "neither data-loading ranges nor device work were recorded"
 
+_NO_HOST = "nothing of the host was recorded"
 _TOO_FEW = "no data-loading ranges were recorded, and so few steps are not enough to suspect the input without them"
 """Why nothing is suspected: while the device is idle, a single step may do anything."""
 

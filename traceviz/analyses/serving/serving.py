@@ -87,12 +87,8 @@ class ServingResult:
         """Median of the annotations."""
         return round(float(self.steps["host_ns"].median() or 0))  # type: ignore[arg-type]
 
-    def sentence(self, cause: str = "") -> str:
-        """What was captured, and where the time went.
-
-        Args:
-            cause: What the host mostly does in steps while the device is idle, said where that is most of them.
-        """
+    def sentence(self) -> str:
+        """What was captured, and how busy it kept the device."""
         each = self.ranks > 1 and self.alike
         phases = list((_of_one_rank(self.phases, self.ranks) if each else self.phases).iter_rows(named=True))
         alone = len(phases) == 1
@@ -106,7 +102,6 @@ class ServingResult:
         if self.busy_share is not None:
             whole = "it" if alone else "that time"
             said += f"; the device is busy in {format_ratio(self.busy_share)} of {whole}"
-            said += f", and the rest is mostly {cause}" if cause and self.busy_share < self.mostly else ""
         return " ".join(filter(None, (f"{said}.", self.rest())))
 
     def rest(self) -> str:

@@ -13,6 +13,7 @@ import polars as pl
 from traceviz.analyses.derived.causes.places import located
 from traceviz.analyses.derived.host_classes import FRAMEWORK_WAITS
 from traceviz.analyses.derived.input_fetches import INPUT_NAME, NOT_INPUT_NAME
+from traceviz.analyses.derived.serving import SERVING_NAME
 from traceviz.cuda_names import ApiKind, api_kind
 
 KindKey = Literal[
@@ -142,6 +143,10 @@ def with_kinds(names: pl.DataFrame) -> pl.DataFrame:
         (pl.col("source") == "host_ops", of_category),
     )
     kind = pl.coalesce([pl.when(holds).then(key) for holds, key in rules])
+    is_engine_step = pl.col("name").str.contains(SERVING_NAME) & (
+        (pl.col("source") == "nvtx") | (pl.col("category") == "annotation")
+    )
+    kind = pl.when(is_engine_step.fill_null(value=False)).then(None).otherwise(kind)
     return names.with_columns(kind.cast(pl.String).alias("kind"))
 
 

@@ -1,0 +1,92 @@
+"""What the first sentence is about: the judged time, and how much of it the devices compute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from traceviz.analyses.derived.frames import unions_by
+from traceviz.analyses.derived.host_classes import class_times, sees_host
+from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.headline.options import COMPUTE
+
+LEAST_USED = 0.05
+"""A device with less work than this share of the busiest one's is not used beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The judged time of all ranks.
+
+    Args:
+        times: Nanoseconds by key of the class, summed over ranks; they add up to ``total_ns``.
+        words: What the time is, in words.
+        has_device: Whether device work was captured; else the host is the device.
+        devices: How many devices work.
+        in_turn: Share in which the average device of several idles while another one of its process works.
+        sees_host: Whether anything of the host was recorded.
+    """
+
+    times: dict[str, int]
+    words: str
+    has_device: bool
+    devices: int
+    in_turn: float
+    sees_host: bool
+
+    @property
+    def total_ns(self) -> int:
+        """All of it."""
+        return sum(self.times.values())
+
+    def share(self, time_ns: int) -> float:
+        """``time_ns`` as a share of it."""
+        return time_ns / self.total_ns if self.total_ns else 0.0
+
+    @property
+    def compute_share(self) -> float:
+        """Share in which a device computes."""
+        return self.share(self.times[COMPUTE])
+
+    @property
+    def whole(self) -> str:
+        """The time within a sentence."""
+        return self.words if self.words.startswith("steady") else f"the {self.words}"
+
+    @property
+    def device(self) -> str:
+        """Subject of sentences about the devices."""
+        return "the device" if self.devices <= 1 else "a device"
+
+    @property
+    def opening(self) -> str:
+        """The same at the begin of a sentence."""
+        return f"{self.device[0].upper()}{self.device[1:]}"
+
+    @property
+    def idle(self) -> str:
+        """That the devices idle, within a sentence."""
+        return "the device idles" if self.devices <= 1 else "no device works"
+
+
+def judged(trace: TraceView) -> Judged:
+    """The judged time of ``trace``."""
+    windows = {rank: judged_time(trace, rank) for rank in trace.ranks}
+    times = class_times(trace, windows)
+    return Judged(
+        times, judged_words(trace), bool(trace.rank_busy), len(trace.device_busy), _in_turn(trace), sees_host(trace)
+    )
+
+
+def _in_turn(trace: TraceView) -> float:
+    """Idle time of the average device in which another device of its process works, of all judged time."""
+    lost = whole = 0.0
+    for rank in trace.ranks:
+        window = judged_time(trace, rank)
+        own = unions_by(trace.device_work.filter(process_id=rank), "device_id")
+        busy = [work.intersect(window).total for work in own.values()]
+        used = [time for time in busy if time >= LEAST_USED * max(busy)]
+        whole += window.total
+        if len(used) > 1:
+            lost += trace.rank_busy[rank].intersect(window).total - sum(used) / len(used)
+    return lost / whole if whole else 0.0

@@ -1,0 +1,307 @@
+"""Exclusive parts of the judged time beside computing: what devices do, and the causes of their idle time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from traceviz.analyses.derived.capture_kind import shortened
+from traceviz.analyses.derived.causes.attribution import host_causes
+from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS
+from traceviz.analyses.derived.causes.places import PLACES
+from traceviz.analyses.derived.host_classes import HOST_CLASSES
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.headline.judged import Judged
+from traceviz.analyses.headline.options import HOST, IN_TURN, INPUT, UNEXPLAINED, Option
+from traceviz.units import counted, format_ratio
+
+NAMED = 0.1
+"""A cause is named within a group from this part of its time on."""
+ENCLOSES = 0.9
+"""A place with this part of all host time encloses everything."""
+MOSTLY = 0.5
+"""A place is named where this part of the time was spent."""
+LISTED = 0.2
+"""Kinds are listed within a group from this part of its time on."""
+ALONE = 0.9
+"""From this part of the time on, a single kind needs no share of its own."""
+WORTH_SAYING = 0.005
+"""Parts below this share are not listed."""
+
+_PLURALS = {**KIND_LABELS, "driver": "the driver", "optimizer": "the optimizer", "runtime": "the framework's runtime"}
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How a part is said: its label, and the sentence about it.
+
+    ``{share}`` is its share, ``{whole}`` what it is a share of, ``{idle}`` that the devices idle, ``{calls}`` where it
+    happened, in brackets or empty, ``{mostly}`` the same after a comma, ``{launched}`` how far launches have come.
+    ``alone`` is the sentence where no device was captured.
+    """
+
+    label: str
+    sentence: str
+    alone: str = ""
+
+
+_IN = "in {share} of {whole}"
+PARTS: dict[str, Words] = {
+    INPUT: Words("input", "Input: " + _IN + " the program waits for its next batch.", "Input: " + _IN + " it waits."),
+    "parameter_transfer": Words(
+        "parameter transfer",
+        f"Parameter transfer: {_IN} parameters are copied to the device, and nothing computes{{mostly}}.",
+    ),
+    "communication": Words(
+        "exposed communication", f"Exposed communication: {_IN} devices communicate and compute nothing."
+    ),
+    "host_collective": Words(
+        "collectives on the host",
+        f"Collectives on the host: {_IN} {{idle}} while ranks exchange data through the host{{mostly}}.",
+        f"Collectives on the host: {_IN} the program waits in them{{mostly}}.",
+    ),
+    "copy_d2h": Words(
+        "copies to the host", f"Copies to the host: {_IN} results are copied from the device, and nothing computes."
+    ),
+    "copy_h2d": Words(
+        "copies to the device", f"Copies to the device: {_IN} data is copied to the device, and nothing computes."
+    ),
+    "other_device": Words(
+        "copies and fills on the device",
+        f"Copies and fills on the device: {_IN} the device moves or fills its own memory, and computes nothing.",
+    ),
+    "blocking_copy": Words(
+        "blocking copies",
+        f"Blocking copies: {_IN} {{idle}} while the host waits in a copy call{{calls}}.",
+        f"Blocking copies: {_IN} the program waits in a copy call{{calls}}.",
+    ),
+    "synchronisation": Words(
+        "synchronisation",
+        f"Synchronisation: {_IN} {{idle}} while the host waits for it{{calls}}.",
+        f"Synchronisation: {_IN} the program waits for a device{{calls}}.",
+    ),
+    "device_wait": Words(
+        "waits for the device",
+        f"Exposed wait: {_IN} {{idle}} while the program waits for a result{{calls}}.",
+        f"Exposed wait: {_IN} the program waits for a result{{calls}}.",
+    ),
+    "allocation": Words(
+        "allocation",
+        f"Allocation: {_IN} {{idle}} while memory is allocated or freed{{calls}}.",
+        f"Allocation: {_IN} memory is allocated or freed{{calls}}.",
+    ),
+    "stream": Words(
+        "creation of streams",
+        f"Streams: {_IN} {{idle}} while streams are created or destroyed{{calls}}.",
+        f"Streams: {_IN} streams are created or destroyed{{calls}}.",
+    ),
+    "first_launch": Words(
+        "first launch",
+        f"First launch: {_IN} {{idle}} while a first call sets the device up and loads code{{calls}}.",
+        f"First launch: {_IN} a first call sets the device up and loads code{{calls}}.",
+    ),
+    "kernel_launch": Words(
+        "kernel launches",
+        f"Kernel launches: {_IN} {{idle}} while {{launched}}.",
+        f"Kernel launches: {_IN} the program launches work{{calls}}.",
+    ),
+    "compilation": Words(
+        "compilation",
+        f"Compilation: {_IN} {{idle}} while code is compiled or loaded{{calls}}.",
+        f"Compilation: {_IN} code is compiled or loaded{{calls}}.",
+    ),
+    "os_call": Words(
+        "calls of the operating system",
+        f"Host blocked: {_IN} {{idle}} while the host waits in the operating system{{calls}}.",
+        f"Host blocked: {_IN} the program waits in the operating system{{calls}}.",
+    ),
+    "profiler": Words(
+        "the profiler",
+        f"The profiler: {_IN} {{idle}} while the profiler itself works.",
+        f"The profiler: {_IN} the profiler itself works.",
+    ),
+    HOST: Words("work of the host", f"Host-bound: {_IN} the device waits for the host{{mostly}}."),
+}
+"""Parts in the order in which they are listed."""
+
+_OF_KIND = {
+    **dict.fromkeys(HOST_WORK, HOST),
+    **dict.fromkeys(("launch", "launch_queue"), "kernel_launch"),
+}
+"""Kinds of causes that have no part of their own."""
+_DEVICE_CLASSES = ("communication", "copy_d2h", "copy_h2d", "other_device", "parameter_transfer")
+
+
+def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -> Iterator[Option]:
+    """What takes judged time beside computing, with its sentence; together with computing, all of it.
+
+    Where no device was captured, what the host works is computing.
+
+    Args:
+        trace: The trace.
+        judged: Its judged time.
+        input_copies_ns: Exposed copies to the device that are part of the input.
+        within: The event in which most of the host's own work is done; may be empty.
+    """
+    causes = _of_parts(_without_enclosing(host_causes(trace)))
+    by_part = {key: causes.filter(pl.col("part") == key) for key in causes["part"].unique().to_list()}
+    times = {key: int(frame["time_ns"].sum()) for key, frame in by_part.items()}
+    for key in _DEVICE_CLASSES:
+        if key in judged.times:
+            # A class that the host may be in as well: what causes explain of it has its own part
+            explained = int(causes.filter(pl.col("class") == key)["time_ns"].sum())
+            times[key] = times.get(key, 0) + judged.times[key] - explained
+    times["copy_h2d"] = times.get("copy_h2d", 0) - input_copies_ns
+    for key, words in PARTS.items():
+        if judged.share(times.get(key, 0)) >= WORTH_SAYING and (judged.has_device or key != HOST):
+            own = by_part.get(key, causes.clear())
+            yield _option(key, words, times[key], own, judged, within)
+    if judged.in_turn >= WORTH_SAYING:
+        yield _in_turn(judged)
+    if judged.share(times.get(UNEXPLAINED, 0)) >= WORTH_SAYING:
+        yield _unexplained(times[UNEXPLAINED], judged)
+
+
+def own_work(trace: TraceView) -> pl.DataFrame:
+    """Causes that are work of the host itself: rows of :func:`host_causes`."""
+    return _of_parts(_without_enclosing(host_causes(trace))).filter(pl.col("part") == HOST)
+
+
+def _without_enclosing(causes: pl.DataFrame) -> pl.DataFrame:
+    """``causes`` without places in which nearly all of them are: those enclose everything and say nothing."""
+    total = int(causes["time_ns"].sum())
+    for column in PLACES:
+        sums = causes.group_by(column).agg(pl.col("time_ns").sum()).filter(pl.col("time_ns") >= ENCLOSES * total)
+        enclosing = sums[column].drop_nulls().to_list()
+        if enclosing:
+            kept = pl.when(~pl.col(column).is_in(enclosing) | (pl.col("cause") == pl.col(column))).then(column)
+            causes = causes.with_columns(kept.alias(column))
+    return causes
+
+
+def _of_parts(causes: pl.DataFrame) -> pl.DataFrame:
+    """``causes`` with the ``part`` that each belongs to."""
+    by_kind = pl.col("kind").replace(_OF_KIND)
+    by_class = (
+        pl.when(pl.col("class") == "input_wait")
+        .then(pl.lit(INPUT))
+        .when(pl.col("class") == "communication")
+        .then(pl.lit("host_collective"))
+        .when(pl.col("class").is_in(_DEVICE_CLASSES))
+        .then(pl.col("class"))
+        # What is not named more precisely has its class to tell what it is
+        .when((pl.col("kind") == UNEXPLAINED) & (pl.col("class") == "host_blocked"))
+        .then(pl.lit("os_call"))
+        .when((pl.col("kind") == UNEXPLAINED) & (pl.col("class") != "host_compute"))
+        .then(pl.col("class"))
+        .otherwise(by_kind)
+    )
+    return causes.with_columns(by_class.alias("part"))
+
+
+def _option(  # noqa: PLR0917 (a part, its time and where that was)
+    key: str, words: Words, time_ns: int, causes: pl.DataFrame, judged: Judged, within: str
+) -> Option:
+    share = judged.share(time_ns)
+    template = words.sentence if judged.has_device or not words.alone else words.alone
+    calls = _called(causes)
+    sentence = template.format(
+        share=format_ratio(share),
+        whole=judged.whole,
+        idle=judged.idle,
+        calls=f" ({calls})" if calls else "",
+        mostly=kinds_in_words(causes, judged, within) if key == HOST else f", mostly in {calls}" if calls else "",
+        launched=_launched(causes, calls),
+    )
+    count = int(causes["calls"].sum())
+    evidence = f"{counted(count, 'event')}{f': {calls}' if calls else ''}" if count else _meaning(key)
+    return Option(key, words.label, time_ns, share, judged.words, "measured", evidence, sentence)
+
+
+def _in_turn(judged: Judged) -> Option:
+    """Idle time of devices that share a process: no class has it, as one of them works."""
+    share = judged.in_turn
+    said = f"in {format_ratio(share)} of {judged.whole} the average device idles while another one works"
+    sentence = f"Devices in turn: {said}."
+    label, evidence = "devices that idle in turn", "busy time of each device"
+    time_ns = round(share * judged.total_ns)
+    return Option(IN_TURN, label, time_ns, share, judged.words, "measured", evidence, sentence)
+
+
+def _launched(causes: pl.DataFrame, calls: str) -> str:
+    """What launches consist of: mostly calls, or the queue behind them."""
+    queued = int(causes.filter(pl.col("kind") == "launch_queue")["time_ns"].sum())
+    if 2 * queued >= int(causes["time_ns"].sum()):
+        return "work that was launched has not begun"
+    return f"the host is in launch calls{f' ({calls})' if calls else ''}"
+
+
+def _meaning(key: str) -> str:
+    classes = {c.key: c.meaning for c in HOST_CLASSES}
+    return classes.get(key, "what the devices did was recorded")
+
+
+def _unexplained(time_ns: int, judged: Judged) -> Option:
+    share = judged.share(time_ns)
+    said = f"in {format_ratio(share)} of {judged.whole}"
+    if not judged.has_device:
+        sentence = f"Unexplained: {said} nothing was recorded of what the program does."
+    elif judged.sees_host:
+        sentence = f"Unexplained: {said} {judged.idle}, and nothing recorded says what the host does."
+    else:
+        sentence = f"Mostly idle: {said} {judged.idle}, and what the host did meanwhile was not recorded."
+    return Option(
+        UNEXPLAINED,
+        "unexplained",
+        time_ns,
+        share,
+        judged.words,
+        "unexplained",
+        "no recorded event covers it",
+        sentence,
+    )
+
+
+def kinds_in_words(causes: pl.DataFrame, judged: Judged, within: str = "") -> str:
+    """Kinds of ``causes`` that take most of their time, with shares of the judged time, and what most of it is in."""
+    total = int(causes["time_ns"].sum())
+    if not total:
+        return ""
+    kinds = causes.group_by("kind").agg(pl.col("time_ns").sum()).sort("time_ns", "kind", descending=[True, False])
+    listed = kinds.filter(pl.col("time_ns") >= LISTED * total).rows()
+    if len(listed) == 1 and listed[0][1] >= ALONE * total:
+        said = f", mostly {_PLURALS[listed[0][0]]}"
+    else:
+        said = f": {' and '.join(f'{_PLURALS[kind]} ({format_ratio(judged.share(time))})' for kind, time in listed)}"
+    if within:
+        return f"{said}, mostly within {within}" if ":" in said else f"{said} within {within}"
+    called = _called(causes)
+    return f"{said}, above all {called}" if called else said
+
+
+def _called(causes: pl.DataFrame) -> str:
+    """The name that takes most of the time of ``causes``, and the place where most of that was; may be empty."""
+    total = int(causes["time_ns"].sum())
+    names = causes.drop_nulls("cause").group_by("cause").agg(pl.col("time_ns").sum())
+    if not names.height or not total:
+        return ""
+    name, time = names.sort("time_ns", "cause", descending=[True, False]).row(0)
+    if time < NAMED * total:
+        return ""
+    place = _place(causes.filter(pl.col("cause") == name), str(name), time)
+    called = shortened(str(name).strip("# "))
+    return f"{called} in {place}" if place and place != called else called
+
+
+def _place(causes: pl.DataFrame, name: str, time_ns: int) -> str:
+    """The range and operator in which most of these causes were, else the module, else the function."""
+    found = {}
+    for column in PLACES:
+        places = causes.drop_nulls(column).filter(pl.col(column) != name)
+        sums = places.group_by(column).agg(pl.col("time_ns").sum()).sort("time_ns", column, descending=[True, False])
+        if sums.height and sums["time_ns"][0] >= MOSTLY * time_ns:
+            found[column] = shortened(str(sums[column][0]).strip("# "))
+    around = [found[column] for column in ("range", "operator") if column in found]
+    return " > ".join(around) or found.get("module") or found.get("location", "")

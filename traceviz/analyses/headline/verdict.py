@@ -1,0 +1,223 @@
+"""The first line of the report: what the capture is, what takes the time, and what that says of the input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from traceviz.analyses.capture.capture import CaptureFacts
+from traceviz.analyses.capture.totals import PrintedTotals
+from traceviz.analyses.derived.capture_kind import shortened
+from traceviz.analyses.derived.step_words import FEW_STEPS, SOURCE_WORDS, few_steps
+from traceviz.analyses.derived.steps.steps import INFERRED
+from traceviz.analyses.derived.time_spent import before_work, begins_late
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.headline.choice import HEALTHY, MUCH, Choice, choose
+from traceviz.analyses.headline.judged import Judged, judged
+from traceviz.analyses.headline.options import COMPUTE, INPUT, UNEXPLAINED, Option
+from traceviz.analyses.headline.parts import kinds_in_words, own_work, parts
+from traceviz.analyses.headline.precise import LAUNCH_BOUND, precise, suspicion
+from traceviz.analyses.headline.sentences import about_input, beside, fitting, input_cause, mildly, short_remedy
+from traceviz.analyses.host.host_waits import HostCauses
+from traceviz.analyses.input.input_pipeline import InputPipelineResult
+from traceviz.analyses.program.cpu_steps import OF_OPERATORS, OF_THE_PROGRAM, CpuSteps
+from traceviz.analyses.serving.serving import ServingResult
+from traceviz.analyses.steps.steps import StepTimes
+from traceviz.report import NO_INPUT_VERDICT, Finding, Severity, Verdict
+from traceviz.units import format_ratio
+
+LONGEST_NAME = 48
+"""Characters of a name within a sentence."""
+MOST_FAMILIES = 2
+"""So many families of operators are named,"""
+WORTH_NAMING = 0.1
+"""if they take this share of the time."""
+MOSTLY_COMPUTES = 0.8
+"""From this share of computing on, a trace in which nothing else takes much time is healthy."""
+
+
+def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, ...]) -> Verdict:
+    """The verdict on ``trace`` from the results of its analyses (by slug) and the findings, worst first."""
+    pipeline = results.get("input_pipeline")
+    if not isinstance(pipeline, InputPipelineResult):
+        partial = "Only some sections were analysed; the verdict needs input_pipeline."
+        return Verdict("partial", " ".join(filter(None, (partial, _largest(findings)))))
+    printed, capture = results.get("totals"), results.get("capture")
+    if isinstance(printed, PrintedTotals) and isinstance(capture, CaptureFacts) and not capture.events:
+        return Verdict("cannot-judge", _summary_sentence(printed))
+    code = "serving" if pipeline.verdict == "not judged" else pipeline.verdict.replace(" ", "-")
+    time = judged(trace)
+    options = () if code == "serving" and not time.has_device else tuple(_options(trace, results, time, findings))
+    choice = choose(options, _own_share(trace, time))
+    before, late = _before(trace, results), begins_late(trace)
+    sentences = [
+        (0, _opening(results, pipeline)),
+        (0, before if late else ""),
+        (0, _cause(trace, results, time, choice)),
+        (1, "" if late else before),
+        (1, beside(choice, time)),
+        (1, about_input(pipeline, choice.lead) if pipeline.verdict != "not judged" else ""),
+        (6, _meanwhile(trace, time, choice)),
+        (5, _computing(time, pipeline, choice)),
+        (6, "" if choice.lead or before else pipeline.spent),
+        (2, short_remedy(pipeline.remedy)),
+        (4, _to_record(results, choice)),
+        (3, _caution(results)),
+        (0, _unseen(results)),
+        (0, trace.clock_doubt),
+    ]
+    cause = choice.lead.key if choice.lead else "healthy" if _is_healthy(time) else ""
+    return Verdict(code, fitting(sentences), cause, choice.candidates)
+
+
+def _options(
+    trace: TraceView, results: dict[str, Any], time: Judged, findings: tuple[Finding, ...]
+) -> Iterator[Option]:
+    """Everything that may lead: exclusive parts, the input, and findings that are more precise."""
+    if not time.total_ns:
+        return
+    pipeline, waits = results["input_pipeline"], results.get("host_waits")
+    judges = pipeline.verdict not in NO_INPUT_VERDICT and pipeline.step_ns
+    for part in parts(trace, time, pipeline.copy_ns if judges else 0, waits.within if waits else ""):
+        if not (judges and part.key == INPUT):
+            yield part
+    if judges and pipeline.wait_ns:
+        share, label = pipeline.wait_ns / pipeline.step_ns, "input"
+        where = f"mostly {pipeline.stages[0].name}" if pipeline.stages else "waits for batches and copies of them"
+        sentence = input_cause(pipeline) if pipeline.verdict != "possibly input-bound" else ""
+        yield Option(INPUT, label, pipeline.wait_ns, share, time.words, "measured", where, sentence)
+    if pipeline.verdict == "possibly input-bound":
+        share = pipeline.host_ns / pipeline.step_ns
+        yield suspicion(share, pipeline.host_ns, time, input_cause(pipeline))
+    are_input = bool(judges and 2 * pipeline.copy_ns > time.times["copy_h2d"])
+    yield from precise(findings, time, trace.clock_doubt, input_copies=are_input)
+
+
+def _opening(results: dict[str, Any], pipeline: InputPipelineResult) -> str:
+    """What the capture is."""
+    if pipeline.verdict != "not judged":
+        return pipeline.kind.opening
+    serving = results.get("serving")
+    return serving.sentence() if isinstance(serving, ServingResult) else f"Not judged: {pipeline.reason}."
+
+
+def _cause(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choice) -> str:
+    """The cause that leads, or that there is none."""
+    lead = choice.lead
+    if lead is not None:
+        return mildly(time, lead) if _is_mild(time, lead) else lead.sentence
+    if not time.total_ns or "serving" in results:  # whose opening says how busy the device is
+        return ""
+    if not time.has_device:
+        return _own_work(trace, results, time)
+    computing = f"{time.device} computes in {format_ratio(time.compute_share)} of {time.whole}."
+    return f"Healthy: {computing}" if _is_healthy(time) else f"{computing[0].upper()}{computing[1:]}"
+
+
+def _before(trace: TraceView, results: dict[str, Any]) -> str:
+    """Where the time before the first device work went; of a program with steps, that is not the matter."""
+    times = results.get("steps")
+    has_steps = isinstance(times, StepTimes) and not times.slight and times.steps.steady.height >= FEW_STEPS
+    return "" if has_steps else before_work(trace)
+
+
+def _to_record(results: dict[str, Any], choice: Choice) -> str:
+    """What to record, where what leads is that nothing explains the time."""
+    waits = results.get("host_waits")
+    if choice.lead is None or choice.lead.key != UNEXPLAINED or not isinstance(waits, HostCauses):
+        return ""
+    return f"To see more, record {waits.record}."
+
+
+def _meanwhile(trace: TraceView, time: Judged, choice: Choice) -> str:
+    """What the host does where the device waits for its next launch."""
+    own = own_work(trace)
+    if choice.lead is None or choice.lead.code not in LAUNCH_BOUND or time.share(int(own["time_ns"].sum())) < HEALTHY:
+        return ""
+    return f"The host works meanwhile{kinds_in_words(own, time)}."
+
+
+def _is_healthy(time: Judged) -> bool:
+    return time.has_device and time.compute_share >= MOSTLY_COMPUTES
+
+
+def _is_mild(time: Judged, lead: Option) -> bool:
+    """Whether what leads takes little beside computing; the input has words of its own for that."""
+    return _is_healthy(time) and lead.share < MUCH and lead.key != INPUT and COMPUTE not in lead.within
+
+
+def _own_share(trace: TraceView, time: Judged) -> float:
+    """Share in which the program computes on the host, where there is no device."""
+    return 0.0 if time.has_device else time.share(int(own_work(trace)["time_ns"].sum()))
+
+
+def _own_work(trace: TraceView, results: dict[str, Any], time: Judged) -> str:
+    """What the program computes on the host, where there is no device."""
+    share, steps = _own_share(trace, time), results.get("cpu_steps")
+    if share < HEALTHY:
+        return ""
+    known = isinstance(steps, CpuSteps)
+    what = _families(steps, time) if known else kinds_in_words(own_work(trace), time)
+    return f"The program computes in {format_ratio(share)} of {time.whole}{what}."
+
+
+def _families(steps: CpuSteps, time: Judged) -> str:
+    """The families of operators, or other work, that take most of it."""
+    groups = steps.groups.filter(pl.col("kind").is_in(list(OF_OPERATORS | OF_THE_PROGRAM))).head(MOST_FAMILIES)
+    named = [
+        f"{row['label'][0].lower()}{row['label'][1:]} ({format_ratio(time.share(row['time_ns']))})"
+        for row in groups.iter_rows(named=True)
+        if row["time_ns"] >= WORTH_NAMING * steps.judged_ns
+    ]
+    largest = groups["largest"][0] if named else None
+    above = f", above all {shortened(str(largest).strip('# '))}" if largest else ""
+    return f", mostly {' and '.join(named)}{above}" if named else ""
+
+
+def _computing(time: Judged, pipeline: InputPipelineResult, choice: Choice) -> str:
+    """How much of the time the device computes, unless the cause says it."""
+    inputs = {INPUT, "possible_input"}
+    if not time.total_ns or not time.has_device or choice.lead is None or choice.lead.key in inputs:
+        return ""
+    if pipeline.verdict == "not judged" or _is_mild(time, choice.lead):  # which says how busy the device is
+        return ""
+    return f"{time.opening} computes in {format_ratio(time.compute_share)}."
+
+
+def _summary_sentence(printed: PrintedTotals) -> str:
+    """What a summary without events can say: who takes most of the time that it lists."""
+    parts = ((printed.gpu, "of the time of GPU activities"), (printed.api, "of the time of API calls"))
+    largest = []
+    for part, of in parts:
+        if part.height and part["share"][0] is not None:
+            name = part["name"][0]
+            short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+            largest.append(f"{short} has {format_ratio(part['share'][0])} {of}.")
+    no_events = "Cannot judge the input pipeline: the file is a summary without events."
+    return " ".join([no_events, *largest])
+
+
+def _caution(results: dict[str, Any]) -> str:
+    """A verdict on inferred steps is worth no more than the inference, one on few steps no more than those."""
+    times = results.get("steps")
+    if not isinstance(times, StepTimes) or times.slight:
+        return ""
+    source = times.steps.source
+    inferred = f"The steps were {SOURCE_WORDS[source]}." if source in INFERRED else ""
+    return " ".join(filter(None, (few_steps(times.steps), inferred)))
+
+
+def _unseen(results: dict[str, Any]) -> str:
+    """What is not known of the devices, where that is much of the capture."""
+    capture = results.get("capture")
+    return capture.unseen.sentence if isinstance(capture, CaptureFacts) and capture.unseen is not None else ""
+
+
+def _largest(findings: tuple[Finding, ...]) -> str:
+    worth = [f for f in findings if f.severity is not Severity.INFO and f.cost_ns and f.code not in {"TV101", "TV102"}]
+    if not worth:
+        return ""
+    problem = worth[0].slug.replace("-", " ")
+    return f"Largest problem: {problem} ({format_ratio(worth[0].share or 0)} of the {worth[0].share_of})."

@@ -17,7 +17,7 @@ covers is unexplained, and a mark of a step explains nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +25,8 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.call_tree import CallTree
-from traceviz.analyses.derived.causes.kinds import KindKey, cause_name, with_kinds
-from traceviz.analyses.derived.causes.places import PLACES, outermost, places
+from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, with_kinds
+from traceviz.analyses.derived.causes.places import MODULE, PLACES, located, outermost, part_of_program, places
 from traceviz.analyses.derived.causes.segments import Segments, innermost
 from traceviz.analyses.derived.copy_calls import copy_calls
 from traceviz.analyses.derived.first_launch import first_calls
@@ -55,6 +55,10 @@ _WEAK: frozenset[KindKey] = frozenset({"python", "range", "runtime", "input"})
 """Kinds that may only wait for what another thread does."""
 _DEFAULT: dict[str, KindKey] = {"kernel_launch": "launch_queue", "profiler": "profiler"}
 """What explains time of a class that no event covers."""
+
+_KINDS: dict[int, str] = {number: kind.key for number, kind in enumerate(KINDS)}
+_CODES: dict[KindKey, int] = {kind.key: number for number, kind in enumerate(KINDS)}
+_NO_KIND = len(KINDS)
 
 CAUSE_COLUMNS = ("process_id", "class", "kind", "cause", *PLACES)
 """What tells causes apart."""
@@ -86,13 +90,19 @@ def host_causes(trace: TraceView) -> pl.DataFrame:
 class _Events:
     """Events of a process that run while no device works, as a tree, and the stretches in which each is innermost.
 
-    ``leader`` is the thread that leads; ``kinds`` and ``leads`` are by row of the tree.
+    ``leader`` is the thread that leads; ``kinds`` are numbers of :data:`_CODES` by row of the tree.
     """
 
     tree: CallTree
     segments: Segments
-    kinds: npt.NDArray[np.object_]
+    kinds: npt.NDArray[np.integer]
     leader: int
+
+    def are(self, kinds: Iterable[KindKey], rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.bool_]:
+        """Which calls, all or those in ``rows``, are of these kinds."""
+        lookup = np.zeros(_NO_KIND + 1, dtype=bool)
+        lookup[[_CODES[kind] for kind in kinds]] = True
+        return np.asarray(lookup[self.kinds if rows is None else self.kinds[rows]])
 
     def time(self, segments: Segments, free: IntervalSet) -> pl.DataFrame:
         """``owner, time_ns`` of these segments within ``free``."""
@@ -128,35 +138,31 @@ def _of_class(events: _Events, key: str, free: IntervalSet) -> pl.DataFrame:
             break
     left = pl.DataFrame({"owner": [-1], "time_ns": [free.total]}, schema={"owner": pl.Int64, "time_ns": pl.Int64})
     owned = pl.concat([*parts, left]).group_by("owner").agg(pl.col("time_ns").sum()).filter(pl.col("time_ns") > 0)
-    kinds = events.kinds[owned["owner"].to_numpy()] if events.kinds.size else np.full(owned.height, None, object)
-    kind = pl.Series(
-        "kind", np.where(owned["owner"].to_numpy() < 0, _DEFAULT.get(key, "unexplained"), kinds), pl.String
-    )
-    return owned.with_columns(kind)
+    codes = np.append(events.kinds, _CODES[_DEFAULT.get(key, "unexplained")])[owned["owner"].to_numpy()]
+    return owned.with_columns(pl.Series("kind", codes, pl.UInt8))
 
 
 def _as_input(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     """Time of the class input: whatever happens inside the wait, its cause is the operation or range that waits."""
-    is_input = np.array([kind == "input" for kind in events.kinds], dtype=bool)
     rows = owned["owner"].to_numpy()
-    waits = events.tree.nearest(outermost(events.tree, is_input))[np.maximum(rows, 0)] if events.kinds.size else rows
-    owner = np.where((rows >= 0) & (waits >= 0), waits, rows)
-    merged = owned.with_columns(pl.Series("owner", owner), pl.lit("input").alias("kind"))
+    waits = np.append(events.tree.nearest(outermost(events.tree, events.are(["input"]))), -1)[rows]
+    owner = pl.Series("owner", np.where(waits >= 0, waits, rows))
+    merged = owned.with_columns(owner, pl.lit(_CODES["input"], pl.UInt8).alias("kind"))
     return merged.group_by("owner", "kind").agg(pl.col("time_ns").sum())
 
 
 def _by_precedence(events: _Events, key: str) -> Iterator[Segments]:
     """Stretches that may explain time of a class: those that come first take what they cover."""
-    segments, kinds = events.segments, events.kinds[events.segments.owner] if events.kinds.size else np.array([])
+    segments = events.segments
     threads = events.tree.calls["thread_id"].to_numpy()[segments.owner]
-    of_class = np.isin(kinds, list(_KINDS_OF_CLASS.get(key, ())))
+    of_class = events.are(_KINDS_OF_CLASS.get(key, ()), segments.owner)
     yield from _each_thread(segments.of(of_class), threads[of_class], events.leader)
     if key in _DEFAULT:
         return
     leads = threads == events.leader
-    weak = np.isin(kinds, list(_WEAK))
+    weak = events.are(_WEAK, segments.owner)
     yield segments.of(leads & ~weak)
-    works = ~leads & np.isin(kinds, ["operator", "optimizer", "host_collective"])
+    works = ~leads & events.are(("operator", "optimizer", "host_collective"), segments.owner)
     yield from _each_thread(segments.of(works), threads[works], events.leader)
     yield segments.of(leads & weak)
 
@@ -173,46 +179,60 @@ def _each_thread(segments: Segments, threads: npt.NDArray[np.int64], leader: int
 
 def _named(events: _Events, around: pl.DataFrame, owned: pl.DataFrame) -> pl.DataFrame:
     """Names and places of what took the time: rows of :func:`host_causes` without process and class."""
-    rows = owned["owner"].to_numpy()
-    known = rows >= 0
-    calls = pl.concat([events.tree.calls.select(cause_name(pl.col("name")).alias("cause")), around], how="horizontal")
-    named = calls[np.maximum(rows, 0)] if calls.height else calls.clear(n=owned.height)
-    named = named.with_columns(
-        pl.when(pl.Series(known, dtype=pl.Boolean)).then(pl.col(column)).alias(column) for column in named.columns
+    owner = pl.col("owner")
+    index = owned.select(pl.when(owner >= 0).then(owner)).to_series()
+    named = pl.DataFrame(
+        [
+            owned["time_ns"],
+            (index.is_not_null()).cast(pl.Int64).alias("calls"),
+            pl.Series("kind", owned["kind"]).cast(pl.UInt8),
+            events.tree.calls["name"].gather(index).alias("cause"),
+            *(around[place].gather(index) for place in PLACES),
+        ]
     )
-    frame = pl.concat([owned.select("owner", "kind", "time_ns"), named], how="horizontal")
-    repeats = pl.when(pl.col("owner") >= 0).then(1).otherwise(0)
     keys = ("kind", "cause", *PLACES)
-    return frame.group_by(keys).agg(pl.col("time_ns").sum(), repeats.sum().cast(pl.Int64).alias("calls"))
+    sums = pl.col("time_ns", "calls").sum()
+    texts = (
+        named.group_by(keys)
+        .agg(sums)
+        .with_columns(  # few by now: what names have in common is taken from texts
+            pl.col("kind").replace_strict(_KINDS, return_dtype=pl.String),
+            pl.col("cause", *PLACES).cast(pl.String),
+        )
+    )
+    plain = texts.with_columns(
+        cause_name(pl.col("cause")), pl.col("module").str.replace(MODULE, ""), located(pl.col("location"))
+    )
+    return plain.group_by(keys).agg(sums)
 
 
 def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     leader = training_thread(trace, rank)
     frames = [_rows(trace, source, rank, leader, judged) for source in _SOURCES]
     calls = pl.concat(frames).with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("op_id"))
-    names = calls.select("source", "category", "name").unique()
-    calls = calls.join(
-        with_kinds(names), on=["source", "category", "name"], nulls_equal=True, how="left", maintain_order="left"
-    )
+    key = ("source", "category", "name")
+    texts = pl.col(key).cast(pl.Categorical)
+    names = with_kinds(calls.select(key).unique().with_columns(pl.col(key).cast(pl.String)))
+    names = names.with_columns(part_of_program(*(pl.col(column) for column in key)).alias("part")).with_columns(texts)
+    calls = calls.join(names, on=key, nulls_equal=True, how="left", maintain_order="left")
     calls = _by_what_they_did(trace, rank, calls).with_columns(_unless_step(trace, rank))
     tree = CallTree.of(calls)
     owner = _explaining(tree)
     segments = innermost(tree)
     segments = Segments(segments.starts, segments.ends, owner[segments.owner])
-    kinds = tree.calls["kind"].to_numpy().astype(object)
-    told = segments.of(np.array([kind is not None for kind in kinds], bool)[segments.owner]) if kinds.size else segments
-    return _Events(tree, told, kinds, leader)
+    kinds = tree.calls["kind"].to_physical().fill_null(_NO_KIND).to_numpy()
+    return _Events(tree, segments.of(kinds[segments.owner] != _NO_KIND), kinds, leader)
 
 
 def _by_what_they_did(trace: TraceView, rank: int, calls: pl.DataFrame) -> pl.DataFrame:
     """``calls`` with the kinds that no name tells: copies that wait or do not, and calls that are first ones."""
     key = ("source", "thread_id", "start_ns", "name")
-    waits, first = pl.col("wait_ns").is_not_null(), pl.lit("first_launch")
-    copies = copy_calls(trace).with_columns(
-        pl.when(waits).then(pl.lit("blocking_copy")).otherwise(pl.lit("launch")).alias("did")
-    )
+    waits, first = pl.col("wait_ns").is_not_null(), pl.lit("first_launch", KIND)
+    did = pl.when(waits).then(pl.lit("blocking_copy")).otherwise(pl.lit("launch")).cast(KIND)
+    copies = copy_calls(trace).with_columns(did.alias("did"))
     seen = [first_calls(trace).with_columns(first.alias("did")), copies]
-    columns = (*key[1:3], pl.col("name").cast(pl.String), pl.lit("cuda_api").alias("source"), "did")
+    texts = (pl.col("name").cast(pl.Categorical), pl.lit("cuda_api").cast(pl.Categorical).alias("source"))
+    columns = (*key[1:3], *texts, "did")
     own = pl.concat([frame.filter(pl.col("process_id") == rank).select(columns) for frame in seen])
     own = own.unique(key, keep="first", maintain_order=True)
     joined = calls.join(own, on=key, how="left", maintain_order="left")
@@ -231,15 +251,18 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
     else:
         rows = trace.frame(source, *columns)
     rows = rows.filter(pl.Series(judged.overlap(*bounds(rows)) > 0, dtype=pl.Boolean))
-    category = pl.col("category").cast(pl.String) if source == "host_ops" else pl.lit(None, pl.String).alias("category")
-    name = pl.col("name").cast(pl.String)
-    rows = rows.select("start_ns", end_ns(), "thread_id", pl.lit(source).alias("source"), category, name)
-    if source == "os_calls":
-        return rows
-    order = pl.col("category").replace_strict(
-        {c: n for n, c in enumerate(_CATEGORY_ORDER)}, default=len(_CATEGORY_ORDER)
-    )
-    return rows.sort(order, maintain_order=True) if source == "host_ops" else rows
+    category = pl.col("category") if source == "host_ops" else pl.lit(None, pl.Categorical).alias("category")
+    text = [column.cast(pl.Categorical) for column in (pl.lit(source).alias("source"), category, pl.col("name"))]
+    rows = rows.select("start_ns", end_ns(), "thread_id", *text)
+    return _outer_first(rows) if source == "host_ops" else rows
+
+
+def _outer_first(operations: pl.DataFrame) -> pl.DataFrame:
+    """Host operations in the order in which those with the same bounds lie around each other."""
+    last = len(_CATEGORY_ORDER)
+    order = {category: number for number, category in enumerate(_CATEGORY_ORDER)}
+    category = pl.col("category").cast(pl.String)
+    return operations.sort(category.replace_strict(order, default=last), maintain_order=True)
 
 
 def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
@@ -251,14 +274,14 @@ def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
         return pl.col("kind")
     is_mark = (pl.col("thread_id") == thread) & pl.col("start_ns").is_in(marks["start_ns"].implode())
     is_mark &= pl.col("source") == "nvtx"
-    return pl.when(is_mark & (pl.col("end_ns") - pl.col("start_ns") > 0)).then(None).otherwise("kind").alias("kind")
+    return pl.when(~is_mark).then("kind").alias("kind")
 
 
 def _explaining(tree: CallTree) -> npt.NDArray[np.int64]:
     """For each call, the call that explains its time: the outermost call of the device's API around it, else itself.
 
-    The driver's call within the runtime's, and the system's within both, are how the outer one works. Within the step
-    of an optimizer and within a collective on the host, these explain the time of their operators.
+    The driver's call within the runtime's, and the system's within both, are how the outer one works. So are the
+    operators of a collective on the host, and what the framework does while it waits for a device.
     """
     kinds = tree.calls["kind"]
     rows = np.arange(tree.calls.height, dtype=np.int64)

@@ -74,6 +74,8 @@ KINDS: tuple[CauseKind, ...] = (
     CauseKind("unexplained", "unexplained", "nothing was recorded that covers the time"),
 )
 """All kinds of causes."""
+KIND = pl.Enum([kind.key for kind in KINDS])
+"""Type of a column of kinds."""
 KIND_LABELS: dict[str, str] = {kind.key: kind.label for kind in KINDS}
 
 HOST_WORK: frozenset[KindKey] = frozenset({"operator", "optimizer", "runtime", "python", "range", "driver", "launch"})
@@ -121,7 +123,7 @@ _BY_NAME_OF_RANGE: tuple[tuple[KindKey, str], ...] = (("operator", RECORDED_OPER
 
 
 def with_kinds(names: pl.DataFrame) -> pl.DataFrame:
-    """Add the column ``kind``, text, to distinct names.
+    """Add the column ``kind`` (:data:`KIND`) to distinct names.
 
     Args:
         names: ``source`` (the table: ``cuda_api``, ``host_ops``, ``nvtx``, ``os_calls``), ``category`` (of
@@ -147,7 +149,7 @@ def with_kinds(names: pl.DataFrame) -> pl.DataFrame:
         (pl.col("source") == "nvtx") | (pl.col("category") == "annotation")
     )
     kind = pl.when(is_engine_step.fill_null(value=False)).then(None).otherwise(kind)
-    return names.with_columns(kind.cast(pl.String).alias("kind"))
+    return names.with_columns(kind.cast(KIND).alias("kind"))
 
 
 def cause_name(name: pl.Expr) -> pl.Expr:

@@ -23,38 +23,54 @@ _JAX_FRAME = r"^\$([^ ]+:\d+) (.*)$"
 
 PLACES = ("operator", "module", "range", "location")
 """Columns of :func:`places`."""
+PARTS = ("operator", "module", "range", "line", "library")
+"""What an event may say of a place: its operator, module or range, or its line in the program or in a library."""
 
 Mask = npt.NDArray[np.bool_]
 
 
+def part_of_program(source: pl.Expr, category: pl.Expr, name: pl.Expr) -> pl.Expr:
+    """What an event says of the place in the program: one of :data:`PARTS`, null for nothing."""
+    python = category == "python"
+    rules = (
+        (python & name.str.contains(MODULE), "module"),
+        (python & name.str.contains(_LIBRARY), "library"),
+        (python, "line"),
+        ((source == "nvtx") | (category == "annotation"), "range"),
+        (category == "op", "operator"),
+    )
+    return pl.coalesce([pl.when(holds.fill_null(value=False)).then(pl.lit(part)) for holds, part in rules])
+
+
 def places(tree: CallTree) -> pl.DataFrame:
-    """For each call, what is around it or is it; null where there is none of the kind.
+    """For each call, what is around it or is it, by name; null where there is none of the kind.
 
     Args:
-        tree: Calls with ``name``, ``category`` (of host operations) and ``source`` (the table), all text.
+        tree: Calls with ``name`` and ``part``, of :func:`part_of_program`.
 
     Returns:
         ``operator``: the outermost operator of the framework; ``module``: the innermost ``nn.Module``; ``range``: the
         innermost range or annotation; ``location``: the innermost Python function outside of libraries, else the
-        innermost one, as ``train.py:41 load``.
+        innermost one.
     """
-    source, category, name = (tree.calls[column] for column in ("source", "category", "name"))
-    python = (category == "python").fill_null(value=False)
-    module = _mask(python & name.str.contains(MODULE))
-    frame = _mask(python) & ~module
-    own = frame & ~_mask(name.str.contains(_LIBRARY))
-    range_ = _mask((source == "nvtx") | (category == "annotation").fill_null(value=False))
-    operator = _mask((category == "op").fill_null(value=False))
-    near_own, near_any = tree.nearest(own), tree.nearest(frame)
-    line = np.where(near_own >= 0, near_own, near_any)
-    return pl.DataFrame(
-        {
-            "operator": _names(name, tree.nearest(outermost(tree, operator))),
-            "module": _names(name, tree.nearest(module)).str.replace(MODULE, ""),
-            "range": _names(name, tree.nearest(range_)),
-            "location": _names(name, line),
-        }
-    ).with_columns(located(pl.col("location")))
+    part = tree.calls["part"]
+    operator, module, range_, line, library = (
+        (part == key).fill_null(value=False).to_numpy() for key in ("operator", "module", "range", "line", "library")
+    )
+    own = tree.nearest(line)
+    rows = {
+        "operator": tree.nearest(outermost(tree, operator)),
+        "module": tree.nearest(module),
+        "range": tree.nearest(range_),
+        "location": np.where(own >= 0, own, tree.nearest(library)),
+    }
+    return pl.DataFrame({place: names_of(tree, rows[place]) for place in PLACES})
+
+
+def names_of(tree: CallTree, rows: npt.NDArray[np.int64]) -> pl.Series:
+    """Names of the calls in ``rows`` of the tree, as they are stored; null for -1."""
+    index = pl.Series(rows, dtype=pl.Int64)
+    return tree.calls["name"].gather(index.set(index < 0, None))
 
 
 def outermost(tree: CallTree, selected: Mask) -> Mask:
@@ -67,16 +83,3 @@ def outermost(tree: CallTree, selected: Mask) -> Mask:
 def located(frame: pl.Expr) -> pl.Expr:
     """``train.py:41 load`` of the names that profilers give it: ``train.py(41): load``, ``$train.py:41 load``."""
     return frame.str.replace(_TORCH_FRAME, "${1}:${2} ${3}").str.replace(_JAX_FRAME, "${1} ${2}")
-
-
-def _mask(values: pl.Series) -> Mask:
-    return values.fill_null(value=False).to_numpy().astype(bool)
-
-
-def _names(name: pl.Series, rows: npt.NDArray[np.int64]) -> pl.Series:
-    """Names of the calls in ``rows``, null for -1."""
-    if not name.len():
-        return name
-    return pl.DataFrame({"name": name[np.maximum(rows, 0)], "known": rows >= 0}).select(pl.when("known").then("name"))[
-        "name"
-    ]

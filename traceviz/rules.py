@@ -314,8 +314,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV208",
         "first-launch",
-        "In at least 20 % of the judged time no device works because the first launches create the device's context or "
-        "load its code.",
+        "In at least 20 % of the judged time no device works because first calls create the device's context or load "
+        "its code.",
         "This happens once for each kernel of a program. Later steps do not pay for it.",
         (
             "Judge later steps: record after a warm-up.",
@@ -348,8 +348,8 @@ RULES: tuple[Rule, ...] = (
             "Allocate and create once, and reuse. PyTorch and TensorFlow do so after the first steps.",
             "If this is start-up, judge later steps: record after a warm-up.",
         ),
-        "The first call of a program creates the device's context, and its time counts for the call.",
-        part_of=("TV301", "TV304", "TV208"),
+        "A program that runs only once allocates in every run. Calls that create a context are no part of it.",
+        part_of=("TV301", "TV304"),
         compares_clocks=True,
     ),
     Rule(

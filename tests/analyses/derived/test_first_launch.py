@@ -4,6 +4,7 @@ import pytest
 
 from tests.analyses.builders import trace
 from traceviz.analyses.derived.first_launch import first_calls
+from traceviz.analyses.derived.host_classes import host_classes
 
 US, MS = 1_000, 1_000_000
 
@@ -91,3 +92,11 @@ def test_memory_takes_its_own_time_once_there_is_a_context():
 def test_a_trace_without_calls_has_no_first_ones():
     assert firsts(kernels=[(0, 10, "gemm")]) == []
     assert firsts(cuda_api=[]) == []
+
+
+def test_first_calls_are_compilation_and_neither_allocation_nor_launch():
+    calls = [(0, 80 * MS, "cudaFree"), (90 * MS, 2 * MS, "cudaFree"), (100 * MS, 5 * MS, "cudaLaunchKernel")]
+    calls += [(200 * MS + n * US, US, "cudaLaunchKernel") for n in range(5)]
+    sets = host_classes(trace(cuda_api=calls, kernels=[(300 * MS, US, "gemm")]))[0].sets
+    times = {key: sets[key].total for key in ("compilation", "allocation", "kernel_launch")}
+    assert times == {"compilation": 85 * MS, "allocation": 2 * MS, "kernel_launch": 5 * US}

@@ -24,7 +24,7 @@ OUTLASTS = 4
 """A call that takes as long as this many launches outlasts its own."""
 MOSTLY = 0.5
 """Part of the calls of one kind that must return after their copy: a single one may have been held up by chance."""
-_CALL = ("process_id", "thread_id", "start_ns", "end_ns", "name")
+_CALL = ("process_id", "thread_id", "start_ns", "end_ns")
 
 _ALIKE = ("name", "kind", "host_memory")
 _MEDIAN_LAUNCH = (pl.col("end_ns") - pl.col("start_ns")).median().alias("launch_ns")

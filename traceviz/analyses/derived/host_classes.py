@@ -15,6 +15,7 @@ from traceviz import schema
 from traceviz.analyses.derived.copy_calls import copy_calls, waiting_copies
 from traceviz.analyses.derived.copy_purposes import Purpose, copy_purposes
 from traceviz.analyses.derived.device_work import communication_names
+from traceviz.analyses.derived.first_launch import first_calls
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host_calls import calls_named
 from traceviz.analyses.derived.host_collectives import host_communication
@@ -46,7 +47,9 @@ CLASSES: tuple[StepClass, ...] = (
     StepClass("synchronisation", "synchronisation", "device idle, a synchronising call runs or a copy call waits"),
     StepClass("allocation", "allocation", "device idle, memory or a stream is allocated or freed"),
     StepClass("kernel_launch", "kernel launch", "device idle, a launch call runs or launched work has not begun"),
-    StepClass("compilation", "compilation", "device idle, code is compiled or loaded, or a graph captured"),
+    StepClass(
+        "compilation", "compilation", "device idle, code is compiled or loaded, a context created, or a graph captured"
+    ),
     StepClass("host_blocked", "host blocked", "device idle, training thread waits in an operating-system call"),
     StepClass("profiler", "profiler", "device idle, the profiler itself works: it starts, stops, empties its buffers"),
     StepClass("host_compute", "other host time", "device idle, none of the above; section host_waits says what ran"),
@@ -213,7 +216,7 @@ class HostClasses:
     @property
     def allocation(self) -> IntervalSet:
         """Allocation and release of memory and streams on any thread."""
-        return intervals(self._calls("allocation", "pool_allocation", "stream"))
+        return intervals(self._ordinary("allocation", "pool_allocation", "stream"))
 
     @cached_property
     def kernel_launch(self) -> IntervalSet:
@@ -222,16 +225,19 @@ class HostClasses:
         copies = copy_calls(self._trace).filter(
             is_own & (pl.col("wait_ns").is_null() | (pl.col("wait_ns") > pl.col("start_ns")))
         )
-        launches = self._calls("launch")
+        launches = self._ordinary("launch")
         calls = pl.concat([launches, copies.select(launches.columns)])
         return intervals(calls).union(self._queued(calls))
 
     @property
     def compilation(self) -> IntervalSet:
-        """Tracing and compiling by the framework, loading and compiling of device code, capture of graphs."""
+        """Tracing and compiling by the framework, loading and compiling of device code, capture of graphs.
+
+        So are calls that take long because they are the first, whatever their name: they create a context or load code.
+        """
         own = self._trace.host_ops("compile").filter(pl.col("process_id") == self.process_id)
         captures = self._trace.graph_captures.filter(pl.col("process_id") == self.process_id)
-        return intervals(self._calls("compilation")).union(intervals(own), intervals(captures))
+        return intervals(self._calls("compilation")).union(intervals(own), intervals(captures), intervals(self._firsts))
 
     @cached_property
     def blocking_calls(self) -> pl.DataFrame:
@@ -268,6 +274,19 @@ class HostClasses:
         launched = calls.drop_nulls("correlation_id").select(pl.col("end_ns").alias("called_ns"), "correlation_id")
         pairs = pl.concat(work).join(launched, on="correlation_id")
         return IntervalSet.of(pairs["called_ns"].to_numpy(), pairs["start_ns"].to_numpy())
+
+    @cached_property
+    def _firsts(self) -> pl.DataFrame:
+        """Calls that create a context or load code."""
+        return first_calls(self._trace).filter(pl.col("process_id") == self.process_id)
+
+    def _ordinary(self, *kinds: str) -> pl.DataFrame:
+        """Calls of these kinds that are no first ones."""
+        calls = self._calls(*kinds)
+        if not self._firsts.height:
+            return calls
+        key = ["thread_id", "start_ns", "end_ns"]
+        return calls.join(self._firsts, on=key, how="anti", maintain_order="left")
 
     def _calls(self, *kinds: str) -> pl.DataFrame:
         return self._trace.api_calls(*kinds).filter(pl.col("process_id") == self.process_id)  # type: ignore[arg-type]

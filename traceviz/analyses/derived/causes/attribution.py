@@ -45,9 +45,9 @@ _CATEGORY_ORDER = ("step", "annotation", "python")
 _KINDS_OF_CLASS: dict[str, frozenset[KindKey]] = {
     "input_wait": frozenset({"input"}),
     "synchronisation": frozenset({"synchronisation", "blocking_copy", "device_wait"}),
-    "allocation": frozenset({"allocation", "stream", "first_launch"}),
-    "kernel_launch": frozenset({"launch", "first_launch", "blocking_copy"}),
-    "compilation": frozenset({"compilation"}),
+    "allocation": frozenset({"allocation", "stream"}),
+    "kernel_launch": frozenset({"launch", "blocking_copy"}),
+    "compilation": frozenset({"compilation", "first_launch"}),
     "communication": frozenset({"host_collective"}),
 }
 """Kinds of events that make a class, on any thread."""

@@ -208,6 +208,22 @@ def test_steps_that_were_found_otherwise_are_said(before, after, expected):
     assert codes(*pair(after, base=(before,))) == expected
 
 
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        (12, {("step-source", "info", "")}),
+        (13, {("step-source", "info", "")}),
+        (14, {("step-source", "error", "verdict")}),
+        (24, {("step-source", "error", "verdict"), ("kernel-calls", "error", "verdict")}),
+    ],
+)
+def test_inferred_steps_that_run_the_kernels_of_declared_ones_as_often_are_steps(calls, expected):
+    """A layer runs them as often as it comes in a step."""
+    before = kernels(("a", "gemm", 12, 97), ("b", "copy", 12, 2), ("c", "copy", 1, 1))
+    after = kernels(("a", "gemm", calls, 97), ("b", "copy", 12, 2), ("d", "copy", 1, 1))
+    assert codes(*pair(steps_of(INFERRED), after, base=(steps_of(NVTX), before))) == expected
+
+
 def test_markers_of_two_frameworks_differ_of_course():
     base = side("base", run(12, steps_of(DECLARED, "train"), about={"framework": "TensorFlow"}))
     new = side("new", run(12, steps_of(DECLARED, "ProfilerStep"), about={"framework": "PyTorch"}))

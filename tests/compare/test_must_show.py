@@ -229,6 +229,72 @@ def test_the_gain_of_a_recorded_repair_adds_up_and_is_mostly_input_wait(samples)
     assert min(classes, key=classes.__getitem__) == "input_wait"
 
 
+# Long and short steps in turns
+
+
+def test_a_loader_that_hands_out_two_batches_at_once_is_as_fast_as_one_that_hands_out_each(tmp_path):
+    """Medians would tell of half the step, or of twice as long a one, by which kind of step is in the middle."""
+    each = training(tmp_path / "each.sqlite", lambda program: loading(program, 0.5), steps=29)
+    batches = iter(range(100))
+    two = training(tmp_path / "two.sqlite", lambda program: loading(program, next(batches) % 2), steps=29)
+    result = compared(each, two, *GATE)
+    facts = result.facts("effect")
+    base, new = result.rows("effect")
+    assert (result.code, result.outcome, base["period"], new["period"]) == (0, "no-change", 1, 2)
+    assert abs(facts["ratio"]) < 0.02
+    assert abs(facts["median_ratio"]) > 0.3
+    assert facts["high_ratio"] - facts["low_ratio"] < 0.12
+    assert "Median step " in result.sentence
+    (remark,) = [
+        block["text"] for block in result.section("effect")["blocks"] if "turns in two" in block.get("text", "")
+    ]
+    assert "two every 2 steps (" in remark
+
+
+@pytest.fixture
+def study(public_traces, public_cases):
+    """Captures of a study that its authors recorded: the program, two loader workers, pinned memory."""
+    names = ("*AI-Profiler__baseline.nsys-rep", "*AI-Profiler__baseline_nvtx.nsys-rep")
+    names += ("*AI-Profiler__firstOptimization.nsys-rep", "*AI-Profiler__secondOptimization.nsys-rep")
+    found = [next((folder / "nsys").glob(name), None) for folder in (public_traces, public_cases) for name in names]
+    captures = [path for path in found if path is not None]
+    if len(captures) < 4 or find_nsys() is None:
+        pytest.skip("captures of the study are missing, or nsys is")
+    return dict(zip(("bare", "baseline", "first", "second"), captures, strict=True))
+
+
+@pytest.mark.slow
+def test_a_recorded_study_is_judged_by_its_mean_steps(study):
+    """Steps of 8 and 232 ms take turns after the first change: their median (54 ms) would make it 2.86 times as fast."""
+    result = compared(study["baseline"], study["first"], study["second"])
+    rows = result.rows("effect")
+    assert [round(row["mean_ns"] / 1e6) for row in rows] == [154, 117, 135]
+    assert [(row["period"], row["verdict"]) for row in rows] == [(1, "base"), (2, "faster"), (2, "faster")]
+    assert [row["speedup"] for row in rows] == pytest.approx([1, 1.32, 1.14], abs=0.01)
+    assert min(row["input_share"] for row in rows) > 0.93
+    assert [row["class"] for row in result.rows("attribution") if (row["share_of_difference"] or 0) > 0.5] == [
+        "input_wait"
+    ]
+    stayed = {row["code"] for row in result.rows("findings") if row["seen"] == "stayed"}
+    assert {"TV101", "TV109"} <= stayed
+    h2d = next(row for row in result.rows("copies") if row["kind"] == "h2d")
+    assert h2d["new_ns"] / h2d["base_ns"] == pytest.approx(0.335, abs=0.01)  # pinned memory
+
+
+@pytest.mark.slow
+def test_the_bare_program_of_a_recorded_study_is_compared_by_the_kernels_of_its_steps(study):
+    """It marks no steps, and those inferred run the kernels of the marked ones as often."""
+    result = compared(study["bare"], study["first"])
+    assert (result.outcome, result.facts("effect")["speedup"]) == ("faster", pytest.approx(1.10, abs=0.01))
+    assert {row["code"]: row["forbids"] for row in result.rows("comparability")}["step-source"] is None
+    assert {row["code"]: row["seen"] for row in result.rows("findings")} == {
+        "TV101": "stayed",
+        "TV109": "not looked for in the base",
+    }
+    result = compared(study["bare"], study["second"])
+    assert (result.outcome, result.facts("effect")["speedup"]) == ("cannot-judge", None)
+
+
 # Every kernel
 
 

@@ -25,6 +25,7 @@ from traceviz.compare.remark import Remark, has_no_device, in_words, info, is_in
 from traceviz.compare.sides.alike import are_mixed
 from traceviz.compare.sides.mixtures import mixtures
 from traceviz.compare.sides.sides import Side, fact
+from traceviz.compare.work.amounts import same_kernels_per_step
 from traceviz.compare.work.programs import Programs, programs
 from traceviz.compare.work.remarks import VOUCH, in_capital, work_remarks
 from traceviz.report import IN_STEPS, Report, Severity
@@ -93,7 +94,9 @@ def _step_sources(base: Side, new: Side) -> Iterator[Remark]:
         return
     if set(sources[0]) != set(sources[1]):
         how = f"steps are {in_words(sources[0])} in {base.label}, {in_words(sources[1])} in {new.label}"
-        if any(inferred):
+        if any(inferred) and same_kernels_per_step(base, new):
+            yield info("step-source", f"{how}, and a step runs the same kernels as often on both sides")
+        elif any(inferred):
             doubt = f"{how}: what repeats may be a layer and no step. Name steps with --step-marker, or {VOUCH}"
             yield Remark("step-source", Severity.ERROR, doubt, "verdict", "steps found in other ways")
         else:

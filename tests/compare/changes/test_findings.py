@@ -43,6 +43,25 @@ def test_a_finding_that_nobody_looked_for_neither_appears_nor_goes(verdict):
     assert (second.seen, second.base_ns, second.new_ns) == (Seen.ONLY_BASE, 200, None)
 
 
+@pytest.mark.parametrize("forwards", [True, False])
+def test_an_input_that_one_capture_supposes_to_be_awaited_and_the_other_sees_is_awaited_on_both(forwards):
+    """Without ranges of the input there is an idle device, and with them a wait for a batch: nothing has appeared."""
+    supposed = section("input_pipeline", facts(verdict="possibly input-bound"))
+    seen = section("input_pipeline", facts(verdict="highly input-bound"))
+    before = run(4, supposed, findings=[finding("TV102", 800, 0.9, Severity.WARNING)])
+    workers = finding("TV109", 0, 0.0, Severity.INFO)
+    after = run(2, seen, findings=[finding("TV101", 300, 0.8, Severity.ERROR), workers])
+    sides = [side("before", before), side("after", after)]
+    changes = {change.code: change for change in compare_findings(*(sides if forwards else sides[::-1])).changes}
+    assert set(changes) == {"TV109", "TV101" if forwards else "TV102"}
+    wait = changes["TV101" if forwards else "TV102"]
+    assert wait.seen == Seen.STAYED
+    assert (wait.base_ns, wait.new_ns) == ((200, 150) if forwards else (150, 200))
+    assert (wait.base_share, wait.new_share) == ((0.9, 0.8) if forwards else (0.8, 0.9))
+    assert len(wait.slug.split(" → ")) == 2
+    assert changes["TV109"].seen == (Seen.ONLY_NEW if forwards else Seen.ONLY_BASE)
+
+
 def test_what_a_finding_costs_is_of_the_runs_that_have_it():
     having = run(4, section("copies"), findings=[finding("TV302", 800, 0.2, Severity.WARNING)])
     base = side("base", having, run(36, section("copies")))

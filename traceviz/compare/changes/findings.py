@@ -13,7 +13,7 @@ from traceviz.report import NO_INPUT_VERDICT, Finding, Report, Severity
 FOUND_IN: Mapping[str, str] = {
     **dict.fromkeys(("TV411", "TV901", "TV902"), "capture"),
     **dict.fromkeys((f"TV10{number}" for number in range(1, 10)), "input_pipeline"),
-    **dict.fromkeys(("TV203", "TV301", "TV304"), "cuda_api"),
+    **dict.fromkeys(("TV203", "TV206", "TV301", "TV304"), "cuda_api"),
     **dict.fromkeys(("TV302", "TV303", "TV505"), "copies"),
     **dict.fromkeys(("TV402", "TV403"), "memory"),
     **dict.fromkeys(("TV404", "TV410"), "device_programs"),
@@ -40,6 +40,13 @@ PER_STEP = "steady step time"
 OF_THE_PROFILER = frozenset(f"TV10{number}" for number in range(3, 10))
 """Findings on the set-up of the input pipeline: each profiler sees one kind of pipeline only."""
 
+SUPPOSED = {"TV102": "TV101"}
+"""Findings that suppose what another one sees: a capture without ranges of the input shows a wait, and not for what."""
+
+
+_UNSEEN = "possibly input-bound"
+"""Verdict on an input of which only what it leaves idle is seen: nothing else about it could be found."""
+
 
 class Seen(StrEnum):
     """What became of a finding."""
@@ -56,8 +63,8 @@ class FindingChange:
     """A kind of finding on both sides.
 
     Args:
-        code: Of the rule.
-        slug: Name of the problem.
+        code: Of the rule; where one side supposes what the other sees, that of the new side.
+        slug: Name of the problem; where one side supposes it, the names on both.
         seen: What became of it.
         base: The most serious on the base; ``None`` where it has none.
         new: The same of the new side.
@@ -104,11 +111,17 @@ class FindingChanges:
 
 
 def compare_findings(base: Side, new: Side) -> FindingChanges:
-    """Findings by code."""
-    reports = (*base.reports, *new.reports)
-    codes = dict.fromkeys(finding.code for report in reports for finding in report.findings)
-    changes = [_change(code, base, new) for code in codes]
+    """Findings by code; what one side supposes and the other sees is one, which stayed."""
+    before, after = (_codes(side) for side in (base, new))
+    kin = {pair for supposed, sure in SUPPOSED.items() for pair in ((supposed, sure), (sure, supposed))}
+    moved = [(was, now) for was, now in sorted(kin) if was in before - after and now in after - before]
+    others = sorted((before | after).difference(*moved))
+    changes = [_change(codes, base, new) for codes in (*moved, *((code, code) for code in others))]
     return FindingChanges(tuple(sorted(changes, key=_order)))
+
+
+def _codes(side: Side) -> frozenset[str]:
+    return frozenset(finding.code for report in side.reports for finding in report.findings)
 
 
 _ORDER = (Seen.APPEARED, Seen.ONLY_NEW, Seen.STAYED, Seen.WENT_AWAY, Seen.ONLY_BASE)
@@ -119,15 +132,14 @@ def _order(change: FindingChange) -> tuple[int, float, int, str]:
     return _ORDER.index(change.seen), -dearest, -change.severity.rank, change.code
 
 
-def _change(code: str, base: Side, new: Side) -> FindingChange:
-    sides = _FindingsOfSide.of(code, base), _FindingsOfSide.of(code, new)
-    if code in OF_THE_PROFILER and _recorders(base) != _recorders(new):
+def _change(codes: tuple[str, str], base: Side, new: Side) -> FindingChange:
+    sides = _FindingsOfSide.of(codes[0], base), _FindingsOfSide.of(codes[1], new)
+    if codes[1] in OF_THE_PROFILER and _recorders(base) != _recorders(new):
         sides = replace(sides[0], looked=bool(sides[0].findings)), replace(sides[1], looked=bool(sides[1].findings))
     before, after = (side.worst for side in sides)
-    either = before or after
-    assert either is not None
+    slugs = dict.fromkeys(finding.slug for finding in (before, after) if finding is not None)
     costs, shares = [side.per_step for side in sides], [side.share for side in sides]
-    return FindingChange(code, either.slug, _seen(*sides), before, after, *costs, *shares)
+    return FindingChange(codes[1], " → ".join(slugs), _seen(*sides), before, after, *costs, *shares)
 
 
 def _recorders(side: Side) -> frozenset[str]:
@@ -182,9 +194,10 @@ def was_looked_for(code: str, report: Report) -> bool:
     if all(section.slug != slug for section in report.sections):
         return False
     try:
-        return report.fact(slug or "", "verdict") not in NO_INPUT_VERDICT
+        verdict = report.fact(slug or "", "verdict")
     except KeyError:
         return True
+    return verdict not in NO_INPUT_VERDICT and (verdict != _UNSEEN or code in SUPPOSED)
 
 
 def _seen(base: _FindingsOfSide, new: _FindingsOfSide) -> Seen:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from traceviz.compare.changes.kernels import match_kernels
+from traceviz.compare.changes.kernels import compare_kernels, match_kernels
 from traceviz.compare.kernel_pairs import Events, How, spelling
 from traceviz.compare.sides.by_tags import natural
 from traceviz.compare.sides.sides import Side, grid, rows, tags, whole
@@ -21,6 +21,11 @@ MOST = 0.8
 """From this share of the time of kernels in common on, they are launched differently."""
 AS_OFTEN = Fraction(3, 2)
 """From this factor on, kernels are called more often per step."""
+
+NEARLY_ALL = 0.95
+"""Steps are the same part of a program where this share of kernel time is in kernels of both sides, ..."""
+EXACTLY = Fraction(11, 10)
+"""... called as often to within this factor: of layers and steps, one has them several times as often."""
 
 PHASES_APART = 0.05
 """From this difference on, engines of two sides read prompts in other shares of their steps."""
@@ -127,21 +132,33 @@ def calls_per_step(base: Side, new: Side) -> float | None:
         The factor of the kernel in the middle by time; ``None`` where kernels in common are called about as often, or
         have less than :data:`ENOUGH` of the base's kernel time.
     """
-    before, after = base.kernels, new.kernels
+    before, factors = base.kernels, _factors(base, new)
     total = sum((event.ns for event in before.values()), Fraction(0))
-    pairs = [
-        (match.base[0], match.new[0])
-        for match in match_kernels(base, new)
-        if match.how <= How.SPELLING and len(match.base) == len(match.new) == 1 and before[match.base[0]].calls
-    ]
-    factors = sorted(
-        (after[new_name].calls * new.per / (before[name].calls * base.per), name) for name, new_name in pairs
-    )
     shared = sum((before[name].ns for _, name in factors), Fraction(0))
     if not shared or shared < ENOUGH * total:
         return None
     others = sum((before[name].ns for factor, name in factors if not 1 / AS_OFTEN < factor < AS_OFTEN), Fraction(0))
     return _middle(factors, before) if others > MOST * shared else None
+
+
+def same_kernels_per_step(base: Side, new: Side) -> bool:
+    """Whether nearly all kernels are those of the other side, and a step runs them as often as there."""
+    before, common = base.kernels, compare_kernels(base, new).common
+    as_often_as_there = (name for factor, name in _factors(base, new) if 1 / EXACTLY <= factor <= EXACTLY)
+    time = sum((before[name].ns for name in as_often_as_there), Fraction(0))
+    total = sum((event.ns for event in before.values()), Fraction(0))
+    return common is not None and common >= NEARLY_ALL and total > 0 and time >= NEARLY_ALL * total
+
+
+def _factors(base: Side, new: Side) -> list[tuple[Fraction, str]]:
+    """How many times as often a step of the new side runs each kernel that both have, the smallest first."""
+    before, after = base.kernels, new.kernels
+    pairs = [
+        (match.base[0], match.new[0])
+        for match in match_kernels(base, new)
+        if match.how <= How.SPELLING and len(match.base) == len(match.new) == 1 and before[match.base[0]].calls
+    ]
+    return sorted((after[new_name].calls * new.per / (before[name].calls * base.per), name) for name, new_name in pairs)
 
 
 def operators_per_step(base: Side, new: Side) -> float | None:

@@ -111,8 +111,8 @@ def effect(base: Sequence[Times], new: Sequence[Times], seed: int = 0) -> Effect
         sides = _resampled(base[0].reshape(-1, 1), new[0].reshape(-1, 1), seed)
         ends = (ratio + _ends(sides, [side.deviations_of_logarithms() for side in sides]))[:, 0].tolist()
     low, high = (base_ns * math.expm1(end) for end in ends)
-    medians = (typical(np.array([np.median(run) for run in side])) for side in (base, new))
-    return Effect(base_ns, new_ns, low, high, *medians, has_runs)
+    before, after = (typical(np.array([np.median(run) for run in side])) for side in (base, new))
+    return Effect(base_ns, new_ns, low, high, before, after, has_runs)
 
 
 def typical(figures: Figures) -> float:

@@ -214,12 +214,26 @@ def launching(host_ops, kernels=None):
         ([(0, 600, "Optimizer.step#SGD.step", "annotation")], 0, "not input-bound"),
         ([(0, 600, "epoch", "annotation")], 2500, "possibly input-bound"),
         ([(0, 400, "aten::stack", "op"), (450, 100, "aten::linear", "op")], 2250, "possibly input-bound"),
-        ([(0, 600, "train.py(12): main", "python")], 2500, "possibly input-bound"),
+        ([(0, 600, "train.py(12): main", "python")], 0, "cannot judge"),
+        ([(0, 600, "torch/serialization.py(600): save", "python")], 0, "cannot judge"),
+        (
+            [(0, 600, "Optimizer.step#CPUAdam.step", "annotation"), (10, 480, "adam_step", "op")],
+            0,
+            "not input-bound",
+        ),
     ],
 )
-def test_host_time_in_operations_that_launch_is_not_suspected_of_loading(host_ops, suspicious, verdict):
+def test_host_time_in_operations_that_launch_and_in_named_functions_is_not_suspected_of_loading(
+    host_ops, suspicious, verdict
+):
     result = ANALYSIS.run(trace(**launching(host_ops)))
     assert (result.host_ns, result.verdict) == (suspicious, verdict)
+
+
+def test_python_functions_without_data_loading_ranges_leave_the_input_unjudged():
+    result = ANALYSIS.run(trace(**launching([(0, 600, "train.py(12): main", "python")])))
+    assert result.reason.startswith("no data-loading ranges were recorded, so the input cannot be told")
+    assert 'record_function("data loading")' in result.remedy
 
 
 def test_only_operations_that_launch_on_their_own_thread_prepare_device_work():

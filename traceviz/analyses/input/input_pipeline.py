@@ -6,9 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
+import polars as pl
 
 from traceviz.analyses.base import Analysis, finding, known
 from traceviz.analyses.derived.capture_kind import TRAINS_NOTHING, UNKNOWN, CaptureKind, capture_kind
+from traceviz.analyses.derived.causes.attribution import host_causes
+from traceviz.analyses.derived.causes.kinds import OPTIMIZER
 from traceviz.analyses.derived.dispatch import dispatching
 from traceviz.analyses.derived.frames import bounds, parts_by
 from traceviz.analyses.derived.host_classes import LABELS as CLASS_LABELS
@@ -150,7 +153,9 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         has_input = sees_input(trace)
         copy_ns = sum(exposed_input(trace, rank).intersect(steady).total for rank, steady in steady_time(trace).items())
         wait_ns = times["input_wait"] + copy_ns
-        host_ns = times["host_blocked"] + times["host_compute"] - (0 if has_input else _dispatch_ns(trace))
+        host_ns = times["host_blocked"] + times["host_compute"]
+        idle_ns = host_ns if has_input else host_ns - _dispatch_ns(trace)
+        host_ns = host_ns if has_input else min(idle_ns, _untold_ns(trace))
         verdict = self._verdict(wait_ns / step_ns, host_ns / step_ns, has_input=has_input)
         guess = verdict == "possibly input-bound"
         if guess and not trace.rank_busy:
@@ -159,6 +164,8 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             return _without_verdict(trace, "cannot judge", _NO_HOST)
         if guess and training_steps(trace).steady.height < FEW_STEPS:
             return _without_verdict(trace, "cannot judge", _TOO_FEW, _how_to_annotate(trace))
+        if verdict == "not input-bound" and not has_input and idle_ns - host_ns >= self.suspicious * step_ns:
+            return _without_verdict(trace, "cannot judge", _NO_RANGES, _how_to_annotate(trace))
         stages = (
             *range_stages(trace),
             *pipeline_stages(trace),
@@ -298,6 +305,8 @@ _SERVES = (
 _NEITHER = "neither data-loading ranges nor device work were recorded"
 
 _NO_HOST = "nothing of the host was recorded"
+_NO_RANGES = "no data-loading ranges were recorded, so the input cannot be told from the other work of the host"
+
 _TOO_FEW = "no data-loading ranges were recorded, and so few steps are not enough to suspect the input without them"
 """Why nothing is suspected: while the device is idle, a single step may do anything."""
 
@@ -331,6 +340,22 @@ def _dispatch_ns(trace: TraceView) -> int:
         compute = host_classes(trace)[rank].sets["host_compute"].intersect(steady)
         total_ns += compute.intersect(dispatching(trace, rank)).total
     return total_ns
+
+
+def _untold_ns(trace: TraceView) -> int:
+    """Host time of the steady steps with an idle device of which no recorded event tells that it is not input.
+
+    A function has a name, and so has the optimizer: what is spent in them is named, and not suspected.
+    """
+    told = pl.col("kind").is_in(_TOLD) | pl.any_horizontal(
+        pl.col(column).str.contains(OPTIMIZER).fill_null(value=False) for column in ("cause", "operator", "range")
+    )
+    causes = host_causes(trace).filter(pl.col("class").is_in(["host_blocked", "host_compute"]))
+    return int(causes.filter(~told)["time_ns"].sum())
+
+
+_TOLD = ("python", "optimizer", "runtime", "compilation", "host_collective", "parameter_transfer", "profiler")
+"""Kinds of causes with a name that is not one of input."""
 
 
 def _host_only(trace: TraceView) -> bool:

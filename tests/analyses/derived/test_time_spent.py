@@ -79,3 +79,21 @@ def test_nothing_is_said_where_nothing_tells():
         )
         == ""
     )
+
+
+MS = 1_000_000
+
+
+def test_a_first_call_that_takes_all_of_the_capture_is_named_with_what_it_does():
+    """A range that encloses the capture says nothing; a call that takes as long does."""
+    calls = [(0, 970 * MS, "cudaMalloc"), (980 * MS, 10_000, "cudaLaunchKernel", {"correlation_id": 1})]
+    kernels = [(999 * MS, MS, "k", {"correlation_id": 1})]
+    view = trace(nvtx=[(0, 1_000 * MS, "main")], cuda_api=calls, kernels=kernels)
+    assert time_spent(view) == "Most of it is in cudaMalloc, which creates the context of the device."
+
+
+def test_the_profiler_that_holds_up_the_first_launch_is_said():
+    calls = [(0, 970 * MS, "cudaLaunchKernel", {"correlation_id": 1})]
+    kernels = [(999 * MS, MS, "k", {"correlation_id": 1})]
+    view = trace(cuda_api=calls, kernels=kernels, overhead=[(20 * MS, 900 * MS, "Instrumentation")])
+    assert time_spent(view) == "Most of it is in cudaLaunchKernel, and 900 ms are the work of the profiler."

@@ -17,7 +17,8 @@ import polars as pl
 from traceviz.analyses.derived.capture_kind import capture_kind, function_of, shortened
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS
-from traceviz.analyses.derived.frames import bounds
+from traceviz.analyses.derived.first_launch import first_calls
+from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host_classes import sees_host
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.steps.search import NO_THREAD, training_thread
@@ -30,11 +31,13 @@ IDLE_SHARE = 0.2
 MOSTLY = (0.9, 0.5)
 """Part of the time that a name must have; the second where none has the first."""
 ENCLOSES = 0.95
-"""An event of at least this share of the capture encloses it."""
+"""An event of at least this share of the capture encloses it, unless it is a call of the driver or the system."""
 
 _SAYS_NOTHING = r"^ProfilerStep#|^\$profiler\.py"
 """Steps of a profiler, and what it does itself."""
 _HOST = ("host_ops", "nvtx", "cuda_api", "os_calls")
+_CALLS = ("cuda_api", "os_calls")
+"""Tables of calls that enclose nothing, however long they take."""
 
 
 def time_spent(trace: TraceView) -> str:
@@ -77,12 +80,30 @@ def _before_work(trace: TraceView, rank: int, idle: IntervalSet) -> str:
     first = trace.rank_extents.get(rank, (begin, begin))[0]
     if 2 * (first - begin) < idle.total:
         return ""
-    name, inside = spent_in(trace, rank, IntervalSet.span(begin, first))
+    window = IntervalSet.span(begin, first)
+    name, inside = spent_in(trace, rank, window)
+    why = _why_long(trace, rank, name, window) if name else ""
     if capture_kind(trace).key == "start-up":  # which says how much it is
-        return f"Most of it is in {name}." if name else ""
-    where = f", {format_ns(inside)} of them in {name}" if name else ""
+        return f"Most of it is in {name}{why}." if name else ""
+    where = f", {format_ns(inside)} of them in {name}{why}" if name else ""
     before, whole = format_ns(first - begin), format_ns(trace.captured_ns)
     return f"Before the first device work, {before} of the {whole} captured pass{where}."
+
+
+_WHAT_FIRST_CALLS_DO = {"context": ", which creates the context of the device", "code": ", which loads device code"}
+
+
+def _why_long(trace: TraceView, rank: int, name: str, window: IntervalSet) -> str:
+    """Why calls of this name took so long, where it is known: the profiler held them up, or they were first ones."""
+    overhead = trace.frame("overhead", "start_ns", "dur_ns", "process_id")
+    of_rank = pl.col("process_id").is_null() | (pl.col("process_id") == rank)
+    taken = intervals(overhead.filter(of_rank)).intersect(window).total
+    if 2 * taken >= window.total:
+        return f", and {format_ns(taken)} are the work of the profiler"
+    first = first_calls(trace).filter((pl.col("name").cast(pl.String) == name) & (pl.col("process_id") == rank))
+    times = first.group_by("what").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("time"))
+    long = times.filter(2 * pl.col("time") >= window.total)
+    return _WHAT_FIRST_CALLS_DO[long["what"][0]] if long.height else ""
 
 
 def _by_kind(trace: TraceView, rank: int) -> str:
@@ -130,14 +151,16 @@ def spent_in(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
     thread = training_thread(trace, rank)
     if thread == NO_THREAD or not time.total:
         return "", 0
-    events = pl.concat([_events(trace, table, thread) for table in _HOST])
-    events = events.filter(~pl.col("name").str.contains(_SAYS_NOTHING))
+    tables = [_events(trace, table, thread).with_columns(pl.lit(table in _CALLS).alias("is_call")) for table in _HOST]
+    events = pl.concat(tables).filter(~pl.col("name").str.contains(_SAYS_NOTHING))
     starts, ends = bounds(events)
     inside = events.with_columns(pl.Series("inside", time.overlap(starts, ends)))
-    names = inside.group_by("name").agg(
+    names = inside.group_by("name", "is_call").agg(
         pl.col("inside").sum().clip(0, time.total), (pl.col("end_ns") - pl.col("start_ns")).sum().alias("total")
     )
-    names = names.filter(pl.col("total") < ENCLOSES * trace.captured_ns).sort("total", "name")
+    names = names.filter(pl.col("is_call") | (pl.col("total") < ENCLOSES * trace.captured_ns)).sort(
+        "total", "name", "is_call"
+    )
     for share in MOSTLY:
         most = names.filter(pl.col("inside") >= share * time.total)
         if most.height:

@@ -187,7 +187,7 @@ def test_sections_come_in_their_order():
     one = side("one", run(10, kernels(("k", "gemm", 10, 1_000)), steps_of("NVTX ranges")))
     result = document(compare([one, Side("two", one.reports)]))
     assert [section.slug for section in result.sections] == [
-        *("effect", "attribution", "kernels", "findings", "comparability")
+        *("effect", "attribution", "changed", "kernels", "findings", "comparability")
     ]
 
 

@@ -19,6 +19,8 @@ from traceviz.compare.options import CompareOptions, Limits
 from traceviz.compare.remark import Forbids, Remark
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import per_unit
+from traceviz.compare.work.remarks import OTHER_WORK
+from traceviz.compare.work.settings import Changed, settings_changed
 from traceviz.errors import UsageError
 
 
@@ -41,6 +43,7 @@ class Pair:
     stages: StageChanges
     host: HostChanges
     findings: FindingChanges
+    changed: tuple[Changed, ...]
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -141,6 +144,9 @@ def _judge_and_attribute(
 ) -> tuple[Judgement, Attribution | None]:
     """The judgement, and the attribution; ``None`` where a remark forbids it, or classes are not known."""
     attribution = None if _forbidding(known, "attribution") else attribute(base, new, limits)
+    other_work = next((remark.text for remark in known if remark.code in OTHER_WORK and remark.forbids), "")
+    if other_work:  # whatever else keeps them from being judged: more steps would not help
+        return Judgement(Outcome.UNKNOWN, None, other_work), attribution
     return judge(base, new, limits, _forbidding(known, "verdict")), attribution
 
 
@@ -161,6 +167,7 @@ def _pair(base: Side, new: Side, options: CompareOptions) -> Pair:
         compare_stages(base, new),
         compare_host(base, new),
         compare_findings(base, new),
+        settings_changed(base, new),
     )
 
 

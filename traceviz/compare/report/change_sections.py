@@ -39,6 +39,20 @@ def _number(exact: Fraction) -> Value:
     return exact.numerator if exact.denominator == 1 else float(exact)
 
 
+def changed_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole runs, whatever a step is)
+    """What was changed: precision, memory, workers, graphs, tags."""
+    if not pair.changed:
+        return [Prose("The reports show no change of precision, memory, workers, graphs, compilers or tags.")], ""
+    columns = (
+        Column("key", "Key", "text", 9),
+        Column("label", "Changed", "text", 0),
+        Column("base", "Base", "text", 0),
+        Column("new", "New", "text", 0),
+    )
+    rows = tuple((change.key, change.label, change.base, change.new) for change in pair.changed)
+    return [Grid(columns, rows, "as far as the reports show it", complete=True)], ""
+
+
 def kernel_blocks(pair: Pair, per: str) -> Blocks:
     """Kernel time, how many kernels are new, gone, faster, slower, and each of them."""
     kernels = pair.kernels
@@ -194,6 +208,7 @@ def _priced(finding: Finding | None, share: float | None) -> float | None:
 
 
 CHANGE_SECTIONS: tuple[tuple[str, str, BlocksOfPair], ...] = (
+    ("changed", "What was changed", changed_blocks),
     ("kernels", "Kernels", kernel_blocks),
     ("cuda_api", "CUDA API", api_blocks),
     ("copies", "Copies", copy_blocks),

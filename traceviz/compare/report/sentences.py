@@ -32,7 +32,7 @@ def verdict_sentence(comparison: Comparison) -> str:
     assert effect is not None
     caveats = f" But: {', '.join(pair.caveats)}." if pair.caveats else ""
     figures = f"{measured(comparison)} {effect_words(effect)}.{_medians(comparison, effect)}"
-    return f"{who}{head}{against}: {figures}{_reason(pair)}{caveats}"
+    return f"{who}{head}{against}: {figures}{_reason(pair)}{_changed(pair)}{caveats}"
 
 
 _CHANGED = frozenset({Outcome.FASTER, Outcome.SLOWER})
@@ -114,6 +114,17 @@ def _reason(pair: Pair) -> str:
         went = f"{'fell' if is_gain else 'rose'} by {format_ns(abs(largest.difference_ns))}"
         return f" {_capital(name)} alone {went} on average; other classes took some of it back."
     return f" {share * 100:.0f} % of the {'gain' if is_gain else 'loss'} is {name}."
+
+
+_NAMED = 3
+"""Changes that the verdict names."""
+
+
+def _changed(pair: Pair) -> str:
+    """`` Changed: matrix products in f16 rather than tf32.``; nothing where the reports show no change."""
+    named = [change.brief for change in pair.changed if change.brief]
+    more = len(named) - _NAMED
+    return f" Changed: {'; '.join(named[:_NAMED])}{f'; {more} more' if more > 0 else ''}." if named else ""
 
 
 def class_name(pair: Pair, key: str) -> str:

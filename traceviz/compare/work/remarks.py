@@ -14,6 +14,8 @@ from traceviz.compare.work.programs import Programs
 from traceviz.report import Severity
 from traceviz.units import format_number, format_ratio, format_value
 
+OTHER_WORK = frozenset({"program", "requests", "batch", "input-sizes", "launch-sizes"})
+"""Codes of the remarks on other work."""
 VOUCH = "if the work of a step is the same, say so with --same-work"
 
 

@@ -1,0 +1,279 @@
+"""What was changed between two sides, as far as their reports show it: precision, memory, workers, graphs, compilers.
+
+These explain a difference of the steps. They are read from what ran, and not from what somebody says of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from traceviz.compare.sides.by_tags import natural
+from traceviz.compare.sides.mixtures import REPEATS
+from traceviz.compare.sides.sides import Side, rows, tags, whole
+from traceviz.compare.sides.units_of_work import is_batch
+from traceviz.compare.work.ingredients import ingredients
+from traceviz.compare.work.kinds import Kind
+from traceviz.compare.work.parameters import parameters
+from traceviz.report import Grid, Report
+from traceviz.units import Value, format_number, format_ratio
+
+MUCH = 0.2
+"""Shares that differ by less than this are no change."""
+LITTLE = 0.01
+"""A smaller share is left out in words, and is no use of a feature."""
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Something that was changed.
+
+    Args:
+        key: Stable name: ``precision``, ``memory``, ``workers``, ``graphs``, ``compiled``, ``attention``, ``prefetch``,
+            ``parallelism``, ``batch``, ``tag.NAME``.
+        label: What it is.
+        base: What it was.
+        new: What it is now.
+        brief: The change in a few words, for beside the verdict; empty where the sides are called so already.
+    """
+
+    key: str
+    label: str
+    base: str
+    new: str
+    brief: str = ""
+
+
+def settings_changed(base: Side, new: Side) -> tuple[Changed, ...]:
+    """What was changed, in the order of the keys above."""
+    return tuple(changed for check in _CHECKS for changed in check(base, new))
+
+
+# Precision, memory
+
+
+def _precision(base: Side, new: Side) -> Iterator[Changed]:
+    """Precision of matrix products and convolutions, by the names of kernels."""
+    before, after = (_shares(side, _of_matrices) for side in (base, new))
+    main = _main(before), _main(after)
+    if all(main) and main[0] != main[1]:
+        brief = f"matrix products in {main[1]} rather than {main[0]}"
+        yield Changed("precision", "precision of matrix products", _in_words(before), _in_words(after), brief)
+    elif all(main) and _differ(before, after):
+        brief = f"more matrix products in {_gained(before, after)}"
+        yield Changed("precision", "precision of matrix products", _in_words(before), _in_words(after), brief)
+
+
+def _of_matrices(report: Report) -> Iterator[tuple[str, int]]:
+    table = _with_columns(report.grids("precision"), "precision", "total_ns")
+    return ((str(row["precision"]), whole(row["total_ns"])) for row in rows(table))
+
+
+def _memory(base: Side, new: Side) -> Iterator[Changed]:
+    """Memory of the host that copies to the device come from."""
+    before, after = (_shares(side, _of_copies) for side in (base, new))
+    main = _main(before), _main(after)
+    if all(main) and _differ(before, after):
+        rather = f"copies to the device from {main[1]} rather than {main[0]} memory"
+        brief = rather if main[0] != main[1] else f"more copies to the device from {_gained(before, after)} memory"
+        yield Changed("memory", "memory of copies to the device", _in_words(before), _in_words(after), brief)
+
+
+def _of_copies(report: Report) -> Iterator[tuple[str, int]]:
+    table = _with_columns(report.grids("copies"), "kind", "src_memory", "bytes")
+    for row in rows(table):
+        if row["kind"] == "h2d" and row["src_memory"]:
+            yield str(row["src_memory"]), whole(row["bytes"])
+
+
+def _shares(side: Side, read: Callable[[Report], Iterator[tuple[str, int]]]) -> Mapping[str, float]:
+    """Share of each name in a sum over all runs; empty where there is none."""
+    sums: dict[str, int] = {}
+    for report in side.reports:
+        for name, amount in read(report):
+            sums[name] = sums.get(name, 0) + amount
+    total = sum(sums.values())
+    return {name: amount / total for name, amount in sums.items()} if total else {}
+
+
+def _main(shares: Mapping[str, float]) -> str:
+    """The name with the largest share that says something; empty where there is none."""
+    known = {name: share for name, share in shares.items() if name != UNKNOWN}
+    return max(known, key=lambda name: (known[name], name)) if known else ""
+
+
+def _differ(before: Mapping[str, float], after: Mapping[str, float]) -> bool:
+    names = (before.keys() | after.keys()) - {UNKNOWN}
+    changes = (abs(after.get(name, 0.0) - before.get(name, 0.0)) for name in names)
+    return bool(before) and bool(after) and max(changes, default=0.0) >= MUCH
+
+
+def _gained(before: Mapping[str, float], after: Mapping[str, float]) -> str:
+    """The name whose share grew most."""
+    return max(sorted(after), key=lambda name: after[name] - before.get(name, 0.0))
+
+
+def _in_words(shares: Mapping[str, float]) -> str:
+    """``f16 92.0 %, f32 8.0 %``."""
+    largest = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{name} {format_ratio(share)}" for name, share in largest if share >= LITTLE)
+
+
+# The input
+
+
+_OWN_PROCESS = re.compile(r"single-process|_SingleProcess|num_workers=0")
+_WORKERS = re.compile(r"multi-process|_MultiProcess")
+
+
+def _workers(base: Side, new: Side) -> Iterator[Changed]:
+    """Whether worker processes load the data."""
+    before, after = _loaded_by(base), _loaded_by(new)
+    if before and after and before != after:
+        yield Changed("workers", "data loaded by", before, after, f"data loaded by {after} rather than {before}")
+
+
+def _loaded_by(side: Side) -> str:
+    """Who loads the data, where all runs say the same; else empty."""
+    found = {_loader(report) for report in side.reports}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _loader(report: Report) -> str:
+    texts = [str(value) for table in report.grids("input_pipeline") for row in table.rows for value in row[:9] if value]
+    for pattern, words in ((_OWN_PROCESS, "the training process"), (_WORKERS, "worker processes")):
+        if any(pattern.search(text) for text in texts):
+            return words
+    return ""
+
+
+def _prefetch(base: Side, new: Side) -> Iterator[Changed]:
+    """Whether the pipeline of tf.data ends in a prefetch."""
+    label = "prefetch at the end of the pipeline"
+    yield from _switched("prefetch", label, (_prefetches(side) for side in (base, new)))
+
+
+def _prefetches(side: Side) -> bool | None:
+    known = set(side.facts("input_pipeline", "prefetches"))
+    return bool(known.pop()) if len(known) == 1 else None
+
+
+def _parallelism(base: Side, new: Side) -> Iterator[Changed]:
+    """Calls at a time in stages of tf.data."""
+    before, after = (_parallel_stages(side) for side in (base, new))
+    for stage in before.keys() & after.keys():
+        if before[stage] != after[stage]:
+            brief = f"{stage} {after[stage]}"
+            yield Changed("parallelism", f"parallelism of {stage}", before[stage], after[stage], brief)
+
+
+def _parallel_stages(side: Side) -> Mapping[str, str]:
+    """Parallelism in words by stage, of the stages that occur once in the first run."""
+    tables = (_with_columns(report.grids("input_pipeline"), "stage", "parallelism") for report in side.reports)
+    table = rows(next((found for found in tables if found), None))
+    names = [str(row["stage"]) for row in table]
+    return {str(row["stage"]): _parallel(row["parallelism"]) for row in table if names.count(str(row["stage"])) == 1}
+
+
+def _parallel(value: Value) -> str:
+    number = whole(value)
+    return f"in parallel, {number} at a time" if number > 1 else "one at a time"
+
+
+# The program
+
+
+_GRAPH_LAUNCH = re.compile(r"^(?:cu|cuda|hip)GraphLaunch")
+_COMPILED = re.compile(
+    r"^(?:triton_|Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction|_?Xla(?:Run|Launch))"
+)
+
+
+def _graphs(base: Side, new: Side) -> Iterator[Changed]:
+    """Whether graphs launch the work of steps."""
+    label = "graphs of device work"
+    yield from _switched("graphs", label, (_launches_graphs(side) for side in (base, new)))
+
+
+def _launches_graphs(side: Side) -> bool | None:
+    calls = side.events("cuda_api")
+    return any(_GRAPH_LAUNCH.match(name) for name, event in calls.items() if event.calls) if calls else None
+
+
+def _compiled(base: Side, new: Side) -> Iterator[Changed]:
+    """Whether a compiler made kernels or operators."""
+    label = "compiled kernels (torch.compile, XLA)"
+    yield from _switched("compiled", label, (_compiles(side) for side in (base, new)))
+
+
+def _compiles(side: Side) -> bool | None:
+    kernels = side.kernels
+    known = ingredients(side)
+    names = [name for source in ("operators", "ops") if source in known for name in known[source].names]
+    if not kernels and not names:
+        return None
+    return any(_COMPILED.match(name) for name in (*kernels, *names))
+
+
+def _attention(base: Side, new: Side) -> Iterator[Changed]:
+    """Whether one kernel does attention; what is known of it where both sides tell in the same way."""
+    before, after = ingredients(base), ingredients(new)
+    for source in ("operators", "kernels"):
+        if source in before and source in after:
+            states = (known[source].share(Kind.ATTENTION) >= LITTLE for known in (before, after))
+            yield from _switched("attention", "attention in one operator (flash, memory-efficient)", states)
+            return
+
+
+def _switched(key: str, label: str, states: Iterable[bool | None]) -> Iterator[Changed]:
+    """Something that is off and on, or on and off; nothing where a side does not tell."""
+    before, after = states
+    if before is None or after is None or before == after:
+        return
+    words = ("off", "on")
+    yield Changed(key, label, words[before], words[after], f"{label} {words[after]}")
+
+
+# What the user says, and how much is done
+
+
+def _batch(base: Side, new: Side) -> Iterator[Changed]:
+    """Batches by the shapes of inputs, where no tag tells them."""
+    before, after = parameters(base), parameters(new)
+    common = before.batches.keys() & after.batches.keys() if before and after else set()
+    if not before or not after or not common or any(is_batch(tag) for tag in (*base.tags, *new.tags)):
+        return
+    layer = max(sorted(common), key=lambda layer: before.uses[layer])
+    was, now = (format_number(round(side.batches[layer], 1)) for side in (before, after))
+    if was != now:
+        yield Changed("batch", "batch, by the shapes of inputs", was, now, f"batch {now} rather than {was}")
+
+
+def _tags(base: Side, new: Side) -> Iterator[Changed]:
+    """Tags that both sides have, with other values."""
+    for tag in (tag for tag in dict.fromkeys((*_every_tag(base), *_every_tag(new))) if tag.lower() not in REPEATS):
+        before, after = _values(base, tag), _values(new, tag)
+        if before and after and before != after:
+            yield Changed(f"tag.{tag}", tag, ", ".join(before), ", ".join(after))
+
+
+def _every_tag(side: Side) -> Iterable[str]:
+    return dict.fromkeys(tag for report in side.reports for tag in tags(report))
+
+
+def _values(side: Side, tag: str) -> list[str]:
+    values = {known[tag] for report in side.reports if tag in (known := tags(report))}
+    return sorted(values, key=natural)
+
+
+def _with_columns(grids: Iterable[Grid], *names: str) -> Grid | None:
+    """The first grid that has these columns."""
+    return next((grid for grid in grids if {column.name for column in grid.columns} >= {*names}), None)
+
+
+_CHECKS: tuple[Callable[[Side, Side], Iterator[Changed]], ...] = (
+    *(_precision, _memory, _workers, _graphs, _compiled, _attention),
+    *(_prefetch, _parallelism, _batch, _tags),
+)

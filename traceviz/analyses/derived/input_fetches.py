@@ -21,12 +21,17 @@ NOT_INPUT_NAME = r"(?i)dataparallel|to[ _-]device|copy|backward|forward|optimize
 """Names that look like input and are not."""
 
 ANNOTATION = (
-    r"(?i)^(data[ _-]?(load(ing|er)?|fetch(ing)?|read(ing)?|wait(ing)?)|dataload(ing|er)"
-    r"|(load|fetch|read|get|next|take)[ _-]?(the[ _-]?)?(next[ _-]?)?(data|batch(es)?|(input|sample|example|image)s?)"
+    r"(?i)^[\W_]*(\[\w+\])*[\W_]*(data[ _-]?(load(ing|er)?|fetch(ing)?|read(ing)?|wait(ing)?)|dataload(ing|er)"
+    r"|((load|fetch|read|get|next|take)[ _-]?(the[ _-]?)?|wait(ing)?[ _-]for[ _-](the[ _-]?)?)"
+    r"((next|train|training)[ _-]?)?(data|batch(es)?|(input|sample|example|image)s?)"
+    r"|(train|training|val|eval)[ _-]?data[ _-]?loader[ _-]?next"
     r"|(input|batch)[ _-]?(pipeline|wait|data|loading|fetch)|input|prefetch|preprocess(ing)?|augment(ation)?)"
-    r"[ _:#-]*\d*$"
+    r"[\W_]*\d*[\W_]*$"
 )
-"""Whole names of annotations in which a program loads its input; a runtime's own events contain such words, too."""
+"""Whole names of annotations in which a program loads its input; a runtime's own events contain such words, too.
+
+What programs put around a name does not count: ``## data_load ##``, ``[pl][profile]train_dataloader_next``.
+"""
 
 HOOKS, RECORDED = "traceviz", "program"
 """NVTX domains of the ranges that ``traceviz collect`` puts around parts of a step, and of ``traceviz.record``."""

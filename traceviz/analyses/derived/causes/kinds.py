@@ -11,8 +11,9 @@ from typing import Literal
 import polars as pl
 
 from traceviz.analyses.derived.causes.places import located
+from traceviz.analyses.derived.copy_purposes import PARAMETERS
 from traceviz.analyses.derived.host_classes import FRAMEWORK_WAITS
-from traceviz.analyses.derived.input_fetches import INPUT_NAME, NOT_INPUT_NAME
+from traceviz.analyses.derived.input_fetches import ANNOTATION, INPUT_NAME, NOT_INPUT_NAME
 from traceviz.analyses.derived.serving import SERVING_NAME
 from traceviz.cuda_names import ApiKind, api_kind
 
@@ -78,7 +79,9 @@ KIND = pl.Enum([kind.key for kind in KINDS])
 """Type of a column of kinds."""
 KIND_LABELS: dict[str, str] = {kind.key: kind.label for kind in KINDS}
 
-HOST_WORK: frozenset[KindKey] = frozenset({"operator", "optimizer", "runtime", "python", "range", "driver", "launch"})
+HOST_WORK: frozenset[KindKey] = frozenset(
+    {"operator", "optimizer", "parameter_transfer", "runtime", "python", "range", "driver", "launch"}
+)
 """Kinds in which the host itself works, and the device waits for what it prepares."""
 
 OPTIMIZER = r"(?i)^(optimizer[.]step|## optimizer ##|optimizer([ _]step)?$)"
@@ -140,7 +143,9 @@ def with_kinds(names: pl.DataFrame) -> pl.DataFrame:
         (pl.col("source") == "os_calls", pl.lit("os_call")),
         *((is_named & pl.col("name").str.contains(pattern), pl.lit(key)) for key, pattern in _BY_NAME),
         *((is_range & pl.col("name").str.contains(pattern), pl.lit(key)) for key, pattern in _BY_NAME_OF_RANGE),
+        (is_range & pl.col("name").str.contains(PARAMETERS), pl.lit("parameter_transfer")),
         ((pl.col("source") == "nvtx") & loads, pl.lit("input")),
+        (is_range & pl.col("name").str.contains(ANNOTATION), pl.lit("input")),
         (pl.col("source") == "nvtx", pl.lit("range")),
         (pl.col("source") == "host_ops", of_category),
     )

@@ -224,6 +224,16 @@ def test_inferred_steps_that_run_the_kernels_of_declared_ones_as_often_are_steps
     assert codes(*pair(steps_of(INFERRED), after, base=(steps_of(NVTX), before))) == expected
 
 
+def test_inferred_steps_that_run_other_kernels_besides_may_be_other_work():
+    before = kernels(("a", "gemm", 12, 100))
+    after = kernels(("a", "gemm", 12, 100), ("b", "copy", 12, 20))
+    for sides in (
+        pair(steps_of(INFERRED), after, base=(steps_of(NVTX), before)),
+        pair(steps_of(INFERRED), before, base=(steps_of(NVTX), after)),
+    ):
+        assert by_code(*sides)["step-source"].forbids == "verdict"
+
+
 def test_markers_of_two_frameworks_differ_of_course():
     base = side("base", run(12, steps_of(DECLARED, "train"), about={"framework": "TensorFlow"}))
     new = side("new", run(12, steps_of(DECLARED, "ProfilerStep"), about={"framework": "PyTorch"}))

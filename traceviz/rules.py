@@ -877,6 +877,21 @@ RULES: tuple[Rule, ...] = (
         "It is a hint: programs that are written in Python, or that record nothing but their ranges, spend their time "
         "there by design.",
         ("https://pytorch.org/docs/stable/profiler.html",),
+        part_of=("TV608",),
+    ),
+    Rule(
+        "TV608",
+        "busiest-lane",
+        "The trace is of a program that no known profiler recorded (in the format of Chrome's trace viewer), and one "
+        "kind of event takes at least 20 % of the captured time in its busiest lane.",
+        "It is what most of the time goes into, as far as the trace tells.",
+        (
+            "Look at the event that is named, and at the lanes that wait meanwhile.",
+            "For more than that, record the program with its framework's profiler, or with Nsight Systems.",
+        ),
+        "What a lane is, the trace does not say: a thread, a queue, part of a simulated machine. A lane that waits in "
+        "an event of its own looks busy.",
+        ("https://ui.perfetto.dev",),
     ),
     Rule(
         "TV901",

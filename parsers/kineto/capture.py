@@ -24,7 +24,9 @@ from traceviz.private_paths import without_paths
 
 _SIGNS = frozenset({"schemaVersion", "deviceProperties", "distributedInfo", "trace_id", "baseTimeNanoseconds"})
 """Members that only PyTorch's profiler writes."""
-_ITS_CATEGORIES = frozenset(CATEGORIES) - {"", "fee", "kernel", "runtime", "driver", "trace", "overhead"}
+_ITS_CATEGORIES = frozenset(CATEGORIES) - {"", "fee", "node", "kernel", "runtime", "driver", "trace", "overhead"}
+_OF_OTHERS = frozenset({"gpu_op"})
+"""Categories of other programs beside some of PyTorch's: Intel's unitrace calls calls of the host ``cpu_op``, too."""
 
 _SECRET = re.compile(r"path|dir$|directory|host|user|command|argv|address|traceName|^metadata", re.IGNORECASE)
 _NOT_SETTINGS = frozenset({"traceEvents", "deviceProperties"})
@@ -45,7 +47,8 @@ Header = Mapping[str, Any]
 def is_pytorch(raw: RawTrace) -> bool:
     """Whether PyTorch's profiler wrote the trace; any program can write this format."""
     labels = raw.events["category"].unique().drop_nulls().to_list() if raw.events.height else []
-    return bool(_SIGNS & raw.header.keys()) or any(label.lower() in _ITS_CATEGORIES for label in labels)
+    known = {label.lower() for label in labels}
+    return bool(_SIGNS & raw.header.keys()) or (not known.isdisjoint(_ITS_CATEGORIES) and known.isdisjoint(_OF_OTHERS))
 
 
 def run(raw: RawTrace, events: Events, notes: Notes, *, pytorch: bool) -> pa.Table:

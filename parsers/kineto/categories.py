@@ -103,6 +103,7 @@ CATEGORIES: dict[str, Meaning] = {
     "ac2g": Meaning(Role.IGNORED),
     # Other programs.
     "fee": Meaning(Role.HOST, "python"),  # VizTracer: function entry and exit
+    "node": Meaning(Role.HOST, "op"),  # ONNX Runtime
     "": Meaning(Role.HOST),
 }
 """Meaning of each category, by its name in lower case."""

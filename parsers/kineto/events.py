@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -126,6 +126,17 @@ def sort_out(raw: RawTrace) -> Events:
         arguments, role, category, name, label, pid, tid, start, dur, never_ended, zero, last - zero, +set_aside,
         strays, too_long,
     )  # fmt: skip
+
+
+def with_ranges_of_the_program(events: Events) -> Events:
+    """``events`` of a program that PyTorch's profiler did not record: what it names are ranges of its own.
+
+    Nodes of ONNX Runtime are operators. In PyTorch's traces, events of unknown categories are the framework's.
+    """
+    node = events.label.each(lambda word: word.lower() == "node", False, np.bool_)
+    named = (events.category == CODES["runtime"]) | ((events.category == CODES["op"]) & ~node)
+    named &= events.role == Role.HOST
+    return replace(events, category=np.where(named, np.int8(CODES["annotation"]), events.category))
 
 
 def _span(kept: Array, start: Array, dur: Array) -> tuple[int, int]:

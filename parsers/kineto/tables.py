@@ -16,7 +16,7 @@ from traceviz.parsers.kineto import host as host_tables
 from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.collectives import collectives
 from traceviz.parsers.kineto.decode.document import decode
-from traceviz.parsers.kineto.events import Events, sort_out
+from traceviz.parsers.kineto.events import Events, sort_out, with_ranges_of_the_program
 from traceviz.parsers.kineto.folder import choose
 from traceviz.parsers.kineto.graphs import graph_nodes
 from traceviz.parsers.kineto.identity import Identity, identify_all
@@ -89,6 +89,8 @@ def tables_of(
     give_back()
     if not (events.role != Role.IGNORED).any():
         raise _nothing_in(path, raw)
+    if not pytorch:
+        events = with_ranges_of_the_program(events)
     yield "run", facts.run(raw, events, notes, pytorch=pytorch)
     identity = identify_all(events, raw.header, notes, rank=rank, one_program=pytorch)
     yield from identity.tables.items()

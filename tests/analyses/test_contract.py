@@ -99,6 +99,10 @@ STABLE = {
             *("host_self_ns", "host_ns", "tensor_core_eligible", "tensor_core_share", "backward_ns"),
         },
     ),
+    "lanes": (
+        {"lanes", "events", "busiest_share"},
+        {"lane", "events", "busy_ns", "busy_share", "largest", "largest_ns"},
+    ),
     "cpu_steps": (
         {"judged_ns", "operator_share"},
         {"label", "time_ns", "share_of_judged", "calls", "largest", "largest_ns", "where", "group", "kind"},
@@ -233,24 +237,31 @@ def without_device():
     return TraceTables({name: busy.arrow(name) for name in busy if name not in {*DEVICE_WORK, "cuda_api"}})
 
 
+def of_another_program():
+    """Events of a program that no known profiler recorded."""
+    events = [(i * 1_000, 500, "solve", "annotation", {"thread_id": i % 2}) for i in range(6)]
+    return tables(host_ops=events, run={"producer": "Chrome trace format"})
+
+
+TRACES = {
+    "run": collected,
+    "host": sampled,
+    "serving": served,
+    "host_collectives": of_mpi,
+    "cpu_steps": without_device,
+    "lanes": of_another_program,
+    "ranks": two_ranks,
+}
+
+
 def trace_for(analysis):
     """A trace of which the analysis has something to say."""
-    if analysis.slug == "run":
-        return collected()
-    if analysis.slug == "host":
-        return sampled()
-    if analysis.slug == "serving":
-        return served()
-    if analysis.slug == "host_collectives":
-        return of_mpi()
-    if analysis.slug == "cpu_steps":
-        return without_device()
-    return two_ranks() if analysis.slug == "ranks" else busy_trace()
+    return TRACES.get(analysis.slug, busy_trace)()
 
 
 def test_the_registry_knows_each_analysis_by_its_own_slug():
     assert tuple(analysis.slug for analysis in analyses()) == SLUGS
-    assert len(SLUGS) == 31
+    assert len(SLUGS) == 32
     assert [entry.slug for entry in entries(["kernels", "run"])] == ["run", "kernels"]
     with pytest.raises(UsageError, match="kernel"):
         entries(["kernel"])

@@ -115,6 +115,7 @@ ENTRIES: tuple[Entry, ...] = (
         uses=("op_args", "cuda_api", *DEVICE_WORK, "graph_nodes"),
         frameworks=frozenset({"pytorch"}),
     ),
+    Entry("lanes", "program.lanes:LanesAnalysis", needs=("host_ops",), uses=STEP_TABLES, expected=False),
     Entry("cpu_steps", "program.cpu_steps:CpuStepsAnalysis", uses=CLASS_TABLES, expected=False),
     Entry("kernels", "device.kernels:KernelsAnalysis", needs=("kernels",), uses=STEP_TABLES),
     Entry("precision", "device.precision:PrecisionAnalysis", needs=("kernels",), uses=STEP_TABLES),

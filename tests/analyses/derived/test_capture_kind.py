@@ -35,6 +35,13 @@ CASES = {
         trace(host_ops=[(0, 90, "step[DECODE bs=32]", "annotation")], kernels=TWO, run=TORCH),
         "1 step of SGLang",
     ),
+    "other-program": (
+        trace(
+            host_ops=[(0, 10, "solve", "annotation"), (20, 5, "wait", "annotation", {"thread_id": 1})],
+            run={"producer": "Chrome trace format"},
+        ),
+        "2 lanes in the format of Chrome's trace viewer",
+    ),
     "cpu-only": (trace(host_ops=FORWARD, run=TORCH), "no device work was captured"),
     "no-device-work": (
         trace(nvtx=[(0, 10, "solve")], os_calls=[(0, 5, "poll")], run=NSYS),
@@ -82,7 +89,7 @@ CASES = {
 
 def test_every_kind_has_a_case():
     assert CASES.keys() == KIND_WORDS.keys()
-    assert len(CASES) == 13
+    assert len(CASES) == 14
 
 
 @pytest.mark.parametrize("key", CASES)
@@ -142,6 +149,15 @@ def test_why_no_device_work_was_captured_is_said(view, why):
 def test_what_trains_or_may_have_lost_kernels_is_no_benchmark_and_no_forward_pass(view):
     assert capture_kind(view).key not in TRAINS_NOTHING
     assert capture_kind(view).opening == ""
+
+
+@pytest.mark.parametrize(
+    "host_ops",
+    [[(i * 100, 90, "data loading", "annotation") for i in range(4)], [(0, 90, "train_step", "annotation")]],
+    ids=["loads", "trains"],
+)
+def test_another_program_that_trains_or_loads_is_judged_like_any(host_ops):
+    assert capture_kind(trace(host_ops=host_ops, run={"producer": "Chrome trace format"})).key == "cpu-only"
 
 
 def test_a_window_of_a_training_is_no_forward_pass():

@@ -272,12 +272,30 @@ def test_other_programs_traces_are_work_of_the_host_of_all_their_processes(tmp_p
         k.counter("memory", 5, {"used": 7}),
     ]
     trace = read_bytes(tmp_path, json.dumps({"traceEvents": events}).encode())
-    assert rows(trace, "host_ops", "name", "category", "process_id") == [("task", "runtime", 1), ("f", "python", 0)]
+    assert rows(trace, "host_ops", "name", "category", "process_id") == [("task", "annotation", 1), ("f", "python", 0)]
     assert rows(trace, "processes", "pid", "name") == [(7, None), (None, "browser")]
     assert rows(trace, "threads", "tid", "name") == [(8, None), (0, "main")]
     assert trace.run_facts()["producer"] == "Chrome trace format"
     assert trace.run_facts()["framework"] is None
     assert notes(trace) == {"not-a-pytorch-trace": None, "counters-unread": 1}
+
+
+def test_calls_that_unitrace_names_like_operators_are_ranges_and_nodes_of_onnx_runtime_are_operators(
+    tmp_path: Path,
+) -> None:
+    calls = [
+        {"ph": "X", "name": "zeCommandQueueSynchronize", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 0, "dur": 9},
+        {"ph": "X", "name": "gemm[SIMD32]", "cat": "gpu_op", "pid": 4294967295, "tid": 4294967295, "ts": 1, "dur": 8},
+    ]
+    trace = read_bytes(tmp_path, json.dumps({"traceEvents": calls}).encode())
+    assert rows(trace, "host_ops", "category") == [("annotation",), ("annotation",)]
+    assert trace.run_facts()["framework"] is None
+    nodes = [
+        {"ph": "X", "name": "conv1_kernel_time", "cat": "Node", "pid": 1, "tid": 1, "ts": 5, "dur": 3},
+        {"ph": "X", "name": "model_run", "cat": "Session", "pid": 1, "tid": 1, "ts": 0, "dur": 9},
+    ]
+    trace = read_bytes(tmp_path, json.dumps(nodes).encode())
+    assert rows(trace, "host_ops", "name", "category") == [("model_run", "annotation"), ("conv1_kernel_time", "op")]
 
 
 def test_unknown_categories_are_named_in_a_note(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from traceviz.units import counted, format_ns, format_ratio
 Kind = Literal[
     "summary",
     "serving",
+    "other-program",
     "cpu-only",
     "no-device-work",
     "no-kernels",
@@ -43,6 +44,7 @@ Kind = Literal[
 KIND_WORDS: dict[Kind, str] = {
     "summary": "a summary without events",
     "serving": "serving",
+    "other-program": "events of another program",
     "cpu-only": "CPU only",
     "no-device-work": "no device work",
     "no-kernels": "no kernels",
@@ -57,8 +59,13 @@ KIND_WORDS: dict[Kind, str] = {
 }
 """Kinds for people."""
 
-TRAINS_NOTHING: frozenset[Kind] = frozenset({"serving", "benchmark", "graph-capture", "one-kernel", "forward-pass"})
+TRAINS_NOTHING: frozenset[Kind] = frozenset(
+    {"serving", "other-program", "benchmark", "graph-capture", "one-kernel", "forward-pass"}
+)
 """Kinds without an input pipeline of their own: nothing is judged of it."""
+
+OF_ANY_PROGRAM = "Chrome trace format"
+"""Producer of traces in Chrome's format that no known profiler wrote: what their events are, only their names say."""
 
 EVENTS = (*schema.DEVICE_WORK, "cuda_api", "nvtx", "host_ops", "device_ops", "os_calls")
 """Tables whose rows are events. Steps, arguments, settings and samples describe them; allocations and
@@ -201,10 +208,22 @@ def _without_device(trace: TraceView) -> CaptureKind | None:
         return None
     if trouble := run_trouble(trace):
         return CaptureKind("unknown", trouble)
+    if _is_of_any_program(trace):
+        lanes = trace.frame("host_ops", "thread_id")["thread_id"].n_unique()
+        return CaptureKind("other-program", f"{counted(lanes, 'lane')} in the format of Chrome's trace viewer")
     launches = trace.api_calls("launch").height
     if "host_ops" in trace.tables and not (trace.has_device_tables or launches or trace.tables.rows("devices")):
         return CaptureKind("cpu-only", "no device work was captured")
     return CaptureKind("no-device-work", *_why_no_device(trace, launches))
+
+
+def _is_of_any_program(trace: TraceView) -> bool:
+    """Whether no profiler of a framework wrote the events, and nothing in them looks like a training."""
+    if trace.tables.run_facts().get("producer") != OF_ANY_PROGRAM:
+        return False
+    return not (
+        sees_input(trace) or _declared(trace) or _named(trace, TRAINING_EVENT) or _named(trace, TRAINING_MARKER)
+    )
 
 
 def _why_no_device(trace: TraceView, launches: int) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from traceviz.analyses.base import ERROR_SHARE, Analysis, finding
-from traceviz.analyses.derived.capture_kind import shortened
+from traceviz.analyses.derived.capture_kind import capture_kind, run_trouble, shortened
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS, OPTIMIZER, KindKey
 from traceviz.analyses.derived.causes.places import PLACES, located
@@ -122,10 +122,14 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
         """Share the judged time out among families of operators and kinds of other work."""
         if trace.rank_busy or trace.api_calls("launch").height:
             return self.skipped("the program uses a device")
+        if trouble := run_trouble(trace):
+            return self.skipped(trouble)
         judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         causes = host_causes(trace)
         if not judged_ns or not causes.filter(pl.col("kind") != "unexplained").height:
             return self.skipped("nothing of the host was recorded")
+        if capture_kind(trace).key == "other-program" and "op" not in trace.host_names["category"]:
+            return self.skipped("nothing says what its lanes are")
         grouped = _with_groups(causes)
         return CpuSteps(_groups(grouped), _operators(grouped), judged_ns, judged_words(trace))
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.host_classes import CLASSES, LABELS, measured, step_classes
+from traceviz.analyses.derived.host_classes import CLASSES, LABELS, measured, sees_host, step_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.statistics import frame_grid
 from traceviz.analyses.derived.step_words import why_no_steps
@@ -28,17 +28,26 @@ class Breakdown:
         measured: Keys of the classes that the capture could see.
         host_only: Whether a framework ran on the host alone, so that nothing of a device is missing.
         ranks: Number of ranks whose steps these are.
+        host_seen: Whether the capture holds any events of the host.
     """
 
     by_step: pl.DataFrame
     measured: frozenset[str]
     host_only: bool = False
     ranks: int = 1
+    host_seen: bool = True
 
     @cached_property
     def times(self) -> dict[str, int]:
         """Time by key of the class."""
         return {key: int(self.by_step[key].sum()) for key in LABELS}
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What the rest of the classes is called, where that is not as ever."""
+        if self.host_only:
+            return {"host_compute": ON_HOST}
+        return {} if self.host_seen else {"host_compute": NOT_SEEN}
 
     @property
     def steps(self) -> int:
@@ -78,7 +87,8 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
         if not steady_time(trace):
             return self.skipped(f"{why_no_steps(trace)[0]}, so there is no step time to break down")
         host_only = "host_ops" in trace.tables and not trace.has_device_tables and not trace.tables.rows("devices")
-        return Breakdown(step_classes(trace), measured(trace), host_only, ranks=len(steady_time(trace)))
+        ranks = len(steady_time(trace))
+        return Breakdown(step_classes(trace), measured(trace), host_only, ranks, host_seen=sees_host(trace))
 
     def describe(self, result: Breakdown | BasisSteps) -> Section:
         """One stacked bar, and the table behind it."""
@@ -88,7 +98,7 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
             return Section(self.slug, self.title, blocks_of(result))
         total = result.step_ns
         times = result.times
-        labels = {**LABELS, "host_compute": ON_HOST} if result.host_only else LABELS
+        labels = {**LABELS, **result.labels}
         shown = [(c.key, labels[c.key], times[c.key]) for c in CLASSES if c.key in result.measured or times[c.key]]
         bars = tuple(Bar(key, label, time, time / total if total else 0.0) for key, label, time in shown)
         columns = (
@@ -124,6 +134,8 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
 
 ON_HOST = "host compute"
 """What the rest of the classes is where a framework ran on the host alone."""
+NOT_SEEN = "device idle, host not recorded"
+"""What it is where the capture holds device work only: nothing tells what the host did."""
 
 
 def _by_step(frame: pl.DataFrame, labels: dict[str, str]) -> Grid:

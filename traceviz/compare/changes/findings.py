@@ -31,6 +31,7 @@ FOUND_IN: Mapping[str, str] = {
     "TV504": "communication",
     "TV506": "host_collectives",
     **dict.fromkeys(("TV606", "TV607"), "cpu_steps"),
+    "TV608": "lanes",
 }
 """Section that raises a finding: a report without it was not searched for it. A test holds this to the analyses."""
 

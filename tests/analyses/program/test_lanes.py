@@ -1,0 +1,54 @@
+"""Lanes of traces in Chrome's format that no known profiler wrote."""
+
+import pytest
+
+from tests.analyses.builders import trace
+from traceviz.analyses.program.lanes import LanesAnalysis
+from traceviz.analyses.run import analyze
+from traceviz.report import Skipped
+
+ANALYSIS = LanesAnalysis()
+CHROME = {"producer": "Chrome trace format"}
+
+
+def of(rows, **literals):
+    """A trace of 1000 ns with events ``(lane, start, dur, name)``."""
+    host_ops = [(start, dur, name, "annotation", {"thread_id": lane}) for lane, start, dur, name in rows]
+    return trace(host_ops=host_ops, run=CHROME, span_ns=1_000, **literals)
+
+
+def test_the_busiest_lane_is_named_with_its_largest_event_and_not_the_one_with_most_events():
+    rows = [(0, i * 100, 10, "load weights") for i in range(10)] + [(1, 0, 800, "matmul tile"), (1, 800, 50, "relu")]
+    (finding,) = ANALYSIS.judge(ANALYSIS.run(of(rows, threads=[(0, 0, "DMA"), (1, 0, "MAC unit")])))
+    assert finding.message == "Lane MAC unit works in 85.0 % of the captured time, most of all in matmul tile (80.0 %)."
+    assert finding.cost_ns == 0
+
+
+@pytest.mark.parametrize(("dur", "codes"), [(199, []), (200, ["TV608"])])
+def test_an_event_is_named_from_a_fifth_of_the_time_on(dur, codes):
+    assert [finding.code for finding in ANALYSIS.judge(ANALYSIS.run(of([(0, 0, dur, "solve")])))] == codes
+
+
+def test_processes_are_named_where_there_are_several():
+    rows = [(0, 0, 10, "a"), (1, 0, 20, "b")]
+    view = of(rows, processes=[(0, "HOST"), (1, "DEVICE")], threads=[(0, 0, "main"), (1, 1, None)])
+    assert ANALYSIS.run(view).lanes["lane"].to_list() == ["DEVICE / thread 0", "HOST / main"]
+
+
+def test_a_lane_is_busy_for_as_long_as_its_events_last_without_counting_any_twice():
+    result = ANALYSIS.run(of([(0, 0, 500, "outer"), (0, 100, 300, "inner"), (0, 200, 50, "outer")]))
+    assert result.lanes["busy_ns"].to_list() == [500]
+    assert result.events.select("name", "self_ns").rows() == [("inner", 250), ("outer", 250)]
+
+
+def test_the_sentence_says_that_another_program_wrote_the_trace():
+    report = analyze(of([(0, 0, 600, "solve"), (1, 0, 300, "wait")]).tables)
+    assert report.verdict.sentence.startswith(
+        "Events of another program: 2 lanes in the format of Chrome's trace viewer. "
+    )
+    assert [finding.code for finding in report.findings] == ["TV608"]
+    assert "cpu_steps" not in {section.slug for section in report.sections}
+
+
+def test_traces_of_profilers_have_no_lanes():
+    assert isinstance(ANALYSIS.run(trace(host_ops=[(0, 10, "aten::mm", "op")])), Skipped)

@@ -1,0 +1,147 @@
+"""Lanes of traces that any program may write: how busy each is, and the event that has most of its time.
+
+Such a trace says nothing of what its lanes are: threads of a program, queues of a device, units of a simulated machine.
+So each is looked at by itself, and none is taken for the one that leads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.base import ERROR_SHARE, Analysis, finding
+from traceviz.analyses.derived.call_tree import CallTree
+from traceviz.analyses.derived.capture_kind import capture_kind, shortened
+from traceviz.analyses.derived.causes.segments import innermost
+from traceviz.analyses.derived.frames import end_ns
+from traceviz.analyses.derived.statistics import frame_grid, ratio, share
+from traceviz.analyses.derived.view import TraceView
+from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped
+from traceviz.units import format_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class LaneTimes:
+    """Lanes and their events.
+
+    Args:
+        lanes: ``lane, events, busy_ns, largest, largest_ns`` for every lane, the busiest first.
+        events: ``lane, name, calls, self_ns`` for every lane and name, the largest first: time in the event without
+            those inside it. They add up to the lane's busy time.
+        captured_ns: Captured time.
+    """
+
+    lanes: pl.DataFrame
+    events: pl.DataFrame
+    captured_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class LanesAnalysis(Analysis[LaneTimes]):
+    """Busy time and largest event of every lane of a trace that no known profiler wrote.
+
+    Args:
+        event_share: The busiest lane's largest event is named from this share of the captured time on.
+        fold_below: Rows below this share fold into "other" in pictures, never in data.
+    """
+
+    slug = "lanes"
+    title = "Lanes"
+    rules = ("TV608",)
+
+    event_share: float = ERROR_SHARE
+    fold_below: float = 0.01
+
+    def run(self, trace: TraceView) -> LaneTimes | Skipped:
+        """Share the busy time of each lane out among its innermost events."""
+        if capture_kind(trace).key != "other-program":
+            return self.skipped("a profiler wrote the trace, so it is known what its threads are")
+        columns = ("start_ns", end_ns(), "thread_id", "op_id", pl.col("name").cast(pl.String))
+        tree = CallTree.of(trace.frame("host_ops", *columns))
+        segments = innermost(tree)
+        rows = pl.DataFrame({"row": segments.owner, "self_ns": segments.ends - segments.starts})
+        owned = rows.group_by("row").agg(pl.col("self_ns").sum())
+        calls = tree.calls.select("thread_id", "name").with_columns(pl.Series("row", np.arange(tree.calls.height)))
+        named = calls.join(owned, on="row", how="left").join(_names(trace), on="thread_id", how="left")
+        events = (
+            named.group_by("thread_id", "lane", "name")
+            .agg(pl.len().cast(pl.Int64).alias("calls"), pl.col("self_ns").sum())
+            .sort("self_ns", "lane", "name", "thread_id", descending=[True, False, False, False])
+        )
+        lanes = (
+            events.group_by("thread_id", "lane", maintain_order=True)
+            .agg(
+                pl.col("calls").sum().alias("events"),
+                pl.col("self_ns").sum().alias("busy_ns"),
+                pl.col("name").first().alias("largest"),
+                pl.col("self_ns").first().alias("largest_ns"),
+            )
+            .sort("busy_ns", "lane", "thread_id", descending=[True, False, False])
+        )
+        return LaneTimes(lanes.drop("thread_id"), events.drop("thread_id"), trace.captured_ns)
+
+    def judge(self, result: LaneTimes) -> tuple[Finding, ...]:
+        """TV608 names the event that takes most of the busiest lane, as a hint."""
+        lane = result.lanes.row(0, named=True)
+        if not result.captured_ns or lane["largest_ns"] < self.event_share * result.captured_ns:
+            return ()
+        shares = {key: format_ratio(lane[key] / result.captured_ns) for key in ("busy_ns", "largest_ns")}
+        message = (
+            f"Lane {shortened(lane['lane'])} works in {shares['busy_ns']} of the captured time, most of all in "
+            f"{shortened(lane['largest'])} ({shares['largest_ns']})."
+        )
+        evidence = (
+            Fact("lane", "lane", lane["lane"]),
+            Fact("busy_ns", "busy", lane["busy_ns"], "ns"),
+            Fact("largest", "largest event", lane["largest"]),
+            Fact("largest_ns", "its time", lane["largest_ns"], "ns"),
+        )
+        # What could be gained is not known: nothing says what the lane is.
+        return (finding("TV608", message, evidence, 0, result.captured_ns, "captured time", is_hint=True),)
+
+    def describe(self, result: LaneTimes) -> Section:
+        """The lanes, and the events in them."""
+        whole = result.captured_ns
+        facts = (
+            Fact("lanes", "lanes", result.lanes.height, "count"),
+            Fact("events", "events", int(result.lanes["events"].sum()), "count"),
+            Fact(
+                "busiest_share", "the busiest, of captured time", ratio(int(result.lanes["busy_ns"][0]), whole), "ratio"
+            ),
+        )
+        lanes = (
+            Column("lane", "Lane", "text", 0),
+            Column("events", "Events", "count", 2),
+            Column("busy_ns", "Busy", "ns", 0),
+            Column("busy_share", "Of captured time", "ratio", 0, bar=True),
+            Column("largest", "Most of it", "text", 1),
+            Column("largest_ns", "Of it", "ns", 1),
+        )
+        events = (
+            Column("lane", "Lane", "text", 1),
+            Column("name", "Event", "text", 0),
+            Column("calls", "Calls", "count", 2),
+            Column("self_ns", "Self", "ns", 0),
+            Column("self_share", "Of captured time", "ratio", 0, bar=True),
+        )
+        of_lanes = result.lanes.with_columns(share("busy_ns", whole, "busy_share"))
+        of_events = result.events.with_columns(share("self_ns", whole, "self_share"))
+        blocks = (
+            Facts(facts),
+            frame_grid(lanes, of_lanes, fold_below=self.fold_below),
+            frame_grid(events, of_events, "Events, without those inside", fold_below=self.fold_below),
+        )
+        return Section(self.slug, self.title, blocks)
+
+
+def _names(trace: TraceView) -> pl.DataFrame:
+    """``thread_id`` and ``lane``: names of the thread and, where there are several, of its process."""
+    threads = trace.frame("threads", "thread_id", "process_id", "tid", "name")
+    processes = trace.frame("processes", "process_id", "pid", pl.col("name").alias("process"))
+    joined = threads.join(processes, on="process_id", how="left")
+    thread = pl.coalesce("name", pl.format("thread {}", pl.coalesce("tid", "thread_id")))
+    process = pl.coalesce("process", pl.format("process {}", pl.coalesce("pid", "process_id")))
+    lane = pl.concat_str(process, thread, separator=" / ") if processes.height > 1 else thread
+    return joined.select("thread_id", lane.alias("lane"))

@@ -50,6 +50,7 @@ __all__ = [
     "open_trace",
     "report_on",
     "to_text",
+    "why",
 ]
 
 
@@ -276,6 +277,13 @@ def to_text(report: Report | Comparison, name: str = "terminal", options: Render
 
         report = document(report)
     return renderer(name).render(report, options or RenderOptions())
+
+
+def why(report: Report) -> Report:
+    """The report reduced to its first sentence, what may take the time, and why one of that leads."""
+    from traceviz.render.why import why as reduced
+
+    return reduced(report)
 
 
 _HOMES = {

@@ -72,7 +72,7 @@ def test_a_finding_is_said_in_place_of_the_parts_of_which_it_explains_half():
     host, queue = option("host", 0.40), option("launch", 0.20)
     half = option("launch-bound", 0.31, within=("host", "launch"))
     assert leads(host, queue, half) == "launch-bound"
-    assert reasons(host, queue, half)["host"] == "More precisely: launch-bound, 31.0 %."
+    assert reasons(host, queue, half)["host"] == "launch-bound says it more precisely (31.0 %)."
     less = option("launch-bound", 0.29, within=("host", "launch"))
     assert leads(host, queue, less) == "host"
     assert reasons(host, queue, less)["launch-bound"] == "It explains 48.3 % of host and launch, less than half."

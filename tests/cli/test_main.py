@@ -108,6 +108,14 @@ def test_one_section_only(trace):
     assert [section["slug"] for section in document["sections"]] == ["cuda_api"]
 
 
+def test_why_prints_only_the_candidates_and_needs_all_sections(trace):
+    done = run("report", trace, "--why")
+    assert "Why this sentence" in done.stdout
+    assert "Step time breakdown" not in done.stdout
+    refused = run("report", trace, "--why", "--section", "breakdown")
+    assert (refused.returncode, refused.stdout) == (2, "")
+
+
 def test_an_unknown_section_lists_those_that_exist(trace):
     done = run("report", trace, "--section", "gpu")
     assert (done.returncode, done.stdout) == (2, "")

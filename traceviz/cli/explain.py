@@ -10,7 +10,10 @@ from traceviz.cli.options import page_width
 @click.command()
 @click.argument("code", required=False)
 def explain(code: str | None) -> None:
-    """Print the reasoning behind the finding CODE (or its name); without CODE, list all findings."""
+    """Print the reasoning behind the finding CODE (or its name); without CODE, list all findings.
+
+    Why a report begins with its first sentence: traceviz report TRACE --why.
+    """
     from traceviz.render.rules import explain_rule, list_rules
     from traceviz.rules import RULES, rule
 

@@ -21,7 +21,7 @@ from traceviz.cli.options import (
     reading_options,
     traces_argument,
 )
-from traceviz.errors import NoVerdictError
+from traceviz.errors import NoVerdictError, UsageError
 
 if TYPE_CHECKING:
     from traceviz.gates.gates import Gates
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     "--basis", default="traceviz", metavar="NAME", help="Classes of step time: traceviz, xprof, tensorboard, kineto."
 )
 @page_options
+@click.option("--why", "explains", is_flag=True, help="Only why the first sentence says what it says.")
 @click.option(
     "--require-verdict",
     is_flag=True,
@@ -53,6 +54,7 @@ def report(
     gates: Gates | None,
     sections: tuple[str, ...],
     basis: str,
+    explains: bool,
     require_verdict: bool,
 ) -> None:
     """Print what TRACE says: verdict, step breakdown, CUDA time share, kernels, findings.
@@ -70,6 +72,8 @@ def report(
     from traceviz.cli import gate_options as cli_gates
 
     cli_gates.check_format(output.format_name, gates)
+    if explains and sections:
+        raise UsageError("--why needs all sections, and --section leaves some out.", fix="Give one of the two.")
     output.check(traces)
     with progress_bar_on_stderr() as progress:
         document = api.report_on(
@@ -81,7 +85,8 @@ def report(
             **asdict(reading),
         )
     document, results = cli_gates.judged(document, gates, sections)
-    output.write(api.to_text(document, output.format_name, page.layout(output.path)))
+    shown = api.why(document) if explains else document
+    output.write(api.to_text(shown, output.format_name, page.layout(output.path)))
     cli_gates.conclude(document, results, output.format_name)
     if require_verdict and document.verdict.code in {"cannot-judge", "partial"}:
         raise NoVerdictError("No verdict on the input pipeline is possible.", document.verdict.sentence)

@@ -76,8 +76,8 @@ def _settled(options: tuple[Option, ...]) -> dict[str, str]:
         if said is not None:
             reasons[precise.key] = f"The same time as {said.label}."
         elif precise.share >= STANDS_FOR * whole:
-            for part in own:
-                reasons[part.key] = f"More precisely: {precise.label}, {format_ratio(precise.share)}."
+            said_by = f"{precise.code or precise.label} says it more precisely ({format_ratio(precise.share)})."
+            reasons.update(dict.fromkeys((part.key for part in own), said_by))
         else:
             named = " and ".join(part.label for part in own)
             reasons[precise.key] = f"It explains {format_ratio(precise.share / whole)} of {named}, less than half."

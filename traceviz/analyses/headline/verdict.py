@@ -49,7 +49,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         return Verdict("cannot-judge", _summary_sentence(printed))
     code = "serving" if pipeline.verdict == "not judged" else pipeline.verdict.replace(" ", "-")
     time = judged(trace)
-    options = () if code == "serving" and not time.has_device else tuple(_options(trace, results, time, findings))
+    options = () if _says_nothing(pipeline, time) else tuple(_options(trace, results, time, findings))
     choice = choose(options, _own_share(trace, time))
     before, late = _before(trace, results), begins_late(trace)
     sentences = [
@@ -95,6 +95,11 @@ def _options(
     yield from precise(findings, time, trace.clock_doubt, input_copies=are_input)
 
 
+def _says_nothing(pipeline: InputPipelineResult, time: Judged) -> bool:
+    """Whether the judged time does not show what took it: device work was lost, or what an engine set off was."""
+    return pipeline.kind.key == "no-kernels" or (pipeline.verdict == "not judged" and not time.has_device)
+
+
 def _opening(results: dict[str, Any], pipeline: InputPipelineResult) -> str:
     """What the capture is."""
     if pipeline.verdict != "not judged":
@@ -108,7 +113,8 @@ def _cause(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choi
     lead = choice.lead
     if lead is not None:
         return mildly(time, lead) if _is_mild(time, lead) else lead.sentence
-    if not time.total_ns or "serving" in results:  # whose opening says how busy the device is
+    # The opening says that kernels are missing, or how busy an engine keeps the device
+    if not time.total_ns or results["input_pipeline"].kind.key == "no-kernels" or "serving" in results:
         return ""
     if not time.has_device:
         return _own_work(trace, results, time)
@@ -158,9 +164,11 @@ def _own_work(trace: TraceView, results: dict[str, Any], time: Judged) -> str:
     share, steps = _own_share(trace, time), results.get("cpu_steps")
     if share < HEALTHY:
         return ""
-    known = isinstance(steps, CpuSteps)
-    what = _families(steps, time) if known else kinds_in_words(own_work(trace), time)
-    return f"The program computes in {format_ratio(share)} of {time.whole}{what}."
+    if not isinstance(steps, CpuSteps):
+        return f"The program works in {format_ratio(share)} of {time.whole}{kinds_in_words(own_work(trace), time)}."
+    computes = steps.groups.filter(pl.col("kind").is_in(list(OF_OPERATORS)))["time_ns"].sum()
+    verb = "computes" if 2 * computes >= share * time.total_ns else "works"
+    return f"The program {verb} in {format_ratio(share)} of {time.whole}{_families(steps, time)}."
 
 
 def _families(steps: CpuSteps, time: Judged) -> str:

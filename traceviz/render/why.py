@@ -1,0 +1,63 @@
+"""Why the first sentence of a report says what it says: its candidates, and the reason for each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from traceviz.report import Block, Candidate, Column, Grid, Prose, Report, Row, Section
+
+_IS_CODE = re.compile(r"TV\d+")
+
+WHY = "why"
+"""Slug of the section."""
+
+_COLUMNS = (
+    Column("candidate", "May take the time", "text", 0),
+    Column("share", "Share", "ratio", 0, bar=True),
+    Column("certainty", "How sure", "text", 0),
+    Column("time_ns", "Time", "ns", 1),
+    Column("evidence", "What shows it", "text", 2),
+    Column("share_of", "Of", "text", 3),
+    Column("reason", "Why it leads or not", "text", 9),
+    Column("key", "Key", "text", 9),
+    Column("leads", "Leads", "text", 9),
+)
+WORTH_SAYING = 0.02
+"""Candidates below this share have no line of their own."""
+_NONE = {
+    "healthy": "Nothing takes 5 % of the judged time beside computing.",
+    "": "Nothing that was recorded can lead: there is no judged time, or the program does nothing but compute in it.",
+}
+_RULE = "The largest that is certain enough leads. The rule, with its reasons: docs/causes.md."
+
+
+def why(report: Report) -> Report:
+    """The report reduced to its first sentence and the candidates for it."""
+    candidates = report.verdict.candidates
+    rows = tuple(_row(candidate) for candidate in candidates)
+    reasons = tuple(Prose(_because(c)) for c in candidates if c.leads or c.share >= WORTH_SAYING)
+    grid: tuple[Block, ...] = (Grid(_COLUMNS, rows, complete=True),) if rows else ()
+    leads = any(candidate.leads for candidate in candidates)
+    said = Prose(_RULE if leads else f"{_NONE.get(report.verdict.cause, _NONE[''])} {_RULE}")
+    section = Section(WHY, "Why this sentence", (said, *grid, *reasons))
+    return replace(report, sections=(section,), findings=(), skipped=(), notes=())
+
+
+def _named(candidate: Candidate) -> str:
+    """Its label, with the code of the finding that it comes from: a part may have the same label."""
+    return f"{candidate.label} ({candidate.evidence})" if _IS_CODE.fullmatch(candidate.evidence) else candidate.label
+
+
+def _row(candidate: Candidate) -> Row:
+    c = candidate
+    leads = "yes" if c.leads else "no"
+    return (_named(c), c.share, c.certainty, c.time_ns, c.evidence, c.share_of, c.reason, c.key, leads)
+
+
+def _because(candidate: Candidate) -> str:
+    name = _named(candidate)
+    said = f"{name[0].upper()}{name[1:]}"
+    if not candidate.leads:
+        return f"{said}: {candidate.reason}"
+    return f"{said} leads: {candidate.reason[0].lower()}{candidate.reason[1:]}"

@@ -142,7 +142,7 @@ def test_the_same_program_without_ranges_is_only_possibly_input_bound(report_on)
     report = report_on("openhackathons-org__AI-Profiler__baseline.nsys-rep")
     assert report.verdict.code == "possibly-input-bound"
     stages = [row["stage"] for row in report.rows("input_pipeline")]
-    assert stages[:2] == ["host blocked in poll", "other host time"]
+    assert stages[:2] == ["host blocked in poll", "unrecorded host time"]
     assert report.findings[0].code == "TV102"
 
 

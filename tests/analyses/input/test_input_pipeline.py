@@ -84,7 +84,10 @@ def test_without_ranges_a_waiting_host_is_only_a_suspicion():
     )
     result = ANALYSIS.run(view)
     assert result.verdict == "possibly input-bound"
-    assert [(s.name, s.self_ns) for s in result.stages] == [("host blocked in poll", 3000), ("other host time", 500)]
+    assert [(s.name, s.self_ns) for s in result.stages] == [
+        ("host blocked in poll", 3000),
+        ("unrecorded host time", 500),
+    ]
     (finding,) = ANALYSIS.judge(result)
     assert (finding.code, finding.cost_ns) == ("TV102", 3500)
 

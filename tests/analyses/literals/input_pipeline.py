@@ -420,7 +420,7 @@ LITERALS = (
                 **LIMITS,
             },
             SUSPECTS: {
-                "stage": ["host blocked in read", "other host time", "host blocked in poll"],
+                "stage": ["host blocked in read", "unrecorded host time", "host blocked in poll"],
                 "kind": ["OS call", "no call recorded", "OS call"],
                 "calls": [3, None, 3],
                 "total_ns": [200 + 300 + 50, 190 + 70 + 20, 100 + 90 + 40],

@@ -9,6 +9,7 @@ from traceviz.analyses.headline.judged import Judged
 from traceviz.analyses.headline.options import INPUT, POSSIBLE_INPUT, Option
 from traceviz.analyses.input.dataloader import DATALOADER
 from traceviz.analyses.input.input_pipeline import NO_INPUT, InputPipelineResult
+from traceviz.analyses.input.stages import UNRECORDED
 from traceviz.units import format_ratio
 
 LONGEST = 350
@@ -21,7 +22,7 @@ def input_cause(pipeline: InputPipelineResult) -> str:
     if pipeline.verdict == "possibly input-bound":
         return (
             f"Possibly input-bound: in {share} of steady step time the device is idle and the host launches nothing, "
-            f"mostly {pipeline.stages[0].name if pipeline.stages else 'host compute'}. {pipeline.unranged}"
+            f"mostly {pipeline.stages[0].name if pipeline.stages else UNRECORDED}. {pipeline.unranged}"
         )
     speedup = pipeline.best_case_speedup
     best = f"; at best {speedup:.1f}× as fast without the wait" if speedup else ""

@@ -14,7 +14,6 @@ from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import OPTIMIZER
 from traceviz.analyses.derived.dispatch import dispatching
 from traceviz.analyses.derived.frames import bounds, parts_by
-from traceviz.analyses.derived.host_classes import LABELS as CLASS_LABELS
 from traceviz.analyses.derived.host_classes import class_times, host_classes, sees_host, sees_input
 from traceviz.analyses.derived.input_fetches import is_input
 from traceviz.analyses.derived.judged_time import steady_time
@@ -29,6 +28,7 @@ from traceviz.analyses.input.dataloader import LABELS, LoaderUse, inside_grid, l
 from traceviz.analyses.input.recorded_stages import pipeline_stages
 from traceviz.analyses.input.stages import (
     INFEED,
+    UNRECORDED,
     Stage,
     copy_stage,
     exposed_input,
@@ -220,7 +220,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         if result.verdict == "possibly input-bound":
             message = (
                 f"Steps may wait for input: in {format_ratio(share)} of steady step time the device is idle and "
-                f"the host launches nothing (mostly {stage.name if stage else CLASS_LABELS['host_compute']})."
+                f"the host launches nothing (mostly {stage.name if stage else UNRECORDED})."
             )
             return (finding("TV102", message, evidence, result.at_stake_ns, result.step_ns, "steady step time"),)
         bound = f" ({result.caveat})" if result.caveat else ""

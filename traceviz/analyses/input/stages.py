@@ -11,7 +11,7 @@ import polars as pl
 
 from traceviz.analyses.derived.dispatch import dispatching
 from traceviz.analyses.derived.frames import bounds, intervals, outermost
-from traceviz.analyses.derived.host_classes import LABELS, host_classes
+from traceviz.analyses.derived.host_classes import host_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.dataloader import loader_advice, loader_kind
@@ -197,10 +197,12 @@ def suspects(trace: TraceView) -> list[Stage]:
             blocked.setdefault(stage.name, []).append(stage)
     stages = [summed(parts) for parts in blocked.values()]
     kind, counts = "no call recorded", (None, compute, None, in_capture, compute)
-    stages.append(Stage(LABELS["host_compute"], kind, *counts, "", _RECORD_RANGES))
+    stages.append(Stage(UNRECORDED, kind, *counts, "", _RECORD_RANGES))
     return [stage for stage in stages if stage.self_ns]
 
 
+UNRECORDED = "unrecorded host time"
+"""Name of the time that may be input as well as anything else."""
 _RECORD_RANGES = "Record ranges around data loading to tell whether this is the input."
 
 

@@ -298,6 +298,32 @@ def test_overhead_that_differs_by_more_than_five_points_is_said(before, after, i
     assert ("overhead" in by_code(*pair(capture(after), base=(capture(before),)))) is is_said
 
 
+def test_an_overhead_that_is_known_on_both_sides_stands_beside_the_verdict():
+    sections = [section("capture", facts(span_ns=100, overhead_ns=cost)) for cost in (1, 20)]
+    remark = by_code(*pair(sections[1], base=(sections[0],)))["overhead"]
+    assert remark.brief == "the profiler took 1.0 % of base and 20.0 % of new"
+
+
+def with_frames():
+    return section("modules", facts(source="calls of nn.Module"))
+
+
+def test_what_only_one_side_recorded_is_said_and_frames_of_python_beside_the_verdict():
+    shapes = section("operators", table("By shapes", "name"))
+    found = by_code(*pair(with_frames(), base=(shapes,)))["detail"]
+    assert found.text.startswith("only base recorded shapes of inputs; only new recorded frames of Python: recording ")
+    assert (found.severity, found.brief) == (Severity.WARNING, "only new recorded frames of Python")
+    calls = by_code(*pair(base=(section("os_calls", facts(calls=1)),)))["detail"]
+    assert (calls.severity, calls.brief) == (Severity.INFO, "")
+    assert "detail" not in by_code(*pair(with_frames(), base=(with_frames(),)))
+
+
+def test_another_profiler_is_said_instead_of_what_it_records():
+    base = side("base", run(12, about={"format": "nsys"}))
+    found = by_code(base, side("new", run(12, with_frames(), about={"format": "kineto"})))
+    assert ("format" in found, "detail" in found) == (True, False)
+
+
 def test_an_unknown_overhead_is_not_none():
     base = (section("capture", facts(span_ns=100)),)
     known = by_code(*pair(section("capture", facts(span_ns=100, overhead_ns=20)), base=base))

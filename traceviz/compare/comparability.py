@@ -24,8 +24,10 @@ from traceviz.compare.options import CompareOptions
 from traceviz.compare.remark import Remark, has_no_device, in_words, info, is_inferred, warning
 from traceviz.compare.sides.alike import are_mixed
 from traceviz.compare.sides.mixtures import mixtures
-from traceviz.compare.sides.sides import Side, fact
+from traceviz.compare.sides.sides import Side, fact, grid
 from traceviz.compare.work.amounts import same_kernels_per_step
+from traceviz.compare.work.modules import OF_MODULES
+from traceviz.compare.work.parameters import BY_SHAPES
 from traceviz.compare.work.programs import Programs, programs
 from traceviz.compare.work.remarks import VOUCH, in_capital, work_remarks
 from traceviz.report import IN_STEPS, Report, Severity
@@ -224,7 +226,9 @@ def _overhead(base: Side, new: Side) -> Iterator[Remark]:
         f"an unknown share of {side.label}" if share is None else f"{format_ratio(share)} of {side.label}"
         for side, share in zip((base, new), shares, strict=True)
     ]
-    yield warning("overhead", f"the profiler took {words[0]} and {words[1]}: part of the difference may be its own")
+    text = f"the profiler took {words[0]} and {words[1]}: part of the difference may be its own"
+    brief = f"the profiler took {words[0]} and {words[1]}" if len(known) == 2 else ""
+    yield warning("overhead", text, brief)
 
 
 def _overhead_of(side: Side) -> float | None:
@@ -237,6 +241,36 @@ def _overhead_of(side: Side) -> float | None:
         and span > 0
     ]
     return sum(shares) / len(shares) if shares else None
+
+
+def _detail(base: Side, new: Side) -> Iterator[Remark]:
+    """What only one side recorded: every event that is recorded costs the program time of its own."""
+    if _differ(base, new, "format"):
+        return  # said already
+    details = [_details(side) for side in (base, new)]
+    only = [(side, mine - others) for side, mine, others in zip((base, new), details, details[::-1], strict=True)]
+    said = [f"only {side.label} recorded {in_words(sorted(names))}" for side, names in only if names]
+    if not said:
+        return
+    text = f"{'; '.join(said)}: recording costs the program time, which no profiler states"
+    with_frames = [side.label for side, names in only if _FRAMES in names]
+    if with_frames:
+        yield warning("detail", text, f"only {with_frames[0]} recorded {_FRAMES}")
+    else:
+        yield info("detail", text)
+
+
+_FRAMES = "frames of Python"
+_DETAILS: tuple[tuple[str, Callable[[Report], bool]], ...] = (
+    (_FRAMES, lambda report: fact(report, "modules", "source") == OF_MODULES),
+    ("shapes of inputs", lambda report: grid(report, "operators", BY_SHAPES) is not None),
+    ("calls of the operating system", lambda report: any(report.blocks("os_calls"))),
+)
+"""What a profiler records where it is told to, and whether a report shows it."""
+
+
+def _details(side: Side) -> set[str]:
+    return {name for name, shows in _DETAILS if side.reports and all(map(shows, side.reports))}
 
 
 LOST = "TV901"
@@ -374,6 +408,7 @@ _CHECKS: tuple[Callable[[Side, Side], Iterator[Remark]], ...] = (
     _software,
     _recorders,
     _overhead,
+    _detail,
     _losses,
     _basis,
     _classes,

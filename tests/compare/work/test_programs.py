@@ -136,7 +136,7 @@ def test_another_library_is_the_same_work():
 def test_inference_is_not_compared_with_training():
     forward = [row for row in CNN if "backward" not in row[0]]
     found = programs_of(operators(*CNN), operators(*forward))
-    assert found.differences == ("cnn computes gradients, and other none",)
+    assert found.differences == ("gradients are computed in cnn, and not in other",)
 
 
 def test_attention_in_parts_is_attention():

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from traceviz.compare.sides.sides import Side, fact, grid, rows
 from traceviz.report import Report
 
-_OF_MODULES = "calls of nn.Module"
+OF_MODULES = "calls of nn.Module"
 """What the section on modules says where it names calls of modules, and no ranges."""
 _INSTANCE = re.compile(r"^(?:\d+\()?(.*?)(?:_\d+|\))?$")
 """Modules of a class differ by a number: ``Linear_3``, ``3(Linear)``."""
@@ -23,7 +23,7 @@ def modules(side: Side) -> Counter[str]:
 
 
 def _modules(report: Report) -> Counter[str]:
-    if fact(report, "modules", "source") != _OF_MODULES:
+    if fact(report, "modules", "source") != OF_MODULES:
         return Counter()
     paths = {str(row["path"]) for row in rows(grid(report, "modules", "Exact"))}
     outer = {path.rpartition(" / ")[0] for path in paths}

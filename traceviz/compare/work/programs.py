@@ -110,7 +110,7 @@ def _of_gradients(base: Side, new: Side) -> Iterator[str]:
         return
     for this, that, side, against in ((one, other, base, new), (other, one, new, base)):
         if this.gradients >= GRADIENTS and not that.gradients and that.unknown <= OPAQUE:
-            yield f"{side.label} computes gradients, and {against.label} none"
+            yield f"gradients are computed in {side.label}, and not in {against.label}"
 
 
 def _of_work(base: Side, new: Side) -> Programs:

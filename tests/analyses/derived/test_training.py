@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.training import NOTHING_TRAINS, TRAINING_EVENT, TRAINING_KERNEL, trains
+from traceviz.analyses.derived.training import GRADIENTS_ALONE, NOTHING_TRAINS, TRAINING_EVENT, TRAINING_KERNEL, trains
 from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.options import AnalysisOptions
 
@@ -39,6 +39,31 @@ def test_a_simulation_gets_no_input_verdict():
 def test_a_backward_pass_an_optimizer_input_or_marked_steps_show_a_program_that_trains(view):
     assert trains(view)
     assert InputPipelineAnalysis().run(view).reason != NOTHING_TRAINS
+
+
+def gradients(**tables):
+    """A compiled function that computes gradients and no more, over and over."""
+    return repeating(("fmha_bwd_kernel", 400, 10), **tables)
+
+
+def test_gradients_without_an_optimizer_of_a_program_that_takes_nothing_are_a_benchmark():
+    result = InputPipelineAnalysis().run(gradients(memcpy=[(50, 10, "d2h", "device", "pinned", 8)]))
+    assert (result.verdict, result.reason) == ("cannot judge", GRADIENTS_ALONE)
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {},  # copies were not recorded
+        {"memcpy": [(50, 10, "h2d", "pinned", "device", 8)]},
+        {"memcpy": [(50, 10, "unknown", "unknown", "unknown", 8)]},
+        {"memcpy": [], "host_ops": [(0, 5, "BufferFromHostBuffer", "transfer")]},
+        {"memcpy": [], "nvtx": [(0, 10, "optimizer.step")]},
+    ],
+    ids=["not recorded", "copied", "unknown", "transfer", "optimizer"],
+)
+def test_gradients_of_a_program_that_may_take_something_or_updates_are_training(tables):
+    assert trains(gradients(**tables))
 
 
 def test_modules_of_python_are_imported_by_programs_that_infer_as_well():

@@ -21,7 +21,7 @@ from traceviz.analyses.derived.serving import engine_calls
 from traceviz.analyses.derived.step_words import FEW_STEPS, why_no_steps
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.time_spent import time_spent
-from traceviz.analyses.derived.training import IF_IT_TRAINS, NOTHING_TRAINS, trains
+from traceviz.analyses.derived.training import IF_IT_TRAINS, trains, why_nothing_trains
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input import dataloader
 from traceviz.analyses.input.dataloader import LABELS, LoaderUse, inside_grid, loader_findings, loader_kind, loader_uses
@@ -292,7 +292,7 @@ def _unjudged(trace: TraceView) -> InputPipelineResult | None:
         why = f"{why}, so there is no step time to compare the input with"
         return _without_verdict(trace, "cannot judge", why, remedy)
     if not trains(trace):
-        return replace(_without_verdict(trace, "cannot judge", NOTHING_TRAINS), unranged=IF_IT_TRAINS)
+        return replace(_without_verdict(trace, "cannot judge", why_nothing_trains(trace)), unranged=IF_IT_TRAINS)
     return None
 
 

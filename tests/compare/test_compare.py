@@ -1,5 +1,7 @@
 """Comparisons as a whole: the pair that is told, the path, and the document that renderers get."""
 
+import csv
+import io
 import json
 import math
 
@@ -257,6 +259,48 @@ def test_one_run_of_each_side_leaves_out_what_a_restart_changes_and_2_runs_do_no
 )
 def test_a_unit_is_said_once_where_both_have_it(base, new, words):
     assert from_to(base, new) == words
+
+
+@pytest.mark.parametrize(("long_ms", "is_said"), [(11, False), (13, True)])
+def test_long_steps_that_take_turns_with_short_ones_are_said(long_ms, is_said):
+    base = side_of_steps("base", [10 * MS] * 20)
+    result = document(compare([base, side_of_steps("new", [10 * MS, long_ms * MS] * 10)]))
+    said = [block.text for block in result.section("effect").blocks if "take turns" in getattr(block, "text", "")]
+    sentence = (
+        "Long and short steps take turns in new every 2 steps (10.0 to 13.0 ms). The mean counts both, as throughput "
+        "does, and intervals hold whole turns; the median is one kind of step, or lies between them."
+    )
+    assert said == [sentence] * is_said
+    assert [row["period"] for row in grid_rows(result, "effect")] == [1, 2]
+
+
+def test_medians_are_told_where_they_changed_otherwise_than_means():
+    base = side_of_steps("base", [10 * MS] * 20)
+    stalls = side_of_steps("stalls", [9 * MS] * 16 + [34 * MS] * 4)
+    turns = side_of_steps("turns", [8 * MS, 8 * MS, 29 * MS] * 10)
+    assert "Median step" not in document(compare([base, base])).verdict.sentence
+    assert document(compare([base, turns])).verdict.sentence.startswith(
+        "1.50× slower: mean step 10.0 → 15.0 ms (+50.0 %, 95 % interval +50.0 to +50.0 %). "
+        "Median step 10.0 → 8.00 ms (−20.0 %)."
+    )
+    wide = document(compare([base, stalls]))
+    assert wide.fact("effect", "median_ratio") == pytest.approx(-0.1)
+    assert wide.fact("effect", "ratio") == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(("new", "is_judged"), [([2, 18, 4, 16, 6, 14], True), ([2, 19, 2, 18, 6, 17], False)])
+def test_what_cannot_be_judged_has_no_speed_up_in_any_format(new, is_judged):
+    result = document(compare([side_of_steps("a", [2, 18, 4, 16, 6, 14]), side_of_steps("b", new)]))
+    pages = {name: renderer(name).render(result, RenderOptions(100, sections=("effect",))) for name in FORMATS}
+    assert [row["speedup"] for row in grid_rows(result, "effect")] == ([1.0, 1.0] if is_judged else [None, None])
+    assert ["Speed-up" in pages[name] for name in ("terminal", "markdown")] == [is_judged] * 2
+    facts = {fact.key: fact.value for fact in result.facts("effect")}
+    assert [facts[key] for key in ("speedup", "speedup_low", "speedup_high")] == (
+        [1, 1, 1] if is_judged else [None] * 3
+    )
+    rows = list(csv.DictReader(io.StringIO(pages["csv"])))
+    assert [row["speedup [factor]"] for row in rows] == (["1.0", "1.0"] if is_judged else ["", ""])
+    assert (rows[1]["verdict"], rows[1]["low_ratio"] != "") == ("no change" if is_judged else "cannot judge", True)
 
 
 def test_of_tagged_sides_none_of_which_can_be_judged_the_fastest_of_the_same_work_is_told():

@@ -206,9 +206,13 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         )
 
 
+_LONG = 1.2
+"""Long steps are said to take turns with short ones where they are so many times as long."""
+
+
 def _turns(comparison: Comparison) -> Iterator[str]:
     """Sides whose steps take turns, of which the median is one kind."""
-    sides = [f"{side.label} {_turn(side)}" for side in comparison.sides if (side.period or 1) > 1]
+    sides = [f"{side.label} {turn}" for side in comparison.sides if (turn := _turn(side))]
     if sides:
         yield (
             f"Long and short steps take turns in {'; '.join(sides)}. The mean counts both, as throughput does, and "
@@ -217,6 +221,10 @@ def _turns(comparison: Comparison) -> Iterator[str]:
 
 
 def _turn(side: Side) -> str:
-    """``every 2 steps (8.00 to 242 ms)``: from the 5th to the 95th percentile."""
+    """``every 2 steps (8.00 to 242 ms)``, from the 5th to the 95th percentile; nothing where all are much the same."""
+    if side.period in (None, 1):
+        return ""
     short, long = np.quantile(np.concatenate(side.runs), (0.05, 0.95))
+    if long < _LONG * short:
+        return ""
     return f"every {side.period} steps ({from_to(short, long).replace(' → ', ' to ')})"

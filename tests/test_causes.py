@@ -80,7 +80,7 @@ def test_the_page_has_a_row_for_every_truth():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("collection", "least"), [("traces", 0.5), ("cases", 0.5)])
+@pytest.mark.parametrize(("collection", "least"), [("traces", 0.8), ("cases", 0.8)])
 def test_the_score_of_public_traces_does_not_fall(collection, least):
     places = causes.folders()
     if collection not in places:

@@ -14,15 +14,6 @@ from tests.conftest import REPOSITORY
 SAMPLES = REPOSITORY / "sample_traces"
 ENTRIES: list[dict[str, Any]] = tomllib.loads((SAMPLES / "MANIFEST.toml").read_text(encoding="utf-8"))["trace"]
 TRUTHS: dict[str, Truth] = {truth.name: truth for truth in truths() if truth.collection == "samples"}
-NOT_YET = {
-    "xplane/repaired.xplane.pb",
-    "xplane/keras_tensorboard",
-    "xplane/jax_annotated.xplane.pb.gz",
-    "kineto/repaired.pt.trace.json.gz",
-    "kineto/stacks_memory.pt.trace.json.gz",
-    "synthetic/input_bound_unannotated.sqlite",
-}
-"""Samples whose first sentence does not name what takes the time."""
 Reports = Callable[..., dict[str, Any]]
 
 
@@ -48,7 +39,7 @@ def test_the_report_says_what_the_manifest_promises_and_names_the_true_cause(
     assert sorted({finding["code"] for finding in report["findings"]}) == sorted(entry["findings"])
     name = entry.get("folder", entry["file"])
     scored = judge(TRUTHS[name], said_in(report))
-    assert scored.judgement in GOOD or name in NOT_YET, scored.reason
+    assert scored.judgement in GOOD, scored.reason
 
 
 def test_the_best_case_of_the_slow_map_is_what_the_repaired_pipeline_takes(report_of: Reports) -> None:

@@ -20,7 +20,10 @@ def of(rows, **literals):
 def test_the_busiest_lane_is_named_with_its_largest_event_and_not_the_one_with_most_events():
     rows = [(0, i * 100, 10, "load weights") for i in range(10)] + [(1, 0, 800, "matmul tile"), (1, 800, 50, "relu")]
     (finding,) = ANALYSIS.judge(ANALYSIS.run(of(rows, threads=[(0, 0, "DMA"), (1, 0, "MAC unit")])))
-    assert finding.message == "Lane MAC unit works in 85.0 % of the captured time, most of all in matmul tile (80.0 %)."
+    assert (
+        finding.message
+        == "The busiest lane, MAC unit, works in 85.0 % of the captured time, most of all in matmul tile (80.0 %)."
+    )
     assert finding.cost_ns == 0
 
 

@@ -23,6 +23,7 @@ from traceviz.analyses.headline.sentences import about_input, beside, fitting, i
 from traceviz.analyses.host.host_waits import HostCauses
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
 from traceviz.analyses.program.cpu_steps import OF_OPERATORS, OF_THE_PROGRAM, CpuSteps
+from traceviz.analyses.program.lanes import LaneTimes
 from traceviz.analyses.serving.serving import ServingResult
 from traceviz.analyses.steps.steps import StepTimes
 from traceviz.report import NO_INPUT_VERDICT, Finding, Severity, Verdict
@@ -49,19 +50,21 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         return Verdict("cannot-judge", _summary_sentence(printed))
     code = "serving" if pipeline.verdict == "not judged" else pipeline.verdict.replace(" ", "-")
     time = judged(trace)
-    options = () if _says_nothing(pipeline, time) else tuple(_options(trace, results, time, findings))
-    choice = choose(options, _own_share(trace, time))
+    lanes = _lanes(results)
+    says_nothing = _says_nothing(pipeline, time) or lanes
+    options = () if says_nothing else tuple(_options(trace, results, time, findings))
+    choice = choose(options, 0.0 if lanes else _own_share(trace, time))
     before, late = _before(trace, results), begins_late(trace)
     sentences = [
         (0, _opening(results, pipeline)),
         (0, before if late else ""),
-        (0, _cause(trace, results, time, choice)),
+        (0, lanes or _cause(trace, results, time, choice)),
         (1, "" if late else before),
         (1, beside(choice, time)),
         (1, about_input(pipeline, choice.lead) if pipeline.verdict != "not judged" else ""),
         (6, _meanwhile(trace, time, choice)),
         (5, _computing(time, pipeline, choice)),
-        (6, "" if choice.lead or before else pipeline.spent),
+        (6, "" if choice.lead or before or lanes else pipeline.spent),
         (2, short_remedy(pipeline.remedy)),
         (4, _to_record(results, choice)),
         (3, _caution(results)),
@@ -120,6 +123,12 @@ def _cause(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choi
         return _own_work(trace, results, time)
     computing = f"{time.device} computes in {format_ratio(time.compute_share)} of {time.whole}."
     return f"Healthy: {computing}" if _is_healthy(time) else f"{computing[0].upper()}{computing[1:]}"
+
+
+def _lanes(results: dict[str, Any]) -> str:
+    """What the lanes of a trace say of which no profiler says what they are; empty where operators say more."""
+    lanes = results.get("lanes")
+    return lanes.sentence if isinstance(lanes, LaneTimes) and "cpu_steps" not in results else ""
 
 
 def _before(trace: TraceView, results: dict[str, Any]) -> str:

@@ -37,6 +37,17 @@ class LaneTimes:
     events: pl.DataFrame
     captured_ns: int
 
+    @property
+    def sentence(self) -> str:
+        """The busiest lane, and the event that has most of it."""
+        lane = self.lanes.row(0, named=True)
+        busy, largest = (format_ratio(ratio(lane[key], self.captured_ns) or 0.0) for key in ("busy_ns", "largest_ns"))
+        whose = "The busiest lane" if self.lanes.height > 1 else "The lane"
+        return (
+            f"{whose}, {shortened(lane['lane'])}, works in {busy} of the captured time, most of all in "
+            f"{shortened(lane['largest'])} ({largest})."
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LanesAnalysis(Analysis[LaneTimes]):
@@ -87,11 +98,6 @@ class LanesAnalysis(Analysis[LaneTimes]):
         lane = result.lanes.row(0, named=True)
         if not result.captured_ns or lane["largest_ns"] < self.event_share * result.captured_ns:
             return ()
-        shares = {key: format_ratio(lane[key] / result.captured_ns) for key in ("busy_ns", "largest_ns")}
-        message = (
-            f"Lane {shortened(lane['lane'])} works in {shares['busy_ns']} of the captured time, most of all in "
-            f"{shortened(lane['largest'])} ({shares['largest_ns']})."
-        )
         evidence = (
             Fact("lane", "lane", lane["lane"]),
             Fact("busy_ns", "busy", lane["busy_ns"], "ns"),
@@ -99,7 +105,7 @@ class LanesAnalysis(Analysis[LaneTimes]):
             Fact("largest_ns", "its time", lane["largest_ns"], "ns"),
         )
         # What could be gained is not known: nothing says what the lane is.
-        return (finding("TV608", message, evidence, 0, result.captured_ns, "captured time", is_hint=True),)
+        return (finding("TV608", result.sentence, evidence, 0, result.captured_ns, "captured time", is_hint=True),)
 
     def describe(self, result: LaneTimes) -> Section:
         """The lanes, and the events in them."""

@@ -78,6 +78,14 @@ def test_a_finding_is_said_in_place_of_the_parts_of_which_it_explains_half():
     assert reasons(host, queue, less)["launch-bound"] == "It explains 48.3 % of host and launch, less than half."
 
 
+@pytest.mark.parametrize(("waited", "lead"), [(0.20, "synchronisation-exposes-idle"), (0.19, "host")])
+def test_idle_time_after_waits_leads_only_where_the_waits_are_half_of_it(waited, lead):
+    parts = (option("synchronisation", waited), option("host", 0.35))
+    after = option("synchronisation-exposes-idle", 0.40, within=("synchronisation",), code="TV203")
+    assert leads(*parts, after) == lead
+    assert leads(parts[1], after) == "host"
+
+
 def test_of_two_findings_on_the_same_time_the_smaller_stands_back():
     copies = option("copies", 0.20)
     said = reasons(copies, option("synchronous", 0.21, within=("copies",)), option("pageable", 0.2, within=("copies",)))
@@ -125,9 +133,26 @@ def test_a_device_that_waits_for_operators_is_said_to_be_host_bound():
     verdict = analyze(stepped(host_ops=ops, cuda_api=calls, run={"framework": "PyTorch"})).verdict
     assert verdict.cause == "host"
     assert (
-        "Host-bound: in 49.5 % of steady step time the device waits for the host, mostly operators within "
+        "Host-bound: in 49.5 % of steady step time the device waits for the host, mostly operators, above all "
         "aten::linear." in verdict.sentence
     )
+
+
+@pytest.mark.parametrize(
+    ("function", "cause"),
+    [
+        ("<built-in method poll of zmq.Poller object at 0x7f>", "waiting"),
+        ("<built-in function sleep>", "waiting"),
+        ("threading.py(320): wait", "waiting"),
+        ("<built-in function collect>", "host"),
+        ("train.py(20): wait_and_see", "host"),
+    ],
+)
+def test_a_python_function_that_waits_is_no_work_of_the_host(function, cause):
+    frames = [(i * 1000, 500, function, "python") for i in range(3)]
+    calls = [(i * 1000 + 490, 5, "cudaLaunchKernel") for i in range(3)]
+    verdict = analyze(stepped(host_ops=frames, cuda_api=calls, nvtx=[(0, 2, "data loading")])).verdict
+    assert verdict.cause == cause
 
 
 def test_what_the_host_does_is_not_said_where_nothing_of_it_was_recorded():

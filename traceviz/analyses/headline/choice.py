@@ -21,6 +21,8 @@ TIE = 0.9
 """From this part of the largest share on, another one is as large."""
 STANDS_FOR = 0.5
 """A finding that explains this part of what it lies within is said in its place."""
+NEEDS_PARTS = frozenset({"TV203"})
+"""Codes of findings that count what comes after their parts, too: they lead only where the parts are half of it."""
 BESIDE = 0.5
 """From this part of the leading share on, another one is said beside it,"""
 MUCH = 0.20
@@ -69,12 +71,14 @@ def _settled(options: tuple[Option, ...]) -> dict[str, str]:
     reasons: dict[str, str] = {}
     for precise in sorted((o for o in options if o.within), key=lambda o: (-o.time_ns, o.code)):
         own = sorted((parts[key] for key in precise.within if key in parts), key=lambda part: -part.share)
-        if not own or COMPUTE in precise.within:
+        if COMPUTE in precise.within or (not own and precise.code not in NEEDS_PARTS):
             continue
         said = next((part for part in own if part.key == INPUT or part.key in reasons), None)
         whole = sum(part.share for part in own)
         if said is not None:
             reasons[precise.key] = f"The same time as {said.label}."
+        elif precise.code in NEEDS_PARTS and STANDS_FOR * precise.share > whole:
+            reasons[precise.key] = "Most of its time has causes of its own."
         elif precise.share >= STANDS_FOR * whole:
             said_by = f"{precise.code or precise.label} says it more precisely ({format_ratio(precise.share)})."
             reasons.update(dict.fromkeys((part.key for part in own), said_by))

@@ -12,6 +12,7 @@ from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS
 from traceviz.analyses.derived.causes.places import PLACES
 from traceviz.analyses.derived.host_classes import HOST_CLASSES
+from traceviz.analyses.derived.serving import SERVING_NAME
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.judged import Judged
 from traceviz.analyses.headline.options import HOST, IN_TURN, INPUT, UNEXPLAINED, Option
@@ -19,8 +20,6 @@ from traceviz.units import counted, format_ratio
 
 NAMED = 0.1
 """A cause is named within a group from this part of its time on."""
-ENCLOSES = 0.9
-"""A place with this part of all host time encloses everything."""
 MOSTLY = 0.5
 """A place is named where this part of the time was spent."""
 LISTED = 0.2
@@ -122,10 +121,21 @@ PARTS: dict[str, Words] = {
         f"The profiler: {_IN} {{idle}} while the profiler itself works.",
         f"The profiler: {_IN} the profiler itself works.",
     ),
+    "waiting": Words(
+        "waits of the program",
+        f"Waiting: {_IN} {{idle}} while the program waits{{calls}}.",
+        f"Waiting: {_IN} the program waits{{calls}}.",
+    ),
     HOST: Words("work of the host", f"Host-bound: {_IN} the device waits for the host{{mostly}}."),
 }
 """Parts in the order in which they are listed."""
 
+WAITS = (
+    r"<built-in (method|function) (e?poll|select|sleep|acquire|accept|wait|join|get|recv\w*)\b"
+    r"|\b(threading|queue|selectors|socket|connection|popen_fork)\.py(\(\d+\))?:(\d+)? ?"
+    r"(wait|get|join|select|recv|_?poll|accept)\b"
+)
+"""Python functions in which a program waits: it does no work there that a device could wait for."""
 _OF_KIND = {
     **dict.fromkeys(HOST_WORK, HOST),
     **dict.fromkeys(("launch", "launch_queue"), "kernel_launch"),
@@ -145,7 +155,7 @@ def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -
         input_copies_ns: Exposed copies to the device that are part of the input.
         within: The event in which most of the host's own work is done; may be empty.
     """
-    causes = _of_parts(_without_enclosing(host_causes(trace)))
+    causes = _of_parts(_without_steps(host_causes(trace)))
     by_part = {key: causes.filter(pl.col("part") == key) for key in causes["part"].unique().to_list()}
     times = {key: int(frame["time_ns"].sum()) for key, frame in by_part.items()}
     for key in _DEVICE_CLASSES:
@@ -166,19 +176,13 @@ def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -
 
 def own_work(trace: TraceView) -> pl.DataFrame:
     """Causes that are work of the host itself: rows of :func:`host_causes`."""
-    return _of_parts(_without_enclosing(host_causes(trace))).filter(pl.col("part") == HOST)
+    return _of_parts(_without_steps(host_causes(trace))).filter(pl.col("part") == HOST)
 
 
-def _without_enclosing(causes: pl.DataFrame) -> pl.DataFrame:
-    """``causes`` without places in which nearly all of them are: those enclose everything and say nothing."""
-    total = int(causes["time_ns"].sum())
-    for column in PLACES:
-        sums = causes.group_by(column).agg(pl.col("time_ns").sum()).filter(pl.col("time_ns") >= ENCLOSES * total)
-        enclosing = sums[column].drop_nulls().to_list()
-        if enclosing:
-            kept = pl.when(~pl.col(column).is_in(enclosing) | (pl.col("cause") == pl.col(column))).then(column)
-            causes = causes.with_columns(kept.alias(column))
-    return causes
+def _without_steps(causes: pl.DataFrame) -> pl.DataFrame:
+    """``causes`` without steps as the range around them: those enclose everything and say nothing."""
+    is_step = pl.col("range").str.contains(SERVING_NAME) | pl.col("range").str.contains(r"^ProfilerStep#")
+    return causes.with_columns(pl.when(~is_step).then("range").alias("range"))
 
 
 def _of_parts(causes: pl.DataFrame) -> pl.DataFrame:
@@ -196,6 +200,8 @@ def _of_parts(causes: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("os_call"))
         .when((pl.col("kind") == UNEXPLAINED) & (pl.col("class") != "host_compute"))
         .then(pl.col("class"))
+        .when((pl.col("kind") == "python") & pl.col("cause").str.contains(WAITS).fill_null(value=False))
+        .then(pl.lit("waiting"))
         .otherwise(by_kind)
     )
     return causes.with_columns(by_class.alias("part"))
@@ -275,9 +281,9 @@ def kinds_in_words(causes: pl.DataFrame, judged: Judged, within: str = "") -> st
         said = f", mostly {_PLURALS[listed[0][0]]}"
     else:
         said = f": {' and '.join(f'{_PLURALS[kind]} ({format_ratio(judged.share(time))})' for kind, time in listed)}"
-    if within:
-        return f"{said}, mostly within {within}" if ":" in said else f"{said} within {within}"
     called = _called(causes)
+    if within and not called.startswith(within):
+        return f"{said}, mostly within {within}" if ":" in said else f"{said} within {within}"
     return f"{said}, above all {called}" if called else said
 
 

@@ -55,7 +55,12 @@ SAID_OTHERWISE = frozenset(
 
 
 def precise(
-    findings: tuple[Finding, ...], judged: Judged, doubt: str, *, input_copies: bool = False
+    findings: tuple[Finding, ...],
+    judged: Judged,
+    doubt: str,
+    *,
+    input_copies: bool = False,
+    is_network: bool = True,
 ) -> Iterator[Option]:
     """Options from ``findings``; what is only for information is none.
 
@@ -64,9 +69,12 @@ def precise(
         judged: The judged time.
         doubt: What was added to their messages about clocks, which the verdict says itself.
         input_copies: Whether copies to the device are part of the input.
+        is_network: Whether the program may be of a framework; else it chose the precision of its matrices itself.
     """
     for finding in findings:
         if finding.code in SAID_OTHERWISE or finding.severity is Severity.INFO or not finding.cost_ns:
+            continue
+        if finding.code == "TV405" and not is_network:
             continue
         certainty, within = EXPLAINS.get(finding.code, ("at most", frozenset({COMPUTE})))
         label = LABELS.get(finding.code) or finding.slug.replace("-", " ")

@@ -10,6 +10,7 @@ import polars as pl
 from traceviz.analyses.capture.capture import CaptureFacts
 from traceviz.analyses.capture.totals import PrintedTotals
 from traceviz.analyses.derived.capture_kind import shortened
+from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.step_words import FEW_STEPS, SOURCE_WORDS, few_steps
 from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.time_spent import before_work, begins_late
@@ -95,7 +96,8 @@ def _options(
         share = pipeline.host_ns / pipeline.step_ns
         yield suspicion(share, pipeline.host_ns, time, input_cause(pipeline))
     are_input = bool(judges and 2 * pipeline.copy_ns > time.times["copy_h2d"])
-    yield from precise(findings, time, trace.clock_doubt, input_copies=are_input)
+    may_be_network = bool(likely_frameworks(trace))
+    yield from precise(findings, time, trace.clock_doubt, input_copies=are_input, is_network=may_be_network)
 
 
 def _says_nothing(pipeline: InputPipelineResult, time: Judged) -> bool:
@@ -184,13 +186,19 @@ def _families(steps: CpuSteps, time: Judged) -> str:
     """The families of operators, or other work, that take most of it."""
     groups = steps.groups.filter(pl.col("kind").is_in(list(OF_OPERATORS | OF_THE_PROGRAM))).head(MOST_FAMILIES)
     named = [
-        f"{row['label'][0].lower()}{row['label'][1:]} ({format_ratio(time.share(row['time_ns']))})"
+        f"{_label(row)} ({format_ratio(time.share(row['time_ns']))})"
         for row in groups.iter_rows(named=True)
         if row["time_ns"] >= WORTH_NAMING * steps.judged_ns
     ]
-    largest = groups["largest"][0] if named else None
-    above = f", above all {shortened(str(largest).strip('# '))}" if largest else ""
-    return f", mostly {' and '.join(named)}{above}" if named else ""
+    if not named:
+        return ""
+    largest, share = shortened(str(groups["largest"][0]).strip("# ")), time.share(int(groups["largest_ns"][0]))
+    return f", mostly {' and '.join(named)}, above all {largest} ({format_ratio(share)})"
+
+
+def _label(group: dict[str, Any]) -> str:
+    """A group within a sentence; Python is a name."""
+    return str(group["label"]) if group["group"] == "python" else str(group["label"]).lower()
 
 
 def _computing(time: Judged, pipeline: InputPipelineResult, choice: Choice) -> str:

@@ -66,6 +66,8 @@ USUAL = 0.5
 """Part of the steps in which something must happen to be a part of the step."""
 TENSOR_BYTES = 1 << 20
 """Copies of at least this size are told apart by it: scalars and small vectors of all kinds have the same sizes."""
+BATCH_BYTES = 1 << 10
+"""As :data:`TENSOR_BYTES`, among the few copies of a step."""
 
 _SCHEMA = {
     "process_id": pl.Int32,
@@ -288,6 +290,6 @@ def _batches(copies: pl.DataFrame, loop: _Loop) -> pl.Expr:
     usual = USUAL * loop.starts.size
     if not large.len() or large[large.len() // 2] > FEW or placed["step"].n_unique() < usual:
         return nothing
-    sizes = placed.filter(pl.col("bytes") >= TENSOR_BYTES)["bytes"].unique().to_list()  # of further parts of the batch
+    sizes = placed.filter(pl.col("bytes") >= BATCH_BYTES)["bytes"].unique().to_list()  # of further batches of the step
     more = pl.col("row").is_in(others["row"].implode()) & pl.col("bytes").is_in(sizes)
     return pl.when(pl.col("row").is_in(placed["row"].implode()) | more).then(pl.lit("input"))

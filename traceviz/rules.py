@@ -681,6 +681,11 @@ RULES: tuple[Rule, ...] = (
             ),
             "Send fewer bytes: 16-bit gradients (PyTorch: the bf16_compress_hook of DistributedDataParallel).",
             "PyTorch with sharded parameters: prefetch the next layer (forward_prefetch, backward_prefetch of FSDP).",
+            (
+                "PyTorch with sharded parameters: gather less often, for more memory: keep them between the forward "
+                "and the backward pass (reshard_after_forward=False), or shard within a machine only (a "
+                "two-dimensional mesh, HYBRID_SHARD)."
+            ),
         ),
         "The kernel of a rank that arrives early waits for the others. Where several ranks were captured, that wait is "
         "left out; in the capture of one rank it is part of this, and no overlap removes it.",

@@ -164,3 +164,46 @@ def test_waiting_for_a_late_rank_is_no_communication_that_could_be_hidden():
 def test_of_one_rank_alone_nothing_is_known_of_waiting():
     result = run(**steps_with_collectives(300))
     assert (result.waiting_ns, result.judged_exposed_ns) == (None, 1200)
+
+
+def sharded(gather_ns, place="FSDP::all_gather"):
+    """Steps of 1000 ns: parameters are gathered, a layer computes, and gradients are reduced for 100 ns."""
+    kernels, calls, ranges = [], [], []
+    for n in range(4):
+        gather, reduce = {"correlation_id": 10 * n, "stream": 2}, {"correlation_id": 10 * n + 1, "stream": 2}
+        kernels += [
+            (n * 1_000, gather_ns, "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage)", gather),
+            (n * 1_000 + gather_ns, 900 - gather_ns, GEMM),
+            (n * 1_000 + 900, 100, NCCL, reduce),
+        ]
+        calls += [(n * 1_000, 5, "cudaLaunchKernelExC", gather), (n * 1_000 + 20, 5, "cudaLaunchKernelExC", reduce)]
+        ranges += [
+            (n * 1_000, 10, f"{place} (layers.{n})", "annotation"),
+            (n * 1_000 + 15, 20, f"FSDP::post_backward_reduce (layers.{n})", "annotation"),
+        ]
+    calls = [(start, dur, name, {"correlation_id": key["correlation_id"]}) for start, dur, name, key in calls]
+    return {
+        "kernels": kernels,
+        "cuda_api": calls,
+        "host_ops": ranges,
+        "steps": [(n * 1_000, 1_000, n) for n in range(4)],
+    }
+
+
+@pytest.mark.parametrize(("gather_ns", "place"), [(200, "FSDP::all_gather"), (400, "unshard"), (200, "exchange")])
+def test_gathering_of_sharded_parameters_is_named_with_its_place_and_leads_to_advice_of_its_own(gather_ns, place):
+    tables = sharded(gather_ns, place)
+    result = run(**tables)
+    (finding,) = CommunicationAnalysis().judge(result)
+    facts = {fact.key: fact.value for fact in finding.evidence}
+    gathered = place != "exchange"
+    assert facts["exposed_ns"] == 4 * (gather_ns + 100)
+    assert facts.get("gathering_ns") == (4 * gather_ns if gathered else None)
+    assert (f"of sharded parameters in {place}" in finding.message) == gathered
+    assert finding.advice[0].startswith("PyTorch with sharded parameters") == gathered
+
+
+def test_gathering_that_is_the_smaller_part_of_communication_is_not_what_it_mostly_is():
+    (finding,) = CommunicationAnalysis().judge(run(**sharded(90)))
+    assert {fact.key: fact.value for fact in finding.evidence}["gathering_ns"] == 4 * 90
+    assert "sharded" not in finding.message

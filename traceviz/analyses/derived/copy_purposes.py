@@ -99,8 +99,8 @@ def copy_purposes(trace: TraceView) -> pl.DataFrame:
 
 def _of_process(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.DataFrame:
     copies = copies.with_row_index("row")
-    calls, telling = _calls_of(trace, process, copies), _telling(trace, process)
-    copies = copies.join(_places(calls, telling), on="row", how="left", maintain_order="left")
+    calls, telling = _calls_of(trace, process, copies), telling_ranges(trace, process)
+    copies = copies.join(places_of(calls, telling), on="row", how="left", maintain_order="left")
     copies = copies.with_columns(pl.col("purpose").fill_null(_by_size(copies)))
     loop = _Loop.of(trace, process)
     copies = loop.placed(copies, calls)
@@ -111,8 +111,13 @@ def _of_process(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.Data
     return copies.with_columns(pl.col("purpose").fill_null("unknown"))
 
 
-def _places(calls: pl.DataFrame, telling: pl.DataFrame) -> pl.DataFrame:
-    """``row, purpose, place`` of the copies that were called in a range that says what they are for."""
+def places_of(calls: pl.DataFrame, telling: pl.DataFrame) -> pl.DataFrame:
+    """``row, purpose, place`` of the ``calls`` that lie in a range that says what they are for.
+
+    Args:
+        calls: ``row, thread_id, call_ns`` of one process.
+        telling: Its :func:`telling_ranges`.
+    """
     if not telling.height:
         return pl.DataFrame(schema={"row": pl.UInt32, "purpose": pl.String, "place": pl.String})
     tree = CallTree.of(telling.with_row_index("op_id"))
@@ -133,8 +138,8 @@ def _calls_of(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.DataFr
     return copies.select("row", "correlation_id").join(calls, on="correlation_id").select("row", *calls.columns[1:])
 
 
-def _telling(trace: TraceView, process: int) -> pl.DataFrame:
-    """Ranges, operations and Python functions of a process that say what they copy: with ``purpose`` and ``place``."""
+def telling_ranges(trace: TraceView, process: int) -> pl.DataFrame:
+    """Ranges, operations and Python functions of a process that say what they move: with ``purpose`` and ``place``."""
     pattern = trace.options.input_range
     ranges = trace.ranges.filter((pl.col("process_id") == process) & pl.col("depth").is_not_null())
     purpose = _purpose(is_input(pattern))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
 from traceviz.analyses.base import Analysis, by_knowledge, finding
 from traceviz.analyses.derived.capture_kind import lacks_device
+from traceviz.analyses.derived.copy_purposes import places_of, telling_ranges
 from traceviz.analyses.derived.device_work import communication_names, exposed, judged_device_ns
 from traceviz.analyses.derived.frames import parts_by, unions_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
@@ -17,7 +19,23 @@ from traceviz.analyses.ranks.collective_skew import waiting_in_collectives
 from traceviz.analyses.ranks.collectives import COLUMNS, collective_times
 from traceviz.intervals import IntervalSet
 from traceviz.report import Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
+from traceviz.rules import rule
 from traceviz.units import format_ns, format_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Gathering:
+    """Communication that gathers sharded parameters: the part of the exposed judged time, and where it was called."""
+
+    exposed_ns: int
+    place: str
+
+
+NOT_GATHERING = Gathering(0, "")
+MOSTLY = 0.5
+"""From this part of the exposed communication on, it is said to be what it mostly is."""
+_OF_SHARDED = "PyTorch with sharded parameters"
+"""Begin of advice that comes first where parameters are gathered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +51,7 @@ class CommunicationTimes:
         waiting_ns: Exposed judged time that waits for ranks that arrive later; ``None`` where no ranks can be compared.
         judged_ns: Judged time of all devices.
         judged_words: What the judged time is, in words.
+        gathering: Communication that was called in ranges that gather sharded parameters.
     """
 
     by_name: pl.DataFrame
@@ -43,6 +62,7 @@ class CommunicationTimes:
     waiting_ns: int | None
     judged_ns: int
     judged_words: str
+    gathering: Gathering = NOT_GATHERING
 
     @property
     def overlap_share(self) -> float | None:
@@ -72,7 +92,8 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
         described = "collectives" in trace.tables and trace.tables.rows("collectives")
         if (why := lacks_device(trace)) and not described:
             return self.skipped(why)
-        kernels = trace.frame("kernels", "start_ns", "dur_ns", "device_id", "process_id", "name")
+        columns = ("start_ns", "dur_ns", "device_id", "process_id", "name", "correlation_id")
+        kernels = trace.frame("kernels", *columns)
         is_communication = pl.col("name").cast(pl.String).is_in(communication_names(trace))
         communication = kernels.filter(is_communication)
         compute = unions_by(kernels.filter(~is_communication), "device_id")
@@ -91,6 +112,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
             waiting_ns=sum(part.intersect(waits).total for part, waits in alone) if waiting else None,
             judged_ns=judged_device_ns(trace),
             judged_words=judged_words(trace),
+            gathering=_gathering(trace, communication, compute, waiting),
         )
 
     def judge(self, result: CommunicationTimes) -> tuple[Finding, ...]:
@@ -98,7 +120,8 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
         cost = result.judged_exposed_ns
         if not cost or cost < self.exposed_share * result.judged_ns:
             return ()
-        largest = _largest(result)
+        gathers = result.gathering.exposed_ns >= MOSTLY * cost
+        largest = _largest(result) + (f", of sharded parameters in {result.gathering.place}" if gathers else "")
         message = (
             f"For {format_ratio(cost / result.judged_ns)} of the {result.judged_words}, devices communicate and "
             f"compute nothing ({format_ns(cost)}, mostly {largest}); compute hides "
@@ -108,9 +131,11 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
             Fact("exposed_ns", "exposed communication", cost, "ns"),
             *(Fact("waiting_ns", "besides, waiting for late ranks", w, "ns") for w in (result.waiting_ns,) if w),
             Fact("overlap_share", "hidden by compute", result.overlap_share, "ratio"),
+            *(Fact("gathering_ns", "of sharded parameters", g, "ns") for g in (result.gathering.exposed_ns,) if g),
             Fact("largest", "largest", largest),
         )
-        return (finding("TV504", message, evidence, cost, result.judged_ns, result.judged_words),)
+        advice = sorted(rule("TV504").advice, key=lambda line: gathers and not line.startswith(_OF_SHARDED))
+        return (finding("TV504", message, evidence, cost, result.judged_ns, result.judged_words, advice=tuple(advice)),)
 
     def describe(self, result: CommunicationTimes) -> Section:
         """Exposed and hidden communication, the kernels, and the collectives that they carry out."""
@@ -129,6 +154,33 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
             blocks = (Prose("No communication kernel ran."), *silent)
         described = (frame_grid(COLUMNS, result.collectives, "Collectives"),) if result.collectives.height else ()
         return Section(self.slug, self.title, (*blocks, *described))
+
+
+def _gathering(
+    trace: TraceView,
+    communication: pl.DataFrame,
+    compute: dict[int, IntervalSet],
+    waiting: Mapping[int, IntervalSet],
+) -> Gathering:
+    """Communication whose call lies in a range that gathers parameters; gradients are sent in others (``post``)."""
+    exposed_ns, places = 0, []
+    for process, own in parts_by(communication, "process_id").items():
+        telling = telling_ranges(trace, process).filter(pl.col("purpose") == "parameters")
+        telling = telling.filter(~pl.col("place").str.contains("(?i)post|reduce"))
+        if not telling.height:
+            continue
+        keys = ("correlation_id", "thread_id", pl.col("start_ns").alias("call_ns"))
+        calls = trace.frame("cuda_api", "process_id", *keys).filter(pl.col("process_id") == process)
+        once = calls.drop("process_id").drop_nulls("correlation_id").unique("correlation_id", keep="first")
+        called = own.with_row_index("row").join(once, on="correlation_id")
+        gathered = called.join(places_of(called, telling), on="row")
+        window = judged_time(trace, process).subtract(waiting.get(process, IntervalSet.empty()))
+        exposed_ns += sum(part.intersect(window).total for part in exposed(gathered, compute).values())
+        places.append(gathered.select("place", "dur_ns"))
+    if not exposed_ns:
+        return NOT_GATHERING
+    totals = pl.concat(places).group_by("place").agg(pl.col("dur_ns").sum())
+    return Gathering(exposed_ns, str(totals.sort("dur_ns", "place", descending=[True, False])["place"][0]))
 
 
 def _largest(result: CommunicationTimes) -> str:

@@ -196,11 +196,18 @@ def _process_rows(raw: RawTables, processes: Ids) -> Iterator[dict[str, Any]]:
     Programs that nsys or a shell started may still go by the name of that there; their first thread knows better.
     """
     stated = {row["globalPid"]: row["name"] for row in raw.small("PROCESSES", ("globalPid",), ("name",))}
+    ranks = {int(process_of(np.array([row["globalTid"]]))[0]): row["rank"] for row in _mpi_ranks(raw)}
     first_threads = _thread_names(raw, processes | _pids(processes))  # the first thread of a process has its id
     for process, pid, name in zip(processes, _pids(processes), first_threads, strict=True):
         known = _file_name(stated.get(int(process)))
         better = _file_name(name) if known is None or known in _STARTERS else known
-        yield {"pid": int(pid), "name": better or known}
+        yield {"pid": int(pid), "name": better or known, "rank": ranks.get(int(process))}
+
+
+def _mpi_ranks(raw: RawTables) -> list[dict[str, Any]]:
+    """Which rank of the job a thread's process is, where MPI was traced."""
+    rows = raw.small("MPI_RANKS", ("globalTid", "rank"))
+    return [row for row in rows if row["globalTid"] is not None and row["rank"] is not None]
 
 
 def _file_name(name: str | None) -> str | None:

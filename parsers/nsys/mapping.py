@@ -61,6 +61,15 @@ def _graph_nodes(table: str) -> Source:
     return Source(table, THREAD, None, columns, end=(), requires="graphNodeId")
 
 
+MPI_TABLES = ("MPI_COLLECTIVES_EVENTS", "MPI_P2P_EVENTS", "MPI_START_WAIT_EVENTS", "MPI_OTHER_EVENTS")
+"""Calls of MPI (``--trace=mpi``). Other versions of nsys write them as ranges of NVTX."""
+
+
+def _mpi(table: str) -> Source:
+    """Calls of MPI as ranges of their threads: they nest with those of the program."""
+    return Source(table, THREAD, Name(("textId",)), (Word("kind", ("eventType",), {}, "push_pop"),))
+
+
 EVENT_TABLES: EventTables = {
     "kernels": (
         Source(
@@ -155,6 +164,7 @@ EVENT_TABLES: EventTables = {
             ),
             keep=Keep("eventType", tuple(constants.NVTX_KIND)),
         ),
+        *map(_mpi, MPI_TABLES),
     ),
     "os_calls": (
         Source(

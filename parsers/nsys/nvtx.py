@@ -1,4 +1,4 @@
-"""NVTX ranges and marks: names of domains and categories, order, nesting."""
+"""NVTX ranges and marks, and calls of MPI among them: names of domains and categories, order, nesting."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ from traceviz.parsers.shared.arrow import Array, DictionaryArray, pc
 from traceviz.parsers.shared.columns import recoded
 from traceviz.parsers.shared.event_reader import EventReader
 from traceviz.parsers.shared.event_table import combination_codes
+from traceviz.parsers.shared.mapping import Source
 from traceviz.parsers.shared.names import look_up
 from traceviz.parsers.shared.nvtx import nvtx_table, ordered
 from traceviz.parsers.shared.raw import Keep, RawTables
+from traceviz.parsers.shared.survey import present
 
 _TABLE = "NVTX_EVENTS"
 _KINDS_UNKNOWN = f"{_TABLE} has no column eventType: all its rows are taken for ranges of unknown kind."
+_OF_MPI = -1
+"""Number of the domain of calls of MPI, which programs cannot have."""
 _DERIVED = ("domain", "category", "range_id", "depth", "parent_id")
 
 Words = dict[tuple[Any, ...], str]
@@ -32,16 +36,18 @@ def read_nvtx(events: EventReader, survey: Survey, identity: Identity) -> pa.Tab
     """Table ``nvtx``, sorted by start (where equal, the longer range first), with the nesting of push/pop ranges."""
     declared = schema.table("nvtx").arrow
     raw_numbers = [pa.field("domain", pa.int64()), pa.field("category", pa.int64())]
-    (source,) = EVENT_TABLES["nvtx"]
     streamed = pa.schema([*(field for field in declared if field.name not in _DERIVED), *raw_numbers])
-    rows = ordered(events.columns("nvtx", source, streamed))
-    if "eventType" not in events.raw.columns(_TABLE):
+    parts = [_rows(events, source, streamed) for source in present(events.raw, EVENT_TABLES["nvtx"])]
+    rows = ordered(pa.concat_tables(parts).unify_dictionaries() if len(parts) > 1 else parts[0])
+    if events.raw.columns(_TABLE) and "eventType" not in events.raw.columns(_TABLE):
         events.notes.add("nvtx-kinds-unknown", "warning", _KINDS_UNKNOWN)
     domains, categories = _declared_names(events.raw)
     domain, category = pc.fill_null(rows.column("domain").combine_chunks(), 0), rows.column("category").combine_chunks()
     owner = identity.processes.take(rows.column("process_id").combine_chunks())
 
     def domain_name(process: int, number: int) -> str:
+        if number == _OF_MPI:
+            return "MPI"
         # Captures that began after a domain was created do not know its name.
         return domains.get((process, number), f"[domain {number}]" if number else "")
 
@@ -50,6 +56,15 @@ def read_nvtx(events: EventReader, survey: Survey, identity: Identity) -> pa.Tab
         "category": _named([owner, domain, category], lambda *key: _category(categories, *key)),
     }
     return nvtx_table(rows, survey.clock.last_ns - survey.clock.zero_ns, named)
+
+
+def _rows(events: EventReader, source: Source, streamed: pa.Schema) -> pa.Table:
+    """Rows of one raw table; calls of MPI are in a domain of their own."""
+    rows = events.columns("nvtx", source, streamed)
+    if source.table == _TABLE:
+        return rows
+    domain = pa.repeat(pa.scalar(_OF_MPI, pa.int64()), rows.num_rows)
+    return rows.set_column(streamed.get_field_index("domain"), "domain", domain)
 
 
 def _named(columns: Sequence[Array], name_of: Callable[..., str | None]) -> DictionaryArray:

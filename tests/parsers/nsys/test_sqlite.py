@@ -164,6 +164,28 @@ def test_ranges_know_their_depth_parent_domain_and_category(tmp_path):
     assert column(trace, "nvtx", "start_ns")[0] == 0  # names of domains are no events of the clock
 
 
+def test_calls_of_mpi_are_ranges_of_their_threads_and_processes_know_their_ranks(tmp_path):
+    calls = {
+        "MPI_COLLECTIVES_EVENTS": [{"start": 30, "end": 60, "globalTid": thread(100, 100), "textId": 1}],
+        "MPI_P2P_EVENTS": [{"start": 70, "end": 90, "globalTid": thread(100, 100), "textId": 2}],
+        "MPI_START_WAIT_EVENTS": [{"start": 120, "end": 130, "globalTid": thread(100, 100), "textId": 3}],
+        "MPI_RANKS": [{"globalTid": thread(100, 100), "rank": 3}],
+    }
+    marks = [nvtx_range(10, 100, "step", globalTid=thread(100, 100))]
+    names = ["MPI_Allreduce", "MPI_Recv", "MPI_Waitall"]
+    for label, tables in (("both", {NVTX: marks, **calls}), ("alone", calls)):
+        trace = read(build(tmp_path / f"{label}.sqlite", tables, NEW, names))
+        own = [row for row in trace.arrow("nvtx").to_pylist() if row["domain"] == "MPI"]
+        assert [(row["name"], row["dur_ns"], row["kind"]) for row in own] == [
+            ("MPI_Allreduce", 30, "push_pop"),
+            ("MPI_Recv", 20, "push_pop"),
+            ("MPI_Waitall", 10, "push_pop"),
+        ]
+        assert [row["depth"] for row in own] == ([1, 1, 0] if label == "both" else [0, 0, 0])
+        assert column(trace, "processes", "rank") == [3]
+        assert notes(trace) == {}
+
+
 def test_events_that_end_before_they_start_keep_their_row_without_a_duration(tmp_path):
     rows = [kernel(10, 5), kernel(20, 30), kernel(40, None)]
     trace = read(build(tmp_path / "x.sqlite", {KERNELS: rows}, NEW, ["k"]))

@@ -188,3 +188,40 @@ def test_copies_of_parameters_that_kernels_hide_cost_nothing():
     tables = offloading(300_000)
     tables["kernels"] = [(start, 900_000, "k") for start, _, _ in STEPS]
     assert not findings(**tables)
+
+
+def test_a_blocking_call_with_pageable_memory_is_one_finding_that_says_both_and_where():
+    begins = [step * 1_000 for step in range(4)]
+    keys = [{"correlation_id": step} for step in range(4)]
+    found = findings(
+        steps=[(begin, 1_000, step) for step, begin in enumerate(begins)],
+        kernels=[(begin, 500, "k") for begin in begins],
+        cuda_api=[(begin + 500, 400, "cudaMemcpy", key) for begin, key in zip(begins, keys, strict=True)],
+        memcpy=[
+            (begin + 510, 380, "d2h", "device", "pageable", 100_000, key)
+            for begin, key in zip(begins, keys, strict=True)
+        ],
+        nvtx=[(begin + 450, 500, "save") for begin in begins],
+    )
+    assert set(found) == {"TV303"}
+    assert found["TV303"].message == (
+        "4 blocking copy calls from or to pageable host memory of 400 kB in all leave the device without a kernel for "
+        "1.60 µs, 40.0 % of the steady step time (mostly in save)."
+    )
+
+
+def test_an_asynchronous_copy_of_pageable_memory_says_the_operator_that_makes_it():
+    begins = [step * 1_000 for step in range(4)]
+    keys = [{"correlation_id": step} for step in range(4)]
+    found = findings(
+        steps=[(begin, 1_000, step) for step, begin in enumerate(begins)],
+        kernels=[(begin, 500, "k") for begin in begins],
+        cuda_api=[(begin + 500, 400, "cudaMemcpyAsync", key) for begin, key in zip(begins, keys, strict=True)],
+        memcpy=[
+            (begin + 510, 380, "h2d", "pageable", "device", 100_000, key)
+            for begin, key in zip(begins, keys, strict=True)
+        ],
+        host_ops=[(begin + 450, 500, "aten::to", "op") for begin in begins],
+    )
+    assert ("place", "aten::to") in {(fact.key, fact.value) for fact in found["TV302"].evidence}
+    assert "TV303" not in found

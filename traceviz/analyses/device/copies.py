@@ -8,12 +8,14 @@ import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.capture_kind import lacks_device
-from traceviz.analyses.derived.copy_calls import asked_waits
+from traceviz.analyses.derived.causes.call_places import call_places, costliest_place
+from traceviz.analyses.derived.copy_calls import asked_waits, copy_calls
 from traceviz.analyses.derived.copy_purposes import copy_purposes
 from traceviz.analyses.derived.device_work import computing, exposed, judged_device_ns, kernel_busy
 from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
+from traceviz.analyses.derived.launches import LAUNCH_KEY
 from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,
@@ -31,11 +33,21 @@ from traceviz.units import format_ns, format_ratio, format_value
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Copies, or calls, of one kind in judged time that no kernel hides: their number, bytes and exposed time."""
+    """Copies, or calls, of one kind in judged time that no kernel hides.
+
+    Args:
+        calls: Their number.
+        bytes: What they copy.
+        exposed_ns: Time in which they run and no kernel does.
+        place: Where the program makes most of them, for people; empty where they are too few to matter.
+        is_pageable: Whether most of the blocking calls copy from or to pageable host memory.
+    """
 
     calls: int
     bytes: int
     exposed_ns: int
+    place: str = ""
+    is_pageable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +112,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
             in_steps=sums_in_steps(trace, work, "kind", also=("bytes",)),
             exposed_ns=None if lacks_device(trace) else _total(exposed(work, kernels)),
             pageable=self._pageable(trace, work, kernels),
-            blocking=_blocking_calls(trace),
+            blocking=self._blocking(trace),
             judged_ns=judged_device_ns(trace),
             judged_words=judged_words(trace),
             has_steps=bool(steady_time(trace)),
@@ -122,18 +134,48 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         )
 
     def _pageable(self, trace: TraceView, work: pl.DataFrame, kernels: dict[int, IntervalSet]) -> Waiting:
+        """Large copies from and to pageable memory, but for those of calls that :meth:`_blocking` has."""
         from_pageable = (pl.col("kind") == "h2d") & (pl.col("src_memory") == "pageable")
         to_pageable = (pl.col("kind") == "d2h") & (pl.col("dst_memory") == "pageable")
         large = work.filter((from_pageable | to_pageable) & (pl.col("bytes") > self.small_bytes))
         parameters = copy_purposes(trace).filter(pl.col("purpose") == "parameters")
         large = large.join(parameters, on=("process_id", "start_ns", "kind", "bytes"), how="anti")
+        if steady_time(trace):
+            large = large.join(asked_waits(trace), on=LAUNCH_KEY, how="anti", maintain_order="left")
         calls = size = exposed_ns = 0
+        parts = []
         for process, part in parts_by(large, "process_id").items():
             window = judged_time(trace, process)
             inside = part.filter(pl.Series(window.contains(part["start_ns"].to_numpy()), dtype=pl.Boolean))
             calls, size = calls + inside.height, size + int(inside["bytes"].sum())
             exposed_ns += sum(alone.intersect(window).total for alone in exposed(inside, kernels).values())
-        return Waiting(calls, size, exposed_ns)
+            parts.append(inside)
+        if not calls or exposed_ns < self.min_share * judged_device_ns(trace):
+            return Waiting(calls, size, exposed_ns)
+        made = copy_calls(trace).join(pl.concat(parts).select(*LAUNCH_KEY, "dur_ns"), on=LAUNCH_KEY)
+        return Waiting(calls, size, exposed_ns, costliest_place(call_places(trace, made), "dur_ns"))
+
+    def _blocking(self, trace: TraceView) -> Waiting:
+        """Blocking copy calls in steady steps, and the time within them in which no kernel of the process runs.
+
+        Fills are left out: ``cudaMemset`` returns before the device has filled.
+        """
+        calls = asked_waits(trace).filter(pl.col("name").cast(pl.String).str.contains("Memcpy"))
+        kernels = computing(trace, "start_ns", "dur_ns", "process_id")
+        count = size = exposed_ns = 0
+        parts = []
+        for process, window in steady_time(trace).items():
+            own = calls.filter(pl.col("process_id") == process)
+            inside = own.filter(pl.Series(window.contains(own["start_ns"].to_numpy()), dtype=pl.Boolean))
+            count, size = count + inside.height, size + int(inside["bytes"].sum())
+            running = intervals(kernels.filter(pl.col("process_id") == process))
+            exposed_ns += intervals(own).intersect(window).subtract(running).total
+            parts.append(inside.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns")))
+        if not count or exposed_ns < self.min_share * judged_device_ns(trace):
+            return Waiting(count, size, exposed_ns)
+        made = pl.concat(parts)
+        is_pageable = 2 * int((made["host_memory"] == "pageable").sum()) > made.height
+        return Waiting(count, size, exposed_ns, costliest_place(call_places(trace, made), "dur_ns"), is_pageable)
 
     def judge(self, result: CopyTimes) -> tuple[Finding, ...]:
         """Pageable copies, blocking copy calls in steady steps, and copies of parameters that no kernel hides."""
@@ -144,7 +186,8 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         if result.pageable.calls and result.pageable.exposed_ns >= least * result.judged_ns:
             findings.append(_finding("TV302", "copies from or to pageable host memory", result.pageable, result))
         if result.has_steps and result.blocking.calls and result.blocking.exposed_ns >= least * result.judged_ns:
-            findings.append(_finding("TV303", "copy calls that block the host", result.blocking, result))
+            memory = " from or to pageable host memory" if result.blocking.is_pageable else ""
+            findings.append(_finding("TV303", f"blocking copy calls{memory}", result.blocking, result))
         return (*findings, *result.parameters.judge(self.min_parameters))
 
     def describe(self, result: CopyTimes) -> Section:
@@ -196,7 +239,7 @@ _KIND_COLUMNS = (
 
 def _copies_and_fills(trace: TraceView) -> pl.DataFrame:
     """Copies, and fills as kind ``memset`` without a source; kinds and memory as text."""
-    times = ("start_ns", "dur_ns", "process_id", "device_id", "bytes")
+    times = ("start_ns", "dur_ns", "process_id", "device_id", "correlation_id", "bytes")
     copies = trace.frame("memcpy", *times, *_MEMORY).with_columns(pl.col(_MEMORY).cast(pl.String))
     fills = trace.frame("memset", *times, "memory").select(
         *times,
@@ -227,28 +270,13 @@ def _sizes() -> tuple[pl.Expr, ...]:
     )
 
 
-def _blocking_calls(trace: TraceView) -> Waiting:
-    """Blocking copy calls in steady steps, and the time within them in which no kernel of the process runs.
-
-    Fills are left out: ``cudaMemset`` returns before the device has filled.
-    """
-    calls = asked_waits(trace).filter(pl.col("name").cast(pl.String).str.contains("Memcpy"))
-    kernels = computing(trace, "start_ns", "dur_ns", "process_id")
-    count = exposed_ns = 0
-    for process, window in steady_time(trace).items():
-        own = calls.filter(pl.col("process_id") == process)
-        count += int(window.contains(own["start_ns"].to_numpy()).sum())
-        running = intervals(kernels.filter(pl.col("process_id") == process))
-        exposed_ns += intervals(own).intersect(window).subtract(running).total
-    return Waiting(count, 0, exposed_ns)
-
-
 def _finding(code: str, subject: str, waiting: Waiting, result: CopyTimes) -> Finding:
     share = format_ratio(waiting.exposed_ns / max(result.judged_ns, 1))
     size = f" of {format_value(waiting.bytes, 'bytes')} in all" if waiting.bytes else ""
+    where = f" (mostly in {waiting.place})" if waiting.place else ""
     message = (
         f"{waiting.calls:,} {subject}{size} leave the device without a kernel for {format_ns(waiting.exposed_ns)}, "
-        f"{share} of the {result.judged_words}."
+        f"{share} of the {result.judged_words}{where}."
     )
     evidence = [
         Fact("calls", "calls", waiting.calls, "count"),
@@ -256,6 +284,8 @@ def _finding(code: str, subject: str, waiting: Waiting, result: CopyTimes) -> Fi
     ]
     if waiting.bytes:
         evidence.append(Fact("bytes", "bytes", waiting.bytes, "bytes"))
+    if waiting.place:
+        evidence.append(Fact("place", "called in", waiting.place))
     return finding(code, message, tuple(evidence), waiting.exposed_ns, result.judged_ns, result.judged_words)
 
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from traceviz.analyses.base import finding
-from traceviz.analyses.derived.capture_kind import LONGEST_NAME, shortened
-from traceviz.analyses.derived.causes.attribution import host_causes
+from traceviz.analyses.derived.causes.call_places import call_places, costliest_place
 from traceviz.analyses.derived.copy_calls import unasked_waits
 from traceviz.analyses.derived.host_classes import host_classes
 from traceviz.analyses.derived.judged_time import judged_time
@@ -26,8 +25,6 @@ from traceviz.intervals import IntervalSet
 from traceviz.report import Fact, Finding
 from traceviz.rules import READ_RARELY, rule
 from traceviz.units import counted, format_ns, format_ratio
-
-_PLACES = ("range", "operator", "location")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +37,8 @@ class BlockingCopies:
         name: The function that costs most.
         copies: What it copies, in words: ``copies to pageable host memory``.
         reads: Whether most of the time is in copies from a device.
-        places: ``range, operator, location, exposed_ns`` of the calls, the costliest first; null where nothing of the
-            kind was recorded.
+        place: The range, the operator and the line of Python with most of the time, for people; may be empty.
+        operators: ``op, exposed_ns``: outermost operations of the framework around the calls, the costliest first.
     """
 
     calls: int = 0
@@ -49,22 +46,12 @@ class BlockingCopies:
     name: str = ""
     copies: str = ""
     reads: bool = False
-    places: pl.DataFrame = field(default_factory=pl.DataFrame)
-
-    @property
-    def place(self) -> str:
-        """Range, operator and line of Python with most of the time, for people; may be empty."""
-        if not self.places.height:
-            return ""
-        row = self.places.row(0, named=True)
-        names = [shortened((row[key] or "").strip("# ")) for key in ("range", "operator")]
-        around = " > ".join(name for name in names if name)
-        line = (row["location"] or "").rpartition("/")[2][:LONGEST_NAME]
-        return ", ".join(text for text in (around, line) if text)
+    place: str = ""
+    operators: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"op": pl.String}))
 
 
-def blocking_copies(trace: TraceView) -> BlockingCopies:
-    """Measure the idle time in which the host waits unasked for copies."""
+def blocking_copies(trace: TraceView, least_ns: float) -> BlockingCopies:
+    """Measure the idle time in which the host waits unasked for copies; less than ``least_ns`` is not looked into."""
     parts = []
     total_ns = 0
     for rank in trace.rank_busy:
@@ -74,13 +61,19 @@ def blocking_copies(trace: TraceView) -> BlockingCopies:
         total_ns += IntervalSet.of(starts, ends).intersect(idle).total
         parts.append(own.with_columns(pl.Series("exposed_ns", idle.overlap(starts, ends), dtype=pl.Int64)))
     costly = pl.concat(parts).filter(pl.col("exposed_ns") > 0) if parts else pl.DataFrame()
-    if not costly.height:
-        return BlockingCopies()
+    if not costly.height or total_ns < least_ns:
+        return BlockingCopies(costly.height, total_ns)
     alike = costly.group_by(pl.col("name").cast(pl.String), "kind", "host_memory").agg(pl.col("exposed_ns").sum())
     keys = ("exposed_ns", "name", "kind", "host_memory")
     name, kind, memory, _ = alike.sort(keys, descending=[True, False, False, False]).row(0)
     reads = int(costly.filter(pl.col("kind") == "d2h")["exposed_ns"].sum())
-    return BlockingCopies(costly.height, total_ns, name, _words(kind, memory), 2 * reads >= total_ns, _places(trace))
+    located = call_places(trace, costly)
+    operators = located.select(pl.col("operator").alias("op"), "exposed_ns").drop_nulls("op")
+    sums = operators.group_by("op").agg(pl.col("exposed_ns").sum()).sort("exposed_ns", "op", descending=[True, False])
+    place = costliest_place(located, "exposed_ns")
+    return BlockingCopies(
+        costly.height, total_ns, name, _words(kind, memory), 2 * reads >= total_ns, place, operators=sums
+    )
 
 
 _DIRECTIONS = {"d2h": "to", "h2d": "from"}
@@ -92,18 +85,6 @@ def _words(kind: str | None, memory: str | None) -> str:
         return "copies"
     known = "" if memory in {None, "unknown"} else f"{memory} "
     return f"copies {_DIRECTIONS[kind]} {known}host memory"
-
-
-def _places(trace: TraceView) -> pl.DataFrame:
-    """Where the program makes the copies of :func:`blocking_copies`."""
-    names = unasked_waits(trace)["name"].unique().cast(pl.String)
-    causes = host_causes(trace).filter(
-        (pl.col("class") == "synchronisation")
-        & (pl.col("kind") == "blocking_copy")
-        & pl.col("cause").is_in(names.implode())
-    )
-    sums = causes.group_by(_PLACES).agg(pl.col("time_ns").sum().alias("exposed_ns"))
-    return sums.sort("exposed_ns", *_PLACES, descending=[True, False, False, False])
 
 
 def blocking_finding(waits: BlockingCopies, judged_ns: int, judged_words: str, steps: int) -> Finding:
@@ -137,8 +118,5 @@ def _advice(waits: BlockingCopies) -> tuple[str, ...]:
     to_host, to_device, others = rule("TV206").advice[:2], rule("TV206").advice[2:3], rule("TV206").advice[3:]
     if not waits.reads:
         return (*to_device, *others)
-    operators = (
-        waits.places.select(pl.col("operator").alias("op")).drop_nulls() if waits.places.height else waits.places
-    )
-    specific = advice_for(operators) if operators.height else ()
+    specific = advice_for(waits.operators)
     return (*specific, *(line for line in to_host if not specific or line != READ_RARELY), *others)

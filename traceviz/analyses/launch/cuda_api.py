@@ -87,6 +87,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             return self.skipped("no call of the device's API was captured")
         calls = trace.tables.scan("cuda_api").select(_COLUMNS).collect()
         timed = _with_parts(trace, calls)
+        judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         begin, end = trace.recorded_window  # devices and calls are recorded by one source, at the same time
         return ApiShares(
             by_name=_by_name(timed, end - begin),
@@ -94,11 +95,11 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             in_steps=sums_in_steps(trace, calls, "name", "domain", of_host=True),
             nested_ns=_nested(calls),
             steady_exposed=_steady_exposed(trace),
-            judged_ns=sum(judged_time(trace, rank).total for rank in trace.ranks),
+            judged_ns=judged_ns,
             judged_words=judged_words(trace),
             steps=training_steps(trace).steady.height,
             waits=host_waits(trace),
-            copies=blocking_copies(trace),
+            copies=blocking_copies(trace, self.copy_share * judged_ns),
         )
 
     def judge(self, result: ApiShares) -> tuple[Finding, ...]:

@@ -54,9 +54,9 @@ def sides(comparison: dict[str, Any]) -> list[dict[str, Any]]:
     return next(block for block in effect["blocks"] if block["type"] == "grid")["rows"]
 
 
-def medians(runs: Path, batch: int) -> list[float]:
-    """Median step of each run, warm-up left out, from a report of its own, ns."""
-    return [statistics.median(steady_steps(run)) for run in runs.glob(f"*+batch={batch}+*")]
+def means(runs: Path, batch: int) -> list[float]:
+    """Mean step of each run, warm-up left out, from a report of its own, ns."""
+    return [statistics.mean(steady_steps(run)) for run in runs.glob(f"*+batch={batch}+*")]
 
 
 def steady_steps(run: Path) -> list[int]:
@@ -73,7 +73,9 @@ def test_runs_of_the_recipe_are_compared_by_their_tags(runs):
     assert (small["tag.batch"], large["tag.batch"]) == ("8", "16")
     assert (small["runs"], large["runs"]) == (2, 2)
     assert small["verdict"] == "base"
-    assert large["speedup"] == pytest.approx(small["median_ns"] / large["median_ns"])
+    ratio = large["mean_ns"] / small["mean_ns"]
+    assert large["ratio"] == pytest.approx(ratio - 1)
+    assert large["speedup"] == (None if large["verdict"] == "cannot judge" else pytest.approx(1 / ratio))
 
 
 def test_other_batches_are_judged_per_sample_only(runs):
@@ -82,7 +84,7 @@ def test_other_batches_are_judged_per_sample_only(runs):
     assert "compare the time per sample with --per batch" in plain["verdict"]["sentence"]
     assert "batch 8 against 16" not in json.dumps(per["verdict"])
     for steps, samples, batch in zip(sides(plain), sides(per), (8, 16), strict=True):
-        assert samples["median_ns"] == pytest.approx(steps["median_ns"] / batch)
+        assert samples["mean_ns"] == pytest.approx(steps["mean_ns"] / batch)
 
 
 COUNT = {
@@ -121,6 +123,6 @@ def test_both_resnets_do_about_the_same_work(oracle_python, torch_python):
 
 def test_a_side_has_what_its_runs_have_in_the_middle(runs):
     for row in sides(compared(runs, "--by", "batch")):
-        each = medians(runs, int(row["tag.batch"]))
+        each = means(runs, int(row["tag.batch"]))
         assert len(each) == 2
-        assert min(each) <= row["median_ns"] <= max(each)
+        assert min(each) <= row["mean_ns"] <= max(each)

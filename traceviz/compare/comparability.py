@@ -264,6 +264,7 @@ _FRAMES = "frames of Python"
 _DETAILS: tuple[tuple[str, Callable[[Report], bool]], ...] = (
     (_FRAMES, lambda report: fact(report, "modules", "source") == OF_MODULES),
     ("shapes of inputs", lambda report: grid(report, "operators", BY_SHAPES) is not None),
+    ("ranges", lambda report: any(table.rows for table in report.grids("ranges"))),
     ("calls of the operating system", lambda report: any(report.blocks("os_calls"))),
 )
 """What a profiler records where it is told to, and whether a report shows it."""

@@ -61,12 +61,14 @@ class PathChange:
         judgement: Whether it is faster. The speed-ups of all changes multiply to that of the last side against the
             first, and their differences add up to it.
         attribution: Where the difference lies; ``None`` where it cannot be told.
+        changed: What was changed, as far as the reports show it.
     """
 
     before: Side
     after: Side
     judgement: Judgement
     attribution: Attribution | None
+    changed: tuple[Changed, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,8 @@ def compare(
 
 def _path_change(before: Side, after: Side, options: CompareOptions) -> PathChange:
     known = remarks(before, after, options)
-    return PathChange(before, after, *_judge_and_attribute(before, after, known, options.limits))
+    judged = _judge_and_attribute(before, after, known, options.limits)
+    return PathChange(before, after, *judged, settings_changed(before, after))
 
 
 def _judge_and_attribute(

@@ -144,6 +144,7 @@ PATH_COLUMNS = (
     Column("verdict", "Verdict", "text", 1),
     Column("cause", "Mostly", "text", 2),
     Column("cause_share", "Share of the change", "ratio", 9),
+    Column("changed", "Changed", "text", 9),
 )
 
 
@@ -151,7 +152,7 @@ def _path(comparison: Comparison) -> Grid:
     """Every change and the total: differences add up to it, speed-ups multiply to it."""
     base, last = comparison.sides[0], comparison.sides[-1]
     total = comparison.pairs[-1]
-    whole = PathChange(base, last, total.judgement, total.attribution)
+    whole = PathChange(base, last, total.judgement, total.attribution, total.changed)
     rows = (*map(_step, comparison.path), ("all", "all together", *_step(whole)[2:]))
     audience: Audience = "all" if len(comparison.path) <= _LONGEST_PATH else "machine"
     return Grid(PATH_COLUMNS, rows, "Every change on the one before", complete=True, audience=audience)
@@ -167,7 +168,13 @@ def _step(change: PathChange) -> Row:
         change.judgement.outcome.value,
         class_name_of((change.before, change.after), cause.key) if cause else None,
         cause.difference_ns / attribution.difference_ns if cause and attribution else None,
+        _changed(change) or None,
     )
+
+
+def _changed(change: PathChange) -> str:
+    """``copies to the device from pinned rather than pageable memory; workers 4``."""
+    return "; ".join(one.brief or f"{one.label} {one.new}" for one in change.changed)
 
 
 def _of_change(judgement: Judgement) -> tuple[Value, ...]:
@@ -197,6 +204,9 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         names = ", ".join(comparison.left_out)
         left = counted(len(comparison.left_out), "run")
         yield f"{left} without a tag of {', '.join(comparison.by)} left out: {names}."
+    for change in comparison.path[:_LONGEST_PATH]:
+        if change.changed:
+            yield f"Changed from {change.before.label} to {change.after.label}: {_changed(change)}."
     yield from _turns(comparison)
     effects = [pair.judgement.effect for pair in comparison.pairs if pair.judgement.effect]
     if any(not effect.runs for effect in effects):

@@ -293,3 +293,26 @@ def test_hip_calls_are_judged_like_those_of_cuda():
     (finding,) = sync_findings(**waiting("hipStreamSynchronize", op="aten::nonzero"))
     assert "torch.where" in finding.advice[0]
     assert finding.evidence[0].value == 1.0
+
+
+def remarks(view):
+    return ANALYSIS.run(view).remarks
+
+
+def test_the_section_says_which_asynchronous_copies_wait_and_what_first_calls_do():
+    assert remarks(reading(200)) == ("5 of 5 calls of cudaMemcpyAsync wait until their copy is done, 1.60 ms in all.",)
+    assert remarks(reading(200, memory="pinned", kind="h2d", name="cudaMemcpy")) == ()
+    ms = 1_000 * US
+    calls = [(0, 80 * ms, "cudaFree"), (90 * ms, 3 * ms, "cudaLaunchKernel"), (99 * ms, US, "cudaLaunchKernel")]
+    assert remarks(trace(cuda_api=calls)) == (
+        "1 call of cudaFree took 80.0 ms to create the context of a device, which comes once.",
+        "1 call of cudaLaunchKernel took 3.00 ms to load device code, which comes once.",
+    )
+    (prose,) = [block.text for block in ANALYSIS.describe(ANALYSIS.run(reading(200))).blocks if hasattr(block, "text")]
+    assert prose.startswith("5 of 5 calls of cudaMemcpyAsync wait")
+
+
+def test_what_takes_less_than_a_hundredth_of_the_time_of_calls_is_not_remarked():
+    first = [(0, 2_000 * US, "cudaLaunchKernel"), *((n * 10_000 * US, US, "cudaLaunchKernel") for n in range(1, 9))]
+    assert len(remarks(trace(cuda_api=first))) == 1
+    assert remarks(trace(cuda_api=[*first, (90_000 * US, 250_000 * US, "cudaStreamSynchronize")])) == ()

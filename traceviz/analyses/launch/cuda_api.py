@@ -20,6 +20,7 @@ from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL,
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.launch.blocking_copies import BlockingCopies, blocking_copies, blocking_finding
+from traceviz.analyses.launch.remarks import remarks
 from traceviz.analyses.launch.waits import HostWaits, advice_for, host_waits
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet
@@ -43,6 +44,7 @@ class ApiShares:
         steps: Number of steady steps; 0 where none were found.
         waits: Calls in which the host waits for a device, and what they cost.
         copies: Copies in which the host waits unasked while no device works.
+        remarks: What the names of the functions do not tell, in sentences: copies that wait, and first calls.
     """
 
     by_name: pl.DataFrame
@@ -55,6 +57,7 @@ class ApiShares:
     steps: int
     waits: HostWaits
     copies: BlockingCopies
+    remarks: tuple[str, ...] = ()
 
     @property
     def exposed_ns(self) -> int | None:
@@ -100,6 +103,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             steps=training_steps(trace).steady.height,
             waits=host_waits(trace),
             copies=blocking_copies(trace, self.copy_share * judged_ns),
+            remarks=remarks(trace, self.fold_below * int(calls["dur_ns"].sum())),
         )
 
     def judge(self, result: ApiShares) -> tuple[Finding, ...]:
@@ -189,6 +193,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             _threads(result.by_thread),
             steady_grid(result.in_steps, Column("name", "Function", "text", 0), Column("domain", "Domain", "text", 6)),
         ]
+        blocks += [Prose(remark) for remark in result.remarks]
         if not result.steps:
             blocks.append(Prose("No steps were found, so start-up and steady time are not told apart."))
         return Section(self.slug, self.title, tuple(blocks))

@@ -1,0 +1,39 @@
+"""What the names of the driver's functions do not tell: copies that wait although they need not, and first calls."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.copy_calls import copy_calls, unasked_waits
+from traceviz.analyses.derived.first_launch import first_calls
+from traceviz.analyses.derived.view import TraceView
+from traceviz.units import counted, format_ns
+
+_NAME = pl.col("name").cast(pl.String)
+_DO = {"context": "to create the context of a device", "code": "to load device code"}
+
+
+def remarks(trace: TraceView, least_ns: float) -> tuple[str, ...]:
+    """A sentence for each function with ``least_ns`` of copies that wait, and for each with so much of first calls."""
+    return (*_of_copies(trace, least_ns), *_of_first_calls(trace, least_ns))
+
+
+def _of_copies(trace: TraceView, least_ns: float) -> list[str]:
+    every = copy_calls(trace).group_by(_NAME).agg(pl.len().alias("every"))
+    time = (pl.col("end_ns") - pl.col("wait_ns")).sum().alias("time")
+    waits = unasked_waits(trace).group_by(_NAME).agg(pl.len().alias("calls"), time)
+    rows = waits.filter(pl.col("time") >= max(least_ns, 1)).join(every, on="name").sort("time", "name", descending=True)
+    return [
+        f"{calls:,} of {of:,} calls of {name} wait until their copy is done, {format_ns(ns)} in all."
+        for name, calls, ns, of in rows.select("name", "calls", "time", "every").iter_rows()
+    ]
+
+
+def _of_first_calls(trace: TraceView, least_ns: float) -> list[str]:
+    time = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("time")
+    sums = first_calls(trace).group_by(_NAME, "what").agg(pl.len().alias("calls"), time)
+    rows = sums.filter(pl.col("time") >= max(least_ns, 1)).sort("time", "name", descending=True)
+    return [
+        f"{counted(calls, 'call')} of {name} took {format_ns(ns)} {_DO[what]}, which comes once."
+        for name, what, calls, ns in rows.select("name", "what", "calls", "time").iter_rows()
+    ]

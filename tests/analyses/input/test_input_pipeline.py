@@ -76,6 +76,34 @@ def test_exposed_copies_of_input_count_as_input():
     assert (result.verdict, result.input_share, result.stages[0].name) == ("highly input-bound", 0.3, "copy to device")
 
 
+def fetching(name):
+    """Steps of 1000 ns with three layers: a copy of 300 ns, called in a range of this name, and 30 ns of computing."""
+    at = [(i * 1000 + 330 * k, i * 10 + k) for i in range(5) for k in range(3)]
+    return tables(
+        nvtx=[(i * 1000, 1000, f"step {i}") for i in range(5)] + [(t, 20, f"{name} (layers.{n % 10})") for t, n in at],
+        cuda_api=[(t, 10, "cudaMemcpyAsync", {"correlation_id": n}) for t, n in at]
+        + [(t + 20, 5, "cudaLaunchKernel", {"correlation_id": 100 + n}) for t, n in at],
+        memcpy=[(t, 300, "h2d", "pinned", "device", (2 + n % 10) << 20, {"correlation_id": n}) for t, n in at],
+        kernels=[(t + 300, 30, "sgemm", {"correlation_id": 100 + n}) for t, n in at],
+    )
+
+
+def test_parameters_that_are_fetched_from_the_host_are_no_input_and_lead_the_report():
+    report = analyze(fetching("FSDP::pre_forward"))
+    assert report.verdict.code == "not-input-bound"
+    assert report.verdict.sentence.startswith("Parameter transfer")
+    assert [(finding.code, round(finding.share, 3)) for finding in report.findings] == [("TV505", 0.9)]
+
+
+def test_copies_that_nothing_explains_are_stated_and_do_not_count_as_input():
+    """The first of each step is where a batch would be."""
+    result = ANALYSIS.run(TraceView(fetching("exchange")))
+    assert (result.verdict, result.input_share, result.other_copies_ns) == ("highly input-bound", 0.3, 5 * 600)
+    (prose,) = [block.text for block in ANALYSIS.describe(result).blocks if "nothing shows" in str(block)]
+    assert "60.0 %" in prose
+    assert "--input-range" in prose
+
+
 def test_without_ranges_a_waiting_host_is_only_a_suspicion():
     view = trace(
         nvtx=[(i * 1000, 1000, f"step {i}") for i in range(5)],

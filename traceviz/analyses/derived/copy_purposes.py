@@ -129,8 +129,9 @@ def places_of(calls: pl.DataFrame, telling: pl.DataFrame) -> pl.DataFrame:
 def _calls_of(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.DataFrame:
     """``row, thread_id, call_ns`` of the calls of ``copies``; without any calls, the leading thread meanwhile."""
     keys = ("correlation_id", "thread_id", "start_ns")
+    ids = copies.select("correlation_id").drop_nulls().unique()
     calls = trace.frame("cuda_api", "process_id", *keys).filter(pl.col("process_id") == process)
-    calls = calls.drop_nulls("correlation_id").unique("correlation_id", keep="first").select(keys)
+    calls = calls.join(ids, on="correlation_id", how="semi").unique("correlation_id", keep="first").select(keys)
     if not calls.height:
         thread = pl.lit(training_thread(trace, process), pl.Int32)
         return copies.select("row", thread.alias("thread_id"), pl.col("start_ns").alias("call_ns"))

@@ -327,8 +327,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV209",
         "os-wait",
-        "In at least 20 % of the judged time no device works while the leading thread waits in the operating system, "
-        "outside of any input range.",
+        "In at least 20 % of the judged time no device works while the leading thread waits, outside of any input "
+        "range: in a call of the operating system, or in a Python function that waits (sleep, a lock, a queue).",
         "A read, a lock or a sleep keeps the host from preparing work. The range or function around it says why.",
         (
             "Files (read, write, fsync, open): do it on another thread, or less often.",

@@ -48,6 +48,8 @@ def test_operators_and_python_are_one_cause_with_one_remedy() -> None:
         ("TV207", {"cuda_api": [(100, 200, "cudaDeviceSynchronize")]}),
         ("TV207", {"host_ops": [(100, 200, "$api.py:3154 block_until_ready", "python")]}),
         ("TV209", {"os_calls": [(100, 200, "fsync")]}),
+        ("TV209", {"host_ops": [(100, 200, "<built-in function sleep>", "python")]}),
+        ("TV209", {"host_ops": [(100, 200, "threading.py(359): wait", "python")]}),
         ("TV210", {"cuda_api": [(100, 200, "cudaStreamCreateWithFlags")]}),
         ("TV210", {"cuda_api": [(100, 120, "cudaMalloc"), (300, 80, "cudaFree")]}),
         ("TV211", {"cuda_api": [(100, 200, "cuModuleLoadDataEx")]}),

@@ -130,13 +130,8 @@ PARTS: dict[str, Words] = {
 }
 """Parts in the order in which they are listed."""
 
-WAITS = (
-    r"<built-in (method|function) (e?poll|select|sleep|acquire|accept|wait|join|get|recv\w*)\b"
-    r"|\b(threading|queue|selectors|socket|connection|popen_fork)\.py(\(\d+\))?:(\d+)? ?"
-    r"(wait|get|join|select|recv|_?poll|accept)\b"
-)
-"""Python functions in which a program waits: it does no work there that a device could wait for."""
-_OF_KIND = {
+_OF_KIND: dict[str, str] = {
+    "python_wait": "waiting",
     **dict.fromkeys(HOST_WORK, HOST),
     **dict.fromkeys(("launch", "launch_queue"), "kernel_launch"),
 }
@@ -200,8 +195,6 @@ def _of_parts(causes: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("os_call"))
         .when((pl.col("kind") == UNEXPLAINED) & (pl.col("class") != "host_compute"))
         .then(pl.col("class"))
-        .when((pl.col("kind") == "python") & pl.col("cause").str.contains(WAITS).fill_null(value=False))
-        .then(pl.lit("waiting"))
         .otherwise(by_kind)
     )
     return causes.with_columns(by_class.alias("part"))

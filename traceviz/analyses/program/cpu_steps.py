@@ -28,7 +28,7 @@ from traceviz.units import format_ratio
 
 OF_OPERATORS: frozenset[KindKey] = frozenset({"operator", "optimizer"})
 """Kinds of causes that are operators of the framework."""
-OF_THE_PROGRAM: frozenset[KindKey] = frozenset({"python", "range", "runtime", "os_call"})
+OF_THE_PROGRAM: frozenset[KindKey] = frozenset({"python", "python_wait", "range", "runtime", "os_call"})
 """Kinds in which the program does something else than to compute with operators."""
 _NAMED = 3
 """Operators of a family that a sentence names,"""
@@ -48,6 +48,7 @@ _WORDS: dict[str, str] = {
     "python": "Python functions",
     "range": "ranges with nothing more precise in them",
     "runtime": "the runtime",
+    "python_wait": "Python functions that wait",
     "os_call": "calls of the operating system",
 }
 _FUSE = "Fuse it with what is around. PyTorch: torch.compile; TensorFlow: tf.function(jit_compile=True)."

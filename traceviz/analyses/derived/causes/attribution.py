@@ -51,7 +51,7 @@ _KINDS_OF_CLASS: dict[str, frozenset[KindKey]] = {
     "communication": frozenset({"host_collective"}),
 }
 """Kinds of events that make a class, on any thread."""
-_WEAK: frozenset[KindKey] = frozenset({"python", "range", "runtime", "input"})
+_WEAK: frozenset[KindKey] = frozenset({"python", "python_wait", "range", "runtime", "input"})
 """Kinds that may only wait for what another thread does."""
 _DEFAULT: dict[str, KindKey] = {"kernel_launch": "launch_queue", "profiler": "profiler"}
 """What explains time of a class that no event covers."""

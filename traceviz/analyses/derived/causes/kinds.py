@@ -34,6 +34,7 @@ KindKey = Literal[
     "operator",
     "runtime",
     "python",
+    "python_wait",
     "range",
     "os_call",
     "driver",
@@ -68,6 +69,7 @@ KINDS: tuple[CauseKind, ...] = (
     CauseKind("operator", "operators", "an operator of the framework runs on the host"),
     CauseKind("runtime", "framework runtime", "the runtime of the framework prepares or runs a program"),
     CauseKind("python", "Python", "a Python function"),
+    CauseKind("python_wait", "waits in Python", "a Python function that waits: sleep, a lock, a queue, a socket"),
     CauseKind("range", "ranges", "a range that the program or a library marked, and nothing more precise"),
     CauseKind("os_call", "operating system", "a call of the operating system in which the thread waits"),
     CauseKind("driver", "driver", "another call of the device's API"),
@@ -89,6 +91,12 @@ OPTIMIZER = r"(?i)^(optimizer[.]step|## optimizer ##|optimizer([ _]step)?$)"
 COLLECTIVE = r"^gloo:|^c10d::|^mpi:|^P?MPI_[A-Z]"
 """Names of operations and ranges in which a rank exchanges data through the host, or waits for others to."""
 
+PYTHON_WAITS = (
+    r"^<built-in (method|function) (e?poll|select|sleep|acquire|accept|wait|join|get|recv\w*|fsync)\b"
+    r"|\b(threading|queue|selectors|socket|connection|popen_fork)\.py[(:]\d+\)?:? "
+    r"(wait|get|join|select|recv|_?poll|accept)\b|^\$time sleep$"
+)
+"""Python functions in which a program waits: it does no work there that a device could wait for."""
 COMPILES = r"(?i)compil(e|er|ing|ation)([^a-z]|program|fusion|$)|nvrtc|^ptxas"
 """Names of ranges and operations in which code is compiled; what was compiled before (``CompiledFxGraph``) runs."""
 RECORDED_OPERATOR = r"^(aten|torch|prim)::|, seq = \d+|^\{'mod': '"
@@ -138,8 +146,10 @@ def with_kinds(names: pl.DataFrame) -> pl.DataFrame:
     is_named = pl.col("source").is_in(["host_ops", "nvtx"]) & (pl.col("category").fill_null("") != "step")
     is_range = (pl.col("source") == "nvtx") | pl.col("category").is_in(["annotation", "runtime"]).fill_null(value=False)
     loads = pl.col("name").str.contains(INPUT_NAME) & ~pl.col("name").str.contains(NOT_INPUT_NAME)
+    is_python = (pl.col("category") == "python").fill_null(value=False)
     rules = (
         (pl.col("source") == "cuda_api", of_api),
+        (is_python & pl.col("name").str.contains(PYTHON_WAITS), pl.lit("python_wait")),
         (pl.col("source") == "os_calls", pl.lit("os_call")),
         *((is_named & pl.col("name").str.contains(pattern), pl.lit(key)) for key, pattern in _BY_NAME),
         *((is_range & pl.col("name").str.contains(pattern), pl.lit(key)) for key, pattern in _BY_NAME_OF_RANGE),

@@ -109,13 +109,11 @@ class LanesAnalysis(Analysis[LaneTimes]):
 
     def describe(self, result: LaneTimes) -> Section:
         """The lanes, and the events in them."""
-        whole = result.captured_ns
+        whole, busiest = result.captured_ns, int(result.lanes["busy_ns"][0])
         facts = (
             Fact("lanes", "lanes", result.lanes.height, "count"),
             Fact("events", "events", int(result.lanes["events"].sum()), "count"),
-            Fact(
-                "busiest_share", "the busiest, of captured time", ratio(int(result.lanes["busy_ns"][0]), whole), "ratio"
-            ),
+            Fact("busiest_share", "the busiest, of captured time", ratio(busiest, whole), "ratio"),
         )
         lanes = (
             Column("lane", "Lane", "text", 0),

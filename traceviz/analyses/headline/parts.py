@@ -37,7 +37,7 @@ class Words:
     """How a part is said: its label, and the sentence about it.
 
     ``{share}`` is its share, ``{whole}`` what it is a share of, ``{idle}`` that the devices idle, ``{calls}`` where it
-    happened, in brackets or empty, ``{mostly}`` the same after a comma, ``{launched}`` how far launches have come.
+    happened, in brackets or empty, ``{mostly}`` the same after a comma.
     ``alone`` is the sentence where no device was captured.
     """
 
@@ -103,8 +103,12 @@ PARTS: dict[str, Words] = {
     ),
     "kernel_launch": Words(
         "kernel launches",
-        f"Kernel launches: {_IN} {{idle}} while {{launched}}.",
+        f"Kernel launches: {_IN} {{idle}} while the host is in launch calls{{calls}}.",
         f"Kernel launches: {_IN} the program launches work{{calls}}.",
+    ),
+    "launch_queue": Words(
+        "work launched and not begun",
+        f"Launched, not begun: {_IN} {{idle}} while work that was launched has not begun.",
     ),
     "compilation": Words(
         "compilation",
@@ -133,7 +137,7 @@ PARTS: dict[str, Words] = {
 _OF_KIND: dict[str, str] = {
     "python_wait": "waiting",
     **dict.fromkeys(HOST_WORK, HOST),
-    **dict.fromkeys(("launch", "launch_queue"), "kernel_launch"),
+    "launch": "kernel_launch",
 }
 """Kinds of causes that have no part of their own."""
 _DEVICE_CLASSES = ("communication", "copy_d2h", "copy_h2d", "other_device", "parameter_transfer")
@@ -212,7 +216,6 @@ def _option(  # noqa: PLR0917 (a part, its time and where that was)
         idle=judged.idle,
         calls=f" ({calls})" if calls else "",
         mostly=kinds_in_words(causes, judged, within) if key == HOST else f", mostly in {calls}" if calls else "",
-        launched=_launched(causes, calls),
     )
     count = int(causes["calls"].sum())
     evidence = f"{counted(count, 'event')}{f': {calls}' if calls else ''}" if count else _meaning(key)
@@ -227,14 +230,6 @@ def _in_turn(judged: Judged) -> Option:
     label, evidence = "devices that idle in turn", "busy time of each device"
     time_ns = round(share * judged.total_ns)
     return Option(IN_TURN, label, time_ns, share, judged.words, "measured", evidence, sentence)
-
-
-def _launched(causes: pl.DataFrame, calls: str) -> str:
-    """What launches consist of: mostly calls, or the queue behind them."""
-    queued = int(causes.filter(pl.col("kind") == "launch_queue")["time_ns"].sum())
-    if 2 * queued >= int(causes["time_ns"].sum()):
-        return "work that was launched has not begun"
-    return f"the host is in launch calls{f' ({calls})' if calls else ''}"
 
 
 def _meaning(key: str) -> str:

@@ -9,7 +9,7 @@ from traceviz.analyses.headline.options import COMPUTE, HOST, INPUT, UNEXPLAINED
 from traceviz.report import Certainty, Finding, Severity
 from traceviz.units import format_ratio
 
-_LAUNCHES = frozenset({"kernel_launch", HOST})
+_LAUNCHES = frozenset({"kernel_launch", "launch_queue", HOST})
 _COMMUNICATION = frozenset({"communication", "host_collective"})
 _COPIES = frozenset({"copy_h2d", "copy_d2h", "blocking_copy"})
 
@@ -25,7 +25,7 @@ EXPLAINS: dict[str, tuple[Certainty, frozenset[str]]] = {
     "TV401": ("measured", frozenset({"compilation"})),
     "TV404": ("measured", frozenset({INPUT})),
     "TV405": ("at most", frozenset({COMPUTE})),
-    "TV406": ("measured", frozenset({"kernel_launch"})),
+    "TV406": ("measured", frozenset({"kernel_launch", "launch_queue"})),
     "TV407": ("measured", _LAUNCHES),
     "TV408": ("at most", frozenset({COMPUTE})),
     "TV409": ("at most", frozenset({COMPUTE})),

@@ -23,7 +23,7 @@ from traceviz.analyses.headline.precise import LAUNCH_BOUND, precise, suspicion
 from traceviz.analyses.headline.sentences import about_input, beside, fitting, input_cause, mildly, short_remedy
 from traceviz.analyses.host.host_waits import HostCauses
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
-from traceviz.analyses.program.cpu_steps import OF_OPERATORS, OF_THE_PROGRAM, CpuSteps
+from traceviz.analyses.program.cpu_steps import OF_OPERATORS, OF_THE_PROGRAM, CpuSteps, CpuStepsAnalysis
 from traceviz.analyses.program.lanes import LaneTimes
 from traceviz.analyses.serving.serving import ServingResult
 from traceviz.analyses.steps.steps import StepTimes
@@ -52,7 +52,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     code = "serving" if pipeline.verdict == "not judged" else pipeline.verdict.replace(" ", "-")
     time = judged(trace)
     lanes = _lanes(results)
-    says_nothing = _says_nothing(pipeline, time) or lanes
+    says_nothing = _says_nothing(trace, pipeline, time) or lanes
     options = () if says_nothing else tuple(_options(trace, results, time, findings))
     choice = choose(options, 0.0 if lanes else _own_share(trace, time))
     before, late = _before(trace, results), begins_late(trace)
@@ -62,12 +62,12 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (0, lanes or _cause(trace, results, time, choice)),
         (1, "" if late else before),
         (1, beside(choice, time)),
-        (1, about_input(pipeline, choice.lead) if pipeline.verdict != "not judged" else ""),
+        (1, _to_record(results, choice)),
+        (2, about_input(pipeline, choice.lead) if pipeline.verdict != "not judged" else ""),
         (6, _meanwhile(trace, time, choice)),
         (5, _computing(time, pipeline, choice)),
         (6, "" if choice.lead or before or lanes else pipeline.spent),
         (2, short_remedy(pipeline.remedy)),
-        (4, _to_record(results, choice)),
         (3, _caution(results)),
         (0, _unseen(results)),
         (0, trace.clock_doubt),
@@ -100,9 +100,11 @@ def _options(
     yield from precise(findings, time, trace.clock_doubt, input_copies=are_input, is_network=may_be_network)
 
 
-def _says_nothing(pipeline: InputPipelineResult, time: Judged) -> bool:
-    """Whether the judged time does not show what took it: device work was lost, or what an engine set off was."""
-    return pipeline.kind.key == "no-kernels" or (pipeline.verdict == "not judged" and not time.has_device)
+def _says_nothing(trace: TraceView, pipeline: InputPipelineResult, time: Judged) -> bool:
+    """Whether the judged time does not show what took it: device work was lost, or left out by what was measured."""
+    if pipeline.kind.key == "no-kernels":
+        return True
+    return not time.has_device and (pipeline.verdict == "not judged" or trace.api_calls("launch").height > 0)
 
 
 def _opening(results: dict[str, Any], pipeline: InputPipelineResult) -> str:
@@ -118,8 +120,8 @@ def _cause(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choi
     lead = choice.lead
     if lead is not None:
         return mildly(time, lead) if _is_mild(time, lead) else lead.sentence
-    # The opening says that kernels are missing, or how busy an engine keeps the device
-    if not time.total_ns or results["input_pipeline"].kind.key == "no-kernels" or "serving" in results:
+    # The opening says that device work is missing, or how busy an engine keeps the device
+    if not time.total_ns or _says_nothing(trace, results["input_pipeline"], time) or "serving" in results:
         return ""
     if not time.has_device:
         return _own_work(trace, results, time)
@@ -145,7 +147,7 @@ def _to_record(results: dict[str, Any], choice: Choice) -> str:
     waits = results.get("host_waits")
     if choice.lead is None or choice.lead.key != UNEXPLAINED or not isinstance(waits, HostCauses):
         return ""
-    return f"To see more, record {waits.record}."
+    return f"To see more, record {waits.record.partition(', and ')[0]}."
 
 
 def _meanwhile(trace: TraceView, time: Judged, choice: Choice) -> str:
@@ -172,9 +174,10 @@ def _own_share(trace: TraceView, time: Judged) -> float:
 
 def _own_work(trace: TraceView, results: dict[str, Any], time: Judged) -> str:
     """What the program computes on the host, where there is no device."""
-    share, steps = _own_share(trace, time), results.get("cpu_steps")
+    share = _own_share(trace, time)
     if share < HEALTHY:
         return ""
+    steps = results.get("cpu_steps") or CpuStepsAnalysis().run(trace)  # the line does not depend on what is shown
     if not isinstance(steps, CpuSteps):
         return f"The program works in {format_ratio(share)} of {time.whole}{kinds_in_words(own_work(trace), time)}."
     computes = steps.groups.filter(pl.col("kind").is_in(list(OF_OPERATORS)))["time_ns"].sum()

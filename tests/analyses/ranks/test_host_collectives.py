@@ -45,6 +45,13 @@ def test_advice_about_mpi_is_given_where_mpi_was_recorded():
     assert {text.partition(":")[0] for text in finding.advice[1:]} == {"MPI"}
 
 
+def test_sending_and_receiving_is_called_a_transfer():
+    steps = [(i * US, US, i) for i in range(3)]
+    calls = [(i * US + start, 200, name) for i in range(3) for start, name in ((0, "MPI_Send"), (500, "MPI_Recv"))]
+    (finding,) = raised(trace(steps=steps, nvtx=calls))
+    assert "the program waits in transfers between ranks on the host" in finding.message
+
+
 def test_a_wait_for_a_late_rank_belongs_to_the_finding_about_late_ranks():
     # rank 0 waits from 100 to 900 for rank 1, which computes; both then transfer until 950
     marks = [(i * US, US, i, {"process_id": rank, "thread_id": rank}) for rank in (0, 1) for i in range(4)]

@@ -27,6 +27,8 @@ BY_MPI = (
 )
 """Calls in which MPI waits for other ranks or exchanges data with them."""
 
+BETWEEN_TWO = r"^P?MPI_(Recv|Sendrecv|[BRS]?[Ss]end|M?[Pp]robe|Wait)|^(gloo|mpi|ucc):(send|recv)"
+"""Those in which two ranks exchange data, or wait for such an exchange."""
 _COLLECTIVE = f"{BY_TORCH}|{BY_MPI}"
 _JOINT = f"{BY_TORCH}|^P?MPI_(Barrier|All(gather|reduce|toall))"
 """Those that end on all ranks together: nobody has the result before the last one has come."""

@@ -9,7 +9,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, by_knowledge, finding
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.host_classes import host_classes
-from traceviz.analyses.derived.host_collectives import BY_MPI, host_collectives
+from traceviz.analyses.derived.host_collectives import BETWEEN_TWO, BY_MPI, host_collectives
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, totals_by
 from traceviz.analyses.derived.view import TraceView
@@ -90,9 +90,11 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
             return ()
         largest = str(result.by_name["name"][0])
         alone = f" {ONE_RANK}" if result.waiting_ns is None else ""
+        paired = result.by_name["name"].str.contains(BETWEEN_TWO).all()
         message = (
             f"For {format_ratio(cost / result.judged_ns)} of the {result.judged_words}, the program waits in "
-            f"collectives on the host and does nothing else ({format_ns(cost)}, mostly {largest}).{alone}"
+            f"{'transfers between ranks' if paired else 'collectives'} on the host and does nothing else "
+            f"({format_ns(cost)}, mostly {largest}).{alone}"
         )
         evidence = (
             Fact("exposed_ns", "waiting in collectives", cost, "ns"),

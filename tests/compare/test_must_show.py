@@ -278,7 +278,10 @@ def test_a_recorded_study_is_judged_by_its_mean_steps(study):
     stayed = {row["code"] for row in result.rows("findings") if row["seen"] == "stayed"}
     assert {"TV101", "TV109"} <= stayed
     h2d = next(row for row in result.rows("copies") if row["kind"] == "h2d")
-    assert h2d["new_ns"] / h2d["base_ns"] == pytest.approx(0.335, abs=0.01)  # pinned memory
+    assert h2d["new_ns"] / h2d["base_ns"] == pytest.approx(0.335, abs=0.01)
+    pinned = "copies to the device from pinned rather than pageable memory"
+    changed = (block["text"] for block in result.section("effect")["blocks"] if "Changed from" in block.get("text", ""))
+    assert list(changed) == [f"Changed from {study['first'].stem} to {study['second'].stem}: {pinned}."]
 
 
 @pytest.mark.slow

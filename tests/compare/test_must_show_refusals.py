@@ -178,3 +178,13 @@ def test_what_is_cut_but_readable_is_compared_and_said_to_be_incomplete(samples,
     (lost,) = (row for row in result.rows("comparability") if row["code"] == "lost")
     assert lost["severity"] == "warning"
     assert lost["text"].startswith("events are missing from cut, and its totals are lower bounds: ")
+
+
+def test_a_network_of_convolutions_is_not_compared_with_a_transformer(samples, tmp_path):
+    """Both on a CPU, where no kernels tell them apart: the sentence begins with what differs."""
+    network, transformer = samples / "kineto/workers.pt.trace.json.gz", samples / "kineto/two_ranks"
+    result = unjudged(saved(network, tmp_path, "network"), saved(transformer, tmp_path, "transformer"))
+    assert result.sentence.startswith("Cannot judge: the sides do different work. Convolutions take 63.")
+    assert "of operator time in network, and there are none in transformer" in result.sentence
+    assert result.facts("effect")["speedup"] is None
+    assert result.rows("comparability")[0]["code"] == "program"

@@ -262,7 +262,7 @@ def test_a_quarter_more_of_other_kernels_is_another_program(calls, is_other):
 
 
 def test_nothing_that_both_sides_recorded_is_said_and_forbids_a_verdict_across_formats():
-    nothing = section("ranges", table("", "name", ("step",)))
+    nothing = section("os_calls")
     nsys, again, xplane = (
         side(name, run(steps, nothing, about={"format": name}))
         for steps, name in ((12, "nsys"), (13, "nsys"), (14, "xplane"))
@@ -275,3 +275,16 @@ def test_nothing_that_both_sides_recorded_is_said_and_forbids_a_verdict_across_f
 def test_runs_of_one_study_are_vouched_for_by_their_tags():
     base, new = (side(name, run(12, tagged(study=name), about={"format": name})) for name in ("nsys", "xplane"))
     assert "unknown-work" not in {remark.code for remark in remarks(base, new, PLAIN)}
+
+
+@pytest.mark.parametrize(("others", "is_known"), [(("step 9", "load"), True), (("epoch 1", "save"), False)])
+def test_ranges_of_the_same_names_show_the_same_program(others, is_known):
+    before, after = (
+        section("ranges", table("", "name", *[(name,) for name in names]))
+        for names in (("step 1", "step 2", "load"), others)
+    )
+    base, new = (
+        side(name, run(steps, part, about={"format": "nsys"}))
+        for steps, name, part in ((12, "base", before), (13, "new", after))
+    )
+    assert ("unknown-work" not in {remark.code for remark in remarks(base, new, PLAIN)}) is is_known

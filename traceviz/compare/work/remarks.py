@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from traceviz.compare.changes.kernels import IN_COMMON, compare_kernels
 from traceviz.compare.effect import are_copies
 from traceviz.compare.remark import Remark, has_no_device, in_words, is_inferred, warning
-from traceviz.compare.sides.sides import Side
+from traceviz.compare.sides.sides import Side, rows
 from traceviz.compare.work.amounts import MOST, batch, calls_per_step, operators_per_step, other_sizes, served
 from traceviz.compare.work.parameters import parameters, sizes_of_inputs
 from traceviz.compare.work.programs import Programs
@@ -133,11 +134,30 @@ def _unknown(base: Side, new: Side) -> Iterator[Remark]:
         return
     if not (base.steps and new.steps and base.run_fact("format") and new.run_fact("format")):
         return
+    if any(_alike(_names(base, *where), _names(new, *where)) for where in _NAMES):
+        return
     text = "nothing that both sides recorded shows that their steps do the same work"
     if _is_elsewhere(base, new):
         yield Remark("unknown-work", Severity.ERROR, f"{text}. {in_capital(VOUCH)}", "verdict")
     else:
         yield warning("unknown-work", text, "nothing shows that steps do the same work")
+
+
+_NAMES = (("framework_ops", "op"), ("ranges", "name"))
+"""Sections and columns with names of the program's own: instructions of compiled programs, ranges."""
+_NUMBER = re.compile(r"\d+$")
+
+
+def _names(side: Side, slug: str, column: str) -> set[str]:
+    """Names in a section; those of ranges without the number at their end (``step 3``)."""
+    tables = (table for report in side.reports for table in report.grids(slug))
+    names = {str(row[column]) for table in tables for row in rows(table) if column in row}
+    return {_NUMBER.sub("", name) for name in names} if slug == "ranges" else names
+
+
+def _alike(base: set[str], new: set[str]) -> bool:
+    """Whether most names are those of both sides."""
+    return len(base & new) > len(base | new) / 2
 
 
 def _is_elsewhere(base: Side, new: Side) -> bool:

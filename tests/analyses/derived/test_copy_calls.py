@@ -117,3 +117,15 @@ def test_a_copy_within_a_device_is_launched():
     view = copied("cudaMemcpy", (200, 206), (208, 210), "d2d", ("device", "device"), launches=[])
     sets = host_classes(view)[0].sets
     assert (sets["synchronisation"].total, sets["kernel_launch"].total) == (0, 8 * US)  # until the copy begins
+
+
+@pytest.mark.parametrize(("waits", "op"), [(90, []), (40, [(250 * US, 50 * US, "aten::mm", "op")])])
+def test_a_copy_of_a_thread_that_launches_nothing_holds_up_only_a_program_that_does_nothing_else(waits, op):
+    """The device idles from 210 to 300 µs, while a thread that saves results waits in a copy."""
+    view = trace(
+        kernels=[(200 * US, 10 * US, "gemm"), (800 * US, 10 * US, "gemm")],
+        cuda_api=[*LAUNCHES, (150 * US, 150 * US, "cudaMemcpyAsync", {"correlation_id": 1, "thread_id": 1})],
+        memcpy=[(300 * US, 500 * US, "d2h", "device", "pageable", 4, {"correlation_id": 1})],
+        host_ops=op,
+    )
+    assert host_classes(view)[0].sets["synchronisation"].clip(200 * US, 900 * US).total == waits * US

@@ -72,6 +72,10 @@ FROM_DEVICE = r"(?i)D2H|DToH|TransferFrom|ToLiteral|OutfeedDequeue|CopyToHost"
 FRAMEWORK_WAITS = r"^\$[\w.]+:\d+ (block_until_ready|try_to_block)$|Buffer::Await|BlockHostUntil(Ready|Done)"
 """Host operations in which the program waits for its devices, where no call of the driver says so (JAX, TensorFlow)."""
 
+LEADS = 0.1
+"""A thread with this share of a process's launches leads: what it waits for holds up the program."""
+_SPAN = ("start_ns", "end_ns", "correlation_id")
+
 BLOCKING_OS_CALLS = (
     r"^(p?poll|p?select|epoll_p?wait|read|pread(64)?|readv|fread|fgets|recv(from|msg|mmsg)?|accept4?|futex|sem_(timed)?wait|sem_clockwait"
     r"|pthread_cond_(timed|clock)?wait|pthread_mutex_lock|pthread_rwlock_.*lock|pthread_join|pthread_barrier_wait|nanosleep|clock_nanosleep"
@@ -198,11 +202,32 @@ class HostClasses:
     @property
     def synchronisation(self) -> IntervalSet:
         """Synchronising calls and copies that wait, on any thread; waits of the framework while nothing is launched."""
-        copies = waiting_copies(self._trace).filter(pl.col("process_id") == self.process_id)
-        waiting = intervals(copies.select(pl.col("wait_ns").alias("start_ns"), "end_ns"))
-        calls = intervals(self._calls("synchronisation")).union(waiting)
+        calls = intervals(self._calls("synchronisation")).union(self._copy_waits)
         waits = self._framework_waits
         return calls.union(waits.subtract(self.kernel_launch)) if len(waits) else calls
+
+    @property
+    def _copy_waits(self) -> IntervalSet:
+        """Time in copies that wait; on threads that launch nothing only while those that launch do nothing themselves.
+
+        A thread that saves results, or brings the next batch, holds up the program only where that waits for it.
+        """
+        waits = pl.col("wait_ns").alias("start_ns"), "end_ns", "thread_id"
+        copies = waiting_copies(self._trace).filter(pl.col("process_id") == self.process_id).select(waits)
+        if copies["thread_id"].n_unique() == 0:
+            return IntervalSet.empty()
+        launches = self._calls("launch")["thread_id"].value_counts()
+        leading = launches.filter(pl.col("count") >= LEADS * pl.col("count").sum())["thread_id"]
+        leads = copies["thread_id"].is_in(leading.implode())
+        if not len(leading) or leads.all():
+            return intervals(copies)
+        return intervals(copies.filter(leads)).union(intervals(copies.filter(~leads)).subtract(self._at_work(leading)))
+
+    def _at_work(self, threads: pl.Series) -> IntervalSet:
+        """Time in operators and calls of the device's API on these threads."""
+        is_own = pl.col("thread_id").is_in(threads.implode())
+        calls = self._own("cuda_api", "start_ns", "dur_ns", "thread_id").filter(is_own)
+        return intervals(calls).union(intervals(self._trace.host_ops("op").filter(is_own)))
 
     @cached_property
     def _framework_waits(self) -> IntervalSet:
@@ -221,13 +246,13 @@ class HostClasses:
     @cached_property
     def kernel_launch(self) -> IntervalSet:
         """Calls that launch or copy without waiting for it, and the queue between a launch call and its work."""
-        is_own = pl.col("process_id") == self.process_id
-        copies = copy_calls(self._trace).filter(
-            is_own & (pl.col("wait_ns").is_null() | (pl.col("wait_ns") > pl.col("start_ns")))
-        )
-        launches = self._ordinary("launch")
-        calls = pl.concat([launches, copies.select(launches.columns)])
-        return intervals(calls).union(self._queued(calls))
+        launches = self._ordinary("launch").select(_SPAN)
+        copies = copy_calls(self._trace).filter(pl.col("process_id") == self.process_id)
+        blocks = pl.col("wait_ns") <= pl.col("start_ns")
+        calls = pl.concat([launches, copies.filter(~blocks.fill_null(value=False)).select(_SPAN)])
+        until_wait = pl.coalesce("wait_ns", "end_ns").alias("end_ns")
+        launching = intervals(launches).union(intervals(copies.select("start_ns", until_wait)))
+        return launching.union(self._queued(calls))
 
     @property
     def compilation(self) -> IntervalSet:

@@ -175,6 +175,26 @@ def test_many_tensors_that_a_framework_puts_away_and_fetches_in_each_step_are_of
     assert purposes(round_trips(PYTORCH, FEW + 1)) == [("parameters", 4 * 2 * (FEW + 1))]
 
 
+@pytest.mark.parametrize(
+    ("number", "size", "purpose"),
+    [
+        (FEW + 1, 16 * (FEW + 1), "parameters"),
+        (FEW + 1, 8 * (FEW + 1), "parameters"),
+        (FEW + 1, 7 * (FEW + 1), "input"),  # less than half of what goes
+        (FEW + 1, 33 * (FEW + 1), "input"),  # more than twice of it
+        (FEW, 16 * FEW, "input"),
+    ],
+)
+def test_what_the_optimizer_on_the_host_sends_at_once_for_many_gradients_is_of_parameters(
+    number: int, size: int, purpose: str
+) -> None:
+    """One copy at the end of each step, which else looks like the next batch."""
+    gradients = [(300 + 10 * n, 5, "d2h", 16 * MB) for n in range(number)]
+    view = trace(run=PYTORCH, **every_step(*gradients, (700, 40, "h2d", size * MB)))
+    back = copy_purposes(view).filter(pl.col("kind") == "h2d")
+    assert back["purpose"].to_list() == [purpose] * 4
+
+
 def test_few_tensors_that_go_out_and_back_may_be_batches_and_results() -> None:
     assert ("parameters", 8) not in purposes(round_trips(PYTORCH, 1))
 

@@ -9,7 +9,7 @@ A copy to the device is no input because it is a copy to the device. It is where
 moves a batch, or next after a batch was taken; or where it is what a batch looks like: few copies in every step, around
 the step's first or last kernels or on a stream of their own. Copies are of parameters where they were called in a range
 that brings them or takes them away (FSDP, ZeRO, offloading), where they have the size of such copies, or where a
-framework moves many tensors of the same sizes out and back in every step.
+framework moves many tensors out and as much back in every step.
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ EDGE = 0.1
 """Batches are copied before the first or after the last tenth of a step's kernels, unless on a stream of their own."""
 USUAL = 0.5
 """Part of the steps in which something must happen to be a part of the step."""
+LIKE = 0.5
+"""What comes back is as much as what went where neither is less than this part of the other."""
 TENSOR_BYTES = 1 << 20
 """Copies of at least this size are told apart by it: scalars and small vectors of all kinds have the same sizes."""
 BATCH_BYTES = 1 << 10
@@ -270,20 +272,30 @@ def _after_takes(copies: pl.DataFrame, takes: pl.DataFrame, loop: _Loop) -> pl.E
 
 
 def _round_trips(trace: TraceView, copies: pl.DataFrame) -> pl.Expr:
-    """Of parameters where a framework moves many tensors of the same sizes to the host and back in most steps."""
+    """Of parameters where a framework moves many tensors to the host and as much back in most steps.
+
+    Either more than a few of the same sizes come back, or much comes back at once for many that went: gradients leave
+    one by one, and the optimizer on the host sends all parameters together.
+    """
     nothing = pl.lit(None, pl.String)
     inside = copies.drop_nulls("step")
     if len(likely_frameworks(trace)) != 1 or not inside.height:
         return nothing
     tensors = inside.filter((pl.col("bytes") >= TENSOR_BYTES) & pl.col("purpose").is_null())
-    both = tensors.group_by("step", "bytes").agg(
-        (pl.col("kind") == "h2d").sum().alias("back"), (pl.col("kind") == "d2h").sum().alias("away")
+    size = pl.col("bytes")
+    is_back, is_away = pl.col("kind") == "h2d", pl.col("kind") == "d2h"
+    back_bytes, away_bytes = (size.filter(moves).sum().over("step") for moves in (is_back, is_away))
+    both = is_back.any().over("step", "bytes") & is_away.any().over("step", "bytes")
+    of_steps = tensors.with_columns(both.alias("both")).with_columns(
+        ((is_back & pl.col("both")).sum().over("step") > FEW).alias("same"),
+        (
+            (is_away.sum().over("step") > FEW) & (away_bytes >= LIKE * back_bytes) & (LIKE * away_bytes <= back_bytes)
+        ).alias("alike"),
     )
-    moved = both.filter((pl.col("back") > 0) & (pl.col("away") > 0))
-    many = moved.group_by("step").agg(pl.col("back").sum()).filter(pl.col("back") > FEW)
-    if many.height < USUAL * inside["step"].n_unique():
+    moved = of_steps.filter((pl.col("same") & pl.col("both")) | (pl.col("alike") & is_back.any().over("step")))
+    if moved["step"].n_unique() < USUAL * inside["step"].n_unique():
         return nothing
-    return pl.when(pl.col("bytes").is_in(moved["bytes"].unique().to_list())).then(pl.lit("parameters"))
+    return pl.when(pl.col("row").is_in(moved["row"].implode())).then(pl.lit("parameters"))
 
 
 def _batches(copies: pl.DataFrame, loop: _Loop) -> pl.Expr:

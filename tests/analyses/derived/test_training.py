@@ -41,6 +41,14 @@ def test_a_backward_pass_an_optimizer_input_or_marked_steps_show_a_program_that_
     assert InputPipelineAnalysis().run(view).reason != NOTHING_TRAINS
 
 
+@pytest.mark.parametrize(("process", "trained"), [("python3", True), (None, True), ("jacobi", False)])
+def test_marked_steps_show_training_only_of_programs_that_may_use_a_framework(process, trained):
+    marks = [(i * 1000, 1000, f"iteration {i}") for i in range(5)]
+    view = repeating(nvtx=marks, processes=[(0, process)])
+    assert trains(view) == trained
+    assert trains(repeating(nvtx=[*marks, (0, 10, "load batch")], processes=[(0, process)]))
+
+
 def gradients(**tables):
     """A compiled function that computes gradients and no more, over and over."""
     return repeating(("fmha_bwd_kernel", 400, 10), **tables)

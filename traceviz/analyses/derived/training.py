@@ -10,6 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.host_classes import TO_DEVICE, sees_input
+from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.serving import engine_calls
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.steps import INFERRED
@@ -48,13 +49,16 @@ IF_IT_TRAINS = "If it trains, mark its steps, or name what it waits in for a bat
 def trains(trace: TraceView) -> bool:
     """Whether the program trains, as far as the trace shows: its steps are marked, or it takes input or learns.
 
-    A serving engine does not: :mod:`traceviz.analyses.derived.serving`.
+    A simulation marks its steps as well: marks count for programs that may use a framework. A serving engine does not
+    train: :mod:`traceviz.analyses.derived.serving`.
     The user's own patterns for steps and input say that there are some.
     """
     if engine_calls(trace).height:
         return False
     options = trace.options
-    if options.step_marker or options.input_range or training_steps(trace).source not in INFERRED:
+    if options.step_marker or options.input_range:
+        return True
+    if training_steps(trace).source not in INFERRED and likely_frameworks(trace):
         return True
     if sees_input(trace) or _has(trace, UPDATE_KERNEL, UPDATE_EVENT):
         return True

@@ -100,3 +100,12 @@ def test_first_calls_are_compilation_and_neither_allocation_nor_launch():
     sets = host_classes(trace(cuda_api=calls, kernels=[(300 * MS, US, "gemm")]))[0].sets
     times = {key: sets[key].total for key in ("compilation", "allocation", "kernel_launch")}
     assert times == {"compilation": 85 * MS, "allocation": 2 * MS, "kernel_launch": 5 * US}
+
+
+@pytest.mark.parametrize(("ms", "busy", "found"), [(600, 0, 1), (99, 0, 0), (600, 1, 0)])
+def test_a_library_begins_with_a_call_that_frees_nothing_and_loads_its_code(ms, busy, found):
+    """Calls that free memory take long where they wait for the device, which works meanwhile."""
+    calls = [(0, 5 * US, "cudaLaunchKernel"), *((n * 10 * MS, MS, "cudaFree") for n in (1, 2, 3, 4))]
+    calls += [(100 * MS, ms * MS, "cudaFree")]
+    kernels = [(0, US, "gemm"), (90 * MS, (20 if busy else 1) * MS, "gemm"), (900 * MS, US, "gemm")]
+    assert firsts(cuda_api=calls, kernels=kernels) == [("cudaFree", "code", float(ms))][:found]

@@ -6,17 +6,19 @@
     device                                                           |kernel|kernel|kernel|
 
 The first call that needs a device creates a context there, whatever else it is for. The first launch of a kernel loads
-its code, since drivers load lazily, and the first of a process often that of whole libraries. Neither comes again.
+its code, since drivers load lazily, and the first of a process often that of whole libraries. Libraries (cuBLAS, cuDNN)
+begin with cudaFree(0), and load their code in it. None of these comes again.
 """
 
 from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.frames import end_ns
+from traceviz.analyses.derived.frames import bounds, end_ns
 from traceviz.analyses.derived.launches import LAUNCH_KEY
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.cuda_names import ApiKind
+from traceviz.intervals import union_all
 
 LOADS_NS = 1_000_000
 """A launch that loads code takes this long at least."""
@@ -27,6 +29,10 @@ TIMES_MEDIAN = 10
 LAUNCH_AT_MOST_NS = 100_000
 """What an ordinary launch takes at most: the median of three launches may be one that loaded code."""
 
+FREES_NS = 100_000_000
+"""A call that frees memory and takes this long while no device works frees none: it is how libraries begin."""
+
+_FREES = r"^(cuda|hip)Free$|^cuMemFree"
 _CREATES = r"^(cu|hip)(Init\b|CtxCreate|DevicePrimaryCtxRetain)|^(cuda|hip)(InitDevice|SetDevice)\b"
 _STARTS_DRIVER = r"^(cu|hip)Init\b"
 _OF_DRIVER = r"^(cuda|cu|hip)[A-Z]"
@@ -42,13 +48,15 @@ def first_calls(trace: TraceView) -> pl.DataFrame:
 
     Returns:
         ``start_ns, end_ns, process_id, thread_id, correlation_id, name`` as of :meth:`TraceView.api_calls`, and
-        ``what``: ``context`` of calls that create one, ``code`` of launches that load code; by start.
+        ``what``: ``context`` of calls that create one, ``code`` of calls that load code; by start.
     """
     if "cuda_api" not in trace.tables:
         return _marked(trace.api_calls(), "context")
     columns = ("start_ns", end_ns(), "process_id", "thread_id", "correlation_id", "name")
     long = trace.tables.scan("cuda_api").filter(pl.col("dur_ns") >= LOADS_NS).select(columns).collect()
-    found = pl.concat([_of_contexts(trace, long), _of_code(trace, long)])
+    contexts = _of_contexts(trace, long)
+    libraries = _of_libraries(trace, long).join(contexts, on=("thread_id", "start_ns"), how="anti")
+    found = pl.concat([contexts, libraries, _of_code(trace, long)])
     return found.sort("start_ns", "end_ns", maintain_order=True)
 
 
@@ -72,6 +80,21 @@ def _of_contexts(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
     is_early = is_first & (pl.col("start_ns") <= pl.col("launched_ns").fill_null(trace.span_ns))
     allocates = text.is_in([name for kind in _ALLOCATES for name in trace.api_names.get(kind, [])])
     return _marked(creates.filter(~allocates | is_early).select(calls.columns), "context")
+
+
+def _of_libraries(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
+    """Of ``long`` calls that free memory those that take far longer than others, while no device works."""
+    frees = long.filter(
+        pl.col("name").cast(pl.String).str.contains(_FREES), pl.col("end_ns") - pl.col("start_ns") >= FREES_NS
+    )
+    if not frees.height:
+        return _marked(frees, "code")
+    known = frees.join(_firsts(trace, frees), on=_BY_NAME, how="left")
+    slow = known.filter(pl.col("end_ns") - pl.col("start_ns") >= TIMES_MEDIAN * pl.col("later_ns").fill_null(0))
+    busy = union_all(trace.rank_busy.values())
+    return _marked(
+        slow.select(frees.columns).filter(pl.Series(busy.overlap(*bounds(slow)) == 0, dtype=pl.Boolean)), "code"
+    )
 
 
 def _of_code(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:

@@ -57,8 +57,8 @@ def test_the_single_process_loader_is_what_the_resnet_trace_waits_for(public_tra
 
 
 @pytest.mark.parametrize(
-    ("name", "share"), [(f"{HTA}trace_diff_control.json.gz", 0.035), (f"{HTA}rank_non_gpu.json.gz", 0.001)]
-)
+    ("name", "share"), [(f"{HTA}trace_diff_control.json.gz", 0.038), (f"{HTA}rank_non_gpu.json.gz", 0.0155)]
+)  # in "## load_batch ##" and "## wait_for_batch ##", and copies
 def test_loaders_that_keep_up_are_not_input_bound(public_traces, name, share):
     report = report_of(public_traces / "kineto" / name)
     assert report.verdict.code == "not-input-bound"

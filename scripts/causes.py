@@ -105,9 +105,10 @@ def judge(truth: Truth, said: Said) -> Scored:
     blamed = _first_match(truth.false, (said.sentence, *said.messages))
     if blamed:
         return Scored(truth, said, Judgement.FALSE, f'says "{blamed}"')
-    lacks = [pattern for pattern in truth.right if not _holds(pattern, said.sentence)]
+    leading = _leading(said.sentence)
+    lacks = [pattern for pattern in truth.right if not _holds(pattern, leading)]
     right = bool(truth.right) and not lacks
-    if right and _states_share(truth, said.sentence):
+    if right and _states_share(truth, leading):
         return Scored(truth, said, Judgement.RIGHT)
     if truth.honest and all(_holds(pattern, said.sentence) for pattern in truth.honest):
         return Scored(truth, said, Judgement.HONEST)
@@ -115,6 +116,11 @@ def judge(truth: Truth, said: Said) -> Scored:
         return Scored(truth, said, Judgement.WRONG, f"no share of {truth.share} %")
     lacks = lacks or [pattern for pattern in truth.honest if not _holds(pattern, said.sentence)]
     return Scored(truth, said, Judgement.WRONG, f"does not say {' and '.join(lacks)}")
+
+
+def _leading(sentence: str) -> str:
+    """What is said, without what is only said to be there as well: the true cause has to lead, or to be as large."""
+    return " ".join(part for part in re.split(r"(?<=[.]) (?=[A-Z])", sentence) if not part.startswith("Also: "))
 
 
 def _holds(pattern: str, text: str) -> bool:

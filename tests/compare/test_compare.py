@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -272,6 +273,14 @@ def test_long_steps_that_take_turns_with_short_ones_are_said(long_ms, is_said):
     )
     assert said == [sentence] * is_said
     assert [row["period"] for row in grid_rows(result, "effect")] == [1, 2]
+
+
+def test_turns_of_steps_that_wait_for_loader_workers_tell_how_many_there_are():
+    base, workers = side_of_steps("base", [10 * MS] * 20), finding("TV109", 0, 0.0, Severity.INFO)
+    (turns,) = side_of_steps("new", [2 * MS, 2 * MS, 38 * MS] * 8).reports
+    result = document(compare([base, Side("new", (replace(turns, findings=(workers,)),))]))
+    (said,) = [block.text for block in result.section("effect").blocks if "take turns" in getattr(block, "text", "")]
+    assert "new every 3 steps (2.00 to 38.0 ms, as 3 loader workers that fetch side by side hand out batches)." in said
 
 
 def test_medians_are_told_where_they_changed_otherwise_than_means():

@@ -216,6 +216,8 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         )
 
 
+_SLOW_WORKERS = "TV109"
+"""Finding on loader workers that have no batch ready: they finish together, and then one step after the other waits."""
 _LONG = 1.2
 """Long steps are said to take turns with short ones where they are so many times as long."""
 
@@ -237,4 +239,6 @@ def _turn(side: Side) -> str:
     short, long = np.quantile(np.concatenate(side.runs), (0.05, 0.95))
     if long < _LONG * short:
         return ""
-    return f"every {side.period} steps ({from_to(short, long).replace(' → ', ' to ')})"
+    codes = {finding.code for report in side.reports for finding in report.findings}
+    workers = f", as {side.period} loader workers that fetch side by side hand out batches" * (_SLOW_WORKERS in codes)
+    return f"every {side.period} steps ({from_to(short, long).replace(' → ', ' to ')}{workers})"

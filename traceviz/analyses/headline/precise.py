@@ -83,7 +83,7 @@ def precise(
         of = finding.share_of or judged.words
         message = finding.message.removesuffix(doubt).rstrip()
         if "%" not in message:
-            message = f"{message.removesuffix('.')} ({format_ratio(share)} of the {of})."
+            message = f"{message} At stake: {format_ratio(share)} of the {of}."
         sentence = f"{label[0].upper()}{label[1:]}: {_lowered(message)}"
         yield Option(
             finding.slug, label, finding.cost_ns, share, of, certainty, finding.code, sentence, within, finding.code

@@ -10,6 +10,7 @@ import polars as pl
 from traceviz.analyses.capture.capture import CaptureFacts
 from traceviz.analyses.capture.totals import PrintedTotals
 from traceviz.analyses.derived.capture_kind import shortened
+from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.step_words import FEW_STEPS, SOURCE_WORDS, few_steps
 from traceviz.analyses.derived.steps.steps import INFERRED
@@ -55,12 +56,13 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     says_nothing = _says_nothing(trace, pipeline, time) or lanes
     options = () if says_nothing else tuple(_options(trace, results, time, findings))
     choice = choose(options, 0.0 if lanes else _own_share(trace, time))
-    before, late = _before(trace, results), begins_late(trace)
+    before = _before(trace, results)
+    late = bool(before) and begins_late(trace) and not steady_time(trace)
     sentences = [
         (0, _opening(results, pipeline)),
         (0, before if late else ""),
-        (0, lanes or _cause(trace, results, time, choice)),
-        (1, "" if late else before),
+        (0, lanes or (_briefly(choice) if late else _cause(trace, results, time, choice))),
+        (3, "" if late else before),
         (1, beside(choice, time)),
         (1, _to_record(results, choice)),
         (2, about_input(pipeline, choice.lead) if pipeline.verdict != "not judged" else ""),
@@ -147,7 +149,7 @@ def _to_record(results: dict[str, Any], choice: Choice) -> str:
     waits = results.get("host_waits")
     if choice.lead is None or choice.lead.key != UNEXPLAINED or not isinstance(waits, HostCauses):
         return ""
-    return f"To see more, record {waits.record.partition(', and ')[0]}."
+    return f"To see more: {waits.record.partition(', and ')[0]}."
 
 
 def _meanwhile(trace: TraceView, time: Judged, choice: Choice) -> str:
@@ -156,6 +158,13 @@ def _meanwhile(trace: TraceView, time: Judged, choice: Choice) -> str:
     if choice.lead is None or choice.lead.code not in LAUNCH_BOUND or time.share(int(own["time_ns"].sum())) < HEALTHY:
         return ""
     return f"The host works meanwhile{kinds_in_words(own, time)}."
+
+
+def _briefly(choice: Choice) -> str:
+    """What leads, of a capture that is mostly something else: the time before the devices work."""
+    if choice.lead is None:
+        return ""
+    return f"From first to last device work, mostly {choice.lead.label} ({format_ratio(choice.lead.share)})."
 
 
 def _is_healthy(time: Judged) -> bool:

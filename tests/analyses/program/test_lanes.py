@@ -5,7 +5,7 @@ import pytest
 from tests.analyses.builders import trace
 from traceviz.analyses.program.lanes import LanesAnalysis
 from traceviz.analyses.run import analyze
-from traceviz.report import Skipped
+from traceviz.report import Grid, Skipped
 
 ANALYSIS = LanesAnalysis()
 CHROME = {"producer": "Chrome trace format"}
@@ -51,6 +51,15 @@ def test_the_sentence_says_that_another_program_wrote_the_trace():
     )
     assert [finding.code for finding in report.findings] == ["TV608"]
     assert "cpu_steps" not in {section.slug for section in report.sections}
+
+
+def test_events_with_names_of_their_own_are_not_all_listed():
+    rows = [(0, i * 10, 5, f"task {i}") for i in range(2_000)] + [(0, 20_000, 10_000, "merge")]
+    host_ops = [(start, dur, name, "annotation", {"thread_id": lane}) for lane, start, dur, name in rows]
+    section = ANALYSIS.describe(ANALYSIS.run(trace(host_ops=host_ops, run=CHROME)))
+    lanes, events = (block for block in section.blocks if isinstance(block, Grid))
+    assert [row[1] for row in events.rows] == ["merge"]
+    assert lanes.rows[0][1:3] == (2_001, 20_000)
 
 
 def test_traces_of_profilers_have_no_lanes():

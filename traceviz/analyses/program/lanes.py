@@ -56,6 +56,7 @@ class LanesAnalysis(Analysis[LaneTimes]):
     Args:
         event_share: The busiest lane's largest event is named from this share of the captured time on.
         fold_below: Rows below this share fold into "other" in pictures, never in data.
+        least_share: Events with less of the captured time than this are not listed; lanes contain them.
     """
 
     slug = "lanes"
@@ -64,6 +65,7 @@ class LanesAnalysis(Analysis[LaneTimes]):
 
     event_share: float = ERROR_SHARE
     fold_below: float = 0.01
+    least_share: float = 0.001
 
     def run(self, trace: TraceView) -> LaneTimes | Skipped:
         """Share the busy time of each lane out among its innermost events."""
@@ -131,7 +133,8 @@ class LanesAnalysis(Analysis[LaneTimes]):
             Column("self_share", "Of captured time", "ratio", 0, bar=True),
         )
         of_lanes = result.lanes.with_columns(share("busy_ns", whole, "busy_share"))
-        of_events = result.events.with_columns(share("self_ns", whole, "self_share"))
+        listed = result.events.filter(pl.col("self_ns") >= self.least_share * whole)  # each may have a name of its own
+        of_events = listed.with_columns(share("self_ns", whole, "self_share"))
         blocks = (
             Facts(facts),
             frame_grid(lanes, of_lanes, fold_below=self.fold_below),

@@ -47,6 +47,12 @@ def test_a_family_is_named_from_a_fifth_of_the_time_on(dur, codes):
     assert [finding.code for finding in ANALYSIS.judge(result((0, dur, "aten::mm", "op")))] == codes
 
 
+def test_nodes_of_onnx_runtime_are_called_by_their_operators():
+    found = result((0, 600, "/conv1/Conv_kernel_time", "op"), (600, 300, "/fc/Gemm_kernel_time", "op"))
+    assert times(found) == {"convolution": 1_200, "matmul": 600, "unexplained": 200}
+    assert found.operators["type"].to_list() == ["Conv", "Gemm"]
+
+
 def test_operators_of_another_thread_count_while_the_main_thread_only_waits_for_them():
     # backward runs on a thread of autograd's, while the main thread is in the annotation around it
     found = result(

@@ -236,15 +236,18 @@ def test_a_copy_that_holds_up_the_host_while_the_device_idles_is_a_finding_that_
     begins = [step * 1_000 * US for step in range(5)]
     ops = [(begin + 350 * US, 400 * US, "## metrics ##", "annotation") for begin in begins]
     ops += [(begin + 360 * US, 380 * US, "/home/me/train.py(41): log_loss", "python") for begin in begins]
+    ops += [(begin + 370 * US, 370 * US, "nn.Module: Loss_0", "python") for begin in begins]
     ops += [(begin + 380 * US, 350 * US, "aten::item", "op") for begin in begins]
     (finding,) = blocking(reading(200, host_ops=ops))
     assert (finding.cost_ns, finding.share) == (5 * 200 * US, 0.2)
     assert finding.message == (
         "In 20.0 % of the steady step time (1.00 ms) no device works while the host waits in copies to pageable host "
-        "memory (5 calls, cudaMemcpyAsync, mostly in metrics > aten::item, train.py:41 log_loss)."
+        "memory (5 calls, cudaMemcpyAsync, mostly in metrics > Loss_0 > aten::item, train.py:41 log_loss)."
     )
     assert finding.advice[0].startswith("PyTorch: loss.item()")
-    assert ("place", "metrics > aten::item, train.py:41 log_loss") in {(f.key, f.value) for f in finding.evidence}
+    assert ("place", "metrics > Loss_0 > aten::item, train.py:41 log_loss") in {
+        (f.key, f.value) for f in finding.evidence
+    }
 
 
 @pytest.mark.parametrize(("idle_us", "found"), [(0, 0), (49, 0), (50, 1)])

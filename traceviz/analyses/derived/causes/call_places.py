@@ -12,7 +12,7 @@ from traceviz.analyses.derived.frames import bounds, end_ns, parts_by
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 
-_PLACE = ("range", "operator", "location")
+_PLACE = ("range", "module", "operator", "location")
 """Columns of :func:`costliest_place`, the outermost first."""
 
 
@@ -35,12 +35,12 @@ def call_places(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def costliest_place(calls: pl.DataFrame, cost: str) -> str:
-    """Range, operator and line with the largest sum of ``cost`` over calls of :func:`call_places`, for people."""
+    """Range, module, operator and line with the largest sum of ``cost`` over calls of :func:`call_places`, in words."""
     sums = calls.group_by(_PLACE).agg(pl.col(cost).sum())
     if not sums.height:
         return ""
-    row = sums.sort(cost, *_PLACE, descending=[True, False, False, False]).row(0, named=True)
-    names = [shortened((row[key] or "").strip("# ")) for key in ("range", "operator")]
+    row = sums.sort(cost, *_PLACE, descending=[True, *[False] * len(_PLACE)]).row(0, named=True)
+    names = [shortened((row[key] or "").strip("# ")) for key in _PLACE[:3]]
     around = " > ".join(name for name in names if name)
     line = (row["location"] or "").rpartition("/")[2][:LONGEST_NAME]
     return ", ".join(text for text in (around, line) if text)

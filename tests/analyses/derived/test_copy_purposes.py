@@ -67,6 +67,15 @@ def test_copies_of_one_size_are_all_input_where_the_first_is_at_the_begin_of_its
     assert purposes(view) == [("input", 2), ("unknown", 1)] * 4
 
 
+def test_where_ranges_name_the_batches_of_most_steps_no_others_are_looked_for() -> None:
+    """The copy of a first layer comes after that of the batch, before any kernel: by its place alone it is input."""
+    tables = every_step((10, 30, "h2d", 12 * MB), (60, 30, "h2d", 50 * MB))
+    assert purposes(trace(**tables)) == [("input", 8)]
+    named = [(n * STEP, 50, "## copy_batch_to_gpu ##", "annotation") for n in range(4)]
+    assert purposes(trace(**tables, host_ops=named)) == [("input", 1), ("unknown", 1)] * 4
+    assert purposes(trace(**tables, host_ops=named[:1])) == [("input", 8)]
+
+
 @pytest.mark.parametrize(("number", "purpose"), [(FEW, "input"), (FEW + 1, "unknown")])
 def test_a_batch_is_few_copies_a_step(number: int, purpose: str) -> None:
     view = trace(**every_step(*((n * 10, 9, "h2d", MB + n) for n in range(number))))

@@ -106,10 +106,12 @@ def _of_process(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.Data
     copies = copies.with_columns(pl.col("purpose").fill_null(_by_size(copies)))
     loop = _Loop.of(trace, process)
     copies = loop.placed(copies, calls)
-    takes = telling.filter((pl.col("purpose") == "input") & pl.col("thread_id").is_in(calls["thread_id"].implode()))
-    copies = copies.with_columns(pl.col("purpose").fill_null(_after_takes(copies, takes, loop)))
     copies = copies.with_columns(pl.col("purpose").fill_null(_round_trips(trace, copies)))
-    copies = copies.with_columns(pl.col("purpose").fill_null(_batches(copies, loop)))
+    takes = telling.filter((pl.col("purpose") == "input") & pl.col("thread_id").is_in(calls["thread_id"].implode()))
+    if not loop.has_input_in_most(copies):
+        copies = copies.with_columns(pl.col("purpose").fill_null(_after_takes(copies, takes, loop)))
+    if not loop.has_input_in_most(copies):
+        copies = copies.with_columns(pl.col("purpose").fill_null(_batches(copies, loop)))
     return copies.with_columns(pl.col("purpose").fill_null("unknown"))
 
 
@@ -254,6 +256,11 @@ class _Loop:
         """When each copy was called, or began where the order of calls is not known; -1 for a call that is not."""
         moment = pl.col("call_ns") if self.by_calls else pl.col("start_ns")
         return copies.select(moment.fill_null(-1)).to_series().to_numpy()
+
+    def has_input_in_most(self, copies: pl.DataFrame) -> bool:
+        """Whether copies of input are known in most steps: then no others are looked for."""
+        known = copies.filter(pl.col("purpose") == "input").drop_nulls("step")
+        return bool(known.height) and known["step"].n_unique() >= USUAL * self.starts.size
 
 
 def _after_takes(copies: pl.DataFrame, takes: pl.DataFrame, loop: _Loop) -> pl.Expr:

@@ -272,6 +272,8 @@ def test_a_recorded_study_is_judged_by_its_mean_steps(study):
     assert [(row["period"], row["verdict"]) for row in rows] == [(1, "base"), (2, "faster"), (2, "faster")]
     assert [row["speedup"] for row in rows] == pytest.approx([1, 1.32, 1.14], abs=0.01)
     assert min(row["input_share"] for row in rows) > 0.93
+    (turns,) = [text for block in result.section("effect")["blocks"] if "take turns" in (text := block.get("text", ""))]
+    assert turns.count("as 2 loader workers") == 2
     assert [row["class"] for row in result.rows("attribution") if (row["share_of_difference"] or 0) > 0.5] == [
         "input_wait"
     ]

@@ -93,6 +93,7 @@ def test_the_verdict_is_in_words_and_findings_have_their_stakes(input_bound):
     (row,), _ = rows_for(input_bound)
     assert row["verdict"] == "highly input-bound"
     assert row["sentence"].startswith("Highly input-bound: 46.3 %")
+    assert row["cause"] == "input"
     (finding,) = row["findings"]
     assert (finding["code"], finding["name"], finding["stake_ns"]) == ("TV101", "input-bound", 108_793_976)
 

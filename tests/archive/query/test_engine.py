@@ -93,7 +93,7 @@ def test_joined_with_traces_events_count_once_however_many_ranks(engine) -> None
     answer = engine.sql("SELECT trace_id, rank, ranks FROM traces ORDER BY trace_id").to_pylist()
     assert [tuple(row.values()) for row in answer] == [(A1, None, 1), (A2, None, 1), (B1, None, 2)]
     figures = {"launch_bound", "exposed_api_ns", *(value_of.name for value_of in METRICS)}
-    of_reports = {"span_ns", "steps", "verdict", "sentence", "findings"}
+    of_reports = {"span_ns", "steps", "verdict", "sentence", "cause", "findings"}
     per_trace = set(CATALOGUE.names) - {"rank", "state", "error", "changed_ns", "devices"} - of_reports - figures
     assert per_trace <= set(engine.sql("FROM traces").column_names)
 

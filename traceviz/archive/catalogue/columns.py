@@ -57,7 +57,13 @@ COLUMNS: tuple[Column, ...] = (
         "Verdict of its report: `highly input-bound`, `not input-bound`, `cannot judge` ...",
         nullable=True,
     ),
-    Column("sentence", _TEXT, "The same in a sentence", nullable=True),
+    Column("sentence", _TEXT, "First sentence of its report", nullable=True),
+    Column(
+        "cause",
+        _TEXT,
+        "What leads that sentence: `input`, `host`, `launch-bound-kernels` ...; `healthy` where nothing takes much time",
+        nullable=True,
+    ),
     *(_figure(metric) for metric in METRICS if not metric.comparing and metric.name != "findings"),
     Column(
         "launch_bound",

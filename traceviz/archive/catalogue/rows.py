@@ -201,6 +201,7 @@ def _of_run(tables: TraceTables, report: Report) -> Row:
         "steps": steady_steps(report).size or None,
         "verdict": report.verdict.code.replace("-", " ", 1),
         "sentence": report.verdict.sentence,
+        "cause": report.verdict.cause or None,
         **{name: _figure(metric, report) for name, metric in _METRICS.items()},
         "launch_bound": _launch_bound(report),
         "exposed_api_ns": _fact(report, "cuda_api", "exposed_ns"),

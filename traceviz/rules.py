@@ -23,6 +23,7 @@ class Rule:
         misleads: When the rule fires and should be ignored.
         references: Further reading.
         part_of: Codes of more precise rules about the same time: where one of them is raised, this one is not.
+        half_of: The same for rules that may be about little of that time: where one of them has half of its stake.
         compares_clocks: Whether its time at stake is idle time of devices while the host does something: as uncertain
             as the clock of the device.
     """
@@ -35,6 +36,7 @@ class Rule:
     misleads: str
     references: tuple[str, ...] = ()
     part_of: tuple[str, ...] = ()
+    half_of: tuple[str, ...] = ()
     compares_clocks: bool = False
 
 
@@ -266,6 +268,7 @@ RULES: tuple[Rule, ...] = (
         "A profiler that records stacks or shapes slows the host more than the device. Another program on the same "
         "cores does so, too.",
         ("https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
+        half_of=("TV202", "TV407"),
         compares_clocks=True,
     ),
     Rule(

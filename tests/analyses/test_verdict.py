@@ -7,7 +7,7 @@ from traceviz.analyses.headline.choice import choose
 from traceviz.analyses.headline.options import COMPUTE, Option
 from traceviz.analyses.headline.sentences import LONGEST, fitting
 from traceviz.analyses.headline.verdict import _largest
-from traceviz.analyses.run import analyze
+from traceviz.analyses.run import _is_said_by_others, analyze
 from traceviz.report import Finding, Severity
 
 
@@ -236,3 +236,12 @@ def test_a_capture_that_is_mostly_start_up_begins_with_that():
     )
     assert 0 <= before < brief
     assert "mostly allocation (50.0 %)" in sentence
+
+
+@pytest.mark.parametrize(("stake", "said"), [(50, True), (49, False)])
+def test_host_bound_is_left_to_launch_bound_kernels_that_have_half_of_its_stake(stake, said):
+    host = found("TV205", "host-bound", Severity.ERROR, 0.5, "steps", cost_ns=100)
+    assert _is_said_by_others(host, {"TV205": 100, "TV202": stake}) == said
+    assert not _is_said_by_others(host, {"TV205": 100})
+    idle = found("TV201", "device-mostly-idle", Severity.ERROR, 0.5, "steps", cost_ns=100)
+    assert _is_said_by_others(idle, {"TV201": 100, "TV205": 1})

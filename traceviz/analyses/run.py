@@ -75,8 +75,8 @@ def analyze(
         results[entry.slug] = outcome
         findings.extend(analysis.judge(outcome))
         described.append(analysis.describe(outcome))
-    raised = {finding.code for finding in findings}
-    findings = [finding for finding in findings if raised.isdisjoint(rules.rule(finding.code).part_of)]
+    stakes = {finding.code: finding.cost_ns for finding in findings}
+    findings = [finding for finding in findings if not _is_said_by_others(finding, stakes)]
     has_frames = "python" in trace.host_names["category"]
     others = inapplicable(likely_frameworks(trace), run.get("producer"), has_frames=has_frames)
     findings = [_doubted(fit_advice(finding, others), trace.clock_doubt) for finding in findings]
@@ -94,6 +94,18 @@ def analyze(
             for row in tables.arrow("notes").to_pylist()
         ),
     )
+
+
+def _is_said_by_others(finding: Finding, stakes: dict[str, int]) -> bool:
+    """Whether more precise findings explain the same time.
+
+    Args:
+        finding: The finding.
+        stakes: The time at stake of all that were raised, by code.
+    """
+    rule = rules.rule(finding.code)
+    explained = max((stakes.get(code, 0) for code in rule.half_of), default=0)
+    return not stakes.keys().isdisjoint(rule.part_of) or (explained > 0 and 2 * explained >= finding.cost_ns)
 
 
 def _doubted(finding: Finding, doubt: str) -> Finding:

@@ -61,7 +61,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "cause",
         _TEXT,
-        "What leads that sentence: `input`, `host`, `launch-bound-kernels` ...; `healthy` where nothing takes much time",
+        "What leads that sentence: `input`, `host`, `launch-bound-kernels` ...; `healthy` where nothing takes long",
         nullable=True,
     ),
     *(_figure(metric) for metric in METRICS if not metric.comparing and metric.name != "findings"),

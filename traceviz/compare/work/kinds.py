@@ -27,6 +27,8 @@ class Kind(StrEnum):
 GRADIENT = re.compile(r"[Bb]ackward|Backprop|(?:^|[/_])gradients?(?:_tape)?/")
 """Operators that compute gradients: PyTorch's ``aten::convolution_backward``, TensorFlow's ``Conv2DBackpropInput``."""
 
+_LONGEST = 200
+"""Characters of a name that are looked at."""
 _TORCH = re.compile(r"^(?:aten|mkldnn|mkldnn_prepacked|quantized|onednn|fbgemm|rocm|xformers|vllm)::_?")
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (
@@ -83,5 +85,5 @@ def is_around(name: str) -> bool:
 
 
 def bare_name(name: str) -> str:
-    """A name without its library, at most 200 characters of it: ``aten::_convolution`` is ``convolution``."""
-    return _TORCH.sub("", name[:200]).removesuffix("_")
+    """A name without its library, of its first characters: ``aten::_convolution`` is ``convolution``."""
+    return _TORCH.sub("", name[:_LONGEST]).removesuffix("_")

@@ -145,7 +145,7 @@ def _unknown(base: Side, new: Side) -> Iterator[Remark]:
 
 _NAMES = (("framework_ops", "op"), ("ranges", "name"))
 """Sections and columns with names of the program's own: instructions of compiled programs, ranges."""
-_NUMBER = re.compile(r"\d+$")
+_NUMBER = re.compile(r"(?<!\d)\d+$")
 
 
 def _names(side: Side, slug: str, column: str) -> set[str]:

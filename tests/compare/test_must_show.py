@@ -332,23 +332,26 @@ def test_kernels_that_are_10_percent_longer_are_named_and_fail_the_gate(tmp_path
 
 
 @pytest.mark.slow
-def test_a_recorded_training_whose_kernels_are_10_percent_longer_fails_the_gate(two_gpus, tmp_path):
-    """Kernels of a device of this trace hardly overlap (12 µs of 270 ms): +10 % to within a hundredth of a percent."""
-    result = compared(two_gpus, longer_kernels(two_gpus, tmp_path / "longer.sqlite", percent=10), *GATE, *BLOCKS)
+def test_a_recorded_training_whose_kernels_are_20_percent_longer_fails_the_gate(two_gpus, tmp_path):
+    """Kernels of a device of this trace hardly overlap (12 µs of 270 ms): +20 % to within a hundredth of a percent.
+
+    Of 16 steps, some of which are two fifths longer, the mean is known to 10 %: of half as much there is no verdict.
+    """
+    result = compared(two_gpus, longer_kernels(two_gpus, tmp_path / "longer.sqlite", percent=20), *GATE, *BLOCKS)
     assert (result.code, result.outcome) == (1, "slower")
     of_kernels = {"device_compute", "communication"}
     assert of_kernels < set(result.classes())
     for key, row in result.classes().items():
         if key in of_kernels:
-            assert row["difference_ns"] / row["base_ns"] == pytest.approx(0.1, abs=1e-4)
+            assert row["difference_ns"] / row["base_ns"] == pytest.approx(0.2, abs=1e-4)
         else:  # its begin and its end are rounded to nanoseconds
             assert abs(row["difference_ns"]) <= 3
     assert share_of_difference(result, "device_compute", "communication") == pytest.approx(1, abs=1e-4)
     kernels = result.rows("kernels")
     assert len(kernels) == 27
     assert {row["status"] for row in kernels} == {"slower"}
-    assert [row["ratio"] for row in kernels] == pytest.approx([0.1] * 27, abs=1e-3)
-    assert result.facts("effect")["ratio"] == pytest.approx(0.09, abs=0.01)  # nine tenths of a step are kernels
+    assert [row["ratio"] for row in kernels] == pytest.approx([0.2] * 27, abs=1e-3)
+    assert result.facts("effect")["ratio"] == pytest.approx(0.18, abs=0.01)  # nine tenths of a step are kernels
     assert f"regression: {format_change(result.facts('effect')['ratio'], 'ratio')}, slower" in result.stderr
 
 

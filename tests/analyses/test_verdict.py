@@ -245,3 +245,18 @@ def test_host_bound_is_left_to_launch_bound_kernels_that_have_half_of_its_stake(
     assert not _is_said_by_others(host, {"TV205": 100})
     idle = found("TV201", "device-mostly-idle", Severity.ERROR, 0.5, "steps", cost_ns=100)
     assert _is_said_by_others(idle, {"TV201": 100, "TV205": 1})
+
+
+def test_a_program_without_a_device_computes_before_a_cause_that_is_small_beside_it():
+    """Of 100 ns each step copies 10 and computes 60: computing comes first, and the copies beside it."""
+    operations = [(n * 100, 60, "aten::mm", "op") for n in range(6)]
+    copies = [(n * 100 + 60, 10, "TransferToDevice", "transfer") for n in range(6)]
+    report = analyze(
+        tables(
+            steps=[(n * 100, 100, n) for n in range(6)], host_ops=sorted(operations + copies), run={"format": "xplane"}
+        )
+    )
+    assert (
+        "The program computes in 60.0 % of steady step time, mostly matrix products (60.0 %)" in report.verdict.sentence
+    )
+    assert "Beside it: copies to the device (10.0 %)." in report.verdict.sentence

@@ -120,6 +120,8 @@ def _opening(results: dict[str, Any], pipeline: InputPipelineResult) -> str:
 def _cause(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choice) -> str:
     """The cause that leads, or that there is none."""
     lead = choice.lead
+    if lead is not None and _is_less_than_computing(trace, time, lead):
+        return f"{_own_work(trace, results, time)} Beside it: {lead.label} ({format_ratio(lead.share)})."
     if lead is not None:
         return mildly(time, lead) if _is_mild(time, lead) else lead.sentence
     # The opening says that device work is missing, or how busy an engine keeps the device
@@ -174,6 +176,11 @@ def _is_healthy(time: Judged) -> bool:
 def _is_mild(time: Judged, lead: Option) -> bool:
     """Whether what leads takes little beside computing; the input has words of its own for that."""
     return _is_healthy(time) and lead.share < MUCH and lead.key != INPUT and COMPUTE not in lead.within
+
+
+def _is_less_than_computing(trace: TraceView, time: Judged, lead: Option) -> bool:
+    """Whether a program without a device computes longer than what leads lasts, which is not much."""
+    return not time.has_device and lead.share < min(MUCH, _own_share(trace, time)) and lead.key != INPUT
 
 
 def _own_share(trace: TraceView, time: Judged) -> float:

@@ -83,10 +83,13 @@ def _in_turn(trace: TraceView) -> float:
     lost = whole = 0.0
     for rank in trace.ranks:
         window = judged_time(trace, rank)
-        own = unions_by(trace.device_work.filter(process_id=rank), "device_id")
+        whole += window.total
+        work = trace.device_work.filter(process_id=rank)
+        if work["device_id"].n_unique() <= 1:
+            continue
+        own = unions_by(work, "device_id")
         busy = [work.intersect(window).total for work in own.values()]
         used = [time for time in busy if time >= LEAST_USED * max(busy)]
-        whole += window.total
         if len(used) > 1:
             lost += trace.rank_busy[rank].intersect(window).total - sum(used) / len(used)
     return lost / whole if whole else 0.0

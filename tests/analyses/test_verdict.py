@@ -155,6 +155,14 @@ def test_a_python_function_that_waits_is_no_work_of_the_host(function, cause):
     assert verdict.cause == cause
 
 
+def test_a_function_with_a_name_is_not_suspected_to_be_input():
+    frames = [(i * 1000, 500, "<built-in function sleep>", "python") for i in range(3)]
+    calls = [(i * 1000 + 490, 5, "cudaLaunchKernel") for i in range(3)]
+    verdict = analyze(stepped(host_ops=frames, cuda_api=calls)).verdict
+    assert (verdict.code, verdict.cause) == ("cannot-judge", "waiting")
+    assert "Possibly" not in verdict.sentence
+
+
 def test_what_the_host_does_is_not_said_where_nothing_of_it_was_recorded():
     verdict = analyze(stepped()).verdict
     assert verdict.cause == "unexplained"

@@ -16,6 +16,10 @@ LONGEST = 350
 """Characters of the first line; what matters least is left to the sections beyond it."""
 
 
+_INPUTS = frozenset({INPUT, POSSIBLE_INPUT})
+"""Keys of what the verdict on the input says."""
+
+
 def input_cause(pipeline: InputPipelineResult) -> str:
     """The input as the cause that leads: how long it is waited for, where, and what would be gained at best."""
     share = format_ratio(pipeline.at_stake_ns / pipeline.step_ns)
@@ -47,7 +51,7 @@ def about_input(pipeline: InputPipelineResult, lead: Option | None) -> str:
             return "It has no input to judge."
         reason = pipeline.reason.partition(", so ")[0]
         return f"Cannot judge the input pipeline: {reason}."
-    if lead is not None and lead.key in {INPUT, POSSIBLE_INPUT}:
+    if lead is not None and lead.key in _INPUTS:
         return ""
     share = format_ratio(pipeline.at_stake_ns / pipeline.step_ns)
     where = "" if pipeline.verdict == "not input-bound" else _mostly(pipeline)
@@ -69,8 +73,8 @@ def mildly(judged: Judged, lead: Option) -> str:
 
 def beside(choice: Choice, judged: Judged) -> str:
     """What takes as much, or much as well."""
-    ties = [_shared(option, judged) for option in choice.ties[:2] if option.key != INPUT]
-    others = [_shared(option, judged) for option in choice.beside if option.key != INPUT][: 2 - len(ties)]
+    ties = [_shared(option, judged) for option in choice.ties[:2] if option.key not in _INPUTS]
+    others = [_shared(option, judged) for option in choice.beside if option.key not in _INPUTS][: 2 - len(ties)]
     said = (f"As much: {_listed(ties)}." if ties else "", f"Also: {_listed(others)}." if others else "")
     return " ".join(filter(None, said))
 

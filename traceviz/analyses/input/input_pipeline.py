@@ -354,7 +354,10 @@ def _untold_ns(trace: TraceView) -> int:
     return int(causes.filter(~told)["time_ns"].sum())
 
 
-_TOLD = ("python", "optimizer", "runtime", "compilation", "host_collective", "parameter_transfer", "profiler")
+_TOLD = (
+    *("python", "python_wait", "optimizer", "runtime", "compilation"),
+    *("host_collective", "parameter_transfer", "profiler"),
+)
 """Kinds of causes with a name that is not one of input."""
 
 

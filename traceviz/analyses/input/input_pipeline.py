@@ -355,7 +355,7 @@ def _untold_ns(trace: TraceView) -> int:
 
 
 _TOLD = (
-    *("python", "python_wait", "optimizer", "runtime", "compilation"),
+    *("python", "python_wait", "optimizer", "runtime", "driver", "compilation"),
     *("host_collective", "parameter_transfer", "profiler"),
 )
 """Kinds of causes with a name that is not one of input."""

@@ -37,6 +37,17 @@ from traceviz.cuda_names import api_kind
         ("compilation", "hipModuleLoadData hiprtcCompileProgram hipGraphInstantiate hipLibraryLoadData"),
         ("launch", "cudaLaunch cudaLaunchKernel_ptsz cuLaunchGridAsync"),
         ("synchronisation", "synchronize synchronizeStream"),  # Meta's MTIA
+        # Intel
+        ("launch", "urEnqueueKernelLaunch piEnqueueKernelLaunch zeCommandListAppendLaunchKernel"),
+        ("async_copy", "urEnqueueUSMMemcpy piextUSMEnqueueMemcpy zeCommandListAppendMemoryCopy urEnqueueUSMFill"),
+        ("synchronisation", "urQueueFinish urEventWait piEventsWait zeEventHostSynchronize zeCommandQueueSynchronize"),
+        ("allocation", "urUSMDeviceAlloc piextUSMFree zeMemAllocDevice zeMemFree"),
+        ("stream", "urQueueCreate zeCommandListCreateImmediate zeCommandQueueCreate"),
+        ("compilation", "urProgramBuild piProgramBuild zeModuleCreate"),
+        (
+            "other",
+            "urEnqueueEventsWait urEventGetInfo urKernelSetArgPointer zeKernelSetGroupSize zeMemGetAllocProperties",
+        ),
         ("other", "hipGetDevicePropertiesR0600 hipEventRecord hipStreamWaitEvent __hipPushCallConfiguration"),
         ("other", "cudaConfigureCall cudaSetupArgument hipLaunchHostFunc INVALID"),
         ("other", "cudaEventRecord cudaStreamWaitEvent cudaGetDevice cuKernelGetAttribute cudaStreamIsCapturing"),

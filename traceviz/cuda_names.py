@@ -1,5 +1,7 @@
 """What an API call does, by its name: CUDA's runtime (``cuda*``) and driver (``cu*``) forms and HIP's (``hip*``) alike.
 
+Calls of other vendors' APIs have patterns of their own.
+
 PyTorch launches through the runtime API, TensorFlow and XLA through the driver API, both through HIP on AMD devices;
 a rule that knows only one of them misses half the world. ``hipMemcpyWithStream`` returns when its copy is done. Names
 come without their ``_vNNNN`` suffix; ``_v2``, ``_ptsz`` and ``_ptds`` may follow.
@@ -48,6 +50,13 @@ _PATTERNS: tuple[tuple[ApiKind, str], ...] = (
     ("launch", r"runFunction\b"),
     ("async_copy", r"enqueueCommand memcpy\w*Async$"),
     ("synchronisation", r"synchronize(Stream|Device|Event)?$"),
+    # Intel: SYCL's unified runtime (ur), the plug-in interface before it (pi), and Level Zero (ze) below both
+    ("launch", r"(ur|pi)Enqueue(Cooperative)?KernelLaunch|ze(CommandList(Immediate)?AppendLaunch|CommandQueueExecute)"),
+    ("async_copy", r"(urEnqueueUSM|piextUSMEnqueue)(Memcpy|Fill|Memset|Prefetch)|zeCommandListAppendMemory(Copy|Fill)"),
+    ("synchronisation", r"(ur|pi)(QueueFinish|Events?Wait$)|ze(Event|Fence|CommandList)HostSync|zeCommandQueueSync"),
+    ("allocation", r"(urUSM|piextUSM)(Device|Host|Shared)?(Alloc|Free)|zeMem(Alloc|Free)"),
+    ("stream", r"(ur|pi|piext)Queue(Create|Release)|zeCommand(Queue|List)(Create|Destroy)"),
+    ("compilation", r"(ur|pi)Program(Build|Compile|Link|Create)|zeModule(Create|Destroy|DynamicLink)"),
 )
 
 

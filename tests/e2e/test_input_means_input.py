@@ -45,6 +45,26 @@ def test_copies_of_parameters_lead_the_first_sentence_and_those_of_batches_are_t
     assert finding.evidence[-1].value == "FSDP::pre_forward"
 
 
+def test_a_programs_own_loader_is_input_where_stacks_were_recorded(tmp_path):
+    """Ten steps of 10 ms: `get_batch` of the program takes 6 ms of each, and a kernel follows."""
+    events = [k.op("autograd::engine::evaluate_function: MmBackward0", 9_000, 50)]
+    for n in range(10):
+        begin, key = n * 10_000, 100 * n + 1
+        events += [
+            k.step(n, begin, 10_000),
+            k.frame("/home/me/train.py(116): get_batch", begin, 6_000),
+            k.frame("numpy/memmap.py(12): get_data", begin + 100, 5_000),
+            k.runtime("cudaLaunchKernel", begin + 6_010, 10, correlation=key),
+            k.kernel("gemm", begin + 6_100, 3_800, correlation=key),
+        ]
+    path = tmp_path / "own_loader.pt.trace.json"
+    path.write_bytes(k.trace(events, header={"deviceProperties": [k.gpu(0, "NVIDIA H100")]}))
+    report = api.report_on(path)
+    assert report.verdict.code == "highly-input-bound"
+    assert report.fact("input_pipeline", "stage") == "get_batch (train.py:116)"
+    assert report.fact("input_pipeline", "input_share") == pytest.approx(0.6, abs=0.01)
+
+
 def test_parameter_offload_of_a_video_model_is_no_input(public_cases):
     """28.8 GB in the ranges FSDP::pre_forward, and as many bytes again of the same sizes called before the capture."""
     report = api.report_on(public_cases / OFFLOAD)

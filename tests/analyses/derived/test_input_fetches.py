@@ -3,7 +3,8 @@
 import polars as pl
 import pytest
 
-from traceviz.analyses.derived.input_fetches import ANNOTATION, SAME_SHARE, _covered
+from tests.analyses.builders import trace
+from traceviz.analyses.derived.input_fetches import ANNOTATION, SAME_SHARE, _covered, input_ops
 
 
 def spans(*pairs):
@@ -45,3 +46,37 @@ def test_of_3_ranges_those_are_recorded_that_hold_operations_if_most_of_them_is_
 )
 def test_an_annotation_is_of_input_by_its_whole_name_whatever_is_put_around_it(name, is_input):
     assert pl.Series([name]).str.contains(ANNOTATION).to_list() == [is_input]
+
+
+def python(*names, **further):
+    """Functions of 50 ns each, 100 ns apart, in a step; a kernel in each gap."""
+    calls = [(100 * n, 50, name, "python") for n, name in enumerate(names)]
+    return trace(steps=[(0, 1000, 0)], host_ops=[*calls, *further.pop("ops", [])], kernels=[(60, 30, "k")], **further)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_input"),
+    [
+        ("/home/me/data.py(12): load_batch", True),
+        ("train.py(88): get_batch", True),
+        ("$data.py:12 next_batch", True),
+        ("train.py(3): _get_images", True),
+        ("video.py(12): preprocess", False),  # of a request, say
+        ("model.py(12): get_batch_size", False),
+        ("model.py(12): data", False),
+        ("torch/utils/data/dataloader.py(700): _next_data", False),
+        ("/usr/lib/python3.11/site-packages/plot/lines.py(7): get_data", False),
+    ],
+)
+def test_a_python_function_of_the_program_takes_a_batch_by_its_name(name, is_input):
+    assert input_ops(python("train.py(1): main", name, name), 0)["name"].to_list() == [name, name] * is_input
+
+
+def test_functions_are_looked_at_only_where_nothing_else_takes_a_batch_and_the_outermost_counts():
+    load = "data.py(12): load_batch"
+    assert input_ops(python(load, load), 0)["start_ns"].to_list() == [0, 100]
+    assert input_ops(python(load), 0).height == 0  # before the steps, once
+    nested = python(load, load, ops=[(10, 20, "data.py(40): load_images", "python")])
+    assert input_ops(nested, 0)["name"].to_list() == [load, load]
+    loader = python(load, load, ops=[(300, 9, "enumerate(DataLoader)#_X.__next__", "input")])
+    assert input_ops(loader, 0)["start_ns"].to_list() == [300]

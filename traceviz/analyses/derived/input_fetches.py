@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.frames import bounds, intervals, outermost
 from traceviz.analyses.derived.host_calls import annotated_calls
 from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView
@@ -32,6 +32,17 @@ ANNOTATION = (
 
 What programs put around a name does not count: ``## data_load ##``, ``[pl][profile]train_dataloader_next``.
 """
+
+FUNCTION = (
+    r"(?i)(\.py\(\d+\): |^\$[^ ]+:\d+ )_*((load|fetch|read|get|next|take)_?(the_)?((next|train|training)_?)?"
+    r"(data|batch(es)?|samples?|examples?|images?)|data_?load(ing|er)?)$"
+)
+"""Python functions that take a batch. Those of libraries (:data:`LIBRARY`) do so for the program, or a loader."""
+
+LIBRARY = (
+    r"site-packages/|dist-packages/|/lib/python\d|^(torch|torchvision|transformers|jax|tensorflow|keras|numpy)/|^\$<"
+)
+"""Python functions that are not the program's."""
 
 HOOKS, RECORDED = "traceviz", "program"
 """NVTX domains of the ranges that ``traceviz collect`` puts around parts of a step, and of ``traceviz.record``."""
@@ -91,11 +102,11 @@ def is_input(pattern: str | None) -> pl.Expr:
 def input_ops(trace: TraceView, process_id: int) -> pl.DataFrame:
     """Host operations in which a process waits for its next batch: rows of :meth:`TraceView.host_ops`.
 
-    Those that the trace files as input, and annotations of the training thread named like it; or those operations of
-    the training thread that match the user's pattern. An operation that the framework runs on another thread counts
-    where it belongs to a group of events that the training thread has a part in, or that is a step; in a trace without
-    groups, where the training thread takes no batches itself. A pipeline that fetches ahead in the background keeps
-    nobody waiting.
+    Those that the trace files as input, and annotations of the training thread named like it; where there are none, its
+    Python functions with such a name; or those operations of the training thread that match the user's pattern. An
+    operation that the framework runs on another thread counts where it belongs to a group of events that the training
+    thread has a part in, or that is a step; in a trace without groups, where the training thread takes no batches
+    itself. A pipeline that fetches ahead in the background keeps nobody waiting.
     """
     thread = training_thread(trace, process_id)
     own = pl.col("process_id") == process_id
@@ -106,7 +117,23 @@ def input_ops(trace: TraceView, process_id: int) -> pl.DataFrame:
     if away.height:
         filed = filed.filter((pl.col("thread_id") == thread) | _of_the_program(trace, process_id))
     named = _annotations(trace).filter(own & (pl.col("thread_id") == thread))
-    return pl.concat([filed.with_columns(pl.col("name", "category").cast(pl.String)), named]).sort("start_ns", "op_id")
+    takes = pl.concat([filed.with_columns(pl.col("name", "category").cast(pl.String)), named])
+    return (takes if takes.height else _functions(trace, process_id, thread)).sort("start_ns", "op_id")
+
+
+def _functions(trace: TraceView, process_id: int, thread: int) -> pl.DataFrame:
+    """The outermost calls on a thread of Python functions that take a batch by their name, if there are several.
+
+    A single call loads what the program needs before its steps.
+    """
+    named = pl.col("name").str.contains(FUNCTION) & ~pl.col("name").str.contains(LIBRARY)
+    known = trace.host_names.filter((pl.col("category") == "python") & named)["name"].to_list()
+    calls = trace.host_ops("python") if known else trace.host_ops()
+    calls = calls.with_columns(pl.col("name", "category").cast(pl.String))
+    of_thread = (pl.col("process_id") == process_id) & (pl.col("thread_id") == thread)
+    calls = calls.filter(of_thread & pl.col("name").is_in(known))
+    calls = outermost(calls.sort("start_ns", "end_ns", "op_id", descending=[False, True, False]))
+    return calls if calls.height > 1 else calls.head(0)
 
 
 def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:

@@ -132,4 +132,7 @@ def take_label(name: str) -> str:
     """The operation ``name`` that takes a batch, for people."""
     if re.search(r":_(Send|Recv)$", name):
         return "handing the batch over"
+    place, call, function = name.removeprefix("$").partition(" ") if name.startswith("$") else name.partition("): ")
+    if call and ".py" in place:  # of Python: data.py(12): load_batch
+        return f"{function} ({place.rpartition('/')[2].replace('(', ':')})"
     return "IteratorGetNext" if re.match(r"(?i)IteratorGetNext", name) else name

@@ -58,7 +58,8 @@ def test_what_was_not_measured_leads_from_a_fifth_on(certainty):
 def test_what_is_unexplained_leads_where_it_is_twice_as_large_as_what_was_measured():
     assert leads(option("unexplained", 0.60, "unexplained"), option("copy", 0.30)) == "unexplained"
     assert leads(option("unexplained", 0.59, "unexplained"), option("copy", 0.30)) == "copy"
-    assert leads(option("unexplained", 0.40, "unexplained"), computes=0.21) is None
+    assert leads(option("unexplained", 0.40, "unexplained"), computes=0.41) is None
+    assert leads(option("unexplained", 0.40, "unexplained"), computes=0.40) == "unexplained"
 
 
 def test_of_two_that_are_as_large_the_more_certain_leads_and_the_other_is_said():
@@ -233,6 +234,22 @@ def test_what_a_program_without_a_device_computes_is_said():
     run = {"framework": "PyTorch", "format": "kineto"}
     sentence = analyze(stepped(kernels=[], host_ops=ops, run=run)).verdict.sentence
     assert "The program computes in 90.0 % of steady step time, mostly convolution (90.0 %)" in sentence
+
+
+@pytest.mark.parametrize(
+    ("computes", "said"),
+    [
+        (890, ("The program computes in 89.0 %", "Also: unexplained (11.0 %).")),
+        (400, ("Unexplained: in 60.0 % of steady step time nothing was recorded", "The program computes in 40.0 %")),
+    ],
+)
+def test_what_nothing_explains_of_a_program_without_a_device_is_said(computes, said):
+    ops = [(i * 1000, computes, "aten::mkldnn_convolution", "op") for i in range(3)]
+    run = {"framework": "PyTorch", "format": "kineto"}
+    sentence = analyze(tables(steps=[(i * 1000, 1000, i) for i in range(3)], host_ops=ops, run=run)).verdict.sentence
+    places = [sentence.find(part) for part in said]
+    assert -1 < places[0] < places[1]
+    assert "with_stack=True" in sentence
 
 
 def test_a_capture_that_is_mostly_start_up_begins_with_that():

@@ -52,9 +52,8 @@ def choose(options: tuple[Option, ...], computes: float = 0.0) -> Choice:
     reasons = _settled(options)
     running = [option for option in options if option.key not in reasons]
     measured = max((option.share for option in running if option.certainty == "measured"), default=0.0)
-    measured = max(measured, computes)
     for option in running:
-        if why := _barred(option, measured):
+        if why := _barred(option, measured, computes):
             reasons[option.key] = why
     eligible = [option for option in running if option.key not in reasons]
     largest = max((option.share for option in eligible), default=0.0)
@@ -88,7 +87,7 @@ def _settled(options: tuple[Option, ...]) -> dict[str, str]:
     return reasons
 
 
-def _barred(option: Option, measured: float) -> str:
+def _barred(option: Option, measured: float, computes: float) -> str:
     """Why an option that runs may not lead; empty where it may."""
     if option.share < HEALTHY:
         return f"Below {format_ratio(HEALTHY)}."
@@ -96,6 +95,8 @@ def _barred(option: Option, measured: float) -> str:
         return f"{_UNSURE[option.certainty]} below {format_ratio(BOUND)}."
     if option.certainty == "unexplained" and option.share < CLEARLY * measured:
         return "Unexplained, and less than twice as large as what was measured."
+    if option.certainty == "unexplained" and option.share < computes:
+        return "Unexplained, and the program computes longer."
     return ""
 
 

@@ -35,6 +35,8 @@ LONGEST_NAME = 48
 """Characters of a name within a sentence."""
 MOST_FAMILIES = 2
 """So many families of operators are named,"""
+UNEXPLAINED_SHARE = 0.1
+"""From this share on, a program without a device is said to have unexplained time."""
 WORTH_NAMING = 0.1
 """if they take this share of the time."""
 MOSTLY_COMPUTES = 0.8
@@ -64,6 +66,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (0, lanes or (_briefly(choice) if late else _cause(trace, results, time, choice))),
         (3, "" if late else before),
         (1, beside(choice, time)),
+        (2, _unexplained_beside(trace, results, time, choice)),
         (1, _to_record(results, choice)),
         (2, about_input(pipeline, choice.lead) if pipeline.verdict != "not judged" else ""),
         (6, _meanwhile(trace, time, choice)),
@@ -146,10 +149,27 @@ def _before(trace: TraceView, results: dict[str, Any]) -> str:
     return "" if has_steps else before_work(trace)
 
 
+def _unexplained_beside(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choice) -> str:
+    """Where the host is the device: what is unexplained beside what it computes, and the other way round."""
+    if time.has_device or not time.total_ns:
+        return ""
+    if choice.lead is not None and choice.lead.key == UNEXPLAINED:
+        return _own_work(trace, results, time)
+    share = _unexplained_alone(choice)
+    return f"Also: unexplained ({format_ratio(share)})." if share else ""
+
+
+def _unexplained_alone(choice: Choice) -> float:
+    """The share that is unexplained where nothing leads and it is worth saying; else 0."""
+    shares = (c.share for c in choice.candidates if c.key == UNEXPLAINED and c.share >= UNEXPLAINED_SHARE)
+    return 0.0 if choice.lead is not None else next(shares, 0.0)
+
+
 def _to_record(results: dict[str, Any], choice: Choice) -> str:
     """What to record, where what leads is that nothing explains the time."""
     waits = results.get("host_waits")
-    if choice.lead is None or choice.lead.key != UNEXPLAINED or not isinstance(waits, HostCauses):
+    leads = choice.lead is not None and choice.lead.key == UNEXPLAINED
+    if not isinstance(waits, HostCauses) or not (leads or _unexplained_alone(choice)):
         return ""
     return f"To see more: {waits.record.partition(', and ')[0]}."
 

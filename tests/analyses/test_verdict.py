@@ -2,9 +2,11 @@
 
 import pytest
 
-from tests.analyses.builders import tables
+from tests.analyses.builders import tables, trace
 from traceviz.analyses.headline.choice import choose
+from traceviz.analyses.headline.judged import judged
 from traceviz.analyses.headline.options import COMPUTE, Option
+from traceviz.analyses.headline.precise import precise
 from traceviz.analyses.headline.sentences import LONGEST, fitting
 from traceviz.analyses.headline.verdict import _largest
 from traceviz.analyses.run import _is_said_by_others, analyze
@@ -285,3 +287,13 @@ def test_a_program_without_a_device_computes_before_a_cause_that_is_small_beside
         "The program computes in 60.0 % of steady step time, mostly matrix products (60.0 %)" in report.verdict.sentence
     )
     assert "Beside it: copies to the device (10.0 %)." in report.verdict.sentence
+
+
+def test_load_of_the_machine_leads_no_sentence():
+    """Other programs of a machine use its cores, too: what samples show is a finding, and no cause."""
+    load = found("TV603", "thread-oversubscription", Severity.ERROR, 0.7, "steady step time")
+    time = judged(trace(kernels=[(0, 100, "gemm")]))
+    assert list(precise((load,), time, "")) == []
+    assert [option.code for option in precise((found("TV301", "churn", Severity.ERROR, 0.7, "it"),), time, "")] == [
+        "TV301"
+    ]

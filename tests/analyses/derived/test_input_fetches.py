@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.input_fetches import ANNOTATION, SAME_SHARE, _covered, input_ops
+from traceviz.analyses.derived.input_fetches import ANNOTATION, SAME_SHARE, _covered, input_ops, is_input
 
 
 def spans(*pairs):
@@ -80,3 +80,23 @@ def test_functions_are_looked_at_only_where_nothing_else_takes_a_batch_and_the_o
     assert input_ops(nested, 0)["name"].to_list() == [load, load]
     loader = python(load, load, ops=[(300, 9, "enumerate(DataLoader)#_X.__next__", "input")])
     assert input_ops(loader, 0)["start_ns"].to_list() == [300]
+
+
+@pytest.mark.parametrize(
+    ("name", "loads"),
+    [
+        ("data loading", True),
+        ("next batch", True),
+        ("load_data", True),
+        ("## sparse_data_dist ##", False),
+        ("data_parallel", False),
+        ("all2all_tw_data:init", False),
+        ("input_proj", False),
+        ("get_data_ptr", False),
+        ("update_data", False),
+        ("data transfer", False),
+    ],
+)
+def test_ranges_that_only_move_data_or_weights_do_not_load_input(name, loads):
+    ranges = pl.DataFrame({"name": [name], "category": [None]}, schema={"name": pl.String, "category": pl.String})
+    assert ranges.select(is_input(None)).to_series().to_list() == [loads]

@@ -17,7 +17,10 @@ INPUT_NAME = (
 )
 """Names of ranges or categories in which input is loaded."""
 
-NOT_INPUT_NAME = r"(?i)dataparallel|to[ _-]device|copy|backward|forward|optimizer|aten::|autograd"
+NOT_INPUT_NAME = (
+    r"(?i)data[ _-]?(parallel|dist|transfer|ptr|type)|input[ _-]?(dist|proj|embed|layer|norm)"
+    r"|all[ _-]?(2|to)[ _-]?all|update|to[ _-]device|copy|backward|forward|optimizer|aten::|autograd"
+)
 """Names that look like input and are not."""
 
 ANNOTATION = (

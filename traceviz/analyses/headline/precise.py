@@ -49,9 +49,10 @@ SAID_OTHERWISE = frozenset(
     {
         *("TV101", "TV102", "TV201", "TV205", "TV207", "TV208", "TV209", "TV210", "TV211"),
         *("TV606", "TV607"),
+        *("TV601", "TV602", "TV603", "TV604", "TV605"),
     }
 )
-"""Codes whose time is that of parts, or of the input."""
+"""Codes whose time is that of parts, or of the input; and those of samples of the machine, on which others run, too."""
 
 
 def precise(

@@ -183,7 +183,10 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
         )
         if result.operators.height:
             rows = result.operators.with_columns(part)
-            blocks = (*blocks, frame_grid(operators, rows, "Operators", fold_below=self.fold_below))
+            blocks = (
+                *blocks,
+                frame_grid(operators, rows, "Operators", audience="machine"),
+            )  # with their places in host_waits
         return Section(self.slug, self.title, blocks)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("traceviz", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("traceviz", deadline=None, derandomize=True, max_examples=30)
 settings.load_profile("traceviz")
 
 REPOSITORY = Path(__file__).resolve().parent.parent

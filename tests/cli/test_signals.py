@@ -109,6 +109,6 @@ def test_a_signal_at_any_moment_ends_a_command_without_a_trace_of_it(name, tmp_p
             chance.uniform(0, whole_s),
             to_all=chance.random() < 0.5,
         )
-        for moment in range(12)
+        for moment in range(8)
     ]
     assert any(codes)

@@ -30,7 +30,7 @@ def test_hostile_names_leave_one_line_a_line_and_no_control_character(any_render
 
 
 @given(report=REPORTS, width=st.integers(40, 200))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_any_report_renders_the_same_twice(report, width):
     """All renderers take each report: making one up takes longer than rendering it."""
     options = RenderOptions(width)

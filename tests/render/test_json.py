@@ -29,7 +29,7 @@ from traceviz.report import (
 
 
 @given(REPORTS)
-@settings(max_examples=120)
+@settings(max_examples=50)
 def test_any_report_comes_back_equal(report):
     assert loads(dumps(report)) == report
 

@@ -65,7 +65,7 @@ def test_a_cause_is_a_finding_from_a_fifth_of_the_judged_time_on(code: str, tabl
 
 
 def test_what_nothing_explains_is_no_finding_and_is_said_with_what_to_record() -> None:
-    view = trace(run={"format": "kineto"}, kernels=GPU, host_ops=[(100, 80, "aten::mm", "op")])
+    view = trace(run={"format": "kineto", "framework": "PyTorch"}, kernels=GPU, host_ops=[(100, 80, "aten::mm", "op")])
     assert ANALYSIS.judge(result(view)) == ()
     said = [block.text for block in ANALYSIS.describe(result(view)).blocks if isinstance(block, Prose)]
     assert len(said) == 1

@@ -101,7 +101,7 @@ def test_spoilt_fields_cost_values_and_never_the_reader(
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(events=SPOILT, header=HEADERS)
 def test_spoilt_fields_of_hundreds_of_traces_never_cost_the_reader(
     file: Path, events: list[dict[str, Any]], header: dict[str, Any]

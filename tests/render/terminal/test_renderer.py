@@ -47,7 +47,7 @@ def too_wide(text, width):
 
 
 @given(report=REPORTS, width=st.integers(40, 200))
-@settings(max_examples=120)
+@settings(max_examples=50)
 @example(report=sample_report(), width=40)
 @example(report=sample_report(), width=200)
 def test_no_line_is_wider_than_the_page(report, width):

@@ -23,22 +23,28 @@ from traceviz.intervals import IntervalSet
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
 from traceviz.units import format_ratio
 
+_PARTS = "around the parts of a step"
 _MARK = {
-    "kineto": "torch.profiler.record_function around the parts of a step",
-    "xplane": "annotations (tf.profiler.experimental.Trace, jax.profiler.TraceAnnotation) around the parts of a step",
+    "pytorch": f"torch.profiler.record_function {_PARTS}",
+    "tensorflow": f"tf.profiler.experimental.Trace {_PARTS}",
+    "jax": f"jax.profiler.TraceAnnotation {_PARTS}",
 }
-_FRAMES = {"kineto": "torch.profiler.profile(with_stack=True)", "xplane": "Python frames (python_tracer_level=1)"}
+_TRACER = "Python frames (python_tracer_level=1)"
+_FRAMES = {"pytorch": "torch.profiler.profile(with_stack=True)", "tensorflow": _TRACER, "jax": _TRACER}
+_OF_CUDA = frozenset({"nsys", "nvprof"})
 _NSYS = "nsys profile --trace=cuda,nvtx,osrt"
 
 
 def _record(trace: TraceView) -> str:
     """What to record, besides what was, so that less remains unexplained."""
-    form = str(trace.tables.run_facts().get("format"))
-    if form in _MARK:
+    framework = next((name for name in _MARK if name in trace.frameworks), "")
+    if framework and "host_ops" in trace.tables:
         has_frames = "python" in trace.host_names["category"]
-        return _MARK[form] if has_frames else f"{_FRAMES[form]}, and {_MARK[form]}"
+        return _MARK[framework] if has_frames else f"{_FRAMES[framework]}, and {_MARK[framework]}"
+    if trace.tables.run_facts().get("format") not in _OF_CUDA:
+        return f"ranges {_PARTS}"
     tracing = () if {"cuda_api", "os_calls"} <= set(trace.tables) else (_NSYS,)
-    return ", and ".join((*tracing, "NVTX ranges around the parts of a step"))
+    return ", and ".join((*tracing, f"NVTX ranges {_PARTS}"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,7 +190,7 @@ def intact(tmp_path_factory) -> tuple[bytes, int]:
     return path.read_bytes(), root_of(path)
 
 
-@settings(max_examples=400)
+@settings(max_examples=160)
 @given(
     st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=3), st.booleans()
 )
@@ -208,7 +208,7 @@ def test_changed_bytes_never_give_rows_that_sqlite_does_not_give(tmp_path_factor
     assert rows == by_sqlite(path, "a, b, c")
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=4))
 def test_a_damaged_table_is_read_as_sqlite_reads_it_or_said_to_be_damaged(tmp_path_factory, intact, changes):
     content = bytearray(intact[0])

@@ -104,51 +104,36 @@ class _Events:
         lookup[[_CODES[kind] for kind in kinds]] = True
         return np.asarray(lookup[self.kinds if rows is None else self.kinds[rows]])
 
-    def time(self, segments: Segments, free: IntervalSet) -> pl.DataFrame:
-        """``owner, time_ns`` of these segments within ``free``."""
-        time = free.overlap(segments.starts, segments.ends)
-        return pl.DataFrame({"owner": segments.owner[time > 0], "time_ns": time[time > 0]})
-
 
 def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
-    """Rows of :func:`host_causes` for every class of a rank."""
+    """Rows of :func:`host_causes` of a rank, if it has any."""
     busy = trace.rank_busy.get(rank, IntervalSet.empty())
     judged = judged_time(trace, rank).subtract(busy)
     if not judged.total:
         return
     sets = {key: owned.intersect(judged) for key, owned in host_classes(trace)[rank].sets.items()}
     events = _events(trace, rank, judged)
-    around = places(events.tree)
-    for c in CLASSES:
-        if sets[c.key].total:
-            own = _of_class(events, c.key, sets[c.key])
-            own = _as_input(events, own) if c.key == "input_wait" else own
-            yield _named(events, around, own).with_columns(
-                pl.lit(rank, pl.Int64).alias("process_id"), pl.lit(c.key).alias("class")
-            )
+    owned = [_of_class(events, c.key, sets[c.key]) for c in CLASSES if sets[c.key].total]
+    yield _named(events, pl.concat(owned)).with_columns(pl.lit(rank, pl.Int64).alias("process_id"))
 
 
 def _of_class(events: _Events, key: str, free: IntervalSet) -> pl.DataFrame:
-    """``owner, kind, time_ns`` of one class: its time shared out among events; owner -1 is what is left."""
-    parts = []
+    """``owner, time_ns, kind, class`` of one class: its time shared out among events; owner -1 is what is left."""
+    owners, times = [], []
     for segments in _by_precedence(events, key):
-        parts.append(events.time(segments, free))
+        time = free.overlap(segments.starts, segments.ends)
+        owners.append(segments.owner[time > 0])
+        times.append(time[time > 0])
         free = free.subtract(IntervalSet.of(segments.starts, segments.ends))
         if not free.total:
             break
-    left = pl.DataFrame({"owner": [-1], "time_ns": [free.total]}, schema={"owner": pl.Int64, "time_ns": pl.Int64})
-    owned = pl.concat([*parts, left]).group_by("owner").agg(pl.col("time_ns").sum()).filter(pl.col("time_ns") > 0)
-    codes = np.append(events.kinds, _CODES[_DEFAULT.get(key, "unexplained")])[owned["owner"].to_numpy()]
-    return owned.with_columns(pl.Series("kind", codes, pl.UInt8))
-
-
-def _as_input(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
-    """Time of the class input: whatever happens inside the wait, its cause is the operation or range that waits."""
-    rows = owned["owner"].to_numpy()
-    waits = np.append(events.tree.nearest(outermost(events.tree, events.are(["input"]))), -1)[rows]
-    owner = pl.Series("owner", np.where(waits >= 0, waits, rows))
-    merged = owned.with_columns(owner, pl.lit(_CODES["input"], pl.UInt8).alias("kind"))
-    return merged.group_by("owner", "kind").agg(pl.col("time_ns").sum())
+    rows, time = np.concatenate([*owners, [-1]]).astype(np.int64), np.concatenate([*times, [free.total]])
+    codes = np.append(events.kinds, _CODES[_DEFAULT.get(key, "unexplained")])[rows]
+    if key == "input_wait":  # whatever happens inside the wait, its cause is the operation or range that waits
+        waits = np.append(events.tree.nearest(outermost(events.tree, events.are(["input"]))), -1)[rows]
+        rows, codes = np.where(waits >= 0, waits, rows), np.full(rows.size, _CODES["input"])
+    columns = {"owner": rows, "time_ns": time, "kind": codes.astype(np.uint8)}
+    return pl.DataFrame(columns).with_columns(pl.lit(key, pl.String).alias("class")).filter(pl.col("time_ns") > 0)
 
 
 def _by_precedence(events: _Events, key: str) -> Iterator[Segments]:
@@ -177,31 +162,28 @@ def _each_thread(segments: Segments, threads: npt.NDArray[np.int64], leader: int
         yield segments.of(rows == number)
 
 
-def _named(events: _Events, around: pl.DataFrame, owned: pl.DataFrame) -> pl.DataFrame:
-    """Names and places of what took the time: rows of :func:`host_causes` without process and class."""
-    owner = pl.col("owner")
-    index = owned.select(pl.when(owner >= 0).then(owner)).to_series()
+def _named(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
+    """Names and places of what took the time: rows of :func:`host_causes` without the process."""
+    around = places(events.tree)
+    owners = owned.group_by("owner", "kind", "class").agg(pl.col("time_ns").sum())
+    index = owners.select(pl.when(pl.col("owner") >= 0).then("owner")).to_series()
     named = pl.DataFrame(
         [
-            owned["time_ns"],
-            (index.is_not_null()).cast(pl.Int64).alias("calls"),
-            pl.Series("kind", owned["kind"]).cast(pl.UInt8),
+            *owners.select("class", "kind", "time_ns"),
+            index.is_not_null().cast(pl.Int64).alias("calls"),
             events.tree.calls["name"].gather(index).alias("cause"),
             *(around[place].gather(index) for place in PLACES),
         ]
     )
-    keys = ("kind", "cause", *PLACES)
+    keys = ("class", "kind", "cause", *PLACES)
     sums = pl.col("time_ns", "calls").sum()
-    texts = (
-        named.group_by(keys)
-        .agg(sums)
-        .with_columns(  # few by now: what names have in common is taken from texts
-            pl.col("kind").replace_strict(_KINDS, return_dtype=pl.String),
-            pl.col("cause", *PLACES).cast(pl.String),
-        )
-    )
+    texts = named.group_by(keys).agg(sums).with_columns(pl.col("cause", *PLACES).cast(pl.String))
+    # Few by now: what names have in common is taken from texts
     plain = texts.with_columns(
-        cause_name(pl.col("cause")), pl.col("module").str.replace(MODULE, ""), located(pl.col("location"))
+        pl.col("kind").replace_strict(_KINDS, return_dtype=pl.String),
+        cause_name(pl.col("cause")),
+        pl.col("module").str.replace(MODULE, ""),
+        located(pl.col("location")),
     )
     return plain.group_by(keys).agg(sums)
 

@@ -32,9 +32,9 @@ def _guarded() -> int:
 
 
 def _command() -> int:
-    from traceviz.cli.main import main  # noqa: PLC0415 (it is guarded by then)
-
     try:
+        from traceviz.cli.main import main  # noqa: PLC0415 (it is guarded by then)
+
         main(prog_name="traceviz")
     except SystemExit as ending:
         return _code(ending)

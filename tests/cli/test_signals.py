@@ -112,3 +112,28 @@ def test_a_signal_at_any_moment_ends_a_command_without_a_trace_of_it(name, tmp_p
         for moment in range(8)
     ]
     assert any(codes)
+
+
+WRAPPED = """
+import os, signal, sys
+import traceviz.__main__
+
+class Wraps:
+    @staticmethod
+    def find_spec(name, path, target=None):
+        if name == "traceviz.cli.main":
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+                for _ in range(1000): pass
+            except BaseException as error:
+                raise RuntimeError("as classes make it of what is raised in __set_name__") from error
+
+sys.meta_path.insert(0, Wraps)
+traceviz.__main__.run()
+"""
+
+
+def test_a_request_that_an_import_turns_into_an_error_of_its_own_still_ends_the_command():
+    ended = subprocess.run([sys.executable, "-c", WRAPPED], capture_output=True, text=True, check=False)
+    assert ended.stderr == "Interrupted; nothing half-written was left behind.\n"
+    assert ended.returncode == 128 + signal.SIGTERM

@@ -169,17 +169,18 @@ class _Pool(Generic[T, R]):
         )
         resource_tracker.ensure_running()  # its first start lets signals through again, whoever holds them back
         # It inherits what is held back, and takes signals once it has said what is to become of them.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-        try:
-            process.start()
-        except OSError as error:
-            ours.close()
-            raise WorkerError("A worker process cannot be started.", str(error)) from error
-        finally:
-            theirs.close()
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        worker = _Worker(process, ours, argument)
-        self.workers[ours] = worker
+        # Another thread may take one for this process meanwhile: a worker that is half started would complain.
+        with interrupts.uninterrupted():
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+            try:
+                process.start()
+            except OSError as error:
+                ours.close()
+                raise WorkerError("A worker process cannot be started.", str(error)) from error
+            finally:
+                theirs.close()
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            worker = self.workers[ours] = _Worker(process, ours, argument)
         return worker
 
     def _receive(self, worker: _Worker[T]) -> R | RunnerError | None:

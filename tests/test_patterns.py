@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 from tests.package_patterns import patterns
-from traceviz.analyses.derived.input_fetches import is_input
+from traceviz.analyses.derived.host.input_fetches import is_input
 
 _NAME_BYTES = 255
 BOUNDS = {
-    "traceviz.analyses.derived.serving._": ("traceviz.analyses.derived.serving", "_LONGEST", 400),
+    "traceviz.analyses.derived.steps.serving._": ("traceviz.analyses.derived.steps.serving", "_LONGEST", 400),
     "traceviz.compare.work.kinds._KINDS": ("traceviz.compare.work.kinds", "_LONGEST", 200),
     "traceviz.kernel_names.catalogue()": ("traceviz.kernel_names", "_LONGEST", 2_000),
     "traceviz.parsers.kineto.device._SIDES": ("traceviz.parsers.kineto.device", "_LONGEST", 1_000),

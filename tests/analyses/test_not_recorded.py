@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analyses.builders import tables, trace
-from traceviz.analyses.derived.host_classes import measured
+from traceviz.analyses.derived.host.classes import measured
 from traceviz.analyses.device.copies import CopiesAnalysis
 from traceviz.analyses.run import analyze
 from traceviz.report import Prose

@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from traceviz import api
-from traceviz.analyses.derived.host_classes import class_times
+from traceviz.analyses.derived.host.classes import class_times
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.report import Bars

@@ -7,7 +7,7 @@ import pytest
 
 from tests.compare.sides_of import side
 from tests.conftest import REPOSITORY
-from traceviz.analyses.derived import host_classes as host
+from traceviz.analyses.derived.host import classes as host
 from traceviz.analyses.steps.bases import kineto as kineto_basis
 from traceviz.analyses.steps.bases import xprof as xprof_basis
 from traceviz.compare.classes import CLASS_KEYS

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 
-from traceviz.analyses.derived.frameworks import FRAMEWORKS
+from traceviz.analyses.derived.recorded.frameworks import FRAMEWORKS
 from traceviz.report import Finding
 
 NSIGHT = "Nsight Systems"

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from traceviz.analyses.derived.frameworks import frameworks_in
+from traceviz.analyses.derived.recorded.frameworks import frameworks_in
 from traceviz.errors import UsageError
 
 if TYPE_CHECKING:

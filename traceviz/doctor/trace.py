@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from traceviz.analyses.capture.capture import Capture
 from traceviz.analyses.capture.run import RunAnalysis
-from traceviz.analyses.derived.host_classes import sees_input
-from traceviz.analyses.derived.launches import LAUNCH_KEY, graph_launches, without_graphs
-from traceviz.analyses.derived.losses import DAMAGED, DIAGNOSTIC, is_damaged, losses
-from traceviz.analyses.derived.step_words import SOURCE_WORDS
+from traceviz.analyses.derived.capture.step_words import SOURCE_WORDS
+from traceviz.analyses.derived.host.classes import sees_input
+from traceviz.analyses.derived.launch.join import LAUNCH_KEY, graph_launches, without_graphs
+from traceviz.analyses.derived.recorded.losses import DAMAGED, DIAGNOSTIC, is_damaged, losses
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.doctor.checks import Check

@@ -7,9 +7,9 @@
 """
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.capture_kind import capture_kind
-from traceviz.analyses.derived.device_work import kernel_busy
-from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.capture.kind import capture_kind
+from traceviz.analyses.derived.device.work import kernel_busy
+from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.device.copies import CopiesAnalysis
 from traceviz.analyses.device.devices import DevicesAnalysis

@@ -4,7 +4,7 @@ import pytest
 
 from tests.analyses.builders import tables, trace
 from traceviz import annotate
-from traceviz.analyses.derived.input_fetches import HOOKS, RECORDED
+from traceviz.analyses.derived.host.input_fetches import HOOKS, RECORDED
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.options import AnalysisOptions

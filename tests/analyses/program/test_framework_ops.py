@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.op_names import parsed_ops
+from traceviz.analyses.derived.calls.op_names import parsed_ops
 from traceviz.analyses.program.framework_ops import FrameworkOpsAnalysis
 from traceviz.report import Facts, Grid, Skipped
 

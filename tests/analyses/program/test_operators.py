@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.op_names import parsed_ops, torch_matrix_op
+from traceviz.analyses.derived.calls.op_names import parsed_ops, torch_matrix_op
 from traceviz.analyses.device.precision import PrecisionAnalysis
 from traceviz.analyses.program.framework_ops import FrameworkOpsAnalysis
 from traceviz.analyses.program.operators import OperatorsAnalysis

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analyses.builders import tables, trace
-from traceviz.analyses.derived.training import trains
+from traceviz.analyses.derived.capture.training import trains
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.run import analyze
 from traceviz.analyses.serving.serving import NO_ENGINE, ServingAnalysis

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.host_classes import CLASSES, host_classes
-from traceviz.analyses.derived.input_fetches import INPUT_NAME, NOT_INPUT_NAME
+from traceviz.analyses.derived.host.classes import CLASSES, host_classes
+from traceviz.analyses.derived.host.input_fetches import INPUT_NAME, NOT_INPUT_NAME
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.steps.breakdown import BreakdownAnalysis
 from traceviz.report import Bars, Prose, Skipped

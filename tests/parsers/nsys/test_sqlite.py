@@ -19,7 +19,7 @@ from tests.parsers.nsys.database import (
     thread,
     to_parquet,
 )
-from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.view import TraceView
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.frameworks import FRAMEWORKS
+from traceviz.analyses.derived.recorded.frameworks import FRAMEWORKS
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 
 _KERNELS = {

@@ -15,13 +15,13 @@ from typing import TypeVar, TypeVarTuple, cast
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.derived.clocks import aligned, clock_errors, doubt
-from traceviz.analyses.derived.device_window import DeviceWindow, Join, device_windows
-from traceviz.analyses.derived.edges import without_edges
 from traceviz.analyses.derived.frames import end_ns, unions_by
-from traceviz.analyses.derived.frameworks import frameworks_in
-from traceviz.analyses.derived.graph_capture import BEGIN, END, graph_captures, in_captures
-from traceviz.analyses.derived.xla_ops import xla_roles
+from traceviz.analyses.derived.recorded.clocks import aligned, clock_errors, doubt
+from traceviz.analyses.derived.recorded.device_window import DeviceWindow, Join, device_windows
+from traceviz.analyses.derived.recorded.edges import without_edges
+from traceviz.analyses.derived.recorded.frameworks import frameworks_in
+from traceviz.analyses.derived.recorded.graph_capture import BEGIN, END, graph_captures, in_captures
+from traceviz.analyses.derived.recorded.xla_ops import xla_roles
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet

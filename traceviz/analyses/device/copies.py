@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
-from traceviz.analyses.derived.capture_kind import lacks_device
+from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.causes.call_places import call_places, costliest_place
-from traceviz.analyses.derived.copy_calls import asked_waits, copy_calls
-from traceviz.analyses.derived.copy_purposes import copy_purposes
-from traceviz.analyses.derived.device_work import computing, exposed, judged_device_ns, kernel_busy
+from traceviz.analyses.derived.device.work import computing, exposed, judged_device_ns, kernel_busy
 from traceviz.analyses.derived.frames import intervals, parts_by
+from traceviz.analyses.derived.host.copy_calls import asked_waits, copy_calls
+from traceviz.analyses.derived.host.copy_purposes import copy_purposes
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
-from traceviz.analyses.derived.launches import LAUNCH_KEY
+from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,

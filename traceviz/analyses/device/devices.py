@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, by_knowledge, finding
-from traceviz.analyses.derived.capture_kind import lacks_device
-from traceviz.analyses.derived.device_names import device_names
+from traceviz.analyses.derived.capture.kind import lacks_device
+from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.frames import unions_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
-from traceviz.analyses.derived.serving import engine_calls
 from traceviz.analyses.derived.statistics import ratio
+from traceviz.analyses.derived.steps.serving import engine_calls
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.pools import highest_use
 from traceviz.intervals import union_all

@@ -6,7 +6,7 @@ more, by the definitions of PyTorch's TensorBoard plugin:
 * **SM efficiency**: the SMs that have a block to run, on average over the time: ``min(blocks / SMs, 1)`` of each
   moment, blocks summed over the kernels that run at once; idle time counts as 0.
 * **Achieved occupancy**: the share of thread slots taken, on average over kernels weighted by their durations
-  (:mod:`traceviz.analyses.derived.occupancy`); idle time does not count.
+  (:mod:`traceviz.analyses.derived.device.occupancy`); idle time does not count.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.capture_kind import lacks_device
-from traceviz.analyses.derived.device_names import device_names
-from traceviz.analyses.derived.device_work import communication_names
+from traceviz.analyses.derived.capture.kind import lacks_device
+from traceviz.analyses.derived.device.names import device_names
+from traceviz.analyses.derived.device.occupancy import SHAPE, filled
+from traceviz.analyses.derived.device.sm_efficiency import Efficiency, efficiency, to_millionths
+from traceviz.analyses.derived.device.work import communication_names
 from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
-from traceviz.analyses.derived.occupancy import SHAPE, filled
-from traceviz.analyses.derived.sm_efficiency import Efficiency, efficiency, to_millionths
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, ratio
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import union_all
@@ -202,7 +202,7 @@ def _provenance(result: GpuEfficiency) -> str:
 
 
 def shaped_kernels(trace: TraceView) -> pl.DataFrame:
-    """Kernels by device, with ``load`` and ``achieved`` of :func:`traceviz.analyses.derived.occupancy.filled`."""
+    """Kernels, with ``load`` and ``achieved`` of :func:`traceviz.analyses.derived.device.occupancy.filled`."""
     kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id", "name", *SHAPE)
     devices = trace.frame("devices", "device_id", "sm_count", "compute_capability", "max_threads_per_sm")
     limits = {device: facts for device, *facts in devices.iter_rows()}

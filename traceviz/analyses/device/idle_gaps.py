@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.capture_kind import lacks_device
-from traceviz.analyses.derived.device_names import device_names
+from traceviz.analyses.derived.capture.kind import lacks_device
+from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.frames import intervals
-from traceviz.analyses.derived.host_classes import IDLE_CLASSES, LABELS, host_classes, sees_host
+from traceviz.analyses.derived.host.classes import IDLE_CLASSES, LABELS, host_classes, sees_host
 from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet, union_all

@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
-from traceviz.analyses.derived.capture_kind import lacks_device
-from traceviz.analyses.derived.device_work import judged_device_ns, owners
+from traceviz.analyses.derived.capture.kind import lacks_device
+from traceviz.analyses.derived.device.work import judged_device_ns, owners
 from traceviz.analyses.derived.frames import bounds
-from traceviz.analyses.derived.graphs import graph_name
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
-from traceviz.analyses.derived.launches import LAUNCH_KEY, without_graphs
+from traceviz.analyses.derived.launch.graphs import graph_name
+from traceviz.analyses.derived.launch.join import LAUNCH_KEY, without_graphs
 from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis, by_knowledge, finding, known
-from traceviz.analyses.derived.op_names import parsed_ops
+from traceviz.analyses.derived.calls.op_names import parsed_ops
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView

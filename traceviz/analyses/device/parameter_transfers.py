@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import finding, known
-from traceviz.analyses.derived.copy_purposes import copy_purposes
-from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.host.classes import host_classes
+from traceviz.analyses.derived.host.copy_purposes import copy_purposes
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import Fact, Finding

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from traceviz.analyses.derived.device_names import device_names
+from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.view import TraceView
 
 HOST_MEMORY = ("pageable", "pinned")

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
-from traceviz.analyses.derived.capture_kind import lacks_device
-from traceviz.analyses.derived.device_work import judged_device_ns, owners
+from traceviz.analyses.derived.calls.op_names import MATRIX_TYPE, parsed_ops, torch_matrix_op
+from traceviz.analyses.derived.capture.kind import lacks_device
+from traceviz.analyses.derived.device.work import judged_device_ns, owners
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
-from traceviz.analyses.derived.op_names import MATRIX_TYPE, parsed_ops, torch_matrix_op
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.kernel_names import UNKNOWN

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.device_names import device_names
+from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.frames import intervals, parts_by
+from traceviz.analyses.derived.recorded.xla_ops import XlaRole
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, ratio, share, totals_by
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.derived.xla_ops import XlaRole
 from traceviz.intervals import IntervalSet, exclusive
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
 from traceviz.units import counted, format_ns, format_ratio

@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.capture_kind import lacks_device
+from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS
-from traceviz.analyses.derived.device_names import device_names
+from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.frames import bounds
-from traceviz.analyses.derived.host_classes import IDLE_CLASSES, host_classes, sees_host
+from traceviz.analyses.derived.host.classes import IDLE_CLASSES, host_classes, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView

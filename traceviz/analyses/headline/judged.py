@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from traceviz.analyses.derived.frames import unions_by
-from traceviz.analyses.derived.host_classes import class_times, sees_host
+from traceviz.analyses.derived.host.classes import class_times, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.options import COMPUTE

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from traceviz.analyses.derived.capture_kind import shortened
+from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS
 from traceviz.analyses.derived.causes.places import PLACES
-from traceviz.analyses.derived.host_classes import HOST_CLASSES
-from traceviz.analyses.derived.serving import SERVING_NAME
+from traceviz.analyses.derived.host.classes import HOST_CLASSES
+from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.judged import Judged
 from traceviz.analyses.headline.options import HOST, IN_TURN, INPUT, UNEXPLAINED, Option

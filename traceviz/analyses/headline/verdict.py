@@ -9,12 +9,12 @@ import polars as pl
 
 from traceviz.analyses.capture.capture import CaptureFacts
 from traceviz.analyses.capture.totals import PrintedTotals
-from traceviz.analyses.derived.capture_kind import shortened
+from traceviz.analyses.derived.calls.short_names import shortened
+from traceviz.analyses.derived.capture.step_words import FEW_STEPS, SOURCE_WORDS, few_steps
+from traceviz.analyses.derived.capture.time_spent import before_work, begins_late
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
-from traceviz.analyses.derived.step_words import FEW_STEPS, SOURCE_WORDS, few_steps
 from traceviz.analyses.derived.steps.steps import INFERRED
-from traceviz.analyses.derived.time_spent import before_work, begins_late
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.choice import HEALTHY, MUCH, Choice, choose
 from traceviz.analyses.headline.judged import Judged, judged
@@ -31,8 +31,6 @@ from traceviz.analyses.steps.steps import StepTimes
 from traceviz.report import NO_INPUT_VERDICT, Finding, Severity, Verdict
 from traceviz.units import format_ratio
 
-LONGEST_NAME = 48
-"""Characters of a name within a sentence."""
 MOST_FAMILIES = 2
 """So many families of operators are named,"""
 UNEXPLAINED_SHARE = 0.1
@@ -256,9 +254,7 @@ def _summary_sentence(printed: PrintedTotals) -> str:
     largest = []
     for part, of in parts:
         if part.height and part["share"][0] is not None:
-            name = part["name"][0]
-            short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-            largest.append(f"{short} has {format_ratio(part['share'][0])} {of}.")
+            largest.append(f"{shortened(part['name'][0])} has {format_ratio(part['share'][0])} {of}.")
     no_events = "Cannot judge the input pipeline: the file is a summary without events."
     return " ".join([no_events, *largest])
 

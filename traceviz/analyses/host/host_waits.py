@@ -10,14 +10,14 @@ from typing import Any
 import polars as pl
 
 from traceviz.analyses.base import ERROR_SHARE, Analysis, finding
-from traceviz.analyses.derived.capture_kind import shortened
+from traceviz.analyses.derived.calls.short_names import shortened
+from traceviz.analyses.derived.capture.time_spent import spent_in
 from traceviz.analyses.derived.causes.attribution import host_causes, time_in_calls
 from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS, KindKey
 from traceviz.analyses.derived.causes.places import PLACES
-from traceviz.analyses.derived.host_classes import host_classes, sees_host
+from traceviz.analyses.derived.host.classes import host_classes, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import frame_grid, ratio, share
-from traceviz.analyses.derived.time_spent import spent_in
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Prose, Section, Skipped

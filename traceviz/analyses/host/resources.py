@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis, by_knowledge
-from traceviz.analyses.derived.device_names import device_names
+from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host import samples as host_samples
 from traceviz.analyses.host.findings import CODES, Limits, host_findings

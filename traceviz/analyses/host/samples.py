@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from traceviz.analyses.derived.capture.unused_devices import UTILISATION
 from traceviz.analyses.derived.judged_time import steady_time
-from traceviz.analyses.derived.unused_devices import UTILISATION
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import union_all
 

@@ -19,7 +19,7 @@ import polars as pl
 
 from traceviz import rules
 from traceviz.analyses.derived.frames import bounds, intervals
-from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import Array, IntervalSet

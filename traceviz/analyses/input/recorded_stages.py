@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from traceviz.analyses.derived.frames import bounds, intervals
-from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.input.dataloader import DATALOADER, LABELS, loader_advice, loader_kind

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.dispatch import dispatching
 from traceviz.analyses.derived.frames import bounds, intervals, outermost
-from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.host.classes import host_classes
+from traceviz.analyses.derived.host.dispatch import dispatching
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.dataloader import loader_advice, loader_kind

@@ -16,8 +16,8 @@ import polars as pl
 
 from traceviz.analyses.base import finding
 from traceviz.analyses.derived.causes.call_places import call_places, costliest_place
-from traceviz.analyses.derived.copy_calls import unasked_waits
-from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.host.classes import host_classes
+from traceviz.analyses.derived.host.copy_calls import unasked_waits
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.launch.waits import advice_for

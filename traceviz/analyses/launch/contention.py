@@ -8,7 +8,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import intervals
-from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView

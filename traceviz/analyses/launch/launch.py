@@ -19,12 +19,12 @@ from typing import get_args
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.capture_kind import lacks_device
-from traceviz.analyses.derived.device_work import computing
+from traceviz.analyses.derived.capture.kind import lacks_device
+from traceviz.analyses.derived.capture.launch_delays import LaunchDelays, launch_delays
+from traceviz.analyses.derived.device.work import computing
 from traceviz.analyses.derived.frames import parts_by
 from traceviz.analyses.derived.judged_time import host_time
-from traceviz.analyses.derived.launch_delays import LaunchDelays, launch_delays
-from traceviz.analyses.derived.launches import LAUNCH_KEY
+from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView

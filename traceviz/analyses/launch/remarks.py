@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.copy_calls import copy_calls, unasked_waits
-from traceviz.analyses.derived.first_launch import first_calls
+from traceviz.analyses.derived.host.copy_calls import copy_calls, unasked_waits
+from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.view import TraceView
 from traceviz.units import counted, format_ns
 

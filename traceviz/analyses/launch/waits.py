@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.copy_calls import asked_waits, unasked_waits
 from traceviz.analyses.derived.frames import bounds, intervals, outermost, parts_by
-from traceviz.analyses.derived.host_classes import host_classes
+from traceviz.analyses.derived.host.classes import host_classes
+from traceviz.analyses.derived.host.copy_calls import asked_waits, unasked_waits
 from traceviz.analyses.derived.judged_time import judged_time, steady_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import Array, IntervalSet

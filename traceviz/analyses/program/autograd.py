@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.host_calls import argument
+from traceviz.analyses.derived.calls.host_calls import argument
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.operator_calls import OperatorCalls
 from traceviz.intervals import Array

@@ -15,10 +15,10 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.calls.host_calls import argument
 from traceviz.analyses.derived.frames import bounds, intervals
-from traceviz.analyses.derived.graph_capture import NAME
-from traceviz.analyses.derived.host_calls import argument
 from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.recorded.graph_capture import NAME
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView

@@ -13,12 +13,13 @@ from typing import Any
 import polars as pl
 
 from traceviz.analyses.base import ERROR_SHARE, Analysis, finding
-from traceviz.analyses.derived.capture_kind import capture_kind, run_trouble, shortened
+from traceviz.analyses.derived.calls.op_groups import op_groups
+from traceviz.analyses.derived.calls.short_names import shortened
+from traceviz.analyses.derived.capture.kind import capture_kind, run_trouble
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS, OPTIMIZER, KindKey
 from traceviz.analyses.derived.causes.places import PLACES, located
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
-from traceviz.analyses.derived.op_groups import op_groups
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.op_families import UNKNOWN, op_family_label

@@ -16,10 +16,10 @@ import polars as pl
 
 from traceviz import schema
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.derived.calls.host_calls import argument, calls_named
+from traceviz.analyses.derived.calls.op_names import parsed_ops
 from traceviz.analyses.derived.frames import bounds, intervals
-from traceviz.analyses.derived.host_calls import argument, calls_named
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
-from traceviz.analyses.derived.op_names import parsed_ops
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from traceviz.analyses.derived.graphs import GraphTime
+from traceviz.analyses.derived.launch.graphs import GraphTime
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.report import Fact, Prose
 from traceviz.units import format_ratio

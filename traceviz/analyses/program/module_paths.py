@@ -20,10 +20,10 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.call_tree import CallTree
-from traceviz.analyses.derived.graphs import GraphTime, graph_time, with_origins
-from traceviz.analyses.derived.host_calls import argument, calls_named
-from traceviz.analyses.derived.launches import work_with_calls
+from traceviz.analyses.derived.calls.call_tree import CallTree
+from traceviz.analyses.derived.calls.host_calls import argument, calls_named
+from traceviz.analyses.derived.launch.graphs import GraphTime, graph_time, with_origins
+from traceviz.analyses.derived.launch.join import work_with_calls
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.autograd import backward_work
 from traceviz.analyses.program.operator_calls import OperatorCalls, operator_calls

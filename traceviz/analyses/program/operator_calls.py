@@ -15,7 +15,7 @@ Device work belongs to the innermost operator that is running where and when its
 
 Work that a graph launched belongs to the operator around the making of its node, where that was recorded, and else to
 the part of the graph that the program names; the operator that launched the graph has it in total, not by itself. Where
-neither is known it belongs to the operator that launched the graph (:mod:`traceviz.analyses.derived.graphs`).
+neither is known it belongs to the operator that launched the graph (:mod:`traceviz.analyses.derived.launch.graphs`).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from traceviz.analyses.derived.call_tree import CallTree
+from traceviz.analyses.derived.calls.call_tree import CallTree
+from traceviz.analyses.derived.calls.host_calls import argument, calls_named
+from traceviz.analyses.derived.calls.op_names import torch_matrix_op
 from traceviz.analyses.derived.frames import end_ns, outermost, outermost_by
-from traceviz.analyses.derived.graphs import GraphTime, graph_time, with_origins
-from traceviz.analyses.derived.host_calls import argument, calls_named
-from traceviz.analyses.derived.launches import work_with_calls
-from traceviz.analyses.derived.op_names import torch_matrix_op
+from traceviz.analyses.derived.launch.graphs import GraphTime, graph_time, with_origins
+from traceviz.analyses.derived.launch.join import work_with_calls
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array
 

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.graphs import GraphTime
+from traceviz.analyses.derived.calls.op_names import torch_matrix_op
 from traceviz.analyses.derived.judged_time import host_time
-from traceviz.analyses.derived.op_names import torch_matrix_op
+from traceviz.analyses.derived.launch.graphs import GraphTime
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from traceviz.analyses.derived.device_work import communication_names
+from traceviz.analyses.derived.device.rank_names import rank_numbers
+from traceviz.analyses.derived.device.work import communication_names
 from traceviz.analyses.derived.frames import unions_by
-from traceviz.analyses.derived.host_collectives import joint_collectives
-from traceviz.analyses.derived.rank_names import rank_numbers
+from traceviz.analyses.derived.host.collectives import joint_collectives
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
 

@@ -14,7 +14,7 @@ import re
 
 import polars as pl
 
-from traceviz.analyses.derived.device_work import exposed
+from traceviz.analyses.derived.device.work import exposed
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, totals_by
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import Analysis, by_knowledge, finding
-from traceviz.analyses.derived.capture_kind import lacks_device
-from traceviz.analyses.derived.copy_purposes import places_of, telling_ranges
-from traceviz.analyses.derived.device_work import communication_names, exposed, judged_device_ns
+from traceviz.analyses.derived.capture.kind import lacks_device
+from traceviz.analyses.derived.device.work import communication_names, exposed, judged_device_ns
 from traceviz.analyses.derived.frames import parts_by, unions_by
+from traceviz.analyses.derived.host.copy_purposes import places_of, telling_ranges
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, ratio, totals_by
 from traceviz.analyses.derived.view import TraceView

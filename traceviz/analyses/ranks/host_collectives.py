@@ -8,8 +8,8 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, by_knowledge, finding
 from traceviz.analyses.derived.frames import intervals
-from traceviz.analyses.derived.host_classes import host_classes
-from traceviz.analyses.derived.host_collectives import BETWEEN_TWO, BY_MPI, host_collectives
+from traceviz.analyses.derived.host.classes import host_classes
+from traceviz.analyses.derived.host.collectives import BETWEEN_TWO, BY_MPI, host_collectives
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, totals_by
 from traceviz.analyses.derived.view import TraceView

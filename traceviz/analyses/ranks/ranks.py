@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from statistics import median
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, by_knowledge, finding
-from traceviz.analyses.derived.host_classes import LABELS
-from traceviz.analyses.derived.host_collectives import joint_collectives
+from traceviz.analyses.derived.device.rank_names import rank_numbers, stated_ranks, world_sizes
+from traceviz.analyses.derived.host.classes import LABELS
+from traceviz.analyses.derived.host.collectives import joint_collectives
 from traceviz.analyses.derived.judged_time import judged_words
-from traceviz.analyses.derived.rank_names import rank_numbers, stated_ranks, world_sizes
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew

@@ -18,12 +18,12 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, known
 from traceviz.analyses.derived.frames import parts_by
-from traceviz.analyses.derived.generate import ENGINE as GENERATE
-from traceviz.analyses.derived.generate import with_batches
-from traceviz.analyses.derived.serving import PHASES
 from traceviz.analyses.derived.statistics import frame_grid
 from traceviz.analyses.derived.steps.engine import engine_steps
+from traceviz.analyses.derived.steps.generate import ENGINE as GENERATE
+from traceviz.analyses.derived.steps.generate import with_batches
 from traceviz.analyses.derived.steps.search import training_steps
+from traceviz.analyses.derived.steps.serving import PHASES
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.report import Block, Column, Fact, Facts, Prose, Section, Skipped, hide_columns
@@ -38,8 +38,8 @@ class ServingResult:
 
     Args:
         engine: The engine.
-        phases: One row per phase, in the order of :data:`traceviz.analyses.derived.serving.PHASES`: ``phase, steps,
-            requests`` (mean per step), ``tokens, total_ns, share, median_ns, tokens_per_s, busy_ns, busy_share,
+        phases: One row per phase, in the order of :data:`traceviz.analyses.derived.steps.serving.PHASES`: ``phase,
+            steps, requests`` (mean per step), ``tokens, total_ns, share, median_ns, tokens_per_s, busy_ns, busy_share,
             idle_ns, host_gap_ns`` (median), ``host_ns`` (median annotation). What is not known is null.
         steps: One row per step, of the same figures.
         ranks: Processes that have steps.

@@ -8,10 +8,10 @@ from functools import cached_property
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.host_classes import CLASSES, LABELS, measured, sees_host, step_classes
+from traceviz.analyses.derived.capture.step_words import why_no_steps
+from traceviz.analyses.derived.host.classes import CLASSES, LABELS, measured, sees_host, step_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.statistics import frame_grid
-from traceviz.analyses.derived.step_words import why_no_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import OURS, check_basis
 from traceviz.analyses.steps.bases.section import BasisSteps
@@ -62,7 +62,7 @@ class Breakdown:
 
 @dataclass(frozen=True, slots=True)
 class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
-    """Exclusive classes of steady step time, by the priority of :data:`traceviz.analyses.derived.host_classes.CLASSES`.
+    """Exclusive classes of steady step time, by the priority of :data:`traceviz.analyses.derived.host.classes.CLASSES`.
 
     With ``--basis``, the classes of another program: see :mod:`traceviz.analyses.steps.bases.xprof` and
     :mod:`traceviz.analyses.steps.bases.kineto`.

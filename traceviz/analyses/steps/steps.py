@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.host_calls import annotated_calls
-from traceviz.analyses.derived.step_words import (
+from traceviz.analyses.derived.calls.host_calls import annotated_calls
+from traceviz.analyses.derived.capture.step_words import (
     HOW_TO_MARK,
     SOURCE_WORDS,
     covers_little,

@@ -8,7 +8,7 @@
     device      ####                                         #######              #####
     cause           |r-|-Python---------|-r-|-call----------|       |-operator---|
 
-Each class of step time (:mod:`traceviz.analyses.derived.host_classes`) is shared out among causes, which add up to it
+Each class of step time (:mod:`traceviz.analyses.derived.host.classes`) is shared out among causes, which add up to it
 exactly. Calls of the device's API explain their own classes, whichever thread makes them. Else the event of the thread
 that leads does. Where that thread runs Python, a range or the runtime, another thread may do the work that it waits for
 (PyTorch's backward pass, TensorFlow's executor): then an operator that runs there explains the time. What no event
@@ -24,15 +24,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from traceviz.analyses.derived.call_tree import CallTree
+from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, with_kinds
 from traceviz.analyses.derived.causes.places import MODULE, PLACES, located, outermost, part_of_program, places
 from traceviz.analyses.derived.causes.segments import Segments, innermost
-from traceviz.analyses.derived.copy_calls import copy_calls
-from traceviz.analyses.derived.first_launch import first_calls
 from traceviz.analyses.derived.frames import bounds, end_ns
-from traceviz.analyses.derived.host_classes import CLASSES, host_classes
+from traceviz.analyses.derived.host.classes import CLASSES, host_classes
+from traceviz.analyses.derived.host.copy_calls import copy_calls
 from traceviz.analyses.derived.judged_time import judged_time
+from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import IntervalSet, union_all

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.call_tree import CallTree
-from traceviz.analyses.derived.capture_kind import LONGEST_NAME, shortened
+from traceviz.analyses.derived.calls.call_tree import CallTree
+from traceviz.analyses.derived.calls.short_names import LONGEST_NAME, shortened
 from traceviz.analyses.derived.causes.places import MODULE, PLACES, located, part_of_program, places
 from traceviz.analyses.derived.frames import bounds, end_ns, parts_by
 from traceviz.analyses.derived.steps.search import training_steps

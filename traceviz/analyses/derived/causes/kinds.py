@@ -11,10 +11,10 @@ from typing import Literal
 import polars as pl
 
 from traceviz.analyses.derived.causes.places import located
-from traceviz.analyses.derived.copy_purposes import PARAMETERS
-from traceviz.analyses.derived.host_classes import FRAMEWORK_WAITS
-from traceviz.analyses.derived.input_fetches import ANNOTATION, INPUT_NAME, NOT_INPUT_NAME
-from traceviz.analyses.derived.serving import SERVING_NAME
+from traceviz.analyses.derived.host.classes import FRAMEWORK_WAITS
+from traceviz.analyses.derived.host.copy_purposes import PARAMETERS
+from traceviz.analyses.derived.host.input_fetches import ANNOTATION, INPUT_NAME, NOT_INPUT_NAME
+from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.cuda_names import ApiKind, api_kind
 
 KindKey = Literal[

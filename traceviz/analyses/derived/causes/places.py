@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from traceviz.analyses.derived.call_tree import CallTree
+from traceviz.analyses.derived.calls.call_tree import CallTree
 
 MODULE = r"^nn\.Module: "
 """Python frames that are calls of a module of the model."""

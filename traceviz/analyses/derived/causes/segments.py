@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from traceviz.analyses.derived.call_tree import CallTree
+from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.intervals import Array
 
 

@@ -21,8 +21,8 @@ import polars as pl
 
 from traceviz import schema
 from traceviz.analyses.derived.frames import end_ns, parts_by
-from traceviz.analyses.derived.launches import LAUNCH_KEY
-from traceviz.analyses.derived.serving import engine_calls
+from traceviz.analyses.derived.launch.join import LAUNCH_KEY
+from traceviz.analyses.derived.steps.serving import engine_calls
 from traceviz.analyses.derived.steps.steps import NO_STEPS, STEP_SCHEMA, Steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array
@@ -38,8 +38,8 @@ class EngineSteps:
     Args:
         engine: ``vLLM``, ``SGLang``, ``TensorRT-LLM`` or ``transformers``.
         frame: One row per step, sorted by process and start: the columns of
-            :data:`traceviz.analyses.derived.serving.ENGINE_CALLS`, of which ``start_ns`` and ``end_ns`` are those of
-            the step; ``step`` (its number), ``call_ns`` and ``call_end_ns`` of the annotation, ``work_ns`` (begin of
+            :data:`traceviz.analyses.derived.steps.serving.ENGINE_CALLS`, of which ``start_ns`` and ``end_ns`` are those
+            of the step; ``step`` (its number), ``call_ns`` and ``call_end_ns`` of the annotation, ``work_ns`` (begin of
             the first device work that it launched on the stream with most work, null where there is none), ``ahead``
             (whether the step is that work).
     """

@@ -15,10 +15,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from traceviz.analyses.derived.calls.host_calls import calls_named
 from traceviz.analyses.derived.frames import end_ns, outermost_by, parts_by
-from traceviz.analyses.derived.host_calls import calls_named
-from traceviz.analyses.derived.launches import LAUNCH_KEY
-from traceviz.analyses.derived.serving import SERVING_NAME
+from traceviz.analyses.derived.launch.join import LAUNCH_KEY
+from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.analyses.derived.steps.steps import Steps, fold_numbers
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array

@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import polars as pl
 
+from traceviz.analyses.derived.calls.host_calls import annotated_calls
+from traceviz.analyses.derived.calls.threads import likely_threads
 from traceviz.analyses.derived.frames import end_ns, outermost, unions_by
-from traceviz.analyses.derived.graphs import graph_name
-from traceviz.analyses.derived.host_calls import annotated_calls
-from traceviz.analyses.derived.losses import is_damaged, losses
+from traceviz.analyses.derived.launch.graphs import graph_name
+from traceviz.analyses.derived.recorded.losses import is_damaged, losses
 from traceviz.analyses.derived.steps.ahead import as_devices_run
 from traceviz.analyses.derived.steps.bounds import OTHER_WORK, cut_beside_whole
 from traceviz.analyses.derived.steps.coverage import Coverage, coverage
@@ -29,7 +30,6 @@ from traceviz.analyses.derived.steps.steps import (
     named_steps,
     nvtx_cycle_steps,
 )
-from traceviz.analyses.derived.threads import likely_threads
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 
 STEP_ANNOTATION = r"(?i)^(?:train|step|iter|batch|global|mini|micro|profilerstep)[a-z]*[ _-]?[a-z]*[ _:#=-]*\d*$"

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.device_names import device_names
+from traceviz.analyses.derived.device.names import device_names
+from traceviz.analyses.derived.device.sm_efficiency import Efficiency, efficiency
 from traceviz.analyses.derived.frames import parts_by
-from traceviz.analyses.derived.sm_efficiency import Efficiency, efficiency
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet

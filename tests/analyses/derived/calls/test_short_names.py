@@ -1,0 +1,12 @@
+"""Names of Python frames, kernels and operators within a sentence."""
+
+from traceviz.analyses.derived.calls.short_names import function_of, shortened
+
+
+def test_names_within_a_sentence_are_short():
+    assert shortened("/a/lib/models/video.py(129): preprocess") == "preprocess (video.py)"
+    assert shortened("$api.py:3165 try_to_block") == "try_to_block (api.py)"
+    assert shortened("at::native::f<int>(a::B)") == "at::native::f<int>(a::B)"
+    assert len(shortened("n" * 60)) == 48
+    assert function_of("void (anonymous namespace)::f<int, (int)2>(int, T2)") == "f"
+    assert function_of("jacobi_kernel(float*, int)") == "jacobi_kernel"

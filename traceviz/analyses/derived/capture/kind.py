@@ -1,0 +1,362 @@
+"""What a capture is of, and what shows it: said before anything is judged, since advice and verdict depend on it.
+
+A capture of one forward pass, of a start-up or of a benchmark has no input pipeline to judge, and one without device
+work does not show an idle device. The first kind that the capture shows holds, in the order of :func:`capture_kind`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from traceviz import schema
+from traceviz.analyses.derived.calls.host_calls import calls_named
+from traceviz.analyses.derived.calls.short_names import function_of, shortened
+from traceviz.analyses.derived.capture.training import TRAINING_EVENT, TRAINING_KERNEL
+from traceviz.analyses.derived.frames import outermost
+from traceviz.analyses.derived.host.classes import sees_input
+from traceviz.analyses.derived.recorded.losses import losses
+from traceviz.analyses.derived.steps.search import training_steps
+from traceviz.analyses.derived.steps.serving import engine_calls
+from traceviz.analyses.derived.steps.steps import INFERRED, MIN_STEPS
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.units import counted, format_ns, format_ratio
+
+Kind = Literal[
+    "summary",
+    "serving",
+    "other-program",
+    "cpu-only",
+    "no-device-work",
+    "no-kernels",
+    "benchmark",
+    "graph-capture",
+    "start-up",
+    "training",
+    "one-kernel",
+    "forward-pass",
+    "inference",
+    "unknown",
+]
+
+KIND_WORDS: dict[Kind, str] = {
+    "summary": "a summary without events",
+    "serving": "serving",
+    "other-program": "events of another program",
+    "cpu-only": "CPU only",
+    "no-device-work": "no device work",
+    "no-kernels": "no kernels",
+    "benchmark": "a benchmark",
+    "graph-capture": "graph capture",
+    "start-up": "start-up only",
+    "training": "training",
+    "one-kernel": "one kernel",
+    "forward-pass": "one forward pass",
+    "inference": "forward passes only",
+    "unknown": "not known",
+}
+"""Kinds for people."""
+
+TRAINS_NOTHING: frozenset[Kind] = frozenset(
+    {"serving", "other-program", "benchmark", "graph-capture", "one-kernel", "forward-pass"}
+)
+"""Kinds without an input pipeline of their own: nothing is judged of it."""
+
+OF_ANY_PROGRAM = "Chrome trace format"
+"""Producer of traces in Chrome's format that no known profiler wrote: what their events are, only their names say."""
+
+EVENTS = (*schema.DEVICE_WORK, "cuda_api", "nvtx", "host_ops", "device_ops", "os_calls")
+"""Tables whose rows are events. Steps, arguments, settings and samples describe them; allocations and
+synchronisations are among them already."""
+
+TRAINING_MARKER = r"(?i)train"
+"""Marks of steps of training."""
+PREDICTING = r"(?i)predict|inference"
+"""Annotations of programs that apply a model."""
+MATRIX_OP = r"^aten::(?:addmm|mm|bmm|baddbmm|matmul|linear|conv|_?convolution|.*attention)"
+"""Operators without which no model does."""
+BENCHMARK = r"^\[param\||(?i:^bench_|^benchmark_|/benchmark_)"
+"""Annotations of programs that measure: PARAM's, and functions named for it."""
+COMPILED = "## Call CompiledFxGraph"
+MODULE = "nn.Module: "
+
+ONE_KERNEL_SHARE = 0.9
+"""From this share of kernel time on, in at least half of all runs, a capture is of one kernel."""
+START_UP_SHARE = 0.5
+"""From this share of the captured time before the first device work on,"""
+BUSY_SHARE = 0.05
+"""with the device busy in less than this share of it, and without steps, a capture is of a start-up."""
+CAPTURED_SHARE = 0.5
+"""From this share of launch calls within the capture of a graph on, and no more work than calls beside them."""
+
+RECORD_DEVICE = "Record the device as well: nsys profile --trace=cuda,nvtx,osrt."
+RECORD_EVENTS = "Record again: nsys profile --trace=cuda,nvtx,osrt."
+RECORD_LATER = (
+    "Record later, when the program is at work: nsys profile --delay, or a schedule of torch.profiler that skips steps."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureKind:
+    """What a capture is of.
+
+    Args:
+        key: Which kind.
+        evidence: What shows it, in words.
+        remedy: What to record instead, where this is not what was wanted; may be empty.
+    """
+
+    key: Kind
+    evidence: str
+    remedy: str = ""
+
+    @property
+    def words(self) -> str:
+        """The kind for people."""
+        return KIND_WORDS[self.key]
+
+    @property
+    def opening(self) -> str:
+        """The sentence with which a verdict begins; empty where that says it, or where it goes without saying."""
+        if self.key in {"summary", "serving", "training", "unknown"}:
+            return ""
+        if self.key in {"no-device-work", "no-kernels"}:
+            return f"{self.words[0].upper()}{self.words[1:]} {_WERE[self.key]} captured: {self.evidence}."
+        return f"{self.words[0].upper()}{self.words[1:]}: {self.evidence}."
+
+
+UNKNOWN = CaptureKind("unknown", "nothing in it tells")
+_WERE = {"no-device-work": "was", "no-kernels": "were"}
+
+
+@once_per_trace
+def capture_kind(trace: TraceView) -> CaptureKind:
+    """What the capture is of: the first kind that it shows."""
+    searches = (_summary, _serving, _graph_capture, _without_device, _without_kernels, _benchmark)
+    # Of a part, or where events were lost, what is not there shows nothing.
+    lacks_work = any(window.lacks_first or window.lacks_last for window in trace.device_windows.values())
+    is_whole = not (trace.is_window or lacks_work or losses(trace.tables))
+    parts = (_start_up, _training, _one_kernel, _forward) if is_whole else ()
+    results = (search(trace) for search in (*searches, *parts, _training, _loop))
+    return next((kind for kind in results if kind is not None), UNKNOWN)
+
+
+def lacks_device(trace: TraceView) -> str:
+    """Why nothing can be said of device work; empty where it was captured."""
+    if not trace.rank_busy:
+        return "no device work was captured"
+    if capture_kind(trace).key == "no-kernels":
+        return "no kernels were captured, and events were lost: nobody knows when devices worked"
+    return ""
+
+
+NOT_RECORDED = (
+    *("disk-full", "not-started", "killed-while-recording"),
+    *("capture-too-large", "profiler-taken", "not-injected"),
+)
+"""Codes of the notes in which a run and its collectors say why steps were not recorded, the plainest first."""
+STOPPED = ("run-failed", "run-killed", "run-interrupted")
+"""Codes of the notes on a run that did not end well."""
+
+
+def run_trouble(trace: TraceView) -> str:
+    """The note on what went wrong in a run, the plainest; empty where nothing did."""
+    if trace.tables.run_facts().get("format") != "run":
+        return ""
+    messages = {note["code"]: note["message"] for note in reversed(trace.tables.arrow("notes").to_pylist())}
+    return next((messages[code] for code in (*NOT_RECORDED, *STOPPED) if code in messages), "")
+
+
+def _summary(trace: TraceView) -> CaptureKind | None:
+    if "totals" not in trace.tables or trace.span_ns:
+        return None
+    return CaptureKind("summary", "it holds totals by name")
+
+
+def _serving(trace: TraceView) -> CaptureKind | None:
+    calls = engine_calls(trace)
+    if not calls.height:
+        return None
+    return CaptureKind("serving", f"{counted(calls.height, 'step')} of {calls['engine'][0]}")
+
+
+def _without_device(trace: TraceView) -> CaptureKind | None:
+    """Why there is no device work: nothing used a device, nobody recorded it, or it was lost."""
+    if trace.rank_busy:
+        return None
+    if trouble := run_trouble(trace):
+        return CaptureKind("unknown", trouble)
+    if _is_of_any_program(trace):
+        lanes = trace.frame("host_ops", "thread_id")["thread_id"].n_unique()
+        return CaptureKind("other-program", f"{counted(lanes, 'lane')} in the format of Chrome's trace viewer")
+    launches = trace.api_calls("launch").height
+    if "host_ops" in trace.tables and not (trace.has_device_tables or launches or trace.tables.rows("devices")):
+        return CaptureKind("cpu-only", "no device work was captured")
+    return CaptureKind("no-device-work", *_why_no_device(trace, launches))
+
+
+def _is_of_any_program(trace: TraceView) -> bool:
+    """Whether no profiler of a framework wrote the events, and nothing in them looks like a training."""
+    if trace.tables.run_facts().get("producer") != OF_ANY_PROGRAM:
+        return False
+    return not (
+        sees_input(trace) or _declared(trace) or _named(trace, TRAINING_EVENT) or _named(trace, TRAINING_MARKER)
+    )
+
+
+def _why_no_device(trace: TraceView, launches: int) -> tuple[str, str]:
+    """Why nothing of a device was captured, and what to record instead."""
+    if not any(trace.tables.rows(name) for name in EVENTS if name in trace.tables):
+        if trace.tables.rows("samples"):
+            return "only samples of resources were recorded", RECORD_DEVICE
+        return "the capture holds no events at all", RECORD_EVENTS
+    notes = trace.tables.arrow("notes").to_pylist()
+    if any(note["code"] == COUNTERS for note in notes):
+        return (
+            "the kernels were measured with counters, which leaves them out",
+            "Record without profiler_metrics to see them.",
+        )
+    if launches:
+        calls = counted(launches, "launch call")
+        return f"{calls} were recorded and nothing of what they launched, so device events were lost", ""
+    if not trace.has_device_tables:
+        is_of_cuda = trace.tables.run_facts().get("format") in {"nsys", "nvprof"}
+        return "CUDA was not traced" if is_of_cuda else "nothing of a device was recorded", RECORD_DEVICE
+    return _why_unused(trace, [note["message"] for note in notes]), ""
+
+
+def _why_unused(trace: TraceView, messages: list[str]) -> str:
+    if any("No CUDA events collected" in message for message in messages):
+        return "CUDA was traced, and the profiler says that the process did not use it"
+    calls = trace.tables.rows("cuda_api") if "cuda_api" in trace.tables else 0
+    if calls:
+        return f"the device's API was called {calls:,} times, and nothing was launched"
+    return "a device would have been recorded, and nothing used one"
+
+
+COUNTERS = "kernels-measured-with-counters"
+"""Code of the note on kernels of which only counters were recorded."""
+
+
+def _without_kernels(trace: TraceView) -> CaptureKind | None:
+    """Copies only, of a capture that lost events: the kernels may be what was lost."""
+    ran = trace.tables.rows("kernels") or trace.tables.rows("graphs")
+    if ran or not (lost := losses(trace.tables)):
+        return None
+    copies = sum(trace.tables.rows(name) for name in ("memcpy", "memset") if name in trace.tables)
+    first = lost[0].partition(". ")[0].rstrip(".")
+    words = f"only {copies:,} copies and fills, and events were lost ({first})"
+    return CaptureKind("no-kernels", words, "Record once more; where it says so, with larger buffers.")
+
+
+def _benchmark(trace: TraceView) -> CaptureKind | None:
+    names = _named(trace, BENCHMARK)
+    if not names or _named(trace, TRAINING_EVENT):
+        return None
+    return CaptureKind("benchmark", f"annotated as such ({shortened(max(names, key=len))})")
+
+
+def _graph_capture(trace: TraceView) -> CaptureKind | None:
+    inside = trace.captured_calls("launch").height
+    if not inside:
+        return None
+    launches = trace.api_calls("launch").height
+    kernels = trace.tables.rows("kernels") if "kernels" in trace.tables else 0
+    if inside < CAPTURED_SHARE * (inside + launches) or kernels > launches or _declared(trace):
+        return None
+    share = format_ratio(inside / (inside + launches))
+    return CaptureKind("graph-capture", f"{share} of the launch calls are recorded into a graph, and run nothing")
+
+
+def _start_up(trace: TraceView) -> CaptureKind | None:
+    if training_steps(trace).frame.height or not trace.rank_busy or not trace.rank_extents:
+        return None
+    first = min(start for start, _ in trace.rank_extents.values()) - trace.device_window[0]
+    busy = max(busy.total for busy in trace.rank_busy.values())
+    if first < START_UP_SHARE * trace.captured_ns or busy >= BUSY_SHARE * trace.captured_ns:
+        return None
+    before, whole = format_ns(first), format_ns(trace.captured_ns)
+    working = format_ratio(busy / trace.captured_ns)
+    evidence = f"{before} of the {whole} captured pass before the first device work, and devices work in {working}"
+    return CaptureKind("start-up", evidence, RECORD_LATER)
+
+
+def _training(trace: TraceView) -> CaptureKind | None:
+    steps = training_steps(trace)
+    if names := _named(trace, TRAINING_EVENT):
+        return CaptureKind("training", f"{shortened(names[0])} was recorded")
+    kernels = [name for name in trace.kernel_classes if re.search(TRAINING_KERNEL, name)]
+    if kernels:
+        return CaptureKind("training", f"the kernel {shortened(min(kernels))} ran")
+    if {"input", "pipeline"} & set(trace.host_names["category"].to_list()):
+        return CaptureKind("training", "batches are taken from an input pipeline")
+    if steps.frame.height and re.search(TRAINING_MARKER, steps.marker):
+        return CaptureKind("training", f"its steps are marked {shortened(steps.marker)}")
+    return None
+
+
+def _one_kernel(trace: TraceView) -> CaptureKind | None:
+    if _declared(trace) or not trace.tables.rows("kernels") or sees_input(trace):
+        return None
+    if trace.tables.rows("graphs"):  # recorded as a whole: other kernels ran as well
+        return None
+    kernels = trace.frame("kernels", "name", "dur_ns", "graph_node_id")
+    by_name = kernels.group_by("name").agg(pl.len().alias("runs"), pl.col("dur_ns").sum().alias("time"))
+    most = by_name.sort("time", "runs", descending=True).row(0, named=True)
+    share = most["time"] / max(1, int(by_name["time"].sum()))
+    if share < ONE_KERNEL_SHARE or 2 * most["runs"] < kernels.height:
+        return None
+    name, runs = shortened(function_of(str(most["name"]))), counted(most["runs"], "run")
+    return CaptureKind("one-kernel", f"{name} has {format_ratio(share)} of kernel time, in {runs}")
+
+
+def _forward(trace: TraceView) -> CaptureKind | None:
+    """Forward passes of a model: PyTorch records its operators, and neither a backward pass nor an optimizer."""
+    if "pytorch" not in trace.frameworks or "host_ops" not in trace.tables:
+        return None
+    model, count = _models(trace)
+    no_more = "and neither a backward pass nor an optimizer"
+    if model:
+        key: Kind = "forward-pass" if count == 1 else "inference"
+        return CaptureKind(key, f"{counted(count, 'call')} of {shortened(model)}, {no_more}")
+    if names := _named(trace, PREDICTING):
+        return CaptureKind("inference", f"annotations such as {shortened(min(names, key=len))}, {no_more}")
+    if _named(trace, MATRIX_OP):
+        return CaptureKind("inference", f"operators of a model, {no_more}")
+    return None
+
+
+def _models(trace: TraceView) -> tuple[str, int]:
+    """The outermost call of a model or of a compiled graph, and how often it was called."""
+    for prefix in (MODULE, COMPILED):
+        names = trace.host_names.filter(pl.col("name").str.starts_with(prefix))
+        if not names.height:
+            continue
+        calls = calls_named(trace, names).with_columns((pl.col("start_ns") + pl.col("dur_ns")).alias("end_ns"))
+        outer = outermost(calls.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True]))
+        model = re.sub(r"_\d+$", "", str(outer["name"][0]).removeprefix(MODULE))
+        return ("a compiled graph" if prefix == COMPILED else model), outer.height
+    return "", 0
+
+
+def _loop(trace: TraceView) -> CaptureKind | None:
+    steps = training_steps(trace)
+    return CaptureKind("unknown", f"steps repeat ({shortened(steps.marker)})") if steps.frame.height else None
+
+
+def _declared(trace: TraceView) -> bool:
+    """Whether the program marks steps of its own: a loop, whatever it runs."""
+    steps = training_steps(trace)
+    return steps.source not in INFERRED and steps.frame.height >= MIN_STEPS
+
+
+def _named(trace: TraceView, pattern: str) -> list[str]:
+    """Distinct names of operations, annotations and NVTX ranges that match ``pattern``, sorted."""
+    known = trace.host_names.filter(pl.col("category").is_in(["op", "annotation"]))["name"]
+    if "nvtx" in trace.tables:
+        ranges = trace.tables.scan("nvtx").select(pl.col("name").unique()).collect()["name"].cast(pl.String)
+        known = pl.concat([known, ranges.drop_nulls()])
+    return known.filter(known.str.contains(pattern)).unique().sort().to_list()

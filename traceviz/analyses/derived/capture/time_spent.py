@@ -1,0 +1,181 @@
+"""Where the time of a capture went that cannot be judged: one sentence, from what was recorded.
+
+::
+
+    host     |------------preprocess------------|--model--|
+    device                                         |work|work|
+             |--------before the first work-------|
+
+Named is the innermost event of the thread that leads in which nearly all of the time was spent, else half of it; what
+encloses the whole capture says nothing.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.calls.short_names import function_of, shortened
+from traceviz.analyses.derived.capture.kind import capture_kind
+from traceviz.analyses.derived.causes.attribution import host_causes
+from traceviz.analyses.derived.causes.kinds import KIND_LABELS
+from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.host.classes import sees_host
+from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.launch.first import first_calls
+from traceviz.analyses.derived.steps.search import NO_THREAD, training_thread
+from traceviz.analyses.derived.view import TraceView
+from traceviz.intervals import IntervalSet
+from traceviz.units import format_ns, format_ratio
+
+IDLE_SHARE = 0.2
+"""Below this share of idle time, the device is what takes the time."""
+MOSTLY = (0.9, 0.5)
+"""Part of the time that a name must have; the second where none has the first."""
+ENCLOSES = 0.95
+"""An event of at least this share of the capture encloses it, unless it is a call of the driver or the system."""
+
+_SAYS_NOTHING = r"^ProfilerStep#|^\$profiler\.py"
+"""Steps of a profiler, and what it does itself."""
+_HOST = ("host_ops", "nvtx", "cuda_api", "os_calls")
+_CALLS = ("cuda_api", "os_calls")
+"""Tables of calls that enclose nothing, however long they take."""
+
+
+def time_spent(trace: TraceView) -> str:
+    """Where most of the captured time went, in a sentence; empty where nothing tells."""
+    if not trace.captured_ns or not trace.ranks or capture_kind(trace).key == "no-kernels":
+        return ""
+    rank = max(trace.ranks, key=lambda process: trace.idle_of(process).total)
+    idle = trace.idle_of(rank)
+    if idle.total < IDLE_SHARE * trace.captured_ns:
+        return "" if capture_kind(trace).key == "one-kernel" else _of_device(trace)
+    return _beside_device(trace, rank, idle) if trace.rank_busy else _of_host(trace, rank, idle)
+
+
+def before_work(trace: TraceView) -> str:
+    """Where the time before the first device work went, in a sentence; empty where it is not most of the idle time."""
+    if not trace.captured_ns or not trace.rank_busy or capture_kind(trace).key == "no-kernels":
+        return ""
+    rank = max(trace.ranks, key=lambda process: trace.idle_of(process).total)
+    idle = trace.idle_of(rank)
+    return _before_work(trace, rank, idle) if idle.total >= IDLE_SHARE * trace.captured_ns else ""
+
+
+def begins_late(trace: TraceView) -> bool:
+    """Whether the first device work begins in the second half of the captured time."""
+    extents = [start - trace.window_of(rank)[0] for rank, (start, _) in trace.rank_extents.items()]
+    return bool(extents) and 2 * min(extents) > trace.captured_ns
+
+
+def _beside_device(trace: TraceView, rank: int, idle: IntervalSet) -> str:
+    if before := _before_work(trace, rank, idle):
+        return before
+    name, inside = spent_in(trace, rank, idle)
+    share = format_ratio(inside / trace.captured_ns)
+    of_captured = f"({share} of the captured time)"
+    return f"While it was idle, the host was mostly in {name} {of_captured}." if name else _by_kind(trace, rank)
+
+
+def _before_work(trace: TraceView, rank: int, idle: IntervalSet) -> str:
+    begin = trace.window_of(rank)[0]
+    first = trace.rank_extents.get(rank, (begin, begin))[0]
+    if 2 * (first - begin) < idle.total:
+        return ""
+    window = IntervalSet.span(begin, first)
+    name, inside = spent_in(trace, rank, window)
+    why = _why_long(trace, rank, name, window) if name else ""
+    if capture_kind(trace).key == "start-up":  # which says how much it is
+        return f"Most of it is in {name}{why}." if name else ""
+    where = f", {format_ns(inside)} of them in {name}{why}" if name else ""
+    before, whole = format_ns(first - begin), format_ns(trace.captured_ns)
+    return f"Before the first device work, {before} of the {whole} captured pass{where}."
+
+
+_WHAT_FIRST_CALLS_DO = {"context": ", which creates the context of the device", "code": ", which loads device code"}
+
+
+def _why_long(trace: TraceView, rank: int, name: str, window: IntervalSet) -> str:
+    """Why calls of this name took so long, where it is known: the profiler held them up, or they were first ones."""
+    overhead = trace.frame("overhead", "start_ns", "dur_ns", "process_id")
+    of_rank = pl.col("process_id").is_null() | (pl.col("process_id") == rank)
+    taken = intervals(overhead.filter(of_rank)).intersect(window).total
+    if 2 * taken >= window.total:
+        return f", and {format_ns(taken)} are the work of the profiler"
+    first = first_calls(trace).filter((pl.col("name").cast(pl.String) == name) & (pl.col("process_id") == rank))
+    times = first.group_by("what").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("time"))
+    long = times.filter(2 * pl.col("time") >= window.total)
+    return _WHAT_FIRST_CALLS_DO[long["what"][0]] if long.height else ""
+
+
+def _by_kind(trace: TraceView, rank: int) -> str:
+    """What the host did in steps while the device was idle, where steps hide how idle it was in all."""
+    if not steady_time(trace) or not sees_host(trace):
+        return ""
+    causes = host_causes(trace).filter(pl.col("process_id") == rank)
+    if not causes.height:
+        return ""
+    times = causes.group_by("kind").agg(pl.col("time_ns").sum()).sort("time_ns", "kind", descending=[True, False])
+    kind, most = times.row(0)
+    idle, part = trace.idle_of(rank).total / trace.captured_ns, most / times["time_ns"].sum()
+    return (
+        f"It was idle in {format_ratio(idle)} of the captured time, mostly {KIND_LABELS[kind]} ({format_ratio(part)})."
+    )
+
+
+def _of_host(trace: TraceView, rank: int, time: IntervalSet) -> str:
+    name, inside = spent_in(trace, rank, time)
+    if name:
+        share = format_ratio(inside / trace.captured_ns)
+        return f"Of the {format_ns(trace.captured_ns)} captured, {share} were spent in {name}."
+    calls = pl.concat([_events(trace, table, None) for table in _HOST])
+    totals = calls.group_by("name").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("total"))
+    if not totals.height:
+        return ""
+    name, total = totals.sort("total", "name", descending=True).row(0)
+    return f"Most of the recorded time of its threads is in {shortened(name)} ({format_ns(total)})."
+
+
+def _of_device(trace: TraceView) -> str:
+    kernels = trace.frame("kernels", "name", "dur_ns").group_by("name").agg(pl.col("dur_ns").sum().alias("time"))
+    if not kernels.height or not kernels["time"].sum():
+        return ""
+    name, time = kernels.with_columns(pl.col("name").cast(pl.String)).sort("time", "name", descending=True).row(0)
+    in_graphs = trace.frame("graphs", "dur_ns")["dur_ns"].sum() or 0
+    if in_graphs > kernels["time"].sum():
+        return "Most of what it computes ran in CUDA graphs that were recorded as a whole."
+    share = format_ratio(time / kernels["time"].sum())
+    return f"The kernel with most of its time is {shortened(function_of(name))} ({share})."
+
+
+def spent_in(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
+    """The name with the shortest events among those in which most of ``time`` was spent, and how much; may be empty."""
+    thread = training_thread(trace, rank)
+    if thread == NO_THREAD or not time.total:
+        return "", 0
+    tables = [_events(trace, table, thread).with_columns(pl.lit(table in _CALLS).alias("is_call")) for table in _HOST]
+    events = pl.concat(tables).filter(~pl.col("name").str.contains(_SAYS_NOTHING))
+    starts, ends = bounds(events)
+    inside = events.with_columns(pl.Series("inside", time.overlap(starts, ends)))
+    names = inside.group_by("name", "is_call").agg(
+        pl.col("inside").sum().clip(0, time.total), (pl.col("end_ns") - pl.col("start_ns")).sum().alias("total")
+    )
+    names = names.filter(pl.col("is_call") | (pl.col("total") < ENCLOSES * trace.captured_ns)).sort(
+        "total", "name", "is_call"
+    )
+    for share in MOSTLY:
+        most = names.filter(pl.col("inside") >= share * time.total)
+        if most.height:
+            return shortened(str(most["name"][0])), int(most["inside"][0])
+    return "", 0
+
+
+def _events(trace: TraceView, table: str, thread: int | None) -> pl.DataFrame:
+    """``name, start_ns, end_ns`` of what a thread did, or all of them."""
+    columns = ("name", "start_ns", "dur_ns", "thread_id")
+    if table in trace.tables:
+        is_own = pl.lit(value=True) if thread is None else pl.col("thread_id") == thread
+        rows = trace.tables.scan(table).select(columns).filter(is_own).collect()
+    else:
+        rows = trace.frame(table, *columns)
+    end = (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias("end_ns")
+    return rows.select(pl.col("name").cast(pl.String), "start_ns", end)

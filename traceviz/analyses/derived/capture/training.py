@@ -1,0 +1,89 @@
+"""Whether a program trains: without steps that somebody marked, only what training leaves behind can show it.
+
+A simulation, a benchmark of one operator and an inference loop repeat their work as a training loop does. What tells
+them apart is the backward pass and the optimizer; a program without either, and without a data loader, has no input to
+wait for.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.host.classes import TO_DEVICE, sees_input
+from traceviz.analyses.derived.likely_frameworks import likely_frameworks
+from traceviz.analyses.derived.steps.search import training_steps
+from traceviz.analyses.derived.steps.serving import engine_calls
+from traceviz.analyses.derived.steps.steps import INFERRED
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+
+GRADIENT_KERNEL = r"(?i:backward|dgrad|wgrad|bprop|bwd)"
+"""Names of kernels of a backward pass."""
+UPDATE_KERNEL = r"(?i:multi_tensor_apply|optimizer|adam|sgd|ApplyGradient)"
+"""Names of kernels of an optimizer."""
+TRAINING_KERNEL = f"{GRADIENT_KERNEL}|{UPDATE_KERNEL}"
+
+GRADIENT_EVENT = (
+    r"Backward\d*(,|$|Function)|^autograd::engine|gradient_tape/|PostBackward|(?i:(^|[ ._])backward([ ._(]|$))"
+)
+"""Names of ranges, annotations and operations of a backward pass."""
+UPDATE_EVENT = (
+    r"^Optimizer\.|(?i:(^|[. ])optimizer([ ._]step|[ (]|$))"
+    r"|(?i:(^|[^a-z])train(ing)?[ _]?(step|batch|epoch|loop|function)?([^a-z]|$))"
+)
+"""Names of ranges, annotations and operations of an optimizer, or of training as such."""
+TRAINING_EVENT = f"{GRADIENT_EVENT}|{UPDATE_EVENT}"
+
+NOTHING_TRAINS = "no input, gradients or optimizer were recorded, so nothing shows that the program trains"
+"""Why nothing is said of the input of a program."""
+
+GRADIENTS_ALONE = (
+    "gradients were recorded, but no input, optimizer or copy to a device, so nothing shows that the program trains"
+)
+"""As :data:`NOTHING_TRAINS`, of a program that computes gradients and takes nothing: a benchmark of a loss."""
+
+IF_IT_TRAINS = "If it trains, mark its steps, or name what it waits in for a batch with --input-range REGEX."
+"""What to do then."""
+
+
+@once_per_trace
+def trains(trace: TraceView) -> bool:
+    """Whether the program trains, as far as the trace shows: its steps are marked, or it takes input or learns.
+
+    A simulation marks its steps as well: marks count for programs that may use a framework. A serving engine does not
+    train: :mod:`traceviz.analyses.derived.steps.serving`.
+    The user's own patterns for steps and input say that there are some.
+    """
+    if engine_calls(trace).height:
+        return False
+    options = trace.options
+    if options.step_marker or options.input_range:
+        return True
+    if training_steps(trace).source not in INFERRED and likely_frameworks(trace):
+        return True
+    if sees_input(trace) or _has(trace, UPDATE_KERNEL, UPDATE_EVENT):
+        return True
+    return _has(trace, GRADIENT_KERNEL, GRADIENT_EVENT) and _may_take_input(trace)
+
+
+def why_nothing_trains(trace: TraceView) -> str:
+    """Why a program counts as one that does not train."""
+    return GRADIENTS_ALONE if _has(trace, GRADIENT_KERNEL, GRADIENT_EVENT) else NOTHING_TRAINS
+
+
+def _has(trace: TraceView, kernel: str, event: str) -> bool:
+    """Whether work with such a name was recorded, on a device or on the host."""
+    kernels = trace.frame("kernels", "name")["name"].unique().cast(pl.String)
+    if kernels.str.contains(kernel).any():
+        return True
+    events = trace.host_names.filter(pl.col("category") != "python")["name"]  # modules of Python are only imported
+    ranges = trace.ranges["name"].unique()
+    return bool(events.str.contains(event).any() or ranges.str.contains(event).any())
+
+
+def _may_take_input(trace: TraceView) -> bool:
+    """Whether anything came to the devices of the program, or copies were not recorded, or of unknown direction."""
+    if "memcpy" not in trace.tables or not trace.rank_busy or trace.has_tpu:
+        return True
+    kinds = trace.frame("memcpy", "kind")["kind"].unique().cast(pl.String)
+    brought = trace.host_names.filter((pl.col("category") == "transfer") & pl.col("name").str.contains(TO_DEVICE))
+    return kinds.str.contains("h2d|unknown").any() or bool(brought.height)

@@ -1,0 +1,188 @@
+"""Devices that are there and do nothing, while a framework that could use them computes on the CPU.
+
+What is not recorded is not unused. So there must be something that would have shown use: samples of the devices'
+utilisation throughout the run, a capture that could hold device work and holds not one call that makes any, or a
+framework that was built without support for devices. Programs that use no framework want no device, and one from which
+devices are hidden wants none, either.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
+from traceviz.analyses.derived.capture.training import TRAINING_EVENT
+from traceviz.analyses.derived.host.classes import class_times, sees_input
+from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.recorded.losses import losses
+from traceviz.analyses.derived.steps.search import training_steps
+from traceviz.analyses.derived.steps.serving import engine_calls
+from traceviz.analyses.derived.view import TraceView
+from traceviz.units import counted
+
+UTILISATION = "GPU utilisation"
+"""Metric of samples: share of the time, in percent, in which kernels of any program run on a GPU."""
+HOOKS = "traceviz"
+"""NVTX domain of the ranges that ``traceviz collect`` puts into programs of a framework."""
+NO_CUDA = "No CUDA events collected"
+"""What nsys says where it traced CUDA and the program made no use of it; it says then, too, that events may lack."""
+
+_FRAMEWORK_VERSION = r"^version\.(torch|tensorflow|jax)$"
+_ACCELERATORS = re.compile(r"^collector\.(?P<framework>torch|tensorflow|jax)\.processes\.\d+\.accelerators$")
+"""Setting in which the hooks of ``traceviz collect`` say what a framework makes of GPUs in its process."""
+_SEEN = {
+    "cpu-build": "{} is built for the CPU alone",
+    "none-found": "{} finds none, as its log says",
+    "not-used": "{} was never asked to use one",
+}
+_NAMES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
+_GPU_OF_MACHINE = r"^machine\.gpus\.\d+\.name$"
+_CPU_BUILD = re.compile(r"\+cpu\b")
+"""How versions of PyTorch say that they were built for the CPU alone."""
+_HIDDEN = {
+    "env.CUDA_VISIBLE_DEVICES": re.compile(r"(-1.*|none|NoDevFiles)?"),
+    "env.JAX_PLATFORMS": re.compile(r"cpu.*"),
+    "env.JAX_PLATFORM_NAME": re.compile(r"cpu.*"),
+}
+"""Variables, and values of them that hide all devices from a program."""
+
+IDLE_PERCENT = 2.0
+"""A device of at most this utilisation in every sample is not used; whatever draws the desktop may use a little."""
+LEAST_SAMPLES = 5
+COVERED_SHARE = 0.5
+"""Samples count from this number on, and if they cover this share of the captured time."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedDevices:
+    """Devices that a program of a framework leaves alone. Times in nanoseconds, summed over ranks.
+
+    Args:
+        names: Product of each, as far as it is known.
+        count: How many there are.
+        shown_by: What shows that they are not used, in words.
+        trains: Whether the program trains; else it may well be meant to run on the CPU.
+        host_ns: Judged time in which the host computes.
+        judged_ns: Judged time.
+        judged_words: What that is, in words.
+    """
+
+    names: tuple[str, ...]
+    count: int
+    shown_by: str
+    trains: bool
+    host_ns: int
+    judged_ns: int
+    judged_words: str
+
+    @property
+    def words(self) -> str:
+        """``8 GPUs (8 × NVIDIA H100)``."""
+        products = dict.fromkeys(self.names)
+        listed = ", ".join(f"{self.names.count(name)} × {name}" if self.count > 1 else name for name in products)
+        return f"{counted(self.count, 'GPU')}{f' ({listed})' if listed else ''}"
+
+
+def unused_devices(trace: TraceView) -> UnusedDevices | None:
+    """The GPUs that are there and not used at all; ``None`` where any is, where nothing shows it, or none is wanted."""
+    if trace.rank_busy or trace.is_window or engine_calls(trace).height or not _computes(trace):
+        return None
+    settings = dict(trace.frame("settings", "key", "value").drop_nulls().cast(pl.String).iter_rows())
+    if any(pattern.fullmatch(settings[key].strip()) for key, pattern in _HIDDEN.items() if key in settings):
+        return None
+    names, count = _devices(trace, settings)
+    shown_by = _shown_by(trace, settings) if count else ""
+    if not shown_by:
+        return None
+    judged = {rank: judged_time(trace, rank) for rank in trace.ranks}
+    return UnusedDevices(
+        names=names,
+        count=count,
+        shown_by=shown_by,
+        trains=sees_input(trace) or _learns(trace),
+        host_ns=class_times(trace, judged)["host_compute"],
+        judged_ns=sum(window.total for window in judged.values()),
+        judged_words=judged_words(trace),
+    )
+
+
+def _computes(trace: TraceView) -> bool:
+    """Whether a framework is at work: it names itself, or the hooks found its steps."""
+    keys = trace.frame("settings", "key")["key"].cast(pl.String)
+    named = bool(trace.frameworks) or bool(keys.str.contains(_FRAMEWORK_VERSION).any())
+    if not (named or (trace.ranges["domain"] == HOOKS).any()):
+        return False
+    return bool(training_steps(trace).frame.height) or (trace.host_names["category"] == "op").any()
+
+
+def _learns(trace: TraceView) -> bool:
+    """Whether a backward pass or an optimizer was recorded."""
+    names = (trace.host_names.filter(pl.col("category") != "python")["name"], trace.ranges["name"].unique())
+    return any(bool(own.str.contains(TRAINING_EVENT).any()) for own in names)
+
+
+def _devices(trace: TraceView, settings: dict[str, str]) -> tuple[tuple[str, ...], int]:
+    """Products and number of the GPUs that the trace names, else of those that the machine of a run has."""
+    rows = trace.frame("devices", "kind", "name").filter(pl.col("kind").cast(pl.String) == "gpu")
+    if rows.height:
+        return tuple(rows["name"].drop_nulls()), rows.height
+    names = tuple(value for key, value in sorted(settings.items()) if re.search(_GPU_OF_MACHINE, key))
+    return tuple(filter(None, names)), len(names)
+
+
+def _shown_by(trace: TraceView, settings: dict[str, str]) -> str:
+    """What shows that no device is used; empty where nothing does, or where one is at work."""
+    samples = trace.frame("samples", "start_ns", "device_id", "metric", "value")
+    samples = samples.filter(pl.col("metric").cast(pl.String) == UTILISATION)
+    highest = max(samples["value"].to_list(), default=0.0)
+    if highest > IDLE_PERCENT or "used" in _seen(settings).values():
+        return ""
+    if _covers(trace, samples):
+        times = samples["start_ns"].n_unique()
+        return f"{counted(times, 'sample')} of its utilisation show {highest:.0f} % at most"
+    if words := _said_by_frameworks(settings):
+        return words
+    if trace.has_device_tables and not trace.api_calls("launch", "blocking_copy", "async_copy").height:
+        said = any(NO_CUDA in note["message"] for note in trace.tables.arrow("notes").to_pylist())
+        if said or not losses(trace.tables):
+            return "device work was traced, and not one call of the program makes any"
+    return ""
+
+
+def _seen(settings: dict[str, str]) -> dict[str, str]:
+    """What each framework makes of GPUs; of several processes one that uses some."""
+    seen: dict[str, str] = {}
+    for key, value in sorted(settings.items()):
+        match = _ACCELERATORS.search(key)
+        if match and seen.get(match["framework"]) != "used":
+            seen[match["framework"]] = value
+    return seen
+
+
+def _said_by_frameworks(settings: dict[str, str]) -> str:
+    """What all frameworks of the run say of GPUs; empty where one says nothing."""
+    seen = _seen(settings)
+    said = []
+    for key, value in sorted(settings.items()):
+        match = re.search(_FRAMEWORK_VERSION, key)
+        if match is None:
+            continue
+        framework = match[1]
+        state = seen.get(framework, "cpu-build" if _CPU_BUILD.search(value) else "")
+        if state not in _SEEN:
+            return ""
+        said.append(_SEEN[state].format(f"{_NAMES[framework]} {value}"))
+    return ", and ".join(said)
+
+
+def _covers(trace: TraceView, samples: pl.DataFrame) -> bool:
+    """Whether every GPU was sampled through most of the capture."""
+    kinds = trace.frame("devices", "device_id", "kind").filter(pl.col("kind").cast(pl.String) == "gpu")
+    for device in kinds["device_id"]:
+        own = samples.filter((pl.col("device_id") == device) & pl.col("start_ns").is_between(0, trace.span_ns))
+        times = own["start_ns"]
+        if own.height < LEAST_SAMPLES or times.max() - times.min() < COVERED_SHARE * trace.span_ns:  # type: ignore[operator]
+            return False
+    return bool(kinds.height)

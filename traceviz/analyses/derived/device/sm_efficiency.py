@@ -1,0 +1,120 @@
+"""How far kernels fill a GPU within a time: multiprocessors (SMs) that have a block, and occupied thread slots.
+
+The definitions are those of PyTorch's TensorBoard plugin, see :mod:`traceviz.analyses.device.gpu_efficiency`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from traceviz.analyses.derived.frames import bounds
+from traceviz.intervals import Array, IntervalSet
+
+_PARTS = 1_000_000
+"""Loads are added up as millionths: in whole numbers, adding and subtracting a load leaves exactly nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Filling:
+    """Shares of a GPU's SMs that have a block, from each of ``times`` to the next.
+
+    ::
+
+        kernel A, 0.5 blocks per SM   |-------|
+        kernel B, 0.7 blocks per SM       |-------|
+        share of SMs with a block      0.5  1  0.7
+    """
+
+    times: Array
+    shares: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, starts: Array, ends: Array, load: npt.NDArray[np.float64]) -> _Filling:
+        """From kernels that begin, end and put ``load`` blocks on each SM."""
+        parts = np.rint(np.minimum(load, 1.0) * _PARTS).astype(np.int64)  # more than one block fill an SM no further
+        times = np.concatenate([starts, ends])
+        order = np.argsort(times, kind="stable")
+        running = np.cumsum(np.concatenate([parts, -parts])[order])
+        return cls(times[order], np.minimum(running[:-1], _PARTS) / _PARTS)
+
+    def within(self, window: IntervalSet) -> float:
+        """Time within ``window``, multiplied with the share of each moment."""
+        return float((window.overlap(self.times[:-1], self.times[1:]) * self.shares).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """How far kernels fill one GPU within a time.
+
+    Args:
+        window_ns: That time.
+        kernel_ns: The part of it in which a kernel runs.
+        sm_efficiency: SM efficiency, 0 to 1; ``None`` where the blocks per SM of no kernel are known.
+        occupancy: Achieved occupancy, 0 to 1; ``None`` where that of no kernel is known.
+        blocks_per_sm: Mean over the kernels, weighted by duration.
+        small_ns: Sum of the durations of kernels with fewer blocks than SMs.
+        loaded_ns: Sum of the durations of kernels whose blocks per SM are known,
+        occupied_ns: and of those whose occupancy is known,
+        summed_ns: of all.
+        empty_ns: Time worth of SMs without a block while a kernel of known shape runs: one half of the SMs empty for
+            1 ms is 0.5 ms. Communication, whose grids are small on purpose, is left out.
+    """
+
+    window_ns: int
+    kernel_ns: int
+    sm_efficiency: float | None
+    occupancy: float | None
+    blocks_per_sm: float | None
+    small_ns: int
+    loaded_ns: int
+    occupied_ns: int
+    summed_ns: int
+    empty_ns: int
+
+
+def efficiency(kernels: pl.DataFrame, window: IntervalSet, communication: npt.NDArray[np.bool_]) -> Efficiency:
+    """Figures of the kernels of one GPU within ``window``.
+
+    Args:
+        kernels: The kernels, with the ``load`` and ``achieved`` of
+            :func:`traceviz.analyses.derived.device.occupancy.filled`.
+        window: The time.
+        communication: Which of them communicate, and are small on purpose.
+    """
+    starts, ends = bounds(kernels)
+    shared = window.overlap(starts, ends)
+    load, achieved = (kernels[name].to_numpy() for name in ("load", "achieved"))
+    has_load, has_occupancy = np.isfinite(load), np.isfinite(achieved)
+    loaded, occupied = (int(shared[known].sum()) for known in (has_load, has_occupancy))
+    busy = IntervalSet.of(starts, ends).intersect(window)
+    filling = _Filling.of(starts[has_load], ends[has_load], load[has_load])
+    sized = has_load & ~communication
+    others = IntervalSet.of(starts[~sized], ends[~sized])
+    alone = window.intersect(IntervalSet.of(starts[sized], ends[sized])).subtract(others)
+    return Efficiency(
+        window_ns=window.total,
+        kernel_ns=busy.total,
+        sm_efficiency=to_millionths(filling.within(window) / window.total) if loaded and window.total else None,
+        occupancy=_mean(achieved, shared, has_occupancy),
+        blocks_per_sm=_mean(load, shared, has_load),
+        small_ns=int(shared[has_load & (load < 1)].sum()),
+        loaded_ns=loaded,
+        occupied_ns=occupied,
+        summed_ns=int(shared.sum()),
+        empty_ns=round(alone.total - filling.within(alone)),
+    )
+
+
+def _mean(values: npt.NDArray[np.float64], weights: Array, known: npt.NDArray[np.bool_]) -> float | None:
+    """Weighted mean of the known values."""
+    whole = int(weights[known].sum())
+    return to_millionths((values[known] * weights[known]).sum() / whole) if whole else None
+
+
+def to_millionths(value: float) -> float:
+    """``value`` rounded to millionths: the order of the rows, in which floats are added up, must not show."""
+    return round(float(value), 6)

@@ -1,0 +1,414 @@
+"""What the host does, and the one class to which every nanosecond of a rank belongs.
+
+Each nanosecond belongs to the first class of :data:`CLASSES` that holds, per rank; so the classes of a step add up to
+the step exactly. Device classes come first: while the device computes, the host costs no time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from traceviz import schema
+from traceviz.analyses.derived.calls.host_calls import calls_named
+from traceviz.analyses.derived.device.work import communication_names
+from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.host.collectives import host_communication
+from traceviz.analyses.derived.host.copy_calls import copy_calls, waiting_copies
+from traceviz.analyses.derived.host.copy_purposes import Purpose, copy_purposes
+from traceviz.analyses.derived.host.input_fetches import input_ops, input_ranges
+from traceviz.analyses.derived.launch.first import first_calls
+from traceviz.analyses.derived.recorded.losses import losses
+from traceviz.analyses.derived.recorded.xla_ops import XlaRole
+from traceviz.analyses.derived.steps.search import training_steps, training_thread
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.intervals import IntervalSet, exclusive
+
+
+@dataclass(frozen=True, slots=True)
+class StepClass:
+    """One class of step time: stable key, label for people, and meaning."""
+
+    key: str
+    label: str
+    meaning: str
+
+
+CLASSES: tuple[StepClass, ...] = (
+    StepClass("device_compute", "device compute", "a kernel that is not communication runs on any stream"),
+    StepClass("communication", "communication", "a collective runs and no other kernel does, or the host waits in one"),
+    StepClass("parameter_transfer", "parameter transfer", "parameters are copied to or from the host, no kernel runs"),
+    StepClass("copy_d2h", "copy device to host", "a copy to the host runs and no kernel does"),
+    StepClass("copy_h2d", "copy host to device", "a copy to the device runs and no kernel does"),
+    StepClass("other_device", "other device work", "a fill or a copy within or between devices runs alone"),
+    StepClass("input_wait", "input wait", "device idle, the program waits for its next batch"),
+    StepClass("synchronisation", "synchronisation", "device idle, a synchronising call runs or a copy call waits"),
+    StepClass("allocation", "allocation", "device idle, memory or a stream is allocated or freed"),
+    StepClass("kernel_launch", "kernel launch", "device idle, a launch call runs or launched work has not begun"),
+    StepClass(
+        "compilation", "compilation", "device idle, code is compiled or loaded, a context created, or a graph captured"
+    ),
+    StepClass("host_blocked", "host blocked", "device idle, training thread waits in an operating-system call"),
+    StepClass("profiler", "profiler", "device idle, the profiler itself works: it starts, stops, empties its buffers"),
+    StepClass("host_compute", "other host time", "device idle, none of the above; section host_waits says what ran"),
+)
+"""Classes by priority, highest first."""
+
+_DEVICE_CLASSES = {"device_compute", "communication", "parameter_transfer", "copy_d2h", "copy_h2d", "other_device"}
+HOST_CLASSES = tuple(c for c in CLASSES if c.key not in _DEVICE_CLASSES)
+IDLE_CLASSES = tuple(c for c in CLASSES if c in HOST_CLASSES or c.key == "communication")
+"""Classes of the time in which no device works: :attr:`HostClasses.idle`."""
+LABELS = {c.key: c.label for c in CLASSES}
+
+_ON_HOST = ("host_communication", "host_communication_beside")
+"""Layers of collectives on the host: they count as ``communication``."""
+
+TO_DEVICE = r"(?i)H2D|HToD|TransferTo|BufferFromHost|InfeedEnqueue|DevicePut"
+FROM_DEVICE = r"(?i)D2H|DToH|TransferFrom|ToLiteral|OutfeedDequeue|CopyToHost"
+"""Names of host operations that move data to a device, and back."""
+
+FRAMEWORK_WAITS = r"^\$[\w.]+:\d+ (block_until_ready|try_to_block)$|Buffer::Await|BlockHostUntil(Ready|Done)"
+"""Host operations in which the program waits for its devices, where no call of the driver says so (JAX, TensorFlow)."""
+
+LEADS = 0.1
+"""A thread with this share of a process's launches leads: what it waits for holds up the program."""
+_SPAN = ("start_ns", "end_ns", "correlation_id")
+
+BLOCKING_OS_CALLS = (
+    r"^(p?poll|p?select|epoll_p?wait|read|pread(64)?|readv|fread|fgets|recv(from|msg|mmsg)?|accept4?|futex|sem_(timed)?wait|sem_clockwait"
+    r"|pthread_cond_(timed|clock)?wait|pthread_mutex_lock|pthread_rwlock_.*lock|pthread_join|pthread_barrier_wait|nanosleep|clock_nanosleep"
+    r"|usleep|sleep|wait(pid|id|3|4)?|sigwait.*|sigtimedwait|msgrcv|mq_receive|flock|fsync|open(64)?|io_getevents|connect)$"
+)
+"""Operating-system calls in which a thread waits."""
+
+
+class HostClasses:
+    """Exclusive classes of one process over the whole capture.
+
+    Args:
+        trace: The trace.
+        process_id: The rank.
+    """
+
+    def __init__(self, trace: TraceView, process_id: int) -> None:
+        self._trace = trace
+        self.process_id = process_id
+
+    @cached_property
+    def sets(self) -> dict[str, IntervalSet]:
+        """Every class of :data:`CLASSES`, by key: disjoint, together the whole capture."""
+        layers = self._layers
+        joined = {"communication": layers["communication"].union(self.host_communication)}
+        return {key: joined.get(key, owned) for key, owned in layers.items() if key not in _ON_HOST}
+
+    @cached_property
+    def idle(self) -> dict[str, IntervalSet]:
+        """Every class of :data:`IDLE_CLASSES`, by key: what the host does while no device works for the process."""
+        return {c.key: self.host_communication if c.key == "communication" else self.sets[c.key] for c in IDLE_CLASSES}
+
+    @property
+    def host_communication(self) -> IntervalSet:
+        """The part of the class ``communication`` in which the host waits, and no device works."""
+        return IntervalSet.empty().union(*(self._layers[key] for key in _ON_HOST))
+
+    @cached_property
+    def _layers(self) -> dict[str, IntervalSet]:
+        """:attr:`sets`, with the two kinds of collectives on the host apart.
+
+        In a call of MPI the leading thread can do nothing else: whatever runs in it is part of the transfer. While a
+        thread beside it communicates, what it does itself comes first.
+        """
+        leading, beside = host_communication(self._trace, self.process_id)
+        layers = [(c.key, getattr(self, c.key)) for c in CLASSES[:-1]]
+        for key, time, before in zip(_ON_HOST, (leading, beside), ("synchronisation", "host_blocked"), strict=True):
+            layers.insert([name for name, _ in layers].index(before), (key, time))
+        return exclusive(layers, 0, self._trace.span_ns, CLASSES[-1].key)
+
+    @cached_property
+    def _kernels(self) -> pl.DataFrame:
+        """Kernels: ``start_ns, dur_ns, role`` (:data:`traceviz.analyses.derived.recorded.xla_ops.XlaRole`).
+
+        A graph that was recorded as a whole computes: what else it does is not known.
+        """
+        if self._trace.has_tpu:
+            own = self._trace.xla_kernels.filter(pl.col("process_id") == self.process_id)
+            return own.select("start_ns", "dur_ns", "role")
+        frame = self._own("kernels", "start_ns", "dur_ns", "name")
+        communicates = pl.col("name").is_in(communication_names(self._trace))
+        role = pl.when(communicates).then(pl.lit("communication")).otherwise(pl.lit("compute"))
+        graphs = self._own("graphs", "start_ns", "dur_ns").with_columns(pl.lit("compute").alias("role"))
+        return pl.concat([frame.select("start_ns", "dur_ns", role.alias("role")), graphs])
+
+    def _role(self, role: XlaRole) -> IntervalSet:
+        return intervals(self._kernels.filter(pl.col("role") == role))
+
+    @property
+    def device_compute(self) -> IntervalSet:
+        """Kernels that compute, and graphs that were recorded as a whole."""
+        return self._role("compute")
+
+    @property
+    def communication(self) -> IntervalSet:
+        """Collectives and point-to-point transfers between devices."""
+        return self._role("communication")
+
+    @property
+    def parameter_transfer(self) -> IntervalSet:
+        """Copies of parameters, and of what else a program puts away on the host."""
+        return self._copies_of("parameters")
+
+    @property
+    def copy_d2h(self) -> IntervalSet:
+        """Copies to the host."""
+        return self._copies("d2h").union(self._role("outfeed"), self._transfers(FROM_DEVICE))
+
+    @property
+    def copy_h2d(self) -> IntervalSet:
+        """Copies to a device."""
+        return self._copies("h2d").union(self._transfers(TO_DEVICE))
+
+    @property
+    def other_device(self) -> IntervalSet:
+        """All other device work."""
+        return self._trace.rank_busy.get(self.process_id, IntervalSet.empty())
+
+    @cached_property
+    def input_copies(self) -> IntervalSet:
+        """Copies of batches to a device, as far as something shows that they are; also while kernels run."""
+        return self._copies_of("input").union(self._transfers(TO_DEVICE))
+
+    @cached_property
+    def input_ranges(self) -> pl.DataFrame:
+        """Data-loading ranges on the training thread: rows of :attr:`TraceView.ranges`."""
+        return input_ranges(self._trace, self.process_id, self.input_ops)
+
+    @cached_property
+    def input_ops(self) -> pl.DataFrame:
+        """Operations in which the program takes its next batch: rows of :meth:`TraceView.host_ops`."""
+        return input_ops(self._trace, self.process_id)
+
+    @property
+    def infeed(self) -> IntervalSet:
+        """Time in which a device of the process waits for its infeed."""
+        return self._role("infeed")
+
+    @property
+    def input_wait(self) -> IntervalSet:
+        """Time in which the program takes its next batch, or a device waits for its infeed."""
+        return intervals(self.input_ranges).union(intervals(self.input_ops), self.infeed)
+
+    @property
+    def synchronisation(self) -> IntervalSet:
+        """Synchronising calls and copies that wait, on any thread; waits of the framework while nothing is launched."""
+        calls = intervals(self._calls("synchronisation")).union(self._copy_waits)
+        waits = self._framework_waits
+        return calls.union(waits.subtract(self.kernel_launch)) if len(waits) else calls
+
+    @property
+    def _copy_waits(self) -> IntervalSet:
+        """Time in copies that wait; on threads that launch nothing only while those that launch do nothing themselves.
+
+        A thread that saves results, or brings the next batch, holds up the program only where that waits for it.
+        """
+        waits = pl.col("wait_ns").alias("start_ns"), "end_ns", "thread_id"
+        copies = waiting_copies(self._trace).filter(pl.col("process_id") == self.process_id).select(waits)
+        if copies["thread_id"].n_unique() == 0:
+            return IntervalSet.empty()
+        launches = self._calls("launch")["thread_id"].value_counts()
+        leading = launches.filter(pl.col("count") >= LEADS * pl.col("count").sum())["thread_id"]
+        leads = copies["thread_id"].is_in(leading.implode())
+        if not len(leading) or leads.all():
+            return intervals(copies)
+        return intervals(copies.filter(leads)).union(intervals(copies.filter(~leads)).subtract(self._at_work(leading)))
+
+    def _at_work(self, threads: pl.Series) -> IntervalSet:
+        """Time in operators and calls of the device's API on these threads."""
+        is_own = pl.col("thread_id").is_in(threads.implode())
+        calls = self._own("cuda_api", "start_ns", "dur_ns", "thread_id").filter(is_own)
+        return intervals(calls).union(intervals(self._trace.host_ops("op").filter(is_own)))
+
+    @cached_property
+    def _framework_waits(self) -> IntervalSet:
+        """Time in :data:`FRAMEWORK_WAITS`. Without device work the host is the device, and computes meanwhile."""
+        if self.process_id not in self._trace.rank_busy:
+            return IntervalSet.empty()
+        names = self._trace.host_names.filter(pl.col("name").str.contains(FRAMEWORK_WAITS))
+        own = pl.col("process_id") == self.process_id
+        return intervals(calls_named(self._trace, names).filter(own)) if names.height else IntervalSet.empty()
+
+    @property
+    def allocation(self) -> IntervalSet:
+        """Allocation and release of memory and streams on any thread."""
+        return intervals(self._ordinary("allocation", "pool_allocation", "stream"))
+
+    @cached_property
+    def kernel_launch(self) -> IntervalSet:
+        """Calls that launch or copy without waiting for it, and the queue between a launch call and its work."""
+        launches = self._ordinary("launch").select(_SPAN)
+        copies = copy_calls(self._trace).filter(pl.col("process_id") == self.process_id)
+        blocks = pl.col("wait_ns") <= pl.col("start_ns")
+        calls = pl.concat([launches, copies.filter(~blocks.fill_null(value=False)).select(_SPAN)])
+        until_wait = pl.coalesce("wait_ns", "end_ns").alias("end_ns")
+        launching = intervals(launches).union(intervals(copies.select("start_ns", until_wait)))
+        return launching.union(self._queued(calls))
+
+    @property
+    def compilation(self) -> IntervalSet:
+        """Tracing and compiling by the framework, loading and compiling of device code, capture of graphs.
+
+        So are calls that take long because they are the first, whatever their name: they create a context or load code.
+        """
+        own = self._trace.host_ops("compile").filter(pl.col("process_id") == self.process_id)
+        captures = self._trace.graph_captures.filter(pl.col("process_id") == self.process_id)
+        return intervals(self._calls("compilation")).union(intervals(own), intervals(captures), intervals(self._firsts))
+
+    @cached_property
+    def blocking_calls(self) -> pl.DataFrame:
+        """Operating-system calls of the training thread in which it waits: ``start_ns, dur_ns, name``."""
+        thread = training_thread(self._trace, self.process_id)
+        frame = self._own("os_calls", "start_ns", "dur_ns", "thread_id", "name").filter(pl.col("thread_id") == thread)
+        return frame.with_columns(pl.col("name").cast(pl.String)).filter(pl.col("name").str.contains(BLOCKING_OS_CALLS))
+
+    @property
+    def host_blocked(self) -> IntervalSet:
+        """Time in :attr:`blocking_calls` without any CUDA call on the training thread."""
+        thread = training_thread(self._trace, self.process_id)
+        calls = self._own("cuda_api", "start_ns", "dur_ns", "thread_id").filter(pl.col("thread_id") == thread)
+        return intervals(self.blocking_calls).subtract(intervals(calls))
+
+    @property
+    def profiler(self) -> IntervalSet:
+        """What the profiler takes of the training thread, or of all threads where it names none."""
+        thread = training_thread(self._trace, self.process_id)
+        frame = self._trace.frame("overhead", "start_ns", "dur_ns", "process_id", "thread_id")
+        of_process, of_thread = pl.col("process_id") == self.process_id, pl.col("thread_id") == thread
+        everyone = pl.col("process_id").is_null() | (of_process & pl.col("thread_id").is_null())
+        return intervals(frame.filter(everyone | (of_process & of_thread)))
+
+    def _queued(self, calls: pl.DataFrame) -> IntervalSet:
+        """From the end of a launch call to the start of its work."""
+        work = [
+            self._own(name, "start_ns", "correlation_id").drop_nulls()
+            for name in schema.DEVICE_WORK
+            if name in self._trace.tables
+        ]
+        if not work:
+            return IntervalSet.empty()
+        launched = calls.drop_nulls("correlation_id").select(pl.col("end_ns").alias("called_ns"), "correlation_id")
+        pairs = pl.concat(work).join(launched, on="correlation_id")
+        return IntervalSet.of(pairs["called_ns"].to_numpy(), pairs["start_ns"].to_numpy())
+
+    @cached_property
+    def _firsts(self) -> pl.DataFrame:
+        """Calls that create a context or load code."""
+        return first_calls(self._trace).filter(pl.col("process_id") == self.process_id)
+
+    def _ordinary(self, *kinds: str) -> pl.DataFrame:
+        """Calls of these kinds that are no first ones."""
+        calls = self._calls(*kinds)
+        if not self._firsts.height:
+            return calls
+        key = ["thread_id", "start_ns", "end_ns"]
+        return calls.join(self._firsts, on=key, how="anti", maintain_order="left")
+
+    def _calls(self, *kinds: str) -> pl.DataFrame:
+        return self._trace.api_calls(*kinds).filter(pl.col("process_id") == self.process_id)  # type: ignore[arg-type]
+
+    def _copies(self, kind: str) -> IntervalSet:
+        frame = self._own("memcpy", "start_ns", "dur_ns", "kind")
+        return intervals(frame.filter(pl.col("kind") == kind))
+
+    def _copies_of(self, purpose: Purpose) -> IntervalSet:
+        copies = copy_purposes(self._trace)
+        return intervals(copies.filter((pl.col("process_id") == self.process_id) & (pl.col("purpose") == purpose)))
+
+    def _transfers(self, pattern: str) -> IntervalSet:
+        """Transfers that only the host recorded, because no device of the process was."""
+        if self.process_id in self._trace.rank_busy:
+            return IntervalSet.empty()
+        own = self._trace.host_ops("transfer").filter(pl.col("process_id") == self.process_id)
+        return intervals(own.filter(pl.col("name").cast(pl.String).str.contains(pattern)))
+
+    def _own(self, table: str, *columns: str) -> pl.DataFrame:
+        frame = self._trace.frame(table, "process_id", *columns)
+        return frame.filter(pl.col("process_id") == self.process_id).select(columns)
+
+
+@once_per_trace
+def host_classes(trace: TraceView) -> dict[int, HostClasses]:
+    """Classes of every rank."""
+    return {rank: HostClasses(trace, rank) for rank in trace.ranks}
+
+
+def class_times(trace: TraceView, windows: dict[int, IntervalSet]) -> dict[str, int]:
+    """Nanoseconds of each class within ``windows`` (by process), summed over ranks."""
+    totals = dict.fromkeys(LABELS, 0)
+    for rank, window in windows.items():
+        for key, owned in host_classes(trace)[rank].sets.items():
+            totals[key] += int(owned.overlap(window.starts, window.ends).sum())
+    return totals
+
+
+def step_classes(trace: TraceView) -> pl.DataFrame:
+    """Classes of every steady step: ``step``, ``process``, ``dur_ns`` and nanoseconds by key of the class.
+
+    The classes of a row add up to ``dur_ns``. Rows are in the order of the steps.
+    """
+    steps = training_steps(trace).steady.select("step", pl.col("process_id").alias("process"), "start_ns", "end_ns")
+    parts = []
+    for (rank,), part in steps.partition_by("process", as_dict=True).items():
+        starts, ends = bounds(part)
+        sets = host_classes(trace)[rank].sets
+        parts.append(part.with_columns(pl.Series(key, owned.overlap(starts, ends)) for key, owned in sets.items()))
+    frame = pl.concat(parts).sort("start_ns", "process")
+    return frame.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns")).drop("start_ns", "end_ns")
+
+
+def measured(trace: TraceView) -> frozenset[str]:
+    """Keys of the classes that this capture could see at all."""
+    keys = {"host_compute"}
+    categories = set(trace.host_names["category"].to_list())
+    if trace.rank_busy:
+        kinds = trace.frame("memcpy", "kind")["kind"].unique().cast(pl.String).to_list()
+        keys |= {"other_device"} if kinds == ["unknown"] else {"copy_d2h", "copy_h2d", "other_device"}
+        lost = bool(losses(trace.tables)) and not trace.frame("kernels", "start_ns").height
+        keys |= set() if lost else {"device_compute", "communication"}
+    keys |= _measured_calls(trace)
+    if "os_calls" in trace.tables:
+        keys.add("host_blocked")
+    if categories:
+        keys.add("compilation")
+    if "transfer" in categories:
+        keys |= {"copy_d2h", "copy_h2d"}
+    if sees_input(trace):
+        keys.add("input_wait")
+    return frozenset(keys)
+
+
+def _measured_calls(trace: TraceView) -> set[str]:
+    """Classes of calls of the device's API that this capture could see.
+
+    XLA's profiler passes on those calls of ROCm that launch and copy: of others, only those that are there were seen.
+    """
+    keys = {"synchronisation", "allocation", "kernel_launch", "compilation"}
+    if "cuda_api" not in trace.tables or not trace.tables.rows("cuda_api"):
+        return set()
+    names = [name for kind in trace.api_names.values() for name in kind]
+    if trace.tables.run_facts().get("format") != "xplane" or not any(name.startswith("hip") for name in names):
+        return keys
+    kinds = {"synchronisation": "synchronisation", "stream": "allocation", "allocation": "allocation"}
+    return {"kernel_launch"} | {kinds[kind] for kind in trace.api_names if kind in kinds}
+
+
+def sees_host(trace: TraceView) -> bool:
+    """Whether the capture holds anything of what the host did; else every idle moment of a device looks alike."""
+    return any(name in trace.tables for name in ("cuda_api", "nvtx", "host_ops", "os_calls"))
+
+
+def sees_input(trace: TraceView) -> bool:
+    """Whether a wait for input would show in this capture."""
+    if trace.options.input_range is None and {"input", "pipeline"} & set(trace.host_names["category"].to_list()):
+        return True
+    return any(len(classes.input_wait) for classes in host_classes(trace).values())

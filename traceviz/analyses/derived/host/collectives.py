@@ -1,0 +1,93 @@
+"""Collectives that run on the host: PyTorch's gloo, MPI and UCC, and calls of MPI.
+
+A call of MPI holds up its own thread. PyTorch carries out a collective on a thread of its own, and the program waits
+for it once it has nothing else to do::
+
+    training thread   |--backward--|..............|--optimizer--|
+    gloo's thread          |--gloo:all_reduce-----|
+    waits                          |--------------|
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.calls.host_calls import calls_named
+from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.steps.search import training_thread
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.intervals import IntervalSet
+
+BY_TORCH = r"^(gloo|mpi|ucc):"
+"""Operations in which PyTorch carries out a collective on the host; those of NCCL only launch it."""
+
+BY_MPI = (
+    r"^P?MPI_(Barrier|Bcast|All(gather|reduce|toall)|Reduce|Gather|Scatter|Scan|Exscan|Wait|Recv|Sendrecv"
+    r"|[BRS]?[Ss]end|M?[Pp]robe)"
+)
+"""Calls in which MPI waits for other ranks or exchanges data with them."""
+
+BETWEEN_TWO = r"^P?MPI_(Recv|Sendrecv|[BRS]?[Ss]end|M?[Pp]robe|Wait)|^(gloo|mpi|ucc):(send|recv)"
+"""Those in which two ranks exchange data, or wait for such an exchange."""
+_COLLECTIVE = f"{BY_TORCH}|{BY_MPI}"
+_JOINT = f"{BY_TORCH}|^P?MPI_(Barrier|All(gather|reduce|toall))"
+"""Those that end on all ranks together: nobody has the result before the last one has come."""
+
+COLUMNS = ("start_ns", "end_ns", "process_id", "thread_id", "name")
+"""Columns of calls of collectives."""
+
+_AROUND_COLLECTIVES = r"^(c10d::|record_param_comms$|(Distributed)?DataParallel\.forward$)"
+"""Operations that only start a collective, wait for it, or hold all of a forward pass."""
+_OF_PYTORCH = r"^(aten|autograd|torch\w*)::"
+"""Ranges in which PyTorch's operators are drawn for NVTX."""
+
+
+@once_per_trace
+def host_collectives(trace: TraceView) -> pl.DataFrame:
+    """Collectives and calls of MPI on the host, with names as text: :data:`COLUMNS`, by start.
+
+    Python frames are none: those of a collective of the devices have such names, too.
+    """
+    known = trace.host_names.filter((pl.col("category") != "python") & pl.col("name").str.contains(_COLLECTIVE))
+    ranges = _ranges_named(trace, _COLLECTIVE).select(COLUMNS)
+    if not known.height:
+        return ranges
+    end = (pl.col("start_ns") + pl.col("dur_ns")).alias("end_ns")
+    return pl.concat([calls_named(trace, known).with_columns(end).select(COLUMNS), ranges]).sort("start_ns", "end_ns")
+
+
+def joint_collectives(trace: TraceView) -> pl.DataFrame:
+    """Collectives on the host that end on all ranks together: :data:`COLUMNS`; none where there are devices."""
+    calls = host_collectives(trace)
+    return calls.head(0) if trace.rank_busy else calls.filter(pl.col("name").str.contains(_JOINT))
+
+
+def host_communication(trace: TraceView, process_id: int) -> tuple[IntervalSet, IntervalSet]:
+    """Time in which the host of a process exchanges data with other ranks, or waits for them.
+
+    Returns:
+        On the thread that leads, which can do nothing else meanwhile; and on other threads, while no operation of the
+        framework runs.
+    """
+    calls = host_collectives(trace).filter(pl.col("process_id") == process_id)
+    if not calls.height:
+        return IntervalSet.empty(), IntervalSet.empty()
+    leads = pl.col("thread_id") == training_thread(trace, process_id)
+    beside = intervals(calls.filter(~leads))
+    return intervals(calls.filter(leads)), beside.subtract(_computing(trace, process_id)) if len(beside) else beside
+
+
+def _computing(trace: TraceView, process_id: int) -> IntervalSet:
+    """Time in operations of the framework that compute, on any thread of a process."""
+    own = pl.col("process_id") == process_id
+    operations = trace.host_ops("op").filter(own)
+    names = operations["name"].cast(pl.String)
+    waits = names.str.contains(f"{_COLLECTIVE}|{_AROUND_COLLECTIVES}")
+    return intervals(operations.filter(~waits)).union(intervals(_ranges_named(trace, _OF_PYTORCH).filter(own)))
+
+
+def _ranges_named(trace: TraceView, pattern: str) -> pl.DataFrame:
+    """Rows of :attr:`TraceView.ranges` whose names match ``pattern``; nothing is read where there are none."""
+    distinct = trace.frame("nvtx", pl.col("name").unique())["name"].cast(pl.String)
+    names = distinct.filter(distinct.str.contains(pattern).fill_null(value=False)).to_list()
+    return trace.ranges.filter(pl.col("name").is_in(names)) if names else trace.ranges.head(0)

@@ -1,0 +1,120 @@
+"""Calls that copy, and which of them hold up their caller until the copy is done: by what they did, not by their name.
+
+::
+
+    host    |launch|..............wait..............|       cudaMemcpyAsync to pageable memory
+    device  #########kernel########          |copy|
+
+The driver moves pageable memory through memory of its own, and an *asynchronous* copy then returns only when its data
+has moved: ``tensor.item()`` and ``.cpu()`` wait in such a copy. The other way round, a *synchronous* call that fills
+memory, or copies it within and between devices, returns before the device has begun.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.frames import end_ns
+from traceviz.analyses.derived.launch.join import LAUNCH_KEY
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+
+LAUNCH_AT_MOST_NS = 20_000
+"""What the launch of a copy takes at most: the median launch of a short trace may be one that loaded its code."""
+OUTLASTS = 4
+"""A call that takes as long as this many launches outlasts its own."""
+MOSTLY = 0.5
+"""Part of the calls of one kind that must return after their copy: a single one may have been held up by chance."""
+_CALL = ("process_id", "thread_id", "start_ns", "end_ns")
+
+_ALIKE = ("name", "kind", "host_memory")
+_MEDIAN_LAUNCH = (pl.col("end_ns") - pl.col("start_ns")).median().alias("launch_ns")
+
+
+@once_per_trace
+def copy_calls(trace: TraceView) -> pl.DataFrame:
+    """Calls that copy or fill and were not captured in a graph, with their copy and their wait.
+
+    Returns:
+        The columns of :meth:`TraceView.api_calls`, names as they are stored; ``kind`` of the copy (``memset`` for a
+        fill), ``host_memory``, the kind of memory at the host's side, ``bytes``, and ``copy_end_ns``, all null where
+        the copy is not known; and ``wait_ns``, from when on the call waits until its end, null where it does not wait.
+    """
+    blocking = trace.api_calls("blocking_copy").with_columns(pl.lit(value=True).alias("blocks"))
+    calls = pl.concat([trace.api_calls("async_copy").with_columns(pl.lit(value=False).alias("blocks")), blocking])
+    known = calls.join(_copies(trace), on=LAUNCH_KEY, how="left").join(
+        _launch_times(trace), on="process_id", how="left"
+    )
+    return known.with_columns(_wait().alias("wait_ns")).drop("blocks", "launch_ns")
+
+
+@once_per_trace
+def waiting_copies(trace: TraceView) -> pl.DataFrame:
+    """Those of :func:`copy_calls` that wait for their copy."""
+    return copy_calls(trace).drop_nulls("wait_ns")
+
+
+@once_per_trace
+def unasked_waits(trace: TraceView) -> pl.DataFrame:
+    """Those of :func:`waiting_copies` in which a program waits without having asked for it.
+
+    Asynchronous copies by their name, and ``...WithStream`` from a device, in which PyTorch on ROCm reads results.
+    """
+    name = pl.col("name").cast(pl.String)
+    reads = name.str.contains("WithStream") & (pl.col("kind") == "d2h").fill_null(value=False)
+    return waiting_copies(trace).filter(name.str.contains("Async") | reads)
+
+
+def asked_waits(trace: TraceView) -> pl.DataFrame:
+    """Those of :func:`waiting_copies` in calls that say that they block (``cudaMemcpy``): the others."""
+    return waiting_copies(trace).join(unasked_waits(trace), on=_CALL, how="anti", nulls_equal=True)
+
+
+def _wait() -> pl.Expr:
+    """From when on a call waits.
+
+    A call that blocks by name waits from its begin, unless it was seen to return before a copy without the host was
+    done. Another waits once it is launched, where its data goes to pageable memory, or where it outlasts its launch and
+    comes from pageable memory or returns, as most calls of its kind, only after its copy was done.
+    """
+    kind, ends_ns, launch_ns = pl.col("kind"), pl.col("end_ns"), pl.col("launch_ns")
+    returns_late = (pl.col("copy_end_ns") <= ends_ns).fill_null(value=False)
+    is_pageable = (pl.col("host_memory") == "pageable").fill_null(value=False)
+    outlasts = ends_ns - pl.col("start_ns") >= OUTLASTS * launch_ns
+    without_host = kind.is_in(["d2d", "p2p", "memset"]).fill_null(value=False)
+    by_name = pl.col("blocks") & ~(without_host & ~returns_late)
+    by_memory = ~pl.col("blocks") & is_pageable & ((kind == "d2h") | outlasts)
+    by_time = ~pl.col("blocks") & returns_late & outlasts & (returns_late.mean().over(_ALIKE) >= MOSTLY)
+    launched_ns = pl.min_horizontal(pl.col("start_ns") + launch_ns, ends_ns)
+    return pl.when(by_name).then("start_ns").when(by_memory | by_time).then(launched_ns)
+
+
+def _copies(trace: TraceView) -> pl.DataFrame:
+    """One row per call with known copies or fills: :data:`LAUNCH_KEY`, ``kind, host_memory, bytes, copy_end_ns``."""
+    times = (*LAUNCH_KEY, "start_ns", "dur_ns", "bytes")
+    copies = trace.frame("memcpy", *times, "kind", "src_memory", "dst_memory").drop_nulls("correlation_id")
+    kind = pl.col("kind").cast(pl.String)
+    host = pl.when(kind == "d2h").then("dst_memory").when(kind.is_in(["h2d", "h2h"])).then("src_memory")
+    fills = trace.frame("memset", *times).drop_nulls("correlation_id")
+    columns = (*LAUNCH_KEY, end_ns("copy_end_ns"), "bytes")
+    rows = pl.concat(
+        [
+            copies.select(*columns, kind.alias("kind"), host.cast(pl.String).alias("host_memory")),
+            fills.select(*columns, pl.lit("memset").alias("kind"), pl.lit(None, pl.String).alias("host_memory")),
+        ]
+    )
+    if not rows.select(LAUNCH_KEY).is_duplicated().any():
+        return rows
+    sums = (pl.col("copy_end_ns").max(), pl.col("bytes").sum(), pl.col("kind", "host_memory").first())
+    return rows.group_by(LAUNCH_KEY, maintain_order=True).agg(*sums)  # a call that moved its data in pieces
+
+
+def _launch_times(trace: TraceView) -> pl.DataFrame:
+    """``process_id, launch_ns``: the median launch of each process, or at most :data:`LAUNCH_AT_MOST_NS`."""
+    launches = trace.api_calls("launch").group_by("process_id").agg(_MEDIAN_LAUNCH)
+    return (
+        trace.frame("processes", "process_id")
+        .join(launches, on="process_id", how="left")
+        .with_columns(
+            pl.col("launch_ns").fill_null(LAUNCH_AT_MOST_NS).clip(upper_bound=LAUNCH_AT_MOST_NS).cast(pl.Int64)
+        )
+    )

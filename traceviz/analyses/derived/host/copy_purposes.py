@@ -1,0 +1,320 @@
+"""What copies between host and device are for: a batch of input, parameters, or something that nothing shows.
+
+::
+
+    host     |--take a batch: copy--|--forward-----|--FSDP::pre_forward: copy--|--backward--|
+    device                |input|       |kernels|                    |parameters|  |kernels|
+
+A copy to the device is no input because it is a copy to the device. It is where it was called in a range that takes or
+moves a batch, or next after a batch was taken; or where it is what a batch looks like: few copies in every step, around
+the step's first or last kernels or on a stream of their own. Copies are of parameters where they were called in a range
+that brings them or takes them away (FSDP, ZeRO, offloading), where they have the size of such copies, or where a
+framework moves many tensors out and as much back in every step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.derived.calls.call_tree import CallTree
+from traceviz.analyses.derived.device.work import computing
+from traceviz.analyses.derived.frames import bounds, end_ns, parts_by
+from traceviz.analyses.derived.host.input_fetches import ANNOTATION, is_input
+from traceviz.analyses.derived.likely_frameworks import likely_frameworks
+from traceviz.analyses.derived.steps.search import training_steps, training_thread
+from traceviz.analyses.derived.steps.steps import INFERRED
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.intervals import Array
+
+Purpose = Literal["input", "parameters", "unknown"]
+
+PARAMETERS = (
+    r"(?i)FSDP::((root_)?(pre|post)_(forward|backward)|unshard|all_gather|(forward|backward)_prefetch)"
+    r"|FullyShardedDataParallel\._?(root_)?(pre|post)_(forward|backward)"
+    r"|(^|[^a-z])unshard([^a-z]|$)|all_?gather_(params|parameters|coalesced)"
+    r"|(^|[^a-z])zero([-_ ]?[123])?[-_ ]?(offload|fetch|gather|partition)|DeepSpeedZe|partition(ed)?_param"
+    r"|(pre)?fetch_(sub_?modules?|params?|weights?|layers?)|swap_(in|out)_?(tensors?|params?|optimizer|$)"
+    r"|AlignDevicesHook|accelerate/hooks\.py|offload_hook|hooks/group_offloading\.py"
+    r"|(^|[^a-z])(cpu|disk|host|param(eter)?s?|weights?|model|optimizer|states?|layers?|activations?|tensors?)[-_ ]?"
+    r"(off|on)load"
+    r"|(^|[^a-z])(off|on)load(ed|ing)?[-_ ]?"
+    r"(param(eter)?s?|weights?|model|optimizer|states?|layers?|activations?|tensors?)"
+    r"|^[^a-z]*(off|on)load(ing)?[^a-z]*$|(^|[^a-z])save_on_cpu"
+)
+"""Names of ranges and functions that bring parameters (or what else was put away on the host) to the device."""
+
+BATCHES = (
+    r"(?i)inputs?_to_device|FullyShardedDataParallel\._to_kwargs|batch(es)?[-_ ]?to[-_ ]?(the[-_ ]?)?(device|gpu|cuda)"
+    r"|(copy|move|transfer|send|upload|put)[-_ ]?(the[-_ ]?)?(next[-_ ]?)?"
+    r"(batch(es)?|data|inputs?|images?|samples?|labels?)([^a-z]|$)"
+    r"|^\W*((copy|move|transfer|send|upload)[-_ ]?)?to[-_ ]?(the[-_ ]?)?(device|gpu|cuda)\W*\d*\W*$"
+    r"|^\W*(h2d|htod|host[-_ ]?to[-_ ]?device)([-_ ]?(copy|transfer))?\W*\d*\W*$"
+)
+"""Names of ranges in which a batch is moved to the device."""
+
+FEW = 8
+"""Copies of a step, small ones aside, that may be those of a batch: a model has more tensors than that."""
+SMALL = 0.01
+"""Copies with less than this part of their step's copying time are small: scalars, and labels of a batch."""
+EDGE = 0.1
+"""Batches are copied before the first or after the last tenth of a step's kernels, unless on a stream of their own."""
+USUAL = 0.5
+"""Part of the steps in which something must happen to be a part of the step."""
+LIKE = 0.5
+"""What comes back is as much as what went where neither is less than this part of the other."""
+TENSOR_BYTES = 1 << 20
+"""Copies of at least this size are told apart by it: scalars and small vectors of all kinds have the same sizes."""
+BATCH_BYTES = 1 << 10
+"""As :data:`TENSOR_BYTES`, among the few copies of a step."""
+
+_SCHEMA = {
+    "process_id": pl.Int32,
+    "start_ns": pl.Int64,
+    "dur_ns": pl.Int64,
+    "kind": pl.String,
+    "bytes": pl.Int64,
+    "src_memory": pl.String,
+    "dst_memory": pl.String,
+}
+_KEYS = ("correlation_id", "device_id", "stream")
+
+
+@once_per_trace
+def copy_purposes(trace: TraceView) -> pl.DataFrame:
+    """Copies between host and device, with what they are for.
+
+    Returns:
+        ``process_id, start_ns, dur_ns, kind, bytes, src_memory, dst_memory`` of the copies, texts as text; ``purpose``
+        (see :data:`Purpose`) and ``place``, the range that says so, without numbers; null where none does.
+    """
+    texts = pl.col("kind", "src_memory", "dst_memory").cast(pl.String)
+    frame = trace.frame("memcpy", *_SCHEMA, *_KEYS).with_columns(texts, pl.col("dur_ns").fill_null(0))
+    frame = frame.filter(pl.col("kind").is_in(["h2d", "d2h"]))
+    parts = [_of_process(trace, process, part) for process, part in parts_by(frame, "process_id").items()]
+    columns = {**_SCHEMA, "purpose": pl.String, "place": pl.String}
+    return pl.concat(parts).select(list(columns)) if parts else pl.DataFrame(schema=columns)
+
+
+def _of_process(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.DataFrame:
+    copies = copies.with_row_index("row")
+    calls, telling = _calls_of(trace, process, copies), telling_ranges(trace, process)
+    copies = copies.join(places_of(calls, telling), on="row", how="left", maintain_order="left")
+    copies = copies.with_columns(pl.col("purpose").fill_null(_by_size(copies)))
+    loop = _Loop.of(trace, process)
+    copies = loop.placed(copies, calls)
+    copies = copies.with_columns(pl.col("purpose").fill_null(_round_trips(trace, copies)))
+    takes = telling.filter((pl.col("purpose") == "input") & pl.col("thread_id").is_in(calls["thread_id"].implode()))
+    if not loop.has_input_in_most(copies):
+        copies = copies.with_columns(pl.col("purpose").fill_null(_after_takes(copies, takes, loop)))
+    if not loop.has_input_in_most(copies):
+        copies = copies.with_columns(pl.col("purpose").fill_null(_batches(copies, loop)))
+    return copies.with_columns(pl.col("purpose").fill_null("unknown"))
+
+
+def places_of(calls: pl.DataFrame, telling: pl.DataFrame) -> pl.DataFrame:
+    """``row, purpose, place`` of the ``calls`` that lie in a range that says what they are for.
+
+    Args:
+        calls: ``row, thread_id, call_ns`` of one process.
+        telling: Its :func:`telling_ranges`.
+    """
+    if not telling.height:
+        return pl.DataFrame(schema={"row": pl.UInt32, "purpose": pl.String, "place": pl.String})
+    tree = CallTree.of(telling.with_row_index("op_id"))
+    rows = tree.around(calls["thread_id"].to_numpy(), calls["call_ns"].to_numpy())
+    inside = calls.filter(pl.Series(rows >= 0, dtype=pl.Boolean)).select("row")
+    return pl.concat([inside, tree.calls.select("purpose", "place")[rows[rows >= 0]]], how="horizontal")
+
+
+def _calls_of(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.DataFrame:
+    """``row, thread_id, call_ns`` of the calls of ``copies``; without any calls, the leading thread meanwhile."""
+    keys = ("correlation_id", "thread_id", "start_ns")
+    ids = copies.select("correlation_id").drop_nulls().unique()
+    calls = trace.frame("cuda_api", "process_id", *keys).filter(pl.col("process_id") == process)
+    calls = calls.join(ids, on="correlation_id", how="semi").unique("correlation_id", keep="first").select(keys)
+    if not calls.height:
+        thread = pl.lit(training_thread(trace, process), pl.Int32)
+        return copies.select("row", thread.alias("thread_id"), pl.col("start_ns").alias("call_ns"))
+    calls = calls.rename({"start_ns": "call_ns"})
+    return copies.select("row", "correlation_id").join(calls, on="correlation_id").select("row", *calls.columns[1:])
+
+
+def telling_ranges(trace: TraceView, process: int) -> pl.DataFrame:
+    """Ranges, operations and Python functions of a process that say what they move: with ``purpose`` and ``place``."""
+    pattern = trace.options.input_range
+    ranges = trace.ranges.filter((pl.col("process_id") == process) & pl.col("depth").is_not_null())
+    purpose = _purpose(is_input(pattern))
+    ranges = ranges.select("start_ns", "end_ns", "thread_id", "name", purpose.alias("purpose")).drop_nulls("purpose")
+    names = trace.host_names.filter(pl.col("category") != "pipeline")
+    takes = pl.col("category") == "input"
+    named = pl.col("category").is_in(["annotation", "runtime"]) & pl.col("name").str.contains(ANNOTATION)
+    asked = pl.col("name").str.contains(pattern) if pattern is not None else takes | named
+    names = names.with_columns(_purpose(asked).alias("purpose")).drop_nulls("purpose")
+    operations = ranges.head(0)
+    if names.height:
+        columns = ("start_ns", "dur_ns", "thread_id", "name", "category")
+        scan = trace.tables.scan("host_ops").filter(pl.col("process_id") == process)
+        rows = scan.filter(pl.col("name").is_in(names["name"].unique().to_list())).select(columns).collect()
+        rows = rows.with_columns(pl.col("name", "category").cast(pl.String), end_ns())
+        operations = rows.join(names, on=["name", "category"]).select(ranges.columns)
+    return pl.concat([ranges, operations]).with_columns(_short(pl.col("name")).alias("place"))
+
+
+def _purpose(takes_input: pl.Expr) -> pl.Expr:
+    parameters = pl.col("name").str.contains(PARAMETERS)
+    moves = pl.col("name").str.contains(BATCHES)
+    return pl.when(parameters).then(pl.lit("parameters")).when(takes_input | moves).then(pl.lit("input"))
+
+
+def _short(name: pl.Expr) -> pl.Expr:
+    """A name without what differs from layer to layer: ``FSDP::pre_forward (encoder.block.3), op_id = 12``."""
+    return name.str.replace(r"\.py\(\d+\): ", ".py: ").str.replace(r"(?: \(|, ).*$", "")
+
+
+def _by_size(copies: pl.DataFrame) -> pl.Expr:
+    """Of parameters where it has the size of copies that were called in such a range, and of none of input."""
+    tensors = copies.filter(pl.col("bytes") >= TENSOR_BYTES)
+    of = {
+        purpose: set(tensors.filter(pl.col("purpose") == purpose)["bytes"].to_list())
+        for purpose in ("parameters", "input")
+    }
+    sizes = list(of["parameters"] - of["input"])
+    return pl.when(pl.col("bytes").is_in(sizes)).then(pl.lit("parameters"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """The steps of a process, and what is launched in them.
+
+    ::
+
+        host     |load|copy|-launches-|  |load|copy|-launches-|
+        device        |####|---------kernels---------|####|----
+
+    The device may be behind the host, so that the order of calls counts where they are known, else that of their work.
+
+    Args:
+        starts: Begins of its steps: of the host's where calls are known.
+        ends: Their ends.
+        launches: When kernels were launched, or began; sorted.
+        streams: ``device_id, stream`` of its kernels.
+        is_marked: Whether the program says where a step begins: inferred steps may begin anywhere in the loop.
+        by_calls: Whether these are times of calls.
+    """
+
+    starts: Array
+    ends: Array
+    launches: Array
+    streams: pl.DataFrame
+    is_marked: bool
+    by_calls: bool
+
+    @classmethod
+    def of(cls, trace: TraceView, process: int) -> _Loop:
+        steps = training_steps(trace)
+        is_marked = steps.source not in INFERRED
+        own = pl.col("process_id") == process
+        kernels = computing(trace, "start_ns", "process_id", "device_id", "stream").filter(own)
+        calls = trace.api_calls("launch").filter(own)
+        by_calls = is_marked and calls.height > 0
+        frame = steps.host if steps.host is not None and by_calls else steps.frame
+        launches = calls if by_calls else kernels
+        return cls(
+            *bounds(frame.filter(own).sort("start_ns")),
+            launches=np.sort(launches["start_ns"].to_numpy()),
+            streams=kernels.select("device_id", "stream").unique().with_columns(pl.lit(value=True).alias("computes")),
+            is_marked=is_marked,
+            by_calls=by_calls,
+        )
+
+    def placed(self, copies: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+        """``copies`` with the row of their ``step``, null outside of steps, and whether they are ``at_edge`` of it."""
+        copies = copies.join(calls.select("row", "call_ns"), on="row", how="left", maintain_order="left")
+        moments = self.moments(copies)
+        step = np.searchsorted(self.starts, moments, side="right") - 1
+        known = step >= 0
+        known[known] = moments[known] < self.ends[step[known]]
+        within = np.where(known, step, 0)
+        if self.starts.size:
+            first, last = (np.searchsorted(self.launches, times[within]) for times in (self.starts, self.ends))
+            before = np.searchsorted(self.launches, moments)
+            margin = EDGE * (last - first)
+            edge = (before - first <= margin) | (last - before <= margin)
+        else:
+            edge = np.zeros(moments.size, bool)
+        alone = copies.join(self.streams, on=["device_id", "stream"], how="left", maintain_order="left")["computes"]
+        return copies.with_columns(
+            pl.when(pl.Series(known, dtype=pl.Boolean)).then(pl.Series(step, dtype=pl.Int64)).alias("step"),
+            (pl.Series(edge | (not self.is_marked), dtype=pl.Boolean) | alone.is_null()).alias("at_edge"),
+        )
+
+    def moments(self, copies: pl.DataFrame) -> Array:
+        """When each copy was called, or began where the order of calls is not known; -1 for a call that is not."""
+        moment = pl.col("call_ns") if self.by_calls else pl.col("start_ns")
+        return copies.select(moment.fill_null(-1)).to_series().to_numpy()
+
+    def has_input_in_most(self, copies: pl.DataFrame) -> bool:
+        """Whether copies of input are known in most steps: then no others are looked for."""
+        known = copies.filter(pl.col("purpose") == "input").drop_nulls("step")
+        return bool(known.height) and known["step"].n_unique() >= USUAL * self.starts.size
+
+
+def _after_takes(copies: pl.DataFrame, takes: pl.DataFrame, loop: _Loop) -> pl.Expr:
+    """Of input where a batch was taken before and nothing launched since, and only few copies were called so."""
+    ends, moments = np.sort(takes["end_ns"].to_numpy()), loop.moments(copies)
+    taken = np.searchsorted(ends, moments, side="right") - 1
+    launched = np.searchsorted(loop.launches, moments) - 1
+    follows = taken >= 0
+    both = follows & (launched >= 0)
+    follows[both] = ends[taken[both]] >= loop.launches[launched[both]]
+    since = copies.select("row", "purpose", "kind", "dur_ns", pl.Series("taken", taken)).filter(pl.Series(follows))
+    since = since.filter((pl.col("kind") == "h2d") & pl.col("purpose").is_null())
+    is_large = pl.col("dur_ns") >= SMALL * pl.col("dur_ns").sum()
+    few = since.filter((is_large.sum() <= FEW).over("taken"))
+    return pl.when(pl.col("row").is_in(few["row"].implode())).then(pl.lit("input"))
+
+
+def _round_trips(trace: TraceView, copies: pl.DataFrame) -> pl.Expr:
+    """Of parameters where a framework moves many tensors to the host and as much back in most steps.
+
+    Either more than a few of the same sizes come back, or much comes back at once for many that went: gradients leave
+    one by one, and the optimizer on the host sends all parameters together.
+    """
+    nothing = pl.lit(None, pl.String)
+    inside = copies.drop_nulls("step")
+    if len(likely_frameworks(trace)) != 1 or not inside.height:
+        return nothing
+    tensors = inside.filter((pl.col("bytes") >= TENSOR_BYTES) & pl.col("purpose").is_null())
+    size = pl.col("bytes")
+    is_back, is_away = pl.col("kind") == "h2d", pl.col("kind") == "d2h"
+    back_bytes, away_bytes = (size.filter(moves).sum().over("step") for moves in (is_back, is_away))
+    both = is_back.any().over("step", "bytes") & is_away.any().over("step", "bytes")
+    of_steps = tensors.with_columns(both.alias("both")).with_columns(
+        ((is_back & pl.col("both")).sum().over("step") > FEW).alias("same"),
+        (
+            (is_away.sum().over("step") > FEW) & (away_bytes >= LIKE * back_bytes) & (LIKE * away_bytes <= back_bytes)
+        ).alias("alike"),
+    )
+    moved = of_steps.filter((pl.col("same") & pl.col("both")) | (pl.col("alike") & is_back.any().over("step")))
+    if moved["step"].n_unique() < USUAL * inside["step"].n_unique():
+        return nothing
+    return pl.when(pl.col("row").is_in(moved["row"].implode())).then(pl.lit("parameters"))
+
+
+def _batches(copies: pl.DataFrame, loop: _Loop) -> pl.Expr:
+    """Of input where it looks like a batch: few copies a step, at its edge or on a stream of their own."""
+    nothing = pl.lit(None, pl.String)
+    others = copies.filter((pl.col("kind") == "h2d") & pl.col("purpose").is_null() & pl.col("step").is_not_null())
+    of_step = pl.col("dur_ns").sum().over("step")
+    large = others.filter(pl.col("dur_ns") >= SMALL * of_step).group_by("step").len()["len"].sort()
+    placed = others.filter("at_edge")
+    usual = USUAL * loop.starts.size
+    if not large.len() or large[large.len() // 2] > FEW or placed["step"].n_unique() < usual:
+        return nothing
+    sizes = placed.filter(pl.col("bytes") >= BATCH_BYTES)["bytes"].unique().to_list()  # of further batches of the step
+    more = pl.col("row").is_in(others["row"].implode()) & pl.col("bytes").is_in(sizes)
+    return pl.when(pl.col("row").is_in(placed["row"].implode()) | more).then(pl.lit("input"))

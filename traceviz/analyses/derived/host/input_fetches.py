@@ -1,0 +1,165 @@
+"""Where the program takes its next batch: NVTX ranges by name, operations of a framework by their category."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.calls.host_calls import annotated_calls
+from traceviz.analyses.derived.frames import bounds, intervals, outermost
+from traceviz.analyses.derived.steps.search import training_thread
+from traceviz.analyses.derived.view import TraceView
+
+INPUT_NAME = (
+    r"(?i)(^|[^a-z])(data[ _-]?(load|fetch|read|wait)|dataload"
+    r"|(load|fetch|read|get|next)[ _-]?(the[ _-]?)?(next[ _-]?)?(data|batch|input|sample|example|image)"
+    r"|input[ _-]?(pipeline|wait|data|batch)?($|[^a-z])|data($|[^a-z])"
+    r"|prefetch|preprocess|augment|decode[ _-]?(image|jpeg|batch)|iteratorgetnext|iterator::)|dataloader"
+)
+"""Names of ranges or categories in which input is loaded."""
+
+NOT_INPUT_NAME = (
+    r"(?i)data[ _-]?(parallel|dist|transfer|ptr|type)|input[ _-]?(dist|proj|embed|layer|norm)"
+    r"|all[ _-]?(2|to)[ _-]?all|update|to[ _-]device|copy|backward|forward|optimizer|aten::|autograd"
+)
+"""Names that look like input and are not."""
+
+ANNOTATION = (
+    r"(?i)^[\W_]*(\[\w+\])*[\W_]*(data[ _-]?(load(ing|er)?|fetch(ing)?|read(ing)?|wait(ing)?)|dataload(ing|er)"
+    r"|((load|fetch|read|get|next|take)[ _-]?(the[ _-]?)?|wait(ing)?[ _-]for[ _-](the[ _-]?)?)"
+    r"((next|train|training)[ _-]?)?(data|batch(es)?|(input|sample|example|image)s?)"
+    r"|(train|training|val|eval)[ _-]?data[ _-]?loader[ _-]?next"
+    r"|(input|batch)[ _-]?(pipeline|wait|data|loading|fetch)|input|prefetch|preprocess(ing)?|augment(ation)?)"
+    r"[\W_]*\d*[\W_]*$"
+)
+"""Whole names of annotations in which a program loads its input; a runtime's own events contain such words, too.
+
+What programs put around a name does not count: ``## data_load ##``, ``[pl][profile]train_dataloader_next``.
+"""
+
+FUNCTION = (
+    r"(?i)(\.py\(\d+\): |^\$[^ ]+:\d+ )_*((load|fetch|read|get|next|take)_?(the_)?((next|train|training)_?)?"
+    r"(data|batch(es)?|samples?|examples?|images?)|data_?load(ing|er)?)$"
+)
+"""Python functions that take a batch. Those of libraries (:data:`LIBRARY`) do so for the program, or a loader."""
+
+LIBRARY = (
+    r"site-packages/|dist-packages/|/lib/python\d|^(torch|torchvision|transformers|jax|tensorflow|keras|numpy)/|^\$<"
+)
+"""Python functions that are not the program's."""
+
+HOOKS, RECORDED = "traceviz", "program"
+"""NVTX domains of the ranges that ``traceviz collect`` puts around parts of a step, and of ``traceviz.record``."""
+
+SAME_SHARE = 0.5
+"""Operations record ranges of these domains, too, where they cover at least this share of the ranges that hold any."""
+
+
+_ANNOTATIONS = ("annotation", "runtime")
+"""Categories of the program's annotations: some traces file them with the runtime's events."""
+
+
+def input_ranges(trace: TraceView, process_id: int, takes: pl.DataFrame) -> pl.DataFrame:
+    """Data-loading ranges on the training thread of a process: named (or categorised) like it, or as the user says.
+
+    A wait that NVTX and a framework's profiler both recorded counts once. The framework's events say more about it, so
+    the range that a hook of ours put around them yields; so does that of ``traceviz.record``, which gives the framework
+    the same name. The program's own ranges stay.
+
+    Args:
+        trace: The trace.
+        process_id: The process.
+        takes: Its operations that take a batch (:func:`input_ops`).
+    """
+    thread = training_thread(trace, process_id)
+    own = trace.ranges.filter((pl.col("process_id") == process_id) & (pl.col("thread_id") == thread))
+    ranges = own.filter(is_input(trace.options.input_range))
+    if trace.options.input_range is not None or not takes.height:
+        return ranges
+    ours = ranges.filter(pl.col("domain") == HOOKS)
+    recorded = ranges.filter(pl.col("domain") == RECORDED).partition_by("name")
+    loops = [(ours, takes), *((part, takes.filter(pl.col("name") == part["name"][0])) for part in recorded)]
+    again = pl.concat([part.filter(_covered(part, operations)) for part, operations in loops])
+    return ranges.join(again, on="range_id", how="anti", maintain_order="left")
+
+
+def _covered(ranges: pl.DataFrame, operations: pl.DataFrame) -> pl.Series:
+    """Which ranges ``operations`` record, too: those that hold any, if most of these is covered.
+
+    All ranges of a loop, or none, lest a stage be the remainder: of a short wait, the hook takes the larger part.
+    """
+    starts, ends = bounds(ranges)
+    covered = intervals(operations).overlap(starts, ends)
+    holds = covered > 0
+    return pl.Series(holds & (covered.sum() >= SAME_SHARE * (ends - starts)[holds].sum()), dtype=pl.Boolean)
+
+
+def is_input(pattern: str | None) -> pl.Expr:
+    """Which rows of :attr:`TraceView.ranges` load input: those that match ``pattern``, else those named like it."""
+    if pattern is not None:
+        return pl.col("name").str.contains(pattern)
+    filed = pl.col("category").fill_null("").str.contains(INPUT_NAME)
+    named = pl.col("name").str.contains(INPUT_NAME) & ~pl.col("name").str.contains(NOT_INPUT_NAME)
+    return named | filed
+
+
+def input_ops(trace: TraceView, process_id: int) -> pl.DataFrame:
+    """Host operations in which a process waits for its next batch: rows of :meth:`TraceView.host_ops`.
+
+    Those that the trace files as input, and annotations of the training thread named like it; where there are none, its
+    Python functions with such a name; or those operations of the training thread that match the user's pattern. An
+    operation that the framework runs on another thread counts where it belongs to a group of events that the training
+    thread has a part in, or that is a step; in a trace without groups, where the training thread takes no batches
+    itself. A pipeline that fetches ahead in the background keeps nobody waiting.
+    """
+    thread = training_thread(trace, process_id)
+    own = pl.col("process_id") == process_id
+    if trace.options.input_range is not None:
+        return annotated_calls(trace, trace.options.input_range).filter(own & (pl.col("thread_id") == thread))
+    filed = trace.host_ops("input").filter(own)
+    away = filed.filter(pl.col("thread_id") != thread)
+    if away.height:
+        filed = filed.filter((pl.col("thread_id") == thread) | _of_the_program(trace, process_id))
+    named = _annotations(trace).filter(own & (pl.col("thread_id") == thread))
+    takes = pl.concat([filed.with_columns(pl.col("name", "category").cast(pl.String)), named])
+    return (takes if takes.height else _functions(trace, process_id, thread)).sort("start_ns", "op_id")
+
+
+def _functions(trace: TraceView, process_id: int, thread: int) -> pl.DataFrame:
+    """The outermost calls on a thread of Python functions that take a batch by their name, if there are several.
+
+    A single call loads what the program needs before its steps.
+    """
+    named = pl.col("name").str.contains(FUNCTION) & ~pl.col("name").str.contains(LIBRARY)
+    known = trace.host_names.filter((pl.col("category") == "python") & named)["name"].to_list()
+    calls = trace.host_ops("python") if known else trace.host_ops()
+    calls = calls.with_columns(pl.col("name", "category").cast(pl.String))
+    of_thread = (pl.col("process_id") == process_id) & (pl.col("thread_id") == thread)
+    calls = calls.filter(of_thread & pl.col("name").is_in(known))
+    calls = outermost(calls.sort("start_ns", "end_ns", "op_id", descending=[False, True, False]))
+    return calls if calls.height > 1 else calls.head(0)
+
+
+def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:
+    """Whether a row belongs to a group of the training program.
+
+    Where the process has no groups, all rows do, unless the training thread takes batches itself.
+    """
+    thread = training_thread(trace, process_id)
+    own = trace.tables.scan("host_ops").filter((pl.col("process_id") == process_id) & pl.col("group_id").is_not_null())
+    if not own.select(pl.len()).collect().item():
+        takes = trace.host_ops("input").filter(pl.col("thread_id") == thread)
+        return pl.lit(value=not takes.height)
+    groups = own.filter(pl.col("thread_id") == thread).select("group_id").unique().collect()["group_id"].to_list()
+    if "steps" in trace.tables:
+        declared = trace.frame("steps", "process_id", "group_id").filter(pl.col("process_id") == process_id)
+        groups += declared["group_id"].drop_nulls().to_list()
+    return pl.col("group_id").is_in(groups).fill_null(value=False)
+
+
+def _annotations(trace: TraceView) -> pl.DataFrame:
+    """Annotations of the program named like data loading: rows of :meth:`TraceView.host_ops`."""
+    free = pl.col("category").is_in(_ANNOTATIONS)
+    known = trace.host_names.filter(free & pl.col("name").str.contains(ANNOTATION))
+    calls = trace.host_ops(*_ANNOTATIONS) if known.height else trace.host_ops()
+    calls = calls.with_columns(pl.col("name", "category").cast(pl.String))
+    return calls.filter(pl.col("name").is_in(known["name"].to_list()))

@@ -1,0 +1,144 @@
+"""Calls that take long because they are the first: they create the context of a device, or load its code.
+
+::
+
+    host    |cudaFree(0).....context.....|cudaMalloc|launch...code...|launch|launch|
+    device                                                           |kernel|kernel|kernel|
+
+The first call that needs a device creates a context there, whatever else it is for. The first launch of a kernel loads
+its code, since drivers load lazily, and the first of a process often that of whole libraries. Libraries (cuBLAS, cuDNN)
+begin with cudaFree(0), and load their code in it. None of these comes again.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.frames import bounds, end_ns
+from traceviz.analyses.derived.launch.join import LAUNCH_KEY
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.cuda_names import ApiKind
+from traceviz.intervals import union_all
+
+LOADS_NS = 1_000_000
+"""A launch that loads code takes this long at least."""
+CREATES_NS = 10_000_000
+"""A call that creates a context takes this long at least, unless its name says that it does."""
+TIMES_MEDIAN = 10
+"""So many times the median call of its kind takes a first call at least."""
+LAUNCH_AT_MOST_NS = 100_000
+"""What an ordinary launch takes at most: the median of three launches may be one that loaded code."""
+
+FREES_NS = 100_000_000
+"""A call that frees memory and takes this long while no device works frees none: it is how libraries begin."""
+
+_FREES = r"^(cuda|hip)Free$|^cuMemFree"
+_CREATES = r"^(cu|hip)(Init\b|CtxCreate|DevicePrimaryCtxRetain)|^(cuda|hip)(InitDevice|SetDevice)\b"
+_STARTS_DRIVER = r"^(cu|hip)Init\b"
+_OF_DRIVER = r"^(cuda|cu|hip)[A-Z]"
+_OF_PROFILER = r"Profiler"
+_ALLOCATES: tuple[ApiKind, ...] = ("allocation", "pool_allocation")
+_MAY_CREATE: tuple[ApiKind, ...] = ("other", "stream", *_ALLOCATES)
+_BY_NAME = ("process_id", "name")
+
+
+@once_per_trace
+def first_calls(trace: TraceView) -> pl.DataFrame:
+    """Calls of the device's API that take long because they are the first of a process in the capture.
+
+    Returns:
+        ``start_ns, end_ns, process_id, thread_id, correlation_id, name`` as of :meth:`TraceView.api_calls`, and
+        ``what``: ``context`` of calls that create one, ``code`` of calls that load code; by start.
+    """
+    if "cuda_api" not in trace.tables:
+        return _marked(trace.api_calls(), "context")
+    columns = ("start_ns", end_ns(), "process_id", "thread_id", "correlation_id", "name")
+    long = trace.tables.scan("cuda_api").filter(pl.col("dur_ns") >= LOADS_NS).select(columns).collect()
+    contexts = _of_contexts(trace, long)
+    libraries = _of_libraries(trace, long).join(contexts, on=("thread_id", "start_ns"), how="anti")
+    found = pl.concat([contexts, libraries, _of_code(trace, long)])
+    return found.sort("start_ns", "end_ns", maintain_order=True)
+
+
+def _of_contexts(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
+    """Of ``long`` calls those whose name says so, and firsts of their name that take far longer than later ones.
+
+    Memory takes its time to allocate and to free: such a call counts only where nothing was launched before it, and no
+    other call created the context.
+    """
+    text = pl.col("name").cast(pl.String)
+    calls = _of_kinds(trace, long, *_MAY_CREATE).filter(text.str.contains(_OF_DRIVER), ~text.str.contains(_OF_PROFILER))
+    if not calls.height:
+        return _marked(calls, "context")
+    firsts, launched = _firsts(trace, calls), _first_launches(trace)
+    known = calls.join(firsts, on=_BY_NAME, how="left").join(launched, on="process_id", how="left")
+    time = pl.col("end_ns") - pl.col("start_ns")
+    is_slow = (time >= CREATES_NS) & (time >= TIMES_MEDIAN * pl.col("later_ns").fill_null(0))
+    creates = known.filter(((pl.col("start_ns") == pl.col("first_ns")) & is_slow) | text.str.contains(_CREATES))
+    contexts = pl.col("start_ns").filter(~text.str.contains(_STARTS_DRIVER))
+    is_first = pl.col("start_ns") == contexts.min().over("process_id")
+    is_early = is_first & (pl.col("start_ns") <= pl.col("launched_ns").fill_null(trace.span_ns))
+    allocates = text.is_in([name for kind in _ALLOCATES for name in trace.api_names.get(kind, [])])
+    return _marked(creates.filter(~allocates | is_early).select(calls.columns), "context")
+
+
+def _of_libraries(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
+    """Of ``long`` calls that free memory those that take far longer than others, while no device works."""
+    frees = long.filter(
+        pl.col("name").cast(pl.String).str.contains(_FREES), pl.col("end_ns") - pl.col("start_ns") >= FREES_NS
+    )
+    if not frees.height:
+        return _marked(frees, "code")
+    known = frees.join(_firsts(trace, frees), on=_BY_NAME, how="left")
+    slow = known.filter(pl.col("end_ns") - pl.col("start_ns") >= TIMES_MEDIAN * pl.col("later_ns").fill_null(0))
+    busy = union_all(trace.rank_busy.values())
+    return _marked(
+        slow.select(frees.columns).filter(pl.Series(busy.overlap(*bounds(slow)) == 0, dtype=pl.Boolean)), "code"
+    )
+
+
+def _of_code(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
+    """Of ``long`` launches those of kernels that run for the first time, and are launched quickly from then on.
+
+    Where the kernel is not known, the first launch of its name in the process.
+    """
+    launches = _of_kinds(trace, long, "launch")
+    if not launches.height:
+        return _marked(launches, "code")
+    every = trace.api_calls("launch")
+    median = (pl.col("end_ns") - pl.col("start_ns")).median().clip(upper_bound=LAUNCH_AT_MOST_NS).alias("median_ns")
+    calls = launches.join(every.group_by("process_id").agg(median), on="process_id")
+    calls = calls.filter(pl.col("end_ns") - pl.col("start_ns") >= TIMES_MEDIAN * pl.col("median_ns"))
+    kernels = trace.frame("kernels", *LAUNCH_KEY, pl.col("start_ns").alias("begin_ns"), pl.col("name").alias("kernel"))
+    of_process = ("process_id", "kernel")
+    begun = kernels.group_by(of_process).agg(pl.col("begin_ns").min().alias("begun_ns"))
+    slow = pl.col("start_ns").n_unique().over(of_process)
+    known = calls.join(kernels, on=LAUNCH_KEY, how="left").join(begun, on=of_process, how="left")
+    known = known.with_columns(slow.alias("slow")).join(_firsts(trace, launches), on=_BY_NAME, how="left")
+    of_kernel = (pl.col("begin_ns") == pl.col("begun_ns")) & (pl.col("slow") == 1)
+    of_name = pl.col("kernel").is_null() & (pl.col("start_ns") == pl.col("first_ns"))
+    found = known.filter(of_kernel.fill_null(value=False) | of_name)
+    return _marked(found.select(launches.columns).unique(), "code")
+
+
+def _marked(calls: pl.DataFrame, what: str) -> pl.DataFrame:
+    return calls.with_columns(pl.lit(what).alias("what"))
+
+
+def _of_kinds(trace: TraceView, calls: pl.DataFrame, *kinds: ApiKind) -> pl.DataFrame:
+    names = [name for kind in kinds for name in trace.api_names.get(kind, [])]
+    return calls.filter(pl.col("name").is_in(names)) if names else calls.head(0)
+
+
+def _firsts(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
+    """By process and name: ``first_ns``, the begin of the first call, and ``later_ns``, the median time of others."""
+    names = calls["name"].unique().cast(pl.String).to_list()
+    first = pl.col("start_ns").min()
+    later = pl.col("dur_ns").filter(pl.col("start_ns") > first).median()
+    alike = trace.tables.scan("cuda_api").filter(pl.col("name").is_in(names))
+    return alike.group_by(_BY_NAME).agg(first.alias("first_ns"), later.alias("later_ns")).collect()
+
+
+def _first_launches(trace: TraceView) -> pl.DataFrame:
+    """``process_id, launched_ns``: the begin of the first launch of each process."""
+    return trace.api_calls("launch").group_by("process_id").agg(pl.col("start_ns").min().alias("launched_ns"))

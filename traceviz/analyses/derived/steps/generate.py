@@ -1,0 +1,134 @@
+"""Steps of ``generate`` of transformers, which writes no annotations, by the Python calls that a profiler recorded.
+
+A loop (``_sample``, ``_beam_search`` ...) calls the model for the prompts, then once for each token, and prepares the
+inputs of each of these calls::
+
+    generate  |---------------------------------------------------------|
+    _sample         |---------------------------------------------------|
+    prepare_inputs     |-|            |-|        |-|        |-|
+    steps              |--- prefill --|- decode -|- decode -|- decode --|
+
+The first call of a loop reads the prompts, unless the recording began within the loop: calls that are open then are
+recorded from its begin on, and none of the thread has ended before.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traceviz.analyses.derived.calls.host_calls import argument
+from traceviz.analyses.derived.frames import end_ns, outermost
+from traceviz.analyses.derived.view import TraceView
+
+ENGINE = "transformers"
+
+LOOP_NAME = (
+    r"transformers[/\\]generation(?:[/\\]|_)utils\.py\(\d+\): "
+    r"_?(?:sample|greedy_search|contrastive_search|(?:group_|constrained_)?beam_s(?:earch|ample)"
+    r"|assisted_decoding|dola_decoding)$"
+)
+"""Names of the Python calls that generate token after token."""
+PREPARE_NAME = r": prepare_inputs_for_generation$"
+"""Names of the Python calls before each call of the model."""
+_TOKENS_SHAPE = r"^\[\[\d+, *\d+\], *\[(\d+), *(\d+)\]"
+"""Shapes of an embedding's inputs: its table, then the tokens, of sequences by positions."""
+
+
+def generate_calls(trace: TraceView) -> pl.DataFrame | None:
+    """Steps of the loops of ``generate``: ``process_id, thread_id, start_ns, end_ns, name, engine, phase``.
+
+    Loops within loops (a draft model proposes tokens) are part of the outer one's steps. ``None`` where there is none.
+    """
+    python = trace.host_names.filter(pl.col("category") == "python")["name"]
+    looping, preparing = (python.filter(python.str.contains(name)) for name in (LOOP_NAME, PREPARE_NAME))
+    if not looping.len() or not preparing.len():
+        return None
+    nested = _calls(trace, looping)
+    loops = outermost(nested).with_row_index("loop")
+    prepared = outermost(_calls(trace, preparing))
+    steps = _inside(prepared.select("thread_id", "start_ns"), loops)
+    inner = nested.join(loops, on=["thread_id", "start_ns", "end_ns"], how="anti").with_row_index("inner")
+    if inner.height:
+        of_drafts = _inside(steps.select("thread_id", "start_ns"), inner.rename({"inner": "loop"}))
+        steps = steps.join(of_drafts, on=["thread_id", "start_ns"], how="anti")
+    first = pl.col("start_ns") == pl.col("start_ns").min().over("loop")
+    prefill = first & (pl.col("loop_ns") >= pl.col("earliest_ns"))
+    steps = steps.sort("thread_id", "start_ns").join(_first_ends(trace, loops), on="thread_id", maintain_order="left")
+    return steps.select(
+        "process_id",
+        "thread_id",
+        "start_ns",
+        pl.col("start_ns").shift(-1).over("loop").fill_null(pl.col("loop_end_ns")).alias("end_ns"),
+        "name",
+        pl.lit(ENGINE).alias("engine"),
+        pl.when(prefill).then(pl.lit("prefill")).otherwise(pl.lit("decode")).alias("phase"),
+    )
+
+
+def with_batches(trace: TraceView, steps: pl.DataFrame) -> pl.DataFrame:
+    """``steps`` of ``generate`` with their requests and tokens, where the shapes of the first embedding say them.
+
+    Args:
+        trace: The trace.
+        steps: ``thread_id, call_ns, call_end_ns, phase, prompts, running, prompt_tokens, new_tokens``.
+    """
+    embeddings = _calls(trace, pl.Series(["aten::embedding"]), "op_id")
+    shapes = argument(trace, "Input Dims", "text").join(embeddings, on="op_id")
+    text = pl.col("text").cast(pl.String)
+    size = [text.str.extract(_TOKENS_SHAPE, group).cast(pl.Int64) for group in (1, 2)]
+    shaped = shapes.select("thread_id", "start_ns", size[0].alias("sequences"), size[1].alias("positions"))
+    following = steps.sort("call_ns").join_asof(
+        shaped.drop_nulls().sort("start_ns"),
+        left_on="call_ns",
+        right_on="start_ns",
+        by="thread_id",
+        strategy="forward",
+        check_sortedness=False,
+        suffix="_of_shape",
+    )
+    inside = pl.col("start_ns_of_shape") < pl.col("call_end_ns")
+    sequences = pl.when(inside).then("sequences")
+    tokens = pl.when(inside).then(pl.col("sequences") * pl.col("positions"))
+    reads, nothing = pl.col("phase") == "prefill", pl.when(inside).then(pl.lit(0, pl.Int64))
+    return following.with_columns(
+        pl.when(reads).then(sequences).otherwise(nothing).alias("prompts"),
+        pl.when(reads).then(nothing).otherwise(sequences).alias("running"),
+        pl.when(reads).then(tokens).otherwise(nothing).alias("prompt_tokens"),
+        pl.when(reads).then(nothing).otherwise(sequences).alias("new_tokens"),
+    ).select(steps.columns)
+
+
+def _calls(trace: TraceView, names: pl.Series, *also: str) -> pl.DataFrame:
+    """Host operations of these names that last, by thread and start, the outer first; names as text."""
+    columns: tuple[str | pl.Expr, ...] = ("process_id", "thread_id", "start_ns", end_ns(), "name", *also)
+    rows = trace.tables.scan("host_ops").filter(pl.col("name").is_in(names.to_list()) & (pl.col("dur_ns") > 0))
+    calls = rows.select(columns).collect().with_columns(pl.col("name").cast(pl.String))
+    return calls.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True])
+
+
+def _inside(calls: pl.DataFrame, loops: pl.DataFrame) -> pl.DataFrame:
+    """``calls`` that begin in one of ``loops``, which do not overlap on a thread, with what is known of the loop."""
+    around = loops.select(
+        "loop",
+        "process_id",
+        "thread_id",
+        "name",
+        pl.col("start_ns").alias("loop_ns"),
+        pl.col("end_ns").alias("loop_end_ns"),
+    )
+    found = calls.sort("start_ns").join_asof(
+        around.sort("loop_ns"),
+        left_on="start_ns",
+        right_on="loop_ns",
+        by="thread_id",
+        strategy="backward",
+        check_sortedness=False,
+    )
+    return found.filter(pl.col("start_ns") < pl.col("loop_end_ns"))
+
+
+def _first_ends(trace: TraceView, loops: pl.DataFrame) -> pl.DataFrame:
+    """The first moment at which a Python call of each thread with loops ends: ``thread_id, earliest_ns``."""
+    of_threads = pl.col("thread_id").is_in(loops["thread_id"].unique().to_list()) & (pl.col("category") == "python")
+    ends = (pl.col("start_ns") + pl.col("dur_ns")).min().alias("earliest_ns")
+    return trace.tables.scan("host_ops").filter(of_threads).group_by("thread_id").agg(ends).collect()

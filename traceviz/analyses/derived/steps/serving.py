@@ -1,0 +1,185 @@
+"""Steps of an engine that serves a language model, by the annotations of vLLM, SGLang and TensorRT-LLM.
+
+An engine works in steps, each of them one forward pass for the requests that are scheduled: *prefill* reads prompts,
+*decode* generates a token for each request, *mixed* does both. The engines say so in the names of their annotations::
+
+    vLLM          execute_context_1(888)_generation_2(2)
+                  execute_5_context_1(sq888sk888sqsq788544sqsk788544)_generation_2(sq2sk300sqsq2sqsk300)
+                  execute_new_1_cached_2   (up to 0.11: requests that are new, and those that were scheduled before)
+    SGLang        step[DECODE bs=32], step[EXTEND bs=2 toks=512], step[MIXED bs=3]
+    TensorRT-LLM  [Executor] _forward_step 7: 1 ctx reqs, 888 ctx tokens, 2 gen reqs
+
+They nest: SGLang writes ``step[...]`` within annotations of vLLM's form. The outermost is the step. A serving program
+trains on nothing: nothing is said of its input pipeline.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import astuple, dataclass
+from typing import Literal
+
+import polars as pl
+
+from traceviz.analyses.derived.calls.host_calls import annotated_calls
+from traceviz.analyses.derived.frames import outermost_by, parts_by
+from traceviz.analyses.derived.steps.generate import generate_calls
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+
+Phase = Literal["prefill", "decode", "mixed", "idle"]
+PHASES: tuple[Phase, ...] = ("prefill", "mixed", "decode", "idle")
+"""Phases in the order of reports."""
+
+SERVING_NAME = (
+    r"^(?:execute_(?:\d+_)?context_\d+\(|execute_new_\d+_cached_\d+$|step\[[A-Z_0-9]+ bs=\d+"
+    r"|(?:\[Executor\] _forward_step|executeStep\b).*ctx reqs)"
+)
+"""Names of the annotations around an engine's steps; :func:`engine_step` reads them."""
+
+TRAINING_NAME = r"^(?:Optimizer\.step#|autograd::engine::evaluate_function)"
+"""Names of operations that only programs that train have: an engine within one writes what it learns from."""
+
+_LONGEST = 400
+"""Characters of a name that are looked at: a bound on time."""
+_VLLM = re.compile(
+    r"execute_(?:\d+_)?context_(?P<prompts>\d+)\((?:sq)?(?P<prompt_tokens>\d+)[^()]*\)"
+    r"_generation_(?P<running>\d+)\((?:sq)?(?P<new_tokens>\d+)[^()]*\)"
+)
+_VLLM_UNTIL_0_11 = re.compile(r"execute_new_(?P<new>\d+)_cached_(?P<cached>\d+)$")
+_SGLANG = re.compile(r"step\[(?P<mode>[A-Z_0-9]+)(?: bs=(?P<requests>\d+))?(?: toks=(?P<tokens>\d+))?[^\[\]]*\]")
+_TENSORRT = re.compile(
+    r"(?:\[Executor\] _forward_step(?: \d+)?|executeStep): (?P<prompts>\d+) ctx reqs, "
+    r"(?:(?P<prompt_tokens>\d+) ctx tokens, )?(?P<running>\d+) gen(?:eration)? reqs"
+)
+_SGLANG_PHASES: dict[str, Phase] = {
+    "DECODE": "decode",
+    "EXTEND": "prefill",
+    "SPLIT_PREFILL": "prefill",
+    "MIXED": "mixed",
+    "IDLE": "idle",
+    "TARGET_VERIFY": "decode",  # checks tokens that a draft model proposed: how many are kept is not known
+    "DRAFT_EXTEND": "decode",
+    "DRAFT_EXTEND_V2": "decode",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStep:
+    """What the name of an annotation says of one step of an engine.
+
+    Args:
+        engine: ``vLLM``, ``SGLang`` or ``TensorRT-LLM``.
+        phase: What it does.
+        prompts: Requests whose prompts it reads; ``None`` where the name does not say.
+        running: Requests for which it generates; ``None`` where the name does not say.
+        prompt_tokens: Tokens of prompts that it reads; ``None`` where the name does not say.
+        new_tokens: Tokens that it generates; ``None`` where the name does not say.
+    """
+
+    engine: str
+    phase: Phase
+    prompts: int | None
+    running: int | None
+    prompt_tokens: int | None
+    new_tokens: int | None
+
+
+def engine_step(name: str) -> EngineStep | None:
+    """What the annotation ``name`` says of a step of an engine; ``None`` where it is none."""
+    text = name[:_LONGEST]
+    if match := _VLLM.match(text):
+        prompts, tokens, running, new = (int(part) for part in match.groups())
+        return EngineStep("vLLM", _phase(prompts, running), prompts, running, tokens, new)
+    if match := _VLLM_UNTIL_0_11.match(text):
+        new, cached = int(match["new"]), int(match["cached"])
+        return EngineStep("vLLM", _phase(new, cached), new, cached, None if new else 0, None if cached else 0)
+    if match := _TENSORRT.match(text):
+        prompts, running = int(match["prompts"]), int(match["running"])
+        stated = match["prompt_tokens"] if prompts else 0
+        read = None if stated is None else int(stated)
+        return EngineStep("TensorRT-LLM", _phase(prompts, running), prompts, running, read, running)
+    if (match := _SGLANG.match(text)) and match["mode"] in _SGLANG_PHASES:
+        return _of_sglang(match)
+    return None
+
+
+def _of_sglang(match: re.Match[str]) -> EngineStep:
+    """SGLang says how many requests a step is for, and of those that read prompts, how many tokens."""
+    phase = _SGLANG_PHASES[match["mode"]]
+    requests = None if match["requests"] is None else int(match["requests"])
+    tokens = None if match["tokens"] is None else int(match["tokens"])
+    if phase == "decode":
+        new_tokens = requests if match["mode"] == "DECODE" else None
+        return EngineStep("SGLang", phase, 0, requests, 0, new_tokens)
+    if phase == "prefill":
+        return EngineStep("SGLang", phase, requests, 0, tokens, 0)
+    return EngineStep("SGLang", phase, None, None, None, None)
+
+
+def _phase(prompts: int, running: int) -> Phase:
+    if prompts and running:
+        return "mixed"
+    if prompts:
+        return "prefill"
+    return "decode" if running else "idle"
+
+
+ENGINE_CALLS = {
+    "process_id": pl.Int32,
+    "thread_id": pl.Int32,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "name": pl.String,
+    "engine": pl.String,
+    "phase": pl.String,
+    "prompts": pl.Int64,
+    "running": pl.Int64,
+    "prompt_tokens": pl.Int64,
+    "new_tokens": pl.Int64,
+}
+"""Columns of :func:`engine_calls`."""
+
+
+@once_per_trace
+def engine_calls(trace: TraceView) -> pl.DataFrame:
+    """The outermost annotations of an engine's steps, of the thread of each process that spends most time in them.
+
+    Where there are none, the steps of ``generate`` of transformers (:mod:`traceviz.analyses.derived.steps.generate`).
+
+    Returns:
+        The columns of :data:`ENGINE_CALLS`, sorted by process and start; the engine is that of the innermost
+        annotation. Without rows where the trace has none, or where the program trains.
+    """
+    if trace.host_names["name"].str.contains(TRAINING_NAME).any():
+        return pl.DataFrame(schema=ENGINE_CALLS)
+    calls = _annotated(trace)
+    if not calls.height and (generated := generate_calls(trace)) is not None:
+        unknown = [pl.lit(None).alias(name) for name in ENGINE_CALLS if name not in generated.columns]
+        calls = generated.with_columns(*unknown).select(pl.col(name).cast(kind) for name, kind in ENGINE_CALLS.items())
+    return pl.concat([calls.head(0), *(_of_one_thread(part) for part in parts_by(calls, "process_id").values())])
+
+
+def _annotated(trace: TraceView) -> pl.DataFrame:
+    """The outermost annotations of engines on all threads."""
+    nothing = pl.DataFrame(schema=ENGINE_CALLS)
+    where = ("process_id", "thread_id", "start_ns", "end_ns", "name")
+    ranges = trace.ranges.filter(pl.col("name").str.contains(SERVING_NAME)).select(where)
+    calls = pl.concat([annotated_calls(trace, SERVING_NAME).select(where), ranges])
+    if not calls.height:
+        return nothing
+    read = {name: engine_step(name) for name in calls["name"].unique()}
+    fields = [(name, *astuple(step)) for name, step in read.items() if step is not None]
+    columns = {name: kind for name, kind in ENGINE_CALLS.items() if name not in where[:4]}
+    meanings = pl.DataFrame(fields, schema=columns, orient="row")
+    known = calls.join(meanings, on="name").select(pl.col(name).cast(kind) for name, kind in ENGINE_CALLS.items())
+    if not known.height:
+        return nothing
+    known = known.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True])
+    outer = outermost_by(known, "thread_id")
+    return known.with_columns(pl.col("engine").last().over(outer.cum_sum())).filter(outer)
+
+
+def _of_one_thread(calls: pl.DataFrame) -> pl.DataFrame:
+    spent = calls.group_by("thread_id").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("spent"))
+    thread = spent.sort("spent", "thread_id", descending=[True, False])["thread_id"][0]
+    return calls.filter(pl.col("thread_id") == thread).sort("start_ns")

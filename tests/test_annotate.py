@@ -15,6 +15,7 @@ import pytest
 
 import traceviz
 from tests.conftest import REPOSITORY
+from tests.real_nsys import recorded
 from traceviz import annotate
 
 pytestmark = pytest.mark.process
@@ -302,16 +303,8 @@ def test_nsys_sees_the_ranges_of_a_program_that_no_collector_runs(tmp_path):
     if shutil.which("nsys") is None:
         pytest.skip("nsys is not on PATH")
     (tmp_path / "program.py").write_text(f"def work(): pass\n{LOOP}\ntrain()")
-    out = tmp_path / "report"
-    flags = ["--trace=nvtx", "--sample=none", "--cpuctxsw=none", f"--output={out}"]
-    done = subprocess.run(
-        ["nsys", "profile", *flags, sys.executable, tmp_path / "program.py"],
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    (report,) = tmp_path.glob("report.*") or [done.stderr]
+    program = [sys.executable, tmp_path / "program.py"]
+    report, said = recorded(program, tmp_path, "--trace=nvtx", env={"PYTHONPATH": str(REPOSITORY)})
+    assert report is not None, said
     names = traceviz.open(report).arrow("nvtx")["name"].to_pylist()
     assert sorted(names) == ["data loading"] * 4 + [f"step {number}" for number in range(4)]

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.real_nsys import recorded
+
 from .conftest import Run
 
 STEPS = 12
@@ -21,22 +23,20 @@ RANGES = ("data loading", "forward", "backward", "optimizer")
 
 
 @pytest.fixture(scope="module")
-def recorded(nsys: str, repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def loop(nsys: str, repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What nsys left: a .nsys-rep, or a .qdstrm where the package's importer is not where nsys looks."""
     pytest.importorskip("nvtx", reason="the example needs nvtx (dependency group dev)")
     folder = tmp_path_factory.mktemp("recorded")
     example = repository / "examples" / "nvtx_training_loop.py"
     program = [sys.executable, str(example), "--steps", str(STEPS), "--delay", str(DELAY_S)]
-    options = ["--trace=nvtx,osrt", "--sample=none", "--cpuctxsw=none", "-o", str(folder / "loop")]
-    done = subprocess.run([nsys, "profile", *options, *program], capture_output=True, text=True, check=False)
-    left = [*folder.glob("*.nsys-rep"), *folder.glob("*.qdstrm")]
-    assert left, done.stdout + done.stderr
-    return left[0]
+    report, said = recorded(program, folder, "--trace=nvtx,osrt")
+    assert report is not None, said
+    return report
 
 
 @pytest.fixture(scope="module")
-def report(recorded: Path, installed: Run) -> dict[str, Any]:
-    return dict(json.loads(installed("report", recorded, "--format", "json").stdout))
+def report(loop: Path, installed: Run) -> dict[str, Any]:
+    return dict(json.loads(installed("report", loop, "--format", "json").stdout))
 
 
 def section(report: dict[str, Any], slug: str) -> dict[str, Any]:
@@ -62,13 +62,13 @@ def test_the_steps_are_those_that_the_program_annotated(report: dict[str, Any]) 
 
 
 def test_operating_system_calls_are_those_that_nsys_counts(
-    report: dict[str, Any], recorded: Path, nsys: str, tmp_path: Path
+    report: dict[str, Any], loop: Path, nsys: str, tmp_path: Path
 ) -> None:
-    if recorded.suffix != ".nsys-rep":
+    if loop.suffix != ".nsys-rep":
         pytest.skip("nsys stats reads no .qdstrm")
     version = subprocess.run([nsys, "--version"], capture_output=True, text=True, check=True).stdout
     name = "osrtsum" if "2022" in version else "osrt_sum"
-    command = [nsys, "stats", "--format", "csv", "--report", name, shutil.copy(recorded, tmp_path)]
+    command = [nsys, "stats", "--format", "csv", "--report", name, shutil.copy(loop, tmp_path)]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     header = next(number for number, line in enumerate(lines) if line.startswith("Time (%)"))
     theirs = {
@@ -91,15 +91,15 @@ def test_what_the_capture_could_not_hold_is_skipped_and_not_zero(report: dict[st
 
 
 def test_report_convert_and_report_again_agree(
-    recorded: Path, report: dict[str, Any], traceviz: Run, tmp_path: Path
+    loop: Path, report: dict[str, Any], traceviz: Run, tmp_path: Path
 ) -> None:
-    traceviz("convert", recorded, "-o", tmp_path / "folder")
+    traceviz("convert", loop, "-o", tmp_path / "folder")
     again = json.loads(traceviz("report", tmp_path / "folder", "--format", "json").stdout)
     assert again["sections"] == report["sections"]
     assert again["findings"] == report["findings"]
 
 
-def test_the_terminal_report_of_a_recording_names_the_slow_range(recorded: Path, traceviz: Run) -> None:
-    text = traceviz("report", recorded, "--width", "80").stdout
+def test_the_terminal_report_of_a_recording_names_the_slow_range(loop: Path, traceviz: Run) -> None:
+    text = traceviz("report", loop, "--width", "80").stdout
     assert "data loading" in text
     assert max(len(line) for line in text.splitlines()) <= 80

@@ -197,7 +197,9 @@ def test_a_program_that_nsys_fails_to_start_is_started_once_by_the_next_try(tmp_
     env = {"PATH": f"{program.parent}:{os.environ['PATH']}"}
     done, run = profiled(tmp_path, ENDS_WITH_3, collectors="nsys,resources", env=env, stdout=subprocess.PIPE)
     assert (done.returncode, done.stdout.count("out ")) == (code, code == 3)
-    assert (tmp_path / "starts").read_text().split() == starts
+    asked = (tmp_path / "starts").read_text().split()
+    assert asked[: len(starts)] == starts
+    assert asked[len(starts) :] in ([], ["well"])  # the real one may fail once more, and is asked a third time
     assert [problem["code"] for problem in entry_of(run)["problems"]] == problems
     if code == 3:
         assert ranges(run) == steps(0, 8)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.parsers.nsys.database import build, kernel, to_parquet
+from tests.real_nsys import recorded
 from traceviz import nsys_program
-from traceviz.collectors.program.processes import with_variable
 from traceviz.errors import DamagedTraceError, MissingToolError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys import tool as nsys_tool
@@ -274,22 +274,15 @@ def test_a_real_stream_of_this_machine_is_read(tmp_path):
     program.write_text(
         "import nvtx\nfor i in range(3):\n    with nvtx.annotate('step', domain='demo'):\n        pass\n"
     )
-    command = ["nsys", "profile", "-t", "nvtx", "-s", "none", "--cpuctxsw=none", "-o", "run", sys.executable, program]
-    variables = {**os.environ, "RECORDED_IN": str(tmp_path)}
-    try:
-        subprocess.run(command, check=False, capture_output=True, cwd=tmp_path, env=variables, timeout=120)
-    finally:
-        for pid in with_variable("RECORDED_IN", str(tmp_path)):  # the agent of an nsys that was killed waits for ever
-            os.kill(pid, signal.SIGKILL)
-    recorded = sorted([*tmp_path.glob("run.qdstrm"), *tmp_path.glob("run.nsys-rep")])
-    if not recorded:
+    report, _ = recorded([sys.executable, program], tmp_path, "--trace=nvtx")
+    if report is None:
         pytest.skip("nsys cannot record here")
-    tables = read(recorded[0])
+    tables = read(report)
     steps = tables.arrow("nvtx").to_pylist()
     if not steps:
         pytest.skip("this nvtx and nsys record no ranges together")
     assert [(row["name"], row["domain"], row["kind"]) for row in steps] == [("step", "demo", "push_pop")] * 3
-    assert tables.run_facts()["reader"].startswith("nsys-qdstrm" if recorded[0].suffix == ".qdstrm" else "nsys-rep")
+    assert tables.run_facts()["reader"].startswith("nsys-qdstrm" if report.suffix == ".qdstrm" else "nsys-rep")
 
 
 def test_an_nsys_that_the_user_names_wrongly_is_said(monkeypatch):

@@ -102,7 +102,7 @@ def test_what_cuts_a_text_before_its_pattern_is_there(name, known):
     assert any(one.where.startswith(name) for one in known[0])
 
 
-@pytest.mark.process
+@pytest.mark.slow
 def test_patterns_that_were_quadratic_read_a_megabyte():
     done = _run("-c", _LONG_PROGRAM.format(long=LONG, whole=_WHOLE))
     assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr[-2_000:]

@@ -241,8 +241,13 @@ def compare(
     if by and members:
         raise UsageError("Sides are either groups or values of tags.", fix="Leave out the groups, or the tags.")
 
+    def recognise(path: Path) -> None:
+        readers_of(trace_files((path,)), reader)
+
     def sided(analyse: Read) -> Sides:
-        return tagged_sides(sources, by, base, analyse) if by else named_sides(sources, members, base, analyse)
+        if by:
+            return tagged_sides(sources, by, base, analyse, recognise)
+        return named_sides(sources, members, base, analyse, recognise)
 
     sides, left_out = timed_alike(sided, read)
     with foreign_errors_in_words("The sides cannot be compared."):

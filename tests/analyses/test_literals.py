@@ -31,6 +31,7 @@ def test_every_fact_and_every_cell_is_as_worked_by_hand(literal):
     literal.check()
 
 
+@pytest.mark.slow
 @every_literal
 def test_more_than_one_row_stands_behind_every_number(literal):
     assert literal.stands_on_one_row() == set(literal.of_one_row)

@@ -10,6 +10,7 @@ from tests.cli.test_compare import tagged_report
 from tests.compare.command import compared, refused
 from tests.compare.small_traces import kineto_steps
 from traceviz import api
+from traceviz.errors import TracevizError
 
 pytestmark = pytest.mark.process
 
@@ -70,6 +71,16 @@ def test_a_side_that_cannot_be_read_is_named_with_what_to_do_and_nothing_is_writ
         assert [part for part in (bad.name, *UNREADABLE[name]) if part not in message] == []
         assert str(good) not in message
         assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["absent.sqlite", "notes.sqlite", "cut.json", "folder"])
+def test_no_side_is_read_before_all_are_recognised(sides, name):
+    stages = []
+    with pytest.raises(TracevizError, match=name):
+        api.compare(sides / "good.sqlite", sides / name, progress=lambda *stage: stages.append(stage))
+    assert stages == []
+    api.compare(sides / "good.sqlite", sides / "good.sqlite", progress=lambda *stage: stages.append(stage))
+    assert stages != []
 
 
 @pytest.mark.parametrize("arguments", [("{0}/good.sqlite", "{0}/locked"), ("{0}/locked", "--by", "batch")])

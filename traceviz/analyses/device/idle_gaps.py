@@ -11,7 +11,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.names import device_names
-from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host.classes import IDLE_CLASSES, LABELS, host_classes, sees_host
 from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView
@@ -151,11 +151,10 @@ def _cause_sets(trace: TraceView, processes: Iterable[int]) -> Iterable[tuple[st
 
 def _with_context(trace: TraceView, gaps: pl.DataFrame) -> Iterable[Gap]:
     """The listed gaps with the innermost range of the training thread around their middle."""
-    threads = {rank: training_thread(trace, rank) for rank in trace.ranks}
+    on_threads = {rank: pl.col("thread_id") == training_thread(trace, rank) for rank in gaps["process_id"].unique()}
+    ranges = {rank: trace.ranges.filter(mask).sort("start_ns", "depth") for rank, mask in on_threads.items()}
     for start, duration, cause, device, process in gaps.iter_rows():  # only the listed ones
+        begins, ends = bounds(ranges[process])
         middle = start + duration // 2
-        around = trace.ranges.filter(
-            (pl.col("thread_id") == threads[process]) & (pl.col("start_ns") <= middle) & (pl.col("end_ns") > middle)
-        )
-        innermost = around.sort("start_ns", "depth", nulls_last=False).tail(1)
-        yield Gap(start, duration, device, cause, innermost["name"][0] if innermost.height else None)
+        around = np.flatnonzero(ends[: np.searchsorted(begins, middle, side="right")] > middle)
+        yield Gap(start, duration, device, cause, ranges[process]["name"][int(around[-1])] if around.size else None)

@@ -293,6 +293,8 @@ def _place(causes: pl.DataFrame, name: str, time_ns: int) -> str:
     """The range and operator in which most of these causes were, else the module, else the function."""
     found = {}
     for column in PLACES:
+        if causes[column].null_count() == causes.height:
+            continue
         places = causes.drop_nulls(column).filter(pl.col(column) != name)
         sums = places.group_by(column).agg(pl.col("time_ns").sum()).sort("time_ns", column, descending=[True, False])
         if sums.height and sums["time_ns"][0] >= MOSTLY * time_ns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from traceviz.compare.sides.by_tags import BASE_NAMES, sides_by, with_base
 from traceviz.compare.sides.labels import labels, numbered
@@ -20,8 +21,12 @@ _HEAD = 1 << 20
 _SCHEMA = re.compile(rb'"schema"\s*:\s*"traceviz\.')
 """What JSON of traceviz has near its begin, even where another program has sorted its keys."""
 
+T = TypeVar("T")
+
 Read = Callable[[Path], Report]
 """Analyses a trace."""
+Recognise = Callable[[Path], None]
+"""Refuses what is no trace, without reading it."""
 Sides = tuple[list[Side], list[str]]
 """The sides, and what was left out."""
 
@@ -48,7 +53,9 @@ def load_report(path: Path) -> Report:
         raise DamagedTraceError(f"{path} is not a JSON report.", f"It is not UTF-8: {error.reason}.") from None
 
 
-def named_sides(paths: Sequence[Path], groups: Mapping[str, Sequence[Path]], base: str, read: Read) -> Sides:
+def named_sides(
+    paths: Sequence[Path], groups: Mapping[str, Sequence[Path]], base: str, read: Read, recognise: Recognise
+) -> Sides:
     """A side of each path, then one of each group; the base first, and nothing left out.
 
     Args:
@@ -57,6 +64,7 @@ def named_sides(paths: Sequence[Path], groups: Mapping[str, Sequence[Path]], bas
         base: Name of the side to compare with. Where empty, a group of
             :data:`traceviz.compare.sides.by_tags.BASE_NAMES`, else the first.
         read: Analyses a trace.
+        recognise: Refuses what is no trace: all of them, before the first is read.
 
     Raises:
         UsageError: no side is called ``base``; a path is a folder of several runs.
@@ -64,13 +72,17 @@ def named_sides(paths: Sequence[Path], groups: Mapping[str, Sequence[Path]], bas
     """
     for path in (*paths, *(run for runs in groups.values() for run in runs)):
         check_regular(path, inside=not is_run_folder(path))  # of all, before the first is read
-    reports = [_read_one(path, read) for path in paths]
+    runs = [_one_run(path) for path in paths]
+    members = {label: [_one_run(path) for path in of_group] for label, of_group in groups.items()}
+    for run in (*runs, *(run for of_group in members.values() for run in of_group)):
+        _of_file(run, recognise)
+    reports = [_of_file(run, read) for run in runs]
     names = [_run_name(report) for report in reports]
     alone = [Side("", (report,)) for report in reports]
     distinct = labels([str(path) for path in paths], names, [side.tags for side in alone])
     sides = [
         *(Side(label, side.reports) for label, side in zip(distinct, alone, strict=True)),
-        *(Side(label, tuple(_read_one(path, read) for path in runs)) for label, runs in groups.items()),
+        *(Side(label, tuple(_of_file(run, read) for run in of_group)) for label, of_group in members.items()),
     ]
     final = numbered([side.label for side in sides])
     labelled = [Side(label, side.reports) for label, side in zip(final, sides, strict=True)]
@@ -78,7 +90,7 @@ def named_sides(paths: Sequence[Path], groups: Mapping[str, Sequence[Path]], bas
     return with_base(labelled, base or implied), []
 
 
-def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read) -> Sides:
+def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read, recognise: Recognise) -> Sides:
     """A side of every combination of tags, and the runs that lack one of them.
 
     Args:
@@ -87,6 +99,7 @@ def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read
         base: Values of the side to compare with, separated by commas. Where empty, a value called ``baseline``,
             ``before``, ..., else those of the first path, or of a folder the smallest.
         read: Analyses a trace.
+        recognise: Refuses what is no trace: all of them, before the first is read.
 
     Raises:
         UsageError: no run has the tags, or the base.
@@ -94,8 +107,10 @@ def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read
     """
     given = [(path, runs_in(path)) for path in paths]
     runs = [run for _, of_path in given for run in of_path]
+    for run in runs:
+        _of_file(run, recognise)
     in_order = len(given) > 1 and given[0][1] == (given[0][0],)
-    return sides_by(((run.name, _read(run, read)) for run in runs), by, base, in_order=in_order)
+    return sides_by(((run.name, _of_file(run, read)) for run in runs), by, base, in_order=in_order)
 
 
 def runs_in(path: Path) -> tuple[Path, ...]:
@@ -113,8 +128,8 @@ def _run_name(report: Report) -> str | None:
     return None if name is None else str(name)
 
 
-def _read_one(path: Path, read: Read) -> Report:
-    """The report of a path that is one run.
+def _one_run(path: Path) -> Path:
+    """The run or saved report that a path is, or the only one in it.
 
     Raises:
         UsageError: it is a folder of several runs.
@@ -126,12 +141,13 @@ def _read_one(path: Path, read: Read) -> Report:
             "A side is one run, or a group of runs.",
             f'Name the runs, group them (--group "NAME={path / "*"}"), or group them by tags (--by TAG).',
         )
-    return _read(runs[0], read)
+    return runs[0]
 
 
-def _read(path: Path, read: Read) -> Report:
+def _of_file(path: Path, of_trace: Callable[[Path], T]) -> T | Report:
+    """What ``of_trace`` makes of a trace; a saved report is loaded. Errors name the file."""
     try:
         with openable(path):
-            return load_report(path) if is_saved_report(path) else read(path)
+            return load_report(path) if is_saved_report(path) else of_trace(path)
     except TracevizError as error:
         raise (error if str(path) in error.what else about(error, path, always=True)) from error

@@ -40,6 +40,13 @@ SAMPLES = {
     "synthetic/nvprof_torch_input_bound.nvvp": INPUT,
 }
 """A sample of every format, with and without a device, with what of it is compared."""
+QUICK = {
+    "synthetic/two_ranks.sqlite",
+    "synthetic/gpu_keras_input_bound.xplane.pb",
+    "synthetic/torch_item_in_steps.pt.trace.json.gz",
+    "synthetic/nvprof_torch_input_bound.nvvp",
+}
+"""One of each format."""
 WHOLE = {
     "nsys/nvtx_loop.nsys-rep": HOST,
     "xplane/keras_tensorboard": HOST,
@@ -94,7 +101,10 @@ def test_a_run_has_not_changed_against_itself_and_its_saved_report(samples, tmp_
 # The same trace in another order
 
 
-@pytest.mark.parametrize(("name", "measured"), SAMPLES.items(), ids=SAMPLES)
+@pytest.mark.parametrize(
+    ("name", "measured"),
+    [pytest.param(*item, id=item[0], marks=() if item[0] in QUICK else pytest.mark.slow) for item in SAMPLES.items()],
+)
 def test_rows_in_another_order_an_hour_later_are_no_change(samples, tmp_path, name, measured):
     copy = rearranged(samples / name, tmp_path, HOUR_NS)
     assert first_instant(copy) - first_instant(samples / name) == HOUR_NS

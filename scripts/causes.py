@@ -163,7 +163,7 @@ def say(path: Path) -> Said:
     try:
         report = traceviz.report_on(path)
     except TracevizError as error:
-        return Said(str(error))
+        return Said(str(error).replace(str(path), path.name))
     return Said(report.verdict.sentence, tuple(finding.message for finding in report.findings))
 
 

@@ -76,6 +76,13 @@ def test_every_sample_has_a_truth_and_every_truth_can_be_scored():
     assert all(re.compile(pattern) for pattern in patterns)
 
 
+def test_what_is_said_of_a_file_that_is_no_trace_names_no_folder_of_this_machine(tmp_path):
+    (tmp_path / "notes.txt").write_text("nothing to see")
+    said = causes.say(tmp_path / "notes.txt").sentence
+    assert said.startswith("notes.txt is not a trace that traceviz knows.")
+    assert str(tmp_path) not in said
+
+
 def test_the_page_has_a_row_for_every_truth():
     rows = re.findall(r"^\| `([^`]+)` \|", causes.PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert rows == [truth.file for truth in TRUTHS]

@@ -39,8 +39,9 @@ QUICK := $(addprefix tests/,analyses compare doctor gates parsers render) $(wild
 quick: lint
 	$(PYTEST) $(QUICK) -m "not process and not live and not oracle and not slow" $(PYTEST_OPTIONS)
 
+# The workers share the cores, as those of an archive do; the long tests use all threads.
 test: lint nsys
-	$(PYTEST) -m "not live and not oracle and not slow" $(PYTEST_OPTIONS)
+	POLARS_MAX_THREADS=1 $(PYTEST) -m "not live and not oracle and not slow" $(PYTEST_OPTIONS)
 
 test-all: test test-long
 

@@ -18,9 +18,6 @@ from hypothesis import settings
 settings.register_profile("traceviz", deadline=None, derandomize=True, max_examples=30)
 settings.load_profile("traceviz")
 
-if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores, as those of an archive do
-    os.environ.setdefault("POLARS_MAX_THREADS", "1")
-
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 sys.path.insert(0, str(REPOSITORY / "sample_traces"))  # the programs that make the samples are no part of the package

@@ -23,8 +23,6 @@ from traceviz.units import format_value
 
 LEAST = 600 * 10**6
 """Address space that the libraries take, and a small trace: below, they cannot even be loaded."""
-LEAST_OF_ARCHIVES = 900 * 10**6
-"""The same with DuckDB, and where a process per trace sends its results."""
 _PLENTY = 16 * 10**9
 """Where there is so much, nothing needs to be spared."""
 

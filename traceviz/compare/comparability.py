@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 
@@ -32,9 +31,6 @@ from traceviz.compare.work.programs import Programs, programs
 from traceviz.compare.work.remarks import VOUCH, in_capital, work_remarks
 from traceviz.report import IN_STEPS, Report, Severity
 from traceviz.units import counted, format_ratio, format_value
-
-Forbids = Literal["", "verdict", "attribution", "kernels"]
-"""What a remark makes impossible."""
 
 FEW_STEPS = 10
 """Intervals of fewer steps than this are wide, and one slow step moves them."""

@@ -6,7 +6,6 @@ steps that take turns (8 and 232 ms) is one kind of them, or what lies between. 
 Steps of one run are resampled in blocks that hold whole periods and what neighbours have in common
 (:mod:`traceviz.compare.blocks`). The interval is widened for few blocks, as Student's is against the normal one
 (Hesterberg 2015, "What teachers should know about the bootstrap"). docs/compare.md has how often it is right.
-COVERAGE
 
 Where a side has several runs, runs differ by more than their steps tell (another node, another memory layout), and the
 run is the unit: Welch's interval for the difference of the means of the logarithms of the runs' figures. Were the

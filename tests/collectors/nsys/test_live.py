@@ -177,11 +177,14 @@ if [ "$1" = profile ] && [ "$2" != --help ]; then
         echo 'End of file'
         exit 1
     fi
-    echo well >>'{folder}/starts'
+    '{nsys}' "$@"
+    code=$?
+    if [ $code = 3 ]; then echo well; else echo lost; fi >>'{folder}/starts'
+    exit $code
 fi
 exec '{nsys}' "$@"
 """
-"""An nsys whose processes lose each other at the start, as the real one's do on a busy machine now and then."""
+"""An nsys whose processes lose each other at the start, as the real one's do on a busy machine now and then: *lost*."""
 
 
 @pytest.mark.parametrize(
@@ -197,9 +200,7 @@ def test_a_program_that_nsys_fails_to_start_is_started_once_by_the_next_try(tmp_
     env = {"PATH": f"{program.parent}:{os.environ['PATH']}"}
     done, run = profiled(tmp_path, ENDS_WITH_3, collectors="nsys,resources", env=env, stdout=subprocess.PIPE)
     assert (done.returncode, done.stdout.count("out ")) == (code, code == 3)
-    asked = (tmp_path / "starts").read_text().split()
-    assert asked[: len(starts)] == starts
-    assert asked[len(starts) :] in ([], ["well"])  # the real one may fail once more, and is asked a third time
+    assert [start for start in (tmp_path / "starts").read_text().split() if start != "lost"] == starts
     assert [problem["code"] for problem in entry_of(run)["problems"]] == problems
     if code == 3:
         assert ranges(run) == steps(0, 8)

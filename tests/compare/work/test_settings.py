@@ -25,8 +25,9 @@ def copied(*rows):
     )
 
 
-def loaded_by(stage):
-    return section("input_pipeline", table("", "stage kind self_ns path", (stage, "DataLoader", 1, None)))
+def loaded_by(stage, advice=None):
+    row = (stage, "DataLoader", 1, None, advice)
+    return section("input_pipeline", table("", "stage kind self_ns path advice", row))
 
 
 def api(name):
@@ -79,6 +80,11 @@ def test_worker_processes_are_told_by_the_loader(before, after):
     assert change.brief == "data loaded by worker processes rather than the training process"
     (back,) = changed(loaded_by(after), loaded_by(before))
     assert (back.base, back.new) == ("worker processes", "the training process")
+
+
+def test_advice_about_workers_does_not_tell_who_loads_the_data():
+    advised = loaded_by("multi-process DataLoader", "num_workers=0 loads in the training process")
+    assert changed(loaded_by("multi-process DataLoader"), advised) == ()
 
 
 @pytest.mark.parametrize("name", ["cudaGraphLaunch", "cuGraphLaunch", "hipGraphLaunch"])

@@ -11,6 +11,8 @@ COMPUTE = "device_compute"
 HOST = "host"
 INPUT = "input"
 POSSIBLE_INPUT = "possible_input"
+INPUTS = frozenset({INPUT, POSSIBLE_INPUT})
+"""Keys of what the verdict on the input says."""
 UNEXPLAINED = "unexplained"
 IN_TURN = "devices_in_turn"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from traceviz.analyses.headline.judged import Judged
-from traceviz.analyses.headline.options import COMPUTE, HOST, INPUT, UNEXPLAINED, Option
+from traceviz.analyses.headline.options import COMPUTE, HOST, INPUT, POSSIBLE_INPUT, UNEXPLAINED, Option
 from traceviz.report import Certainty, Finding, Severity
 from traceviz.units import format_ratio
 
@@ -96,7 +96,7 @@ def suspicion(share: float, time_ns: int, judged: Judged, sentence: str) -> Opti
     evidence = f"{format_ratio(share)} of host time without launches, and no range of data loading"
     within = frozenset({"os_call", HOST, UNEXPLAINED})
     return Option(
-        "possible_input", "input, possibly", time_ns, share, judged.words, "suspected", evidence, sentence, within
+        POSSIBLE_INPUT, "input, possibly", time_ns, share, judged.words, "suspected", evidence, sentence, within
     )
 
 

@@ -6,7 +6,7 @@ import re
 
 from traceviz.analyses.headline.choice import Choice
 from traceviz.analyses.headline.judged import Judged
-from traceviz.analyses.headline.options import INPUT, POSSIBLE_INPUT, Option
+from traceviz.analyses.headline.options import INPUTS, Option
 from traceviz.analyses.input.dataloader import DATALOADER
 from traceviz.analyses.input.input_pipeline import NO_INPUT, InputPipelineResult
 from traceviz.analyses.input.stages import UNRECORDED
@@ -14,10 +14,6 @@ from traceviz.units import format_ratio
 
 LONGEST = 350
 """Characters of the first line; what matters least is left to the sections beyond it."""
-
-
-_INPUTS = frozenset({INPUT, POSSIBLE_INPUT})
-"""Keys of what the verdict on the input says."""
 
 
 def input_cause(pipeline: InputPipelineResult) -> str:
@@ -51,7 +47,7 @@ def about_input(pipeline: InputPipelineResult, lead: Option | None) -> str:
             return "It has no input to judge."
         reason = pipeline.reason.partition(", so ")[0]
         return f"Cannot judge the input pipeline: {reason}."
-    if lead is not None and lead.key in _INPUTS:
+    if lead is not None and lead.key in INPUTS:
         return ""
     share = format_ratio(pipeline.at_stake_ns / pipeline.step_ns)
     where = "" if pipeline.verdict == "not input-bound" else _mostly(pipeline)
@@ -73,8 +69,8 @@ def mildly(judged: Judged, lead: Option) -> str:
 
 def beside(choice: Choice, judged: Judged) -> str:
     """What takes as much, or much as well."""
-    ties = [_shared(option, judged) for option in choice.ties[:2] if option.key not in _INPUTS]
-    others = [_shared(option, judged) for option in choice.beside if option.key not in _INPUTS][: 2 - len(ties)]
+    ties = [_shared(option, judged) for option in choice.ties[:2] if option.key not in INPUTS]
+    others = [_shared(option, judged) for option in choice.beside if option.key not in INPUTS][: 2 - len(ties)]
     said = (f"As much: {_listed(ties)}." if ties else "", f"Also: {_listed(others)}." if others else "")
     return " ".join(filter(None, said))
 

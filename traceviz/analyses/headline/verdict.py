@@ -18,7 +18,7 @@ from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.choice import HEALTHY, MUCH, Choice, choose
 from traceviz.analyses.headline.judged import Judged, judged
-from traceviz.analyses.headline.options import COMPUTE, INPUT, UNEXPLAINED, Option
+from traceviz.analyses.headline.options import COMPUTE, INPUT, INPUTS, UNEXPLAINED, Option
 from traceviz.analyses.headline.parts import kinds_in_words, own_work, parts
 from traceviz.analyses.headline.precise import LAUNCH_BOUND, precise, suspicion
 from traceviz.analyses.headline.sentences import about_input, beside, fitting, input_cause, mildly, short_remedy
@@ -33,10 +33,10 @@ from traceviz.units import format_ratio
 
 MOST_FAMILIES = 2
 """So many families of operators are named,"""
-UNEXPLAINED_SHARE = 0.1
-"""From this share on, a program without a device is said to have unexplained time."""
 WORTH_NAMING = 0.1
 """if they take this share of the time."""
+UNEXPLAINED_SHARE = 0.1
+"""From this share on, a program without a device is said to have unexplained time."""
 MOSTLY_COMPUTES = 0.8
 """From this share of computing on, a trace in which nothing else takes much time is healthy."""
 
@@ -240,8 +240,7 @@ def _label(group: dict[str, Any]) -> str:
 
 def _computing(time: Judged, pipeline: InputPipelineResult, choice: Choice) -> str:
     """How much of the time the device computes, unless the cause says it."""
-    inputs = {INPUT, "possible_input"}
-    if not time.total_ns or not time.has_device or choice.lead is None or choice.lead.key in inputs:
+    if not time.total_ns or not time.has_device or choice.lead is None or choice.lead.key in INPUTS:
         return ""
     if pipeline.verdict == "not judged" or _is_mild(time, choice.lead):  # which says how busy the device is
         return ""

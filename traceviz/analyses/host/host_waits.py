@@ -33,6 +33,11 @@ _TRACER = "Python frames (python_tracer_level=1)"
 _FRAMES = {"pytorch": "torch.profiler.profile(with_stack=True)", "tensorflow": _TRACER, "jax": _TRACER}
 _OF_CUDA = frozenset({"nsys", "nvprof"})
 _NSYS = "nsys profile --trace=cuda,nvtx,osrt"
+_UNEXPLAINED = "{} is unexplained: no recorded event covers it. To see more, record {}."
+_WORTH_SAYING = 0.1
+"""Kinds with less of a finding's time than this share are not named in its sentence."""
+_MOST_TOTALS = 200
+"""Causes whose total time is looked up: that of further ones is not stated."""
 
 
 def _record(trace: TraceView) -> str:
@@ -222,13 +227,6 @@ def _within(trace: TraceView, causes: pl.DataFrame) -> str:
     rank = work.sort("time_ns", "process_id", descending=[True, False])["process_id"][0]
     idle = judged_time(trace, rank).subtract(trace.rank_busy.get(rank, IntervalSet.empty()))
     return spent_in(trace, rank, host_classes(trace)[rank].sets["host_compute"].intersect(idle))[0]
-
-
-_UNEXPLAINED = "{} is unexplained: no recorded event covers it. To see more, record {}."
-_WORTH_SAYING = 0.1
-"""Kinds with less of a finding's time than this share are not named in its sentence."""
-_MOST_TOTALS = 200
-"""Causes whose total time is looked up: that of further ones is not stated."""
 
 
 def by_cause(causes: pl.DataFrame) -> pl.DataFrame:

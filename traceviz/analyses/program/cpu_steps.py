@@ -183,11 +183,8 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
             frame_grid(groups, result.groups.with_columns(part), fold_below=self.fold_below),
         )
         if result.operators.height:
-            rows = result.operators.with_columns(part)
-            blocks = (
-                *blocks,
-                frame_grid(operators, rows, "Operators", audience="machine"),
-            )  # with their places in host_waits
+            rows = result.operators.with_columns(part)  # people find them, with their places, in host_waits
+            blocks = (*blocks, frame_grid(operators, rows, "Operators", audience="machine"))
         return Section(self.slug, self.title, blocks)
 
 

@@ -32,6 +32,7 @@ KERNELS_AS_OFTEN = 2.0
 OTHER_KERNELS_AS_OFTEN = 1.25
 """The same where less than :data:`OTHER` of the time is in kernels of both sides."""
 OTHER = 0.5
+"""With less than this share of the time in kernels of both sides, most kernels are others."""
 SAME = 1.1
 """Up to this factor, a kind is called as often per step."""
 GRADIENTS = 0.1

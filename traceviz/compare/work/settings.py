@@ -126,6 +126,8 @@ def _in_words(shares: Mapping[str, float]) -> str:
 
 _OWN_PROCESS = re.compile(r"single-process|_SingleProcess|num_workers=0")
 _WORKERS = re.compile(r"multi-process|_MultiProcess")
+_NAMES_OF_LOADERS = ("stage", "inside", "path")
+"""Columns that name what loads the data; advice names what might."""
 
 
 def _workers(base: Side, new: Side) -> Iterator[Changed]:
@@ -142,7 +144,8 @@ def _loaded_by(side: Side) -> str:
 
 
 def _loader(report: Report) -> str:
-    texts = [str(value) for table in report.grids("input_pipeline") for row in table.rows for value in row[:9] if value]
+    found = (row for table in report.grids("input_pipeline") for row in rows(table))
+    texts = [str(row[column]) for row in found for column in _NAMES_OF_LOADERS if row.get(column)]
     for pattern, words in ((_OWN_PROCESS, "the training process"), (_WORKERS, "worker processes")):
         if any(pattern.search(text) for text in texts):
             return words

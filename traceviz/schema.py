@@ -3,8 +3,8 @@
 Documentation (``docs/tables.md``), validation (:mod:`traceviz.tables`) and empty tables derive from
 :data:`TABLES`. Conventions that hold for all of them:
 
-* Times are ``int64`` nanoseconds on one clock per trace, zero at the first event; samples may have been taken before
-  it. Intervals are half-open, ``[start_ns, start_ns + dur_ns)``. An event that never ended has a null duration, never
+* Times are ``int64`` nanoseconds on one clock per trace, zero at the first event; samples, stacks and phases
+  may lie before it. Intervals are half-open, ``[start_ns, start_ns + dur_ns)``. An event that never ended has a null duration, never
   -1.
 * ``process_id``, ``thread_id``, ``device_id`` are surrogate ids, numbered from 0 in sorted order; the raw pid, tid
   and device ordinal are columns of their tables.
@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from traceviz.errors import UsageError
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Version of this contract, written into every ``manifest.json``.
 
 Versions only add tables and nullable columns; what an older folder lacks is null, that is, not known.
@@ -128,6 +128,22 @@ HOST_CATEGORIES = ("step", "input", "pipeline", "op", "transfer", "compile", "py
 thread (tf.data iterators). ``op``: an operation of the framework. ``transfer``: data on its way to or from a device.
 ``compile``: tracing and compiling. ``python``: a Python frame. ``annotation``: a range that the program or a library
 named (``torch.profiler.record_function``). ``runtime``: everything else.
+"""
+
+THREAD_STATES = ("running", "waiting", "gil")
+"""Values of ``stacks.state``. ``gil``: the thread wants to run Python and waits for the interpreter's lock."""
+
+ORIGINS = ("program", "library", "standard", "native")
+"""Values of ``stack_frames.origin``: files below the program's folder, installed packages, Python's own library,
+compiled code."""
+
+PHASES = ("program", "train", "epoch", "step", "validation", "saving", "loading", "compilation", "collection")
+"""Values of ``phases.kind``.
+
+``program``: a process, from its start to its end. ``train``: a whole training loop (``fit``). ``epoch``, ``step``: as
+the hooks in the program count them, throughout the run. ``validation``: an evaluation between or after steps.
+``saving``, ``loading``: a checkpoint or model is written or read. ``compilation``: the framework traces or compiles.
+``collection``: Python's garbage collector.
 """
 
 TOTAL_KINDS = ("kernel", "copy", "memset", "runtime", "driver", "unified_memory", "other")
@@ -372,6 +388,50 @@ _DECLARED = (
         "os_calls",
         "one call of the operating system's runtime library (read, poll, futex ...)",
         (START, DURATION, PROCESS, THREAD, Column("name", NAME, "Function name.")),
+    ),
+    Table(
+        "stacks",
+        "samples of one thread's stack, in a row and all the same: what the thread did in the time that they stand for",
+        (
+            START,
+            DURATION,
+            PROCESS,
+            THREAD,
+            Column("stack_id", I64, "Innermost frame of the stack.", joins="stack_frames.stack_id"),
+            Column("samples", I64, "Number of samples; each stands for the time since the one before it."),
+            Column("cpu_ns", I64, "Processor time that the thread used in that time.", "ns", nullable=True),
+            Column(
+                "state",
+                NAME,
+                "What the source says of the thread: " + ", ".join(THREAD_STATES) + "; null where it says nothing.",
+                nullable=True,
+            ),
+        ),
+    ),
+    Table(
+        "stack_frames",
+        "a frame of a stack together with all frames around it; equal stacks are one row",
+        (
+            Column("stack_id", I64, "Surrogate id, from 0; that of a caller is lower than those of what it calls."),
+            Column("parent_id", I64, "The stack of the caller.", nullable=True, joins="stack_frames.stack_id"),
+            Column("function", NAME, "Name of the function, qualified where that is known."),
+            Column("file", NAME, "File, below the program's folder or the package's; its name alone elsewhere."),
+            Column("line", I32, "Line that runs, in the file.", nullable=True),
+            Column("origin", NAME, "Whose code it is: " + ", ".join(ORIGINS) + "."),
+        ),
+    ),
+    Table(
+        "phases",
+        "a part of a program's run as hooks in the program saw it, throughout the run",
+        (
+            START,
+            DURATION,
+            PROCESS,
+            Column("thread_id", I32, "Thread that ran it.", nullable=True, joins="threads.thread_id"),
+            Column("kind", NAME, "What it is: " + ", ".join(PHASES) + "."),
+            Column("name", NAME, "The function that did it, or what declared it: `torch.save`, `keras`."),
+            Column("number", I64, "Number of the step or epoch; null for others.", nullable=True),
+        ),
     ),
     Table(
         "steps",

@@ -793,8 +793,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV603",
         "thread-oversubscription",
-        "At least twice as many threads want to run as there are cores for them, and those of the program wait in at "
-        "least 20 % of the time in which they could run, which makes up a fifth of one core or more.",
+        "In steady steps, at least twice as many threads of the program want to run as there are cores for it, and they "
+        "wait for each other in at least 20 % of the time in which they could run, which makes up a fifth of one core or "
+        "more. Ten samples or more lie in these steps.",
         "Threads take turns on the cores: caches are cold after each turn, and whoever waits for the slowest thread of "
         "a parallel operation waits for its turn as well.",
         (
@@ -804,10 +805,9 @@ RULES: tuple[Rule, ...] = (
             ),
             "Fewer loader workers, or a smaller private thread pool for tf.data.",
             "In a container, set thread numbers by its CPU limit: libraries see all cores of the machine.",
-            "Where other programs want the cores: run them at another time, or give each its own cores (taskset).",
         ),
-        "The stake is an upper bound: threads that nobody waits for may queue. Threads of other programs are counted "
-        "on the whole machine, which may have cores that this program may not use.",
+        "The stake is an upper bound: threads that nobody waits for may queue. What threads wait for those of other "
+        "programs does not count; a note says where others used the machine.",
         ("https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cpu-oversubscription",),
     ),
     Rule(

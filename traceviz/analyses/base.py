@@ -8,7 +8,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from traceviz import rules
 from traceviz.analyses.derived.view import TraceView
-from traceviz.report import Fact, Facts, Finding, Section, Severity, Skipped
+from traceviz.report import Fact, Facts, Finding, Note, Section, Severity, Skipped
 
 R = TypeVar("R")
 
@@ -33,6 +33,10 @@ class Analysis(ABC, Generic[R]):
 
     def judge(self, result: R) -> tuple[Finding, ...]:  # noqa: ARG002 (most analyses raise nothing)
         """Findings that the result gives rise to; none for a healthy trace."""
+        return ()
+
+    def notes(self, result: R) -> tuple[Note, ...]:  # noqa: ARG002 (most analyses measure nothing about the measurement)
+        """What the result says of the measurement itself: no problem of the program, and nothing that gates judge."""
         return ()
 
     @abstractmethod

@@ -62,6 +62,7 @@ def analyze(
     skipped: list[Skipped] = []
     described: list[Section] = []
     findings: list[Finding] = []
+    notes: list[Note] = []
     run = tables.run_facts()
     for entry in entries(sections):
         absent = entry.missing(frozenset(tables))
@@ -74,6 +75,7 @@ def analyze(
         analysis = entry.load()
         results[entry.slug] = outcome
         findings.extend(analysis.judge(outcome))
+        notes.extend(analysis.notes(outcome))
         described.append(analysis.describe(outcome))
     stakes = {finding.code: finding.cost_ns for finding in findings}
     findings = [finding for finding in findings if not _is_said_by_others(finding, stakes)]
@@ -89,9 +91,12 @@ def analyze(
         sections=tuple(described),
         findings=ranked,
         skipped=tuple(skipped),
-        notes=tuple(
-            Note(row["code"], Severity(row["severity"]), row["message"], row["count"])
-            for row in tables.arrow("notes").to_pylist()
+        notes=(
+            *notes,
+            *(
+                Note(row["code"], Severity(row["severity"]), row["message"], row["count"])
+                for row in tables.arrow("notes").to_pylist()
+            ),
         ),
     )
 

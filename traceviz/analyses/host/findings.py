@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from traceviz.analyses.base import finding, known
 from traceviz.analyses.derived.statistics import ratio
-from traceviz.analyses.host.load import HostLoad
+from traceviz.analyses.host.load import LEAST_SAMPLES, HostLoad
 from traceviz.foreign.rows import stated_integer
-from traceviz.report import Fact, Finding
+from traceviz.report import Fact, Finding, Note, Severity
 from traceviz.rules import rule
 from traceviz.units import counted, format_number, format_ratio, format_value
 
@@ -32,9 +32,12 @@ class Limits:
         one_core_low: At least this many busy cores count as one core,
         one_core_high: and at most this many.
         busy_share: Cores are idle if less than this share of the physical cores is busy.
+        samples: Steps were sampled often enough to judge the program's threads from so many samples on.
         oversubscribed: There are too many threads if this many per core want to run,
         waiting_share: provided that they wait for this share of the time in which they could run,
         waiting_cores: and for this many cores on average: a program that hardly needs a core loses nothing.
+        others_cores: The machine is busy if other programs use this share of its cores,
+        others_waiting: and threads of this one wait for a core in this share of the time in which they could run.
         throttled: A CPU limit counts if it takes away this share of one core.
         growth_bytes: Memory grows if it rises by at least this much,
         growth_share: and by this share of its last amount.
@@ -46,9 +49,12 @@ class Limits:
     one_core_low: float = 0.8
     one_core_high: float = 1.3
     busy_share: float = 0.75
+    samples: int = LEAST_SAMPLES
     oversubscribed: float = 2.0
     waiting_share: float = 0.2
     waiting_cores: float = 0.2
+    others_cores: float = 0.2
+    others_waiting: float = 0.1
     throttled: float = 0.1
     growth_bytes: int = 64 << 20
     growth_share: float = 0.05
@@ -123,33 +129,50 @@ def _waiting(load: HostLoad) -> str:
 
 
 def _oversubscribed(load: HostLoad, limits: Limits) -> Finding | None:
-    """TV603 where threads wait for a core that others use: threads of the program, or of other programs."""
-    usable, runnable, waiting = load.machine.usable, load.runnable, load.waiting_share
-    if usable is None or runnable is None:
+    """TV603 where the program's own threads want more cores than it may use, in steps of which enough was sampled."""
+    usable, wanted, waiting = load.machine.usable, load.wanted, load.waiting_share
+    if usable is None or wanted is None or not load.steps.step_ns or load.threads_sampled < limits.samples:
         return None
     if load.queued_cores is not None and load.queued_cores < limits.waiting_cores:
         return None  # a program that hardly needs a core loses nothing, however long it waits
-    cores, others = load.machine.cores or usable, load.others_runnable or 0.0
-    by_others = runnable < limits.oversubscribed * usable
-    if by_others and (waiting is None or others < cores or runnable + others < limits.oversubscribed * cores):
+    if wanted < limits.oversubscribed * usable:
         return None
-    lost = waiting if waiting is not None else 1 - usable / runnable
+    by_own = 1 - usable / wanted  # waits beyond it are for the threads of other programs
+    lost = by_own if waiting is None else min(waiting, by_own)
     if lost < limits.waiting_share:
         return None
-    competing = runnable + others if by_others else runnable
     cost_ns = round((load.steps.input_ns + load.steps.host_ns) * lost)
-    whose = "threads of this and other programs" if by_others else "threads of the program"
     message = (
-        f"In the {load.judged_words}, {format_number(round(competing, 1))} {whose} want one of {format_number(usable)} "
-        f"cores on average: those of the program wait in {format_ratio(lost)} of the time in which they could run."
+        f"In the {load.judged_words}, {format_number(round(wanted, 1))} threads of the program want one of "
+        f"{format_number(usable)} cores on average: they wait for each other in {format_ratio(lost)} of the time in "
+        "which they could run."
     )
     facts = (
-        Fact("runnable", f"threads that want a core, {load.judged_words}", runnable, "number"),
+        Fact("runnable", f"threads that want a core, {load.judged_words}", wanted, "number"),
         Fact("cores", "cores that the program may use", usable, "number"),
-        Fact("waiting_share", "of their time they wait", lost, "ratio"),
-        Fact("others_runnable", f"threads of other programs, {load.judged_words}", load.others_runnable, "number"),
+        Fact("waiting_share", "of their time they wait for each other", lost, "ratio"),
+        Fact("samples", f"samples, {load.judged_words}", load.threads_sampled, "count"),
     )
     return finding("TV603", message, known(facts), cost_ns, load.steps.step_ns, STEPS)
+
+
+def busy_machine(load: HostLoad, limits: Limits) -> Note | None:
+    """That other programs used the cores: what was measured then is no fault of the program's, and no finding."""
+    others = load.neighbours
+    if others is None or others.busy_cores < limits.others_cores * others.cores:
+        return None
+    waits = others.waiting_share
+    if waits is not None and waits < limits.others_waiting:
+        return None  # the cores that they left were enough
+    used = f"{format_number(round(others.busy_cores, 1))} of {counted(others.cores, 'core')}"
+    threads = f" ({format_number(round(others.runnable, 1))} of their threads wanted one)" if others.runnable else ""
+    own = f"; the program waited for a core in {format_ratio(waits)} of the time in which it could run" if waits else ""
+    message = f"Other programs used {used} in the {others.words}{threads}: times of the host are inflated{own}."
+    return Note(BUSY, Severity.WARNING, message)
+
+
+BUSY = "busy-machine"
+"""Code of the note that the machine was busy."""
 
 
 _FRAMEWORK_THREADS = re.compile(r"^collector\.(\w+)\.threads\.(intra|inter)_op$")

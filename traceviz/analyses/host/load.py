@@ -63,6 +63,25 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Other programs on the machine while the program ran, on average.
+
+    Args:
+        busy_cores: Cores that they used.
+        cores: Cores of the machine.
+        runnable: Their threads that wanted a core; ``None`` where it is not known.
+        waiting_share: Share of its runnable time in which a thread of the program waited for a core.
+        words: The time of these means, in words.
+    """
+
+    busy_cores: float
+    cores: int
+    runnable: float | None
+    waiting_share: float | None
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class HostLoad:
     """The judged time in figures; ``None`` is not measured.
 
@@ -70,7 +89,8 @@ class HostLoad:
         machine: What the machine offers.
         steps: What the steps spend on the host.
         window_ns: Length of the judged time.
-        samples: Samples of the program's CPU time in it.
+        samples: Samples of the program's CPU time that represent it: in it, or the nearest ones.
+        threads_sampled: Samples of the program's threads in it.
         busy_cores: Mean of the program's CPU time, in cores.
         busiest_thread: Mean share of the time in which the busiest thread ran.
         runnable: Threads that ran or wanted to, on average.
@@ -82,12 +102,14 @@ class HostLoad:
         threads_max: Most threads that the program had at once, in the whole run.
         gpu_share: Mean utilisation of the GPUs that worked at all.
         growth: How memory grew; ``None`` where it did not, or not steadily.
+        neighbours: What other programs did on the machine; ``None`` where that is not known.
     """
 
     machine: Machine = field(default_factory=Machine)
     steps: StepUse = field(default_factory=StepUse)
     window_ns: int = 0
     samples: int = 0
+    threads_sampled: int = 0
     busy_cores: float | None = None
     busiest_thread: float | None = None
     runnable: float | None = None
@@ -99,6 +121,7 @@ class HostLoad:
     threads_max: int | None = None
     gpu_share: float | None = None
     growth: Growth | None = None
+    neighbours: Neighbours | None = None
 
     @property
     def judged_words(self) -> str:
@@ -122,6 +145,21 @@ class HostLoad:
             return None
         return min(self.queued_cores / self.runnable, 1.0) if self.runnable else None
 
+    @property
+    def wanted(self) -> float | None:
+        """Cores that the program's own threads want on average: what they wait for others, they do not want.
+
+        A thread that is ready waits for all that are before it. So of the threads that wait, the part counts that the
+        program has of all who want a core; the other part would have run and slept again on a machine of its own.
+        """
+        own, others, cores = self.runnable, self.others_runnable, self.machine.cores
+        if not own or others is None or cores is None:
+            return own
+        competing = min(max(own + others - cores, 0.0), others)
+        share = own / (own + competing)
+        queued = max(own - cores * share, 0.0) if self.queued_cores is None else min(self.queued_cores, own)
+        return own - queued * (1 - share)
+
 
 def host_load(trace: TraceView, series: Iterable[Series], machine: Machine, growth_share: float) -> HostLoad:
     """Figures of the judged time.
@@ -138,12 +176,14 @@ def host_load(trace: TraceView, series: Iterable[Series], machine: Machine, grow
     means = {name: float(values.mean()) for name, values in inside.items() if values.size}
     cpu, threads = inside.get(host_samples.PROGRAM_CPU), of_host.get(host_samples.PROGRAM_THREADS)
     steps = _step_use(trace)
+    ran = of_host.get(host_samples.RUNNABLE)
     gpus = [item.within(window) for item in series if item.metric.name == host_samples.GPU_UTILISATION]
     return HostLoad(
         machine=machine,
         steps=steps,
         window_ns=window[1] - window[0],
         samples=0 if cpu is None else int(cpu.size),
+        threads_sampled=0 if ran is None else ran.inside(window),
         busy_cores=_percent(means.get(host_samples.PROGRAM_CPU)),
         busiest_thread=_percent(means.get(host_samples.BUSIEST_THREAD)),
         runnable=means.get(host_samples.RUNNABLE),
@@ -155,6 +195,7 @@ def host_load(trace: TraceView, series: Iterable[Series], machine: Machine, grow
         threads_max=None if threads is None else round(float(threads.values.max())),
         gpu_share=_percent(max((float(values.mean()) for values in gpus if values.any()), default=None)),
         growth=_growth(of_host, window[0] if steady_time(trace) else None, steps, growth_share),
+        neighbours=_neighbours(of_host, window, machine, "steady steps" if steps.step_ns else "whole run"),
     )
 
 
@@ -195,6 +236,33 @@ def _others(of_host: dict[str, Series], window: tuple[int, int]) -> float | None
     if not inside.any():
         return None
     return max(float(everybody.values[inside].mean()) - float(own.values[rows].mean()), 0.0)
+
+
+def _neighbours(
+    of_host: dict[str, Series], window: tuple[int, int], machine: Machine, words: str
+) -> Neighbours | None:
+    """Other programs in the judged time, or in the whole run where too few samples lie in it."""
+    own, everybody = of_host.get(host_samples.PROGRAM_CPU), of_host.get(host_samples.MACHINE_CPU)
+    if own is None or everybody is None or machine.cores is None:
+        return None
+    if min(own.inside(window), everybody.inside(window)) < LEAST_SAMPLES:
+        window, words = (int(own.times[0]) - 1, int(own.times[-1])), "whole run"
+    means = {name: series.mean(window) for name, series in of_host.items()}
+    used, by_all = means[host_samples.PROGRAM_CPU], means[host_samples.MACHINE_CPU]
+    if used is None or by_all is None:
+        return None
+    queued, runnable = means.get(host_samples.QUEUED), means.get(host_samples.RUNNABLE)
+    return Neighbours(
+        busy_cores=max(by_all - used - (means.get(host_samples.PROFILER_CPU) or 0.0), 0.0) / 100,
+        cores=machine.cores,
+        runnable=_others(of_host, window),
+        waiting_share=min(queued / 100 / runnable, 1.0) if queued is not None and runnable else None,
+        words=words,
+    )
+
+
+LEAST_SAMPLES = 10
+"""Fewer samples within a time say nothing of what happened in it."""
 
 
 def _step_use(trace: TraceView) -> StepUse:

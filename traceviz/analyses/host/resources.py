@@ -13,10 +13,10 @@ from traceviz.analyses.base import Analysis, by_knowledge
 from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host import samples as host_samples
-from traceviz.analyses.host.findings import CODES, Limits, host_findings
+from traceviz.analyses.host.findings import CODES, Limits, busy_machine, host_findings
 from traceviz.analyses.host.load import HostLoad, host_load
 from traceviz.analyses.host.samples import HOST_METRICS, Machine, Series, all_series, machine, sliced
-from traceviz.report import Bar, Bars, Block, Column, Fact, Finding, Grid, Lane, Section, Skipped, Timeline
+from traceviz.report import Bar, Bars, Block, Column, Fact, Finding, Grid, Lane, Note, Section, Skipped, Timeline
 from traceviz.units import format_number, format_ratio, format_value
 
 
@@ -122,6 +122,11 @@ class HostResourcesAnalysis(Limits, Analysis[HostResources]):
     def judge(self, result: HostResources) -> tuple[Finding, ...]:
         """What the judged time gives rise to."""
         return host_findings(result.load, self)
+
+    def notes(self, result: HostResources) -> tuple[Note, ...]:
+        """That other programs used the machine."""
+        busy = busy_machine(result.load, self)
+        return () if busy is None else (busy,)
 
     def describe(self, result: HostResources) -> Section:
         """Figures, pictures over time, every metric, and the processes."""

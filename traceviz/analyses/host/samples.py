@@ -45,6 +45,7 @@ class Metric:
 
 
 PROGRAM_CPU = "program CPU"
+PROFILER_CPU = "profiler CPU"
 PROGRAM_MEMORY = "program memory"
 PROGRAM_THREADS = "program threads"
 PROGRAM_PROCESSES = "program processes"
@@ -62,7 +63,7 @@ CORE = r"^core (\d+)$"
 
 METRICS: tuple[Metric, ...] = (
     Metric(PROGRAM_CPU, "CPU, program", "cores", "core"),
-    Metric("profiler CPU", "CPU, profiler", None, "core"),
+    Metric(PROFILER_CPU, "CPU, profiler", None, "core"),
     Metric(MACHINE_CPU, "CPU, machine", None, "core"),
     Metric("machine busiest core", "busiest core", "percent"),
     Metric(BUSIEST_THREAD, "busiest thread", "percent"),
@@ -120,6 +121,15 @@ class Series:
             return np.zeros(distances.size, np.bool_)
         return distances <= max(0, int(distances[near[-1]]))
 
+    def inside(self, window: tuple[int, int]) -> int:
+        """How many samples end within a window of time: each stands for the time since the one before it."""
+        return int(np.count_nonzero((self.times > window[0]) & (self.times <= window[1])))
+
+    def mean(self, window: tuple[int, int]) -> float | None:
+        """Mean of the samples that end within a window of time; ``None`` where none does."""
+        values = self.values[(self.times > window[0]) & (self.times <= window[1])]
+        return float(values.mean()) if values.size else None
+
 
 FEW = 5
 """Fewer samples do not represent a window of time."""
@@ -153,7 +163,7 @@ def all_series(trace: TraceView) -> tuple[Series, ...]:
 
 def instants(trace: TraceView) -> int:
     """Number of moments at which something of the host was measured."""
-    names = HOST_METRICS | {PROCESS_CPU, PROCESS_MEMORY, "profiler CPU"}
+    names = HOST_METRICS | {PROCESS_CPU, PROCESS_MEMORY, PROFILER_CPU}
     rows = trace.frame("samples", "start_ns", "device_id", "metric").filter(pl.col("device_id").is_null())
     metric = pl.col("metric").cast(pl.String)
     return rows.filter(metric.is_in(list(names)) | metric.str.contains(CORE))["start_ns"].n_unique()

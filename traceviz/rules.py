@@ -793,9 +793,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV603",
         "thread-oversubscription",
-        "In steady steps, at least twice as many threads of the program want to run as there are cores for it, and they "
-        "wait for each other in at least 20 % of the time in which they could run, which makes up a fifth of one core or "
-        "more. Ten samples or more lie in these steps.",
+        "In steady steps, at least twice as many threads of the program want to run as there are cores for it, and "
+        "they wait for each other in at least 20 % of the time in which they could run, which makes up a fifth of one "
+        "core or more. Ten samples or more lie in these steps.",
         "Threads take turns on the cores: caches are cold after each turn, and whoever waits for the slowest thread of "
         "a parallel operation waits for its turn as well.",
         (

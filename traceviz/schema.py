@@ -4,8 +4,8 @@ Documentation (``docs/tables.md``), validation (:mod:`traceviz.tables`) and empt
 :data:`TABLES`. Conventions that hold for all of them:
 
 * Times are ``int64`` nanoseconds on one clock per trace, zero at the first event; samples, stacks and phases
-  may lie before it. Intervals are half-open, ``[start_ns, start_ns + dur_ns)``. An event that never ended has a null duration, never
-  -1.
+  may lie before it. Intervals are half-open, ``[start_ns, start_ns + dur_ns)``. An event that never ended has a null
+  duration, never -1.
 * ``process_id``, ``thread_id``, ``device_id`` are surrogate ids, numbered from 0 in sorted order; the raw pid, tid
   and device ordinal are columns of their tables.
 * ``correlation_id`` is unique only within a process: join on (``process_id``, ``correlation_id``).

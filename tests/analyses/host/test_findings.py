@@ -196,8 +196,8 @@ class TestOversubscription:
     def test_says_of_which_time_its_mean_of_16_threads_is(self):
         (finding,) = findings(self.queued(16, 800))
         assert finding.message == (
-            "In the steady steps, 16 threads of the program want one of 8 cores on average: they wait for each other in "
-            "50.0 % of the time in which they could run."
+            "In the steady steps, 16 threads of the program want one of 8 cores on average: they wait for each other "
+            "in 50.0 % of the time in which they could run."
         )
         assert finding.evidence[0].label == "threads that want a core, steady steps"
 

@@ -238,9 +238,7 @@ def _others(of_host: dict[str, Series], window: tuple[int, int]) -> float | None
     return max(float(everybody.values[inside].mean()) - float(own.values[rows].mean()), 0.0)
 
 
-def _neighbours(
-    of_host: dict[str, Series], window: tuple[int, int], machine: Machine, words: str
-) -> Neighbours | None:
+def _neighbours(of_host: dict[str, Series], window: tuple[int, int], machine: Machine, words: str) -> Neighbours | None:
     """Other programs in the judged time, or in the whole run where too few samples lie in it."""
     own, everybody = of_host.get(host_samples.PROGRAM_CPU), of_host.get(host_samples.MACHINE_CPU)
     if own is None or everybody is None or machine.cores is None:

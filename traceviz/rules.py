@@ -902,6 +902,75 @@ RULES: tuple[Rule, ...] = (
         ("https://ui.perfetto.dev",),
     ),
     Rule(
+        "TV701",
+        "time-outside-steps",
+        "From the first step on, the program spends more time validating, saving, between epochs and after the last "
+        "step than in its steps.",
+        "Faster steps hardly make such a run faster: its time is elsewhere.",
+        (
+            "Begin with the part and the place that the section on the whole run shows first.",
+            "Do less of it: evaluate and save every N epochs or minutes, and not after each few steps.",
+        ),
+        "A short run for a test: evaluation and saving cost the same after few steps as after many.",
+        half_of=("TV702", "TV703", "TV705"),
+    ),
+    Rule(
+        "TV702",
+        "slow-validation",
+        "The program evaluates its model in at least 5 % of the run.",
+        "No step runs meanwhile.",
+        (
+            "Evaluate less often, or on a part of the data, and on all of it at the end.",
+            (
+                "Evaluate as fast as you train: a larger batch, no gradients (torch.no_grad(), model.eval()), a loader "
+                "with workers, a compiled step."
+            ),
+            "Keep results on the device and read them once, after the last batch.",
+        ),
+        "A program whose purpose it is to evaluate. Below 20 % it is for information.",
+    ),
+    Rule(
+        "TV703",
+        "checkpoint-in-loop",
+        "Between its first and its last step, the program waits for at least 5 % of the run until checkpoints or "
+        "models are written.",
+        "A synchronous save stops the loop until the file is written, with fsync until the disk has it.",
+        (
+            "Save less often: every N minutes rather than every N steps.",
+            (
+                "Write beside the training: copy the state to the host, and let a thread write it "
+                "(torch.distributed.checkpoint.async_save, orbax AsyncCheckpointer, "
+                "tf.train.CheckpointOptions(enable_async=True))."
+            ),
+            "Save what is needed to go on, to a local disk; fsync only the last one.",
+        ),
+        "A short run for a test that saves at its end or after each few steps.",
+    ),
+    Rule(
+        "TV704",
+        "slow-start",
+        "At least 20 % of the run pass before its first step, imports and the preparation of data among them.",
+        "Each start, also after a failure, waits for it, and the devices with it.",
+        (
+            "Prepare data once and keep the result; load it lazily or in workers.",
+            "Import heavy packages where they are used (python -X importtime shows which they are).",
+            "Keep compiled programs: torch.compile and JAX have caches on disk.",
+        ),
+        "Short runs for a test mostly start up: below 30 s it is for information.",
+    ),
+    Rule(
+        "TV705",
+        "between-epochs",
+        "In at least 5 % of the run, between its first and its last step, the program does something else: no step, no "
+        "validation, no saving.",
+        "No step runs meanwhile.",
+        (
+            "Do it once before the loop, or beside it in a thread or a worker process.",
+            "Loaders: persistent_workers=True keeps the workers from starting anew in each epoch.",
+        ),
+        "Work that has to be done between epochs, such as new negative samples.",
+    ),
+    Rule(
         "TV901",
         "capture-incomplete",
         "The profiler reports errors or dropped events, or the file is cut off.",

@@ -45,6 +45,9 @@ POSITIONS = {
     "memory_events": ("start_ns", "kind", "bytes"),
     "collectives": ("start_ns", "dur_ns", "name"),
     "samples": ("start_ns", "metric", "value"),
+    "stacks": ("start_ns", "dur_ns", "stack_id", "samples"),
+    "stack_frames": ("stack_id", "parent_id", "function", "file", "line"),
+    "phases": ("start_ns", "dur_ns", "kind", "name"),
     "windows": ("start_ns", "dur_ns", "recorded"),
     "totals": ("kind", "name", "calls", "total_ns"),
     "settings": ("key", "value"),
@@ -77,6 +80,7 @@ DEFAULTS_OF: dict[str, dict[str, Any]] = {
     "devices": {"kind": "gpu"},
     "processes": {"pid": 0},
     "threads": {"tid": 0},
+    "stack_frames": {"origin": "program"},
     "windows": {"source": "torch"},
 }
 NUMBERED = {"nvtx": "range_id", "host_ops": "op_id"}

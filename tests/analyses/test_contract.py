@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tests.analyses.builders import tables
+from tests.analyses.literals.whole_run import RUN
 from traceviz import rules, schema
 from traceviz.analyses.capture.capture import Capture
 from traceviz.analyses.derived.view import TraceView
@@ -20,6 +21,10 @@ from traceviz.units import UNITS
 ENTRY = {entry.slug: entry for entry in ENTRIES}
 
 STABLE = {
+    "whole_run": (
+        {"run_ns", "steps", "steps_share", "startup_ns", "recording_ns", "processes"},
+        {"part", "label", "time_ns", "share_of_run", "where"},
+    ),
     "run": ({"name", "tags", "command", "status", "machine", "recorded_by", "exit_code", "duration_ns"}, set()),
     "capture": ({"span_ns", "devices", "processes", "steps_source"}, set()),
     "totals": (
@@ -243,7 +248,13 @@ def of_another_program():
     return tables(host_ops=events, run={"producer": "Chrome trace format"})
 
 
+def whole_run():
+    """As the section's literal has it."""
+    return RUN
+
+
 TRACES = {
+    "whole_run": whole_run,
     "run": collected,
     "host": sampled,
     "serving": served,
@@ -261,7 +272,7 @@ def trace_for(analysis):
 
 def test_the_registry_knows_each_analysis_by_its_own_slug():
     assert tuple(analysis.slug for analysis in analyses()) == SLUGS
-    assert len(SLUGS) == 32
+    assert len(SLUGS) == len(STABLE)
     assert [entry.slug for entry in entries(["kernels", "run"])] == ["run", "kernels"]
     with pytest.raises(UsageError, match="kernel"):
         entries(["kernel"])

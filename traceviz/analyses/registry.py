@@ -84,6 +84,12 @@ _CUDA_API_COLUMNS = {
 }
 
 ENTRIES: tuple[Entry, ...] = (
+    Entry(
+        "whole_run",
+        "capture.whole_run:WholeRunAnalysis",
+        uses=(*STEP_TABLES, "phases", "stacks", "stack_frames"),
+        expected=False,
+    ),
     Entry("run", "capture.run:RunAnalysis", needs=("settings",), expected=False),
     Entry("capture", "capture.capture:Capture", uses=(*CLASS_TABLES, "settings", "samples")),
     Entry("breakdown", "steps.breakdown:BreakdownAnalysis", uses=CLASS_TABLES),

@@ -50,9 +50,11 @@ SAID_OTHERWISE = frozenset(
         *("TV101", "TV102", "TV201", "TV205", "TV207", "TV208", "TV209", "TV210", "TV211"),
         *("TV606", "TV607"),
         *("TV601", "TV602", "TV603", "TV604", "TV605"),
+        *("TV701", "TV702", "TV703", "TV704", "TV705"),
     }
 )
-"""Codes whose time is that of parts, or of the input; and those of samples of the machine, on which others run, too."""
+"""Codes whose time is that of parts, or of the input; those of samples of the machine, on which others run, too; and
+those of the whole run, of which :mod:`traceviz.analyses.headline.whole_run` speaks."""
 
 
 def precise(

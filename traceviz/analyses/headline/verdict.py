@@ -22,6 +22,7 @@ from traceviz.analyses.headline.options import COMPUTE, INPUT, INPUTS, UNEXPLAIN
 from traceviz.analyses.headline.parts import kinds_in_words, own_work, parts
 from traceviz.analyses.headline.precise import LAUNCH_BOUND, precise, suspicion
 from traceviz.analyses.headline.sentences import about_input, beside, fitting, input_cause, mildly, short_remedy
+from traceviz.analyses.headline.whole_run import of_the_run
 from traceviz.analyses.host.host_waits import HostCauses
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
 from traceviz.analyses.program.cpu_steps import OF_OPERATORS, OF_THE_PROGRAM, CpuSteps, CpuStepsAnalysis
@@ -76,7 +77,9 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (0, trace.clock_doubt),
     ]
     cause = choice.lead.key if choice.lead else "healthy" if _is_healthy(time) else ""
-    return Verdict(code, fitting(sentences), cause, choice.candidates)
+    run = of_the_run(results.get("whole_run"), choice, are_steps_judged=bool(steady_time(trace)))
+    cause = run.candidate.key if run.candidate else cause
+    return Verdict(code, fitting(run.before(sentences)), cause, run.among(choice.candidates))
 
 
 def _options(

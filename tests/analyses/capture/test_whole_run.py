@@ -1,0 +1,147 @@
+"""Findings on the whole run, and what a verdict on steps says first where they are the smaller part of it."""
+
+import pytest
+
+from tests.analyses.builders import tables
+from traceviz.analyses.run import analyze
+
+S = 1_000_000_000
+FRAMES = [
+    (0, None, "<module>", "train.py", 3),
+    (1, None, "save_checkpoint", "train.py", 88),
+    (2, None, "validate", "train.py", 30),
+    (3, None, "train_step", "train.py", 20),
+]
+
+
+def run(*, startup=2, stepping=10, validating=0, saving=0, after=0, profiled=False):
+    """A report on a run of so many seconds of each, in a hundred steps and what is between the middle two of them."""
+    each = stepping * S // 100
+    half = (startup * S) + 50 * each
+    begin = [startup * S + at * each + (at >= 50) * (validating + saving) * S for at in range(100)]
+    end = (startup + stepping + validating + saving + after) * S
+    phases = [(0, end, "program", "train.py", {"thread_id": None})]
+    phases += [(at, each, "step", "keras", {"number": number}) for number, at in enumerate(begin)]
+    rows = [(0, startup * S, 0), (begin[0], 50 * each, 3), (half, validating * S, 2)]
+    rows += [(half + validating * S, saving * S, 1), (begin[50], 50 * each, 3)]
+    stacks = [(at, lasts, stack, lasts // 10_000_000) for at, lasts, stack in rows if lasts]
+    work = {}
+    if profiled:
+        work = {
+            "steps": [(at, each, number) for number, at in enumerate(begin[:20])],
+            "kernels": [(at, each // 2, "gemm") for at in begin[:20]],
+            "nvtx": [(at + each // 2, each // 2, "data loading") for at in begin[:20]],
+        }
+    return analyze(tables(phases=phases, stacks=stacks, stack_frames=FRAMES, **work))
+
+
+def codes(report):
+    return [finding.code for finding in report.findings if finding.code.startswith("TV7")]
+
+
+def message(report, code):
+    return next(finding.message for finding in report.findings if finding.code == code)
+
+
+def first_sentence(report):
+    return report.verdict.sentence.partition(". ")[0]
+
+
+def test_steps_that_are_most_of_a_run_are_said_to_be_nothing_else():
+    report = run(startup=2, stepping=10, validating=0)
+    assert codes(report) == []
+    assert "of this run" not in report.verdict.sentence
+    assert report.fact("whole_run", "steps_share") == 10 / 12
+
+
+def test_steps_that_are_the_smaller_part_of_a_run_are_said_first_with_the_largest_part_and_its_line():
+    report = run(startup=2, stepping=3, validating=3, saving=12)
+    assert first_sentence(report) == "Steps are 15.0 % of this run; 60.0 % is save_checkpoint (train.py:88)"
+    assert report.verdict.cause == "run_saving"
+    leading = [candidate for candidate in report.verdict.candidates if candidate.leads]
+    assert [(candidate.key, candidate.time_ns, candidate.share) for candidate in leading] == [
+        ("run_saving", 12 * S, 0.6)
+    ]
+    assert report.verdict.candidates[0] is leading[0]
+
+
+def test_a_short_start_up_is_said_in_the_sentence_on_the_steps():
+    report = run(startup=20, stepping=10, profiled=True)
+    begin = "In steps, 33.3 % of this run (66.7 % is start-up): highly input-bound: 50.0 % of steady step time waits"
+    assert report.verdict.sentence.startswith(begin)
+    assert report.verdict.cause == "input"
+    assert [(found.code, found.severity.value) for found in report.findings if found.code == "TV704"] == [
+        ("TV704", "info")
+    ]
+
+
+def test_a_long_start_up_is_what_a_run_is_about():
+    report = run(startup=30, stepping=10, profiled=True)
+    assert first_sentence(report) == "Steps are 25.0 % of this run; 75.0 % is start-up, mostly train.py:3"
+    assert report.verdict.cause == "run_startup"
+    assert (
+        message(report, "TV704") == "The first step waits for start-up: 75.0 % of the run, 30.0 s, mostly train.py:3."
+    )
+    assert report.findings[0].severity.value == "error"
+
+
+@pytest.mark.parametrize(("seconds", "found"), [(2, False), (3, True)])
+def test_from_a_fifth_of_the_run_on_start_up_is_a_finding(seconds, found):
+    assert ("TV704" in codes(run(startup=seconds, stepping=10))) is found
+
+
+@pytest.mark.parametrize(
+    ("what", "seconds", "severity"),
+    [
+        *(("validating", 4, None), ("validating", 5, "info"), ("validating", 19, "info"), ("validating", 20, "error")),
+        *(("saving", 4, None), ("saving", 5, "warning"), ("saving", 19, "warning"), ("saving", 20, "error")),
+    ],
+)
+def test_validation_and_saving_are_findings_from_a_twentieth_of_the_run_on(what, seconds, severity):
+    report = run(startup=1, stepping=100 - 1 - seconds, **{what: seconds})
+    code = {"validating": "TV702", "saving": "TV703"}[what]
+    assert [f.severity.value for f in report.findings if f.code == code] == ([severity] if severity else [])
+
+
+def test_a_checkpoint_after_the_last_step_is_not_in_the_loop():
+    frames = [(0, None, "save_checkpoint", "train.py", 88)]
+    phases = [(0, 10 * S, "program", "")] + [(at * S, S, "step", "keras", {"number": at}) for at in range(8)]
+    report = analyze(tables(phases=phases, stacks=[(8 * S, 2 * S, 0, 200)], stack_frames=frames))
+    assert codes(report) == []
+    assert [row["time_ns"] for row in report.rows("whole_run") if row["part"] == "saving"] == [2 * S]
+
+
+def test_time_between_steps_is_a_finding_with_its_place():
+    frames = [(0, None, "resample", "data.py", 7)]
+    phases = [(0, 10 * S, "program", "")]
+    phases += [(at * S, S, "step", "keras", {"number": at}) for at in (*range(4), *range(6, 10))]
+    report = analyze(tables(phases=phases, stacks=[(4 * S, 2 * S, 0, 200)], stack_frames=frames))
+    assert codes(report) == ["TV705"]
+    assert message(report, "TV705") == (
+        "The loop does neither steps, validation nor saving: 20.0 % of the run, 2.00 s, mostly resample (data.py:7)."
+    )
+
+
+def test_what_explains_half_of_the_time_outside_of_steps_is_said_in_its_place():
+    assert codes(run(startup=1, stepping=4, saving=10)) == ["TV703"]
+    assert codes(run(startup=1, stepping=4, after=10)) == ["TV701"]
+    assert message(run(startup=1, stepping=4, after=10), "TV701") == (
+        "Steps are 26.7 % of this run; 66.7 % is after the last step."
+    )
+
+
+def test_a_run_without_steps_is_said_by_what_it_did():
+    phases = [(0, 10 * S, "program", "")]
+    report = analyze(tables(phases=phases, stacks=[(0, 10 * S, 0, 1000)], stack_frames=FRAMES))
+    assert first_sentence(report) == "No steps were seen in this run; 100.0 % of it is train.py:3"
+    assert codes(report) == []
+
+
+def test_what_the_recording_took_is_left_out_of_the_run_and_said():
+    frames = [(0, None, "Recorder._stop", "traceviz_inject/recorder.py", 5, {"origin": "library"})]
+    phases = [(0, 10 * S, "program", ""), (0, 8 * S, "step", "keras", {"number": 0})]
+    report = analyze(tables(phases=phases, stacks=[(8 * S, 2 * S, 0, 200)], stack_frames=frames))
+    assert report.fact("whole_run", "run_ns") == 8 * S
+    assert report.fact("whole_run", "recording_ns") == 2 * S
+    prose = report.section("whole_run").blocks[-1].text
+    assert prose == "Left out: 2.00 s in which the recording started, stopped and saved."

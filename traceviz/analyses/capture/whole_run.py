@@ -1,0 +1,177 @@
+"""Where the time of the whole run went: steps are often the smaller part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, RunParts, run_parts
+from traceviz.analyses.derived.view import TraceView
+from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
+from traceviz.units import counted, format_ns, format_ratio
+
+OUTSIDE = ("validation", "saving", "between", "shutdown")
+"""Parts of a run that has begun to step, and that are no steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRunAnalysis(Analysis[RunParts]):
+    """The recorded time of the process that trains, in exclusive parts.
+
+    Args:
+        least_steps: A run with a smaller share of steps, from the first of them on, spends its time outside of them.
+        least_share: Share of the run from which on validation, saving and time between steps are findings.
+        hint_share: Up to this share of it, validation may well be meant: it is for information.
+        least_startup: Share of the run from which on its start-up is a finding,
+        long_startup_ns: and from this time on, more than information: short runs mostly start up.
+    """
+
+    slug = "whole_run"
+    title = "The whole run"
+    rules = ("TV701", "TV702", "TV703", "TV704", "TV705")
+
+    least_steps: float = 0.5
+    least_share: float = 0.05
+    hint_share: float = 0.20
+    least_startup: float = 0.20
+    long_startup_ns: int = 30_000_000_000
+
+    def run(self, trace: TraceView) -> RunParts | Skipped:
+        """Divide the run, where hooks in the program or samples of its stacks saw all of it."""
+        parts = run_parts(trace)
+        return self.skipped("only a part of the run was recorded") if parts is None else parts
+
+    def judge(self, result: RunParts) -> tuple[Finding, ...]:
+        """Parts outside of steps that take much of the run."""
+        if not result.steps or not result.run_ns:
+            return ()
+        return tuple(self._found(result))
+
+    def _found(self, run: RunParts) -> Iterator[Finding]:
+        outside = run.time_ns(*OUTSIDE)
+        stepping = run.time_ns(*STEPS)
+        if outside and stepping < self.least_steps * (stepping + outside):
+            yield self._finding("TV701", run, OUTSIDE, f"Steps are {format_ratio(run.share(*STEPS))} of this run")
+        if run.share("validation") >= self.least_share:
+            is_hint = run.share("validation") < self.hint_share
+            yield self._finding("TV702", run, ("validation",), "The model is evaluated", is_hint=is_hint)
+        in_loop = run.times["saving"].intersect(run.loop).total if "saving" in run.times else 0
+        if in_loop >= self.least_share * run.run_ns:
+            yield self._finding("TV703", run, ("saving",), "The loop waits for checkpoints", cost_ns=in_loop)
+        if run.share(*STARTUP) >= self.least_startup:
+            is_hint = run.time_ns(*STARTUP) < self.long_startup_ns
+            yield self._finding("TV704", run, STARTUP, "The first step waits for start-up", is_hint=is_hint)
+        if run.share("between") >= self.least_share:
+            yield self._finding("TV705", run, ("between",), "The loop does neither steps, validation nor saving")
+
+    @staticmethod
+    def _finding(
+        code: str,
+        run: RunParts,
+        parts: tuple[str, ...],
+        what: str,
+        *,
+        cost_ns: int | None = None,
+        is_hint: bool = False,
+    ) -> Finding:
+        cost = run.time_ns(*parts) if cost_ns is None else cost_ns
+        where = where_of(run, parts)
+        share = format_ratio(cost / run.run_ns)
+        message = f"{what}: {share} of the run, {format_ns(cost)}{f', mostly {where}' if where else ''}."
+        if code == "TV701":
+            largest = largest_outside(run)
+            message = f"{what}; {format_ratio(run.share(largest))} is {said(run, largest)}."
+        evidence = (
+            Fact("time_ns", "time", cost, "ns"),
+            Fact("run_ns", "the run", run.run_ns, "ns"),
+            Fact("steps_share", "steps", run.share(*STEPS), "ratio"),
+            *((Fact("where", "where", where),) if where else ()),
+        )
+        return finding(code, message, evidence, cost, run.run_ns, "run", is_hint=is_hint)
+
+    def describe(self, result: RunParts) -> Section:
+        """One stacked bar, the table behind it, and where in the program each part is."""
+        total = result.run_ns
+        shown = [(key, label) for key, label in LABELS.items() if result.time_ns(key)]
+        bars = tuple(Bar(key, label, result.time_ns(key), result.share(key)) for key, label in shown)
+        facts = (
+            Fact("run_ns", "the run", total, "ns"),
+            Fact("steps", "steps", result.steps, "count"),
+            Fact("steps_share", "of the run in steps", result.share(*STEPS), "ratio"),
+            Fact("startup_ns", "start-up", result.time_ns(*STARTUP), "ns"),
+            Fact("recording_ns", "starting and saving the recording", result.recording_ns, "ns"),
+            Fact("processes", "processes that train", result.processes, "count"),
+        )
+        of = f" of the first of {result.processes} processes" if result.processes > 1 else ""
+        blocks: list[Block] = [
+            Facts(facts, audience="machine"),
+            Bars("The run", f"{format_ns(total)}{of} with {counted(result.steps, 'step')}", "ns", bars),
+            _parts(result, shown),
+        ]
+        if places := _places(result):
+            blocks.append(places)
+        if result.recording_ns:
+            blocks.append(
+                Prose(f"Left out: {format_ns(result.recording_ns)} in which the recording started, stopped and saved.")
+            )
+        return Section(self.slug, self.title, tuple(blocks))
+
+
+def _parts(run: RunParts, shown: list[tuple[str, str]]) -> Grid:
+    columns = (
+        Column("part", "Part", "text", 9),
+        Column("label", "Part", "text", 0),
+        Column("time_ns", "Time", "ns", 0),
+        Column("share_of_run", "Of the run", "ratio", 0, bar=True),
+        Column("where", "Mostly in", "text", 1),
+    )
+    rows = tuple((key, label, run.time_ns(key), run.share(key), where_of(run, (key,))) for key, label in shown)
+    return Grid(columns, rows, complete=True)
+
+
+def _places(run: RunParts) -> Grid | None:
+    columns = (
+        Column("part", "Part", "text", 0),
+        Column("place", "Place", "text", 0),
+        Column("time_ns", "Time", "ns", 0),
+        Column("share_of_part", "Of the part", "ratio", 1),
+        Column("samples", "Samples", "count", 2),
+    )
+    rows = tuple(
+        (LABELS[key], place.name, place.time_ns, place.time_ns / run.time_ns(key), place.samples)
+        for key, places in run.places.items()
+        if key not in STEPS
+        for place in places
+    )
+    return Grid(columns, rows, "Where outside of steps") if rows else None
+
+
+MOSTLY = 0.5
+"""A place with this share of a part is named for it;"""
+STANDS_FOR = 0.8
+"""with this share, it stands for it."""
+
+
+def where_of(run: RunParts, parts: tuple[str, ...]) -> str | None:
+    """The place that has most of these parts; ``None`` where none has."""
+    places = [place for part in parts for place in run.places.get(part, ())]
+    largest = max(places, key=lambda place: place.time_ns, default=None)
+    return largest.name if largest is not None and largest.time_ns >= MOSTLY * run.time_ns(*parts) else None
+
+
+def largest_outside(run: RunParts) -> str:
+    """Key of the largest part that is no step."""
+    return max((key for key in run.times if key not in STEPS), key=run.time_ns)
+
+
+def said(run: RunParts, part: str) -> str:
+    """A part within a sentence: the place that stands for it, else its name and its largest place."""
+    parts = STARTUP if part in STARTUP else (part,)
+    label = "start-up" if part in STARTUP else LABELS[part]
+    where = where_of(run, parts)
+    if where is None:
+        return label
+    largest = max(place.time_ns for key in parts for place in run.places.get(key, ()))
+    stands = largest >= STANDS_FOR * run.time_ns(*parts) and part not in STARTUP
+    return where if stands else f"{label}, mostly {where}"

@@ -1,0 +1,120 @@
+"""The process whose run is divided, the time that it ran, its main thread, and its steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.derived.frames import end_ns
+from traceviz.analyses.derived.steps.search import training_steps
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+
+MAIN_THREAD = "MainThread"
+"""Name that Python gives to the thread that runs the program."""
+PROFILED = 0.9
+"""Where a profiler recorded this part of the run, the steps that it shows are those of the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class MainProcess:
+    """What is known of it.
+
+    Args:
+        process_id: The process.
+        processes: How many processes of the program trained.
+        begin_ns: Begin of its run.
+        end_ns: End of its run.
+        thread_id: Its main thread; ``None`` where no thread is known.
+        steps: ``start_ns, end_ns, thread_id`` of all steps of the run, by start; they do not overlap.
+        phases: ``start_ns, end_ns, thread_id, kind, name, number`` of its phases, by start.
+        rows: ``start_ns, end_ns, samples, stack_id`` of the main thread's samples, by start.
+    """
+
+    process_id: int
+    processes: int
+    begin_ns: int
+    end_ns: int
+    thread_id: int | None
+    steps: pl.DataFrame
+    phases: pl.DataFrame
+    rows: pl.DataFrame
+
+
+@once_per_trace
+def main_process(trace: TraceView) -> MainProcess | None:
+    """The process that trains, as hooks or samples of stacks saw its whole run; ``None`` where nothing did.
+
+    Of several, the one with the most steps, and the first of these.
+    """
+    phases = _phases(trace)
+    columns = ("start_ns", end_ns(), "process_id", "thread_id", "samples", "stack_id")
+    stacks = trace.frame("stacks", *columns).sort("start_ns", "end_ns", maintain_order=True)
+    if not phases.height and not stacks.height:
+        return None
+    trained = phases.filter(pl.col("kind") == "step").group_by("process_id").len()
+    trained = trained.sort("len", "process_id", descending=[True, False])
+    process = int(trained["process_id"][0]) if trained.height else _longest(trace, phases, stacks)
+    own = phases.filter(pl.col("process_id") == process)
+    sampled = stacks.filter(pl.col("process_id") == process)
+    begin, end = _bounds(own, sampled)
+    steps = _steps(trace, own, process, end - begin)
+    thread = _main_thread(trace, steps, sampled, process)
+    of_thread = pl.col("thread_id") == (-1 if thread is None else thread)
+    rows = sampled.filter(of_thread).drop("process_id", "thread_id")
+    return MainProcess(process, max(trained.height, 1), begin, end, thread, steps, own.drop("process_id"), rows)
+
+
+def _phases(trace: TraceView) -> pl.DataFrame:
+    """Phases that ended, with text as text, by start."""
+    texts = (pl.col(name).cast(pl.String) for name in ("kind", "name"))
+    phases = trace.frame("phases", "start_ns", "dur_ns", end_ns(), "process_id", "thread_id", *texts, "number")
+    return phases.filter(pl.col("dur_ns").is_not_null()).drop("dur_ns").sort("start_ns", "end_ns", maintain_order=True)
+
+
+def _longest(trace: TraceView, phases: pl.DataFrame, stacks: pl.DataFrame) -> int:
+    """Of processes without steps: one with device work, else the one that ran longest."""
+    ran = pl.concat([part.select("process_id", "start_ns", "end_ns") for part in (phases, stacks)])
+    spans = ran.group_by("process_id").agg((pl.col("end_ns").max() - pl.col("start_ns").min()).alias("ran"))
+    spans = spans.with_columns(pl.col("process_id").is_in(list(trace.rank_busy)).alias("works"))
+    return int(spans.sort("works", "ran", "process_id", descending=[True, True, False])["process_id"][0])
+
+
+def _bounds(phases: pl.DataFrame, sampled: pl.DataFrame) -> tuple[int, int]:
+    """From the begin of the process to its end; where that is not told, all that was seen of it."""
+    program = phases.filter(pl.col("kind") == "program")
+    seen = pl.concat(
+        [part.select("start_ns", "end_ns") for part in ([program] if program.height else [phases, sampled])]
+    )
+    begin, end = seen.select(pl.col("start_ns").min(), pl.col("end_ns").max()).row(0)
+    return int(begin), int(end)
+
+
+def _steps(trace: TraceView, phases: pl.DataFrame, process: int, ran_ns: int) -> pl.DataFrame:
+    """Steps as the hooks count them throughout the run, else those found by a profiler that recorded all of it."""
+    columns = ("start_ns", "end_ns", "thread_id")
+    steps = phases.filter(pl.col("kind") == "step").select(columns)
+    if not steps.height and trace.captured_ns >= PROFILED * ran_ns:
+        found = training_steps(trace)
+        thread = pl.lit(found.thread_id.get(process), pl.Int32).alias("thread_id")
+        steps = found.frame.filter(pl.col("process_id") == process).with_columns(thread).select(columns)
+    before = np.maximum.accumulate(steps["end_ns"].to_numpy())
+    starts = steps["start_ns"].to_numpy().copy()
+    np.maximum(starts[1:], before[:-1], out=starts[1:])
+    apart = steps.with_columns(pl.Series("start_ns", starts, pl.Int64))
+    return apart.filter(pl.col("end_ns") > pl.col("start_ns"))
+
+
+def _main_thread(trace: TraceView, steps: pl.DataFrame, sampled: pl.DataFrame, process: int) -> int | None:
+    """The thread that steps, else the one with Python's name for it, else the first with samples."""
+    stepping = steps.drop_nulls("thread_id").group_by("thread_id").len()
+    if stepping.height:
+        return int(stepping.sort("len", "thread_id", descending=[True, False])["thread_id"][0])
+    threads = trace.frame("threads", "thread_id", "process_id", pl.col("name").cast(pl.String))
+    own = threads.filter(pl.col("process_id") == process).with_columns(
+        (pl.col("name") == MAIN_THREAD).fill_null(value=False).alias("main"),
+        pl.col("thread_id").is_in(sampled["thread_id"].unique().to_list()).alias("sampled"),
+    )
+    ranked = own.sort("sampled", "main", "thread_id", descending=[True, True, False])
+    return int(ranked["thread_id"][0]) if ranked.height else None

@@ -1,0 +1,207 @@
+"""The recorded time of the process that trains as exclusive parts, which add up to it exactly.
+
+::
+
+    begin       first step                                       last step ends    end
+    |-imports-|-preparation-|-warm-up-|-steps-|-saving-|-between-|-steps-|-shut-down-|
+
+Each moment belongs to the first of these that holds: the recording itself works; something is compiled; a checkpoint or
+model is saved; the model is evaluated; the loop does what its steps do not; a step runs; else where the moment lies.
+Hooks in the program tell of most, ranges of some; for the rest, the stacks of the main thread do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.run_parts import words
+from traceviz.analyses.derived.run_parts.chains import Chains, chains
+from traceviz.analyses.derived.run_parts.loop import MIN_SAMPLES, occasional
+from traceviz.analyses.derived.run_parts.main_process import MainProcess, main_process
+from traceviz.analyses.derived.run_parts.run_places import MainSamples, Place, places_of
+from traceviz.analyses.derived.steps.bounds import OTHER_WORK
+from traceviz.analyses.derived.steps.steps import warmup_steps
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.intervals import Array, IntervalSet, exclusive
+
+LABELS: Mapping[str, str] = {
+    "imports": "imports",
+    "preparation": "start-up",
+    "compilation": "compilation",
+    "warmup": "warm-up steps",
+    "steps": "steady steps",
+    "validation": "validation",
+    "saving": "saving",
+    "between": "between steps",
+    "shutdown": "after the last step",
+    "other": "outside of steps",
+    "unexplained": "unexplained",
+}
+"""The parts of a run in their order in time, for people."""
+STEPS = ("warmup", "steps")
+STARTUP = ("imports", "preparation")
+RECORDING = "recording"
+"""Time in which the recording starts, stops and saves: no part of the program's run."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunParts:
+    """How the run of one process divides.
+
+    Args:
+        process_id: The process.
+        processes: How many processes of the program trained.
+        times: Time of each part; together with ``recording_ns`` all recorded time.
+        recording_ns: Time in which the recording itself worked.
+        loop: From the begin of the first step to the end of the last; nothing where there are none.
+        steps: Number of its steps.
+        places: Where in the program each part was, the place with most time first.
+        sampled: Whether stacks were sampled.
+    """
+
+    process_id: int
+    processes: int
+    times: Mapping[str, IntervalSet]
+    recording_ns: int
+    loop: IntervalSet
+    steps: int
+    places: Mapping[str, tuple[Place, ...]]
+    sampled: bool
+
+    def time_ns(self, *parts: str) -> int:
+        """Time of these parts."""
+        return sum(self.times[part].total for part in parts if part in self.times)
+
+    @property
+    def run_ns(self) -> int:
+        """Time that the program ran, without that of the recording: the sum of the parts."""
+        return sum(part.total for part in self.times.values())
+
+    def share(self, *parts: str) -> float:
+        """The same as a share of the run."""
+        return self.time_ns(*parts) / self.run_ns if self.run_ns else 0.0
+
+
+@once_per_trace
+def run_parts(trace: TraceView) -> RunParts | None:
+    """The parts of the run; ``None`` where nothing was recorded of more than what was profiled."""
+    main = main_process(trace)
+    if main is None or main.end_ns <= main.begin_ns:
+        return None
+    stacks = chains(trace)
+    places = stacks.positions(main.rows["stack_id"])
+    told = _Told(trace, main, stacks, places)
+    rare, lines = occasional(main, stacks, places)
+    named = [(kind, told.of(kind)) for kind in (RECORDING, "compilation", "saving", "validation")]
+    named.append(("between", told.rows(rare)))
+    layers = [*named, *_by_place(main, told, [layer for _, layer in named])]
+    times = _merged(layers, main)
+    recording = times.pop(RECORDING).total
+    loop = _extent(main.steps)
+    samples = MainSamples(main, stacks, places, lines)
+    return RunParts(
+        main.process_id,
+        main.processes,
+        {key: times[key] for key in LABELS if key in times},
+        recording,
+        loop,
+        main.steps.height,
+        {key: places_of(key, times[key], samples) for key in LABELS if key in times},
+        bool(places.size),
+    )
+
+
+def _merged(layers: list[tuple[str, IntervalSet]], main: MainProcess) -> dict[str, IntervalSet]:
+    """Exclusive times by key; a key may stand for several layers."""
+    numbered = [(f"{place} {key}", layer) for place, (key, layer) in enumerate(layers)]
+    times: dict[str, IntervalSet] = {}
+    for name, owned in exclusive(numbered, main.begin_ns, main.end_ns, "rest unexplained").items():
+        key = name.partition(" ")[2]
+        times[key] = times[key].union(owned) if key in times else owned
+    return times
+
+
+def _by_place(main: MainProcess, told: _Told, before: list[IntervalSet]) -> list[tuple[str, IntervalSet]]:
+    """What a moment is that nothing more precise is known of: a step, or where it lies between them."""
+    imports, seen = told.of("imports"), told.seen
+    if not main.steps.height:
+        return [("imports", imports), ("other", seen)]
+    starts, ends = (main.steps[name].to_numpy() for name in ("start_ns", "end_ns"))
+    first, last = int(starts[0]), int(ends[-1])
+    warmup = warmup_steps(ends - starts - IntervalSet.empty().union(*before).overlap(starts, ends))
+    return [
+        ("warmup", IntervalSet.of(starts[warmup], ends[warmup])),
+        ("steps", IntervalSet.of(starts[~warmup], ends[~warmup])),
+        ("imports", imports.clip(main.begin_ns, first)),
+        ("preparation", IntervalSet.span(main.begin_ns, first)),
+        ("shutdown", IntervalSet.span(last, main.end_ns)),
+        ("between", seen),
+    ]
+
+
+def _extent(steps: pl.DataFrame) -> IntervalSet:
+    return (
+        IntervalSet.span(int(steps["start_ns"][0]), int(steps["end_ns"][-1])) if steps.height else IntervalSet.empty()
+    )
+
+
+_FRAMES = {
+    RECORDING: words.records,
+    "compilation": words.compiles,
+    "saving": words.saves,
+    "validation": words.validates,
+    "imports": words.imports,
+}
+"""What tells of a part by frames of stacks,"""
+_RANGES = {"saving": r"(?i)save|saving|ckpt|checkpoint", "validation": r"(?i)eval|valid|(?:^|[^a-z])(?:val|test)"}
+"""and by names of ranges that are not the loop's."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What hooks, ranges and stacks tell of the main thread."""
+
+    trace: TraceView
+    main: MainProcess
+    stacks: Chains
+    places: Array
+
+    def of(self, kind: str) -> IntervalSet:
+        """Time of this kind."""
+        phases = self.main.phases.filter(pl.col("kind") == kind)
+        foreign = pl.col("thread_id") != self.main.thread_id  # beside the loop: it waits for none of it
+        own = phases.filter(~foreign.fill_null(value=False)) if self.main.thread_id is not None else phases
+        return intervals(own).union(self._sampled(kind), self._ranges(kind))
+
+    def rows(self, chosen: np.typing.NDArray[np.bool_]) -> IntervalSet:
+        """Time of these samples, if they are enough."""
+        rows = self.main.rows.filter(pl.Series(chosen, dtype=pl.Boolean))
+        return intervals(rows) if rows["samples"].sum() >= MIN_SAMPLES else IntervalSet.empty()
+
+    @property
+    def seen(self) -> IntervalSet:
+        """Time of which there is any evidence."""
+        return intervals(self.main.rows).union(intervals(self.main.phases.filter(pl.col("kind") == "epoch")))
+
+    def _sampled(self, kind: str) -> IntervalSet:
+        flags = self.stacks.frames.select(_FRAMES[kind]().alias("is"))["is"].to_numpy()
+        within = self.stacks.outermost(flags) < self.stacks.nobody
+        chosen = within[self.places]
+        if kind == "validation" and self.main.steps.height:  # before the loop, data of that name is only prepared
+            chosen &= self.main.rows["start_ns"].to_numpy() >= int(self.main.steps["start_ns"][0])
+        return self.rows(chosen)
+
+    def _ranges(self, kind: str) -> IntervalSet:
+        pattern = _RANGES.get(kind)
+        ranges = self.trace.ranges
+        if pattern is None or not ranges.height:
+            return IntervalSet.empty()
+        own = ranges.filter(pl.col("process_id") == self.main.process_id)
+        if self.main.thread_id is not None:
+            own = own.filter(pl.col("thread_id") == self.main.thread_id)
+        return intervals(own.filter(pl.col("name").str.contains(OTHER_WORK) & pl.col("name").str.contains(pattern)))

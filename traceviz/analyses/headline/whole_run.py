@@ -1,0 +1,112 @@
+"""What a verdict on steps says first where they are the smaller part of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from traceviz.analyses.capture.whole_run import OUTSIDE, largest_outside, said
+from traceviz.analyses.derived.run_parts.parts import STARTUP, STEPS, RunParts
+from traceviz.analyses.headline.choice import HEALTHY, Choice
+from traceviz.analyses.headline.options import UNEXPLAINED
+from traceviz.report import Candidate, Certainty
+from traceviz.units import format_ratio
+
+LEAST_STEPS = 0.5
+"""Steps with less than this share of the run are not what it is about."""
+LONG_STARTUP_NS = 30_000_000_000
+"""A start-up of this length is the matter of a run. Below it, most runs for a test are mostly start-up."""
+OF_THE_RUN = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class OfTheRun:
+    """What is said of the whole run before anything about steps.
+
+    Args:
+        sentence: A sentence of its own; empty where what is said of steps follows in the same one.
+        prefix: The begin of that sentence; empty where :attr:`sentence` says it.
+        candidate: What leads the verdict, unless a cause within the steps does.
+    """
+
+    sentence: str = ""
+    prefix: str = ""
+    candidate: Candidate | None = None
+
+    def before(self, sentences: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+        """The sentences of a verdict, with what is said before them."""
+        if self.sentence:
+            return [(0, self.sentence), *sentences]
+        first = next((place for place, (_, text) in enumerate(sentences) if text), None)
+        if not self.prefix or first is None:
+            return list(sentences)
+        rank, text = sentences[first]
+        return [*sentences[:first], (rank, f"{self.prefix}: {lowered(text)}"), *sentences[first + 1 :]]
+
+    def among(self, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+        """The candidates of a verdict: with one that leads, the others do not."""
+        if self.candidate is None:
+            return candidates
+        return (self.candidate, *(replace(candidate, leads=False) for candidate in candidates))
+
+
+def of_the_run(run: object, choice: Choice, *, are_steps_judged: bool) -> OfTheRun:
+    """What a verdict says of the whole run; nothing where steps are most of it.
+
+    Args:
+        run: The result of the section on the whole run, if there is one.
+        choice: What leads within the steps.
+        are_steps_judged: Whether the trace has steps by which it is judged.
+    """
+    if not isinstance(run, RunParts) or not run.run_ns:
+        return OfTheRun()
+    part = largest_outside(run)
+    if not run.steps:
+        return OfTheRun() if are_steps_judged or part == UNEXPLAINED else _without_steps(run, part)
+    if run.share(*STEPS) >= LEAST_STEPS:
+        return OfTheRun()
+    startup = max(run.time_ns(*STARTUP), run.time_ns(*STARTUP, "compilation") if part == "compilation" else 0)
+    leads = choice.lead is not None and choice.lead.share >= HEALTHY
+    if startup >= run.time_ns(*OUTSIDE) and startup < LONG_STARTUP_NS and leads:
+        return OfTheRun(prefix=f"In steps, {_steps(run)} of this run ({format_ratio(run.share(*STARTUP))} is start-up)")
+    sentence = f"Steps are {_steps(run)} of this run; {format_ratio(_share(run, part))} is {said(run, part)}."
+    return OfTheRun(sentence, candidate=_candidate(run, part))
+
+
+def _without_steps(run: RunParts, part: str) -> OfTheRun:
+    what = said(run, part)
+    sentence = f"No steps were seen in this run; {format_ratio(_share(run, part))} of it is {what}."
+    return OfTheRun(sentence, candidate=_candidate(run, part))
+
+
+def _steps(run: RunParts) -> str:
+    return format_ratio(run.share(*STEPS))
+
+
+def _share(run: RunParts, part: str) -> float:
+    return run.share(*(STARTUP if part in STARTUP else (part,)))
+
+
+def _candidate(run: RunParts, part: str) -> Candidate:
+    key = "startup" if part in STARTUP else part
+    parts = STARTUP if part in STARTUP else (part,)
+    certainty: Certainty = "unexplained" if part == UNEXPLAINED else "measured"
+    reason = f"The largest part of the run; steps are {_steps(run)} of it."
+    return Candidate(
+        f"{OF_THE_RUN}_{key}",
+        said(run, part),
+        run.time_ns(*parts),
+        run.share(*parts),
+        OF_THE_RUN,
+        certainty,
+        "the whole run",
+        reason,
+        leads=True,
+    )
+
+
+def lowered(text: str) -> str:
+    """A sentence after a colon: its first letter small, unless the word is a name."""
+    first = text.partition(" ")[0]
+    is_name = not first[1:].rstrip(":,").replace("-", "").islower() and len(first) > 1
+    return text if is_name else f"{text[:1].lower()}{text[1:]}"

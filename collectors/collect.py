@@ -39,7 +39,7 @@ class Outcome:
         status: ``finished``, ``failed``, ``killed`` or ``interrupted``.
         tables: Rows of each table that was recorded; empty where nothing was, or it could not be read.
         verdict: The first lines of the report on it, if there was to be one and something was recorded.
-        problems: What went wrong in the recording.
+        problems: What went wrong in the recording, and is not in the first lines.
     """
 
     folder: Path
@@ -114,14 +114,17 @@ def _with_tables(run: Prepared, recording: Recording, watch: Watch, *, verdict: 
         manifest = replace(
             manifest.with_problems(tables.problems),
             tables=tables.rows,
+            verdict=tables.verdict,
             overhead={**manifest.overhead, "tables_ns": time.monotonic_ns() - began},
         )
         if manifest.tables and not options.keep_raw:
             drop_raw(folder)
         save(folder, manifest, tell)
     problems = (*(problem for entry in manifest.collectors for problem in entry.problems), *manifest.problems)
-    distinct = tuple(dict.fromkeys(problems))  # several collectors may say the same of one program
-    return Outcome(folder, recording.exit_code, manifest.status, manifest.tables, lines, distinct)
+    said = " ".join(lines)  # a verdict on a run without steps says why there are none
+    distinct = dict.fromkeys(problems)  # several collectors may say the same of one program
+    left = tuple(problem for problem in distinct if problem.message.rstrip(".") not in said)
+    return Outcome(folder, recording.exit_code, manifest.status, manifest.tables, lines, left)
 
 
 def _lines_to_show(tables: Tables, manifest: Manifest) -> tuple[str, ...]:

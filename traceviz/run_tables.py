@@ -51,7 +51,7 @@ def write_run_tables(folder: Path, *, keep_private: bool = False) -> dict[str, i
 def main(arguments: list[str]) -> int:
     """Write the tables of a run, and print the outcome as lines of JSON.
 
-    The lines hold ``tables``, then ``lines`` with ``judged`` (whether the report has a verdict); or ``error``.
+    The lines hold ``tables``, then ``lines`` with the ``verdict`` of the report; or ``error``.
 
     Arguments are the run folder, then optionally ``--keep-private`` and ``--verdict``.
     """
@@ -63,7 +63,9 @@ def main(arguments: list[str]) -> int:
             if "--verdict" in arguments:
                 report = analyze(load(folder / TABLES))
                 findings = (f"{finding.code} {finding.message}" for finding in report.findings[:_FINDINGS])
-                _answer(lines=[report.verdict.sentence, *findings], judged=report.verdict.code != "cannot-judge")
+                said = report.verdict
+                verdict = {"code": said.code, "sentence": said.sentence, "cause": said.cause}
+                _answer(lines=[said.sentence, *findings], verdict=verdict)
     except TracevizError as error:
         _answer(error={"message": " ".join(filter(None, (error.what, error.why))), "fix": error.fix})
         return error.exit_code

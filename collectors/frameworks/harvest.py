@@ -82,7 +82,7 @@ def harvest_files(plan: Plan, name: str, patterns: Iterable[str]) -> Harvest:
     lost = [process for process in trained if _is_lost(process, sources)]
     if sources:
         lost = [process for process in lost if process.status.get("state") != NOT_STARTED]
-    problems += [_without_trace(process, plan.window, is_only=len(trained) == 1) for process in lost]
+    problems += [_without_trace(process, name, plan.window, is_only=len(trained) == 1) for process in lost]
     if not processes:
         problems += _not_reached(plan)
     return Harvest(sources, tuple(dict.fromkeys(problems)), facts_of(processes))
@@ -148,7 +148,7 @@ def _has_trained(process: ProcessRecord) -> bool:
     return bool(process.status.get("steps_seen")) or process.status.get("state") != NOT_STARTED
 
 
-def _without_trace(process: ProcessRecord, window: Window, *, is_only: bool) -> Problem:
+def _without_trace(process: ProcessRecord, name: str, window: Window, *, is_only: bool) -> Problem:
     state = process.status.get("state")
     who = "The program" if is_only else f"Process {process.status.get('pid', '?')}"
     if state == RECORDING:
@@ -165,7 +165,8 @@ def _without_trace(process: ProcessRecord, window: Window, *, is_only: bool) -> 
             "Record an earlier part with --steps.",
         )
     detail = process.status.get("detail") or "it left no trace and no reason"
-    return Problem("not-started", f"Nothing was recorded of {who[0].lower()}{who[1:]}: {detail}.")
+    # Of this profiler alone: others may have recorded the program.
+    return Problem("not-started", f"The {name} profiler recorded nothing of {who[0].lower()}{who[1:]}: {detail}.")
 
 
 def _not_reached(plan: Plan) -> list[Problem]:

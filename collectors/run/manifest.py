@@ -63,7 +63,7 @@ class Manifest:
     Args:
         name: Name of the run.
         tags: The user's facts about it.
-        command: The command, complete or without its arguments (:func:`~.redact.command_text`).
+        command: The command, complete or with its plain options (:func:`~.redact.command_text`).
         left_out: Kinds of facts that were left out because they may be private.
         status: How far the run is, or how it ended.
         pid: Process id of the program; while it runs, of what wraps it.
@@ -82,6 +82,8 @@ class Manifest:
         overhead: ``before_ns``, ``harvest_ns``, ``tables_ns``: what recording took before and after the program.
         problems: What went wrong in the recording itself.
         tables: Rows of each table under ``tables/``; empty where they were not written.
+        verdict: What the report on it said once it had ended, by ``code``, ``sentence`` and
+            ``cause``; empty where none was made.
     """
 
     name: str
@@ -105,6 +107,7 @@ class Manifest:
     overhead: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     tables: Mapping[str, int] = field(default_factory=dict)
+    verdict: Mapping[str, str] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
         """The manifest as JSON has it: what tells runs apart first, ``code`` and ``signal`` together as ``exit``."""

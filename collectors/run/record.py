@@ -163,7 +163,7 @@ def _manifest_before(run: Prepared) -> Manifest:
     return Manifest(
         name=run.options.name or program_name(plan.command),
         tags=dict(run.options.tags),
-        command=command_text(plan.command, keep_private=private),
+        command=command_text(plan.command, run.environment, keep_private=private),
         left_out=("environment",) if private else (COMMAND_LINE, "host name", "environment"),
         window=plan.window,
         rate_hz=plan.rate_hz,

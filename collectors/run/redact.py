@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from pathlib import PurePath
 
-from traceviz.units import counted
+from traceviz.plain_arguments import names_here, plain_command
 
 SETTINGS = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "XLA_FLAGS")
 SETTING_PREFIXES = (
@@ -25,15 +24,13 @@ _PATH_IN_PROSE = re.compile(r"(?<![\w.…~/:])~?/(?:[^/:;,=\s'\"]+/)+(?=[^/:;,=\
 _LONGEST = 500
 
 
-def command_text(command: tuple[str, ...], *, keep_private: bool) -> str:
-    """The command as the manifest has it: complete, or the program's base name and how much followed it.
+def command_text(command: tuple[str, ...], environment: Mapping[str, str], *, keep_private: bool) -> str:
+    """The command as the manifest has it: complete, or with ``…`` in place of what looks private.
 
-    >>> command_text(("/home/ann/bin/python", "train.py", "--user=ann"), keep_private=False)
-    'python with 2 arguments'
+    >>> command_text(("/home/ann/bin/python", "train.py", "--user=ann"), {}, keep_private=False)
+    'python train.py --user=…'
     """
-    if keep_private:
-        return shlex.join(command)
-    return f"{PurePath(command[0]).name} with {counted(len(command) - 1, 'argument')}"
+    return shlex.join(command) if keep_private else plain_command(command, names_here(environment))
 
 
 def without_folders(text: str) -> str:

@@ -15,6 +15,10 @@ from traceviz.collectors.run.folder import RAW
 from traceviz.collectors.run.plan import CollectOptions
 from traceviz.foreign.json_documents import object_of
 
+CANNOT_JUDGE = "cannot-judge"
+"""Code of a verdict that is none on the input."""
+NO_CAUSE = ("", "unexplained")
+"""Causes of a verdict that says nothing of the time."""
 _GRACE_S = 5.0
 """How long the process may take to remove what it was writing."""
 _LAST_WORDS = 500
@@ -28,14 +32,19 @@ class Tables:
     Args:
         rows: Rows of each table.
         lines: The first lines of the report on it, if there was to be one.
-        judged: Whether the report could judge the run.
+        verdict: Its ``code``, ``sentence`` and ``cause``.
         problems: Why there are no tables, or no verdict.
     """
 
     rows: Mapping[str, int] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
-    judged: bool = True
+    verdict: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def judged(self) -> bool:
+        """Whether the report could judge the input, or names something else that takes the time."""
+        return self.verdict.get("code") != CANNOT_JUDGE or self.verdict.get("cause", "") not in NO_CAUSE
 
 
 def make_tables(folder: Path, options: CollectOptions, watch: Watch, *, verdict: bool) -> Tables:
@@ -76,7 +85,7 @@ def parse_answer(status: int, output: bytes, errors: str) -> Tables:
         answers |= object_of(line)
     rows, lines = answers.get("tables", {}), tuple(answers.get("lines", ()))
     if status == 0:
-        return Tables(rows, lines, judged=answers.get("judged", True))
+        return Tables(rows, lines, verdict=answers.get("verdict", {}))
     last = errors.strip().rpartition("\n")[2][-_LAST_WORDS:]
     ended = f"The process that reads it was killed by signal {-status}." if status < 0 else f"It ended with {status}."
     error = answers.get("error", {"message": last or ended, "fix": ""})

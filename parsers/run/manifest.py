@@ -83,6 +83,13 @@ class Exit(msgspec.Struct, frozen=True):
         return f"exit code {'unknown' if self.code is None else self.code}"
 
 
+class Judgement(msgspec.Struct, frozen=True):
+    """What the report on a run said when it had ended: the code of the verdict, and its sentence."""
+
+    code: str = ""
+    sentence: str = ""
+
+
 class RunManifest(msgspec.Struct, frozen=True):
     """The manifest of a run folder.
 
@@ -98,6 +105,7 @@ class RunManifest(msgspec.Struct, frozen=True):
         duration_ns: Time in between.
         recorders: Its collectors.
         run_problems: What went wrong with the run as a whole.
+        verdict: What the report on it said when it had ended.
         machine, window, settings, versions, tags: What becomes rows of table ``settings``, whatever its shape.
     """
 
@@ -112,6 +120,7 @@ class RunManifest(msgspec.Struct, frozen=True):
     duration_ns: int | None = None
     recorders: tuple[Recorder, ...] = msgspec.field(default=(), name="collectors")
     run_problems: tuple[Problem, ...] = msgspec.field(default=(), name="problems")
+    verdict: Judgement = Judgement()
     machine: Any = None
     window: Any = None
     variables: Any = msgspec.field(default=None, name="settings")
@@ -125,7 +134,7 @@ class RunManifest(msgspec.Struct, frozen=True):
         """
         run: dict[str, Any] = {"name": self.name, "status": self.status or None, "duration_ns": self.duration_ns}
         run["exit"] = msgspec.structs.asdict(self.exit)
-        if "command line" in self.left_out:  # then it says no more than the program's name
+        if "command line" in self.left_out:  # then it says no more than its plain options
             run["command"] = self.command
         groups = {
             "run": run,

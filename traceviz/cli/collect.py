@@ -171,10 +171,10 @@ def _tell(line: str) -> None:
 
 
 def _tell_outcome(outcome: Outcome) -> None:
-    for problem in outcome.problems:
-        _tell(f"{problem.message}{f' {problem.fix}' if problem.fix else ''}")
     for line in outcome.verdict:
         _tell(line)
+    for problem in outcome.problems:
+        _tell(f"{problem.message}{f' {problem.fix}' if problem.fix else ''}")
     folder, here = outcome.folder, Path.cwd()
     shown = shlex.quote(str(folder.relative_to(here) if folder.is_relative_to(here) else folder))
     if outcome.tables:

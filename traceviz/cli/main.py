@@ -44,6 +44,11 @@ _COMMANDS = (
         "Run COMMAND and record it: profiles of its steps, and the machine's resources throughout.",
     ),
     CommandEntry(
+        "runs",
+        "traceviz.cli.runs:runs",
+        "List the runs below FOLDER (traceviz-runs), the newest first: what ran, how long, how it ended, its verdict.",
+    ),
+    CommandEntry(
         "doctor",
         "traceviz.cli.doctor:doctor",
         "Say what can be recorded here and how to enable the rest; with TRACE, what it can and cannot answer.",

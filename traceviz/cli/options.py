@@ -269,6 +269,8 @@ def in_lean_process(command: Command) -> Command:
 
 
 traces_argument = click.argument("traces", nargs=-1, required=True, type=Source(), metavar="TRACE...")
+optional_traces_argument = click.argument("traces", nargs=-1, type=Source(), metavar="[TRACE...]")
+"""The same for a command that takes the newest run where none is named."""
 
 _reading_options = option_group(
     "reading",

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from traceviz.cli.boundary import say
 from traceviz.cli.gate_options import gate_options
 from traceviz.cli.options import (
     OutputOptions,
     PageOptions,
     PartOptions,
     ReadingOptions,
+    optional_traces_argument,
     output_options,
     page_options,
     part_options,
     progress_bar_on_stderr,
     reading_options,
-    traces_argument,
 )
 from traceviz.errors import NoVerdictError, UsageError
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@traces_argument
+@optional_traces_argument
 @reading_options
 @click.option("--section", "sections", multiple=True, metavar="SLUG", help="Only this section; may be repeated.")
 @output_options
@@ -59,6 +60,8 @@ def report(
 ) -> None:
     """Print what TRACE says: verdict, step breakdown, CUDA time share, kernels, findings.
 
+    Without TRACE, the newest run below traceviz-runs is reported on: see `traceviz runs`.
+
     Several traces, or a folder of them, are the ranks of one job: they are put on one clock and compared.
 
     TRACE is a torch.profiler trace (.pt.trace.json, .json.gz); a TensorBoard log folder, an .xplane.pb or
@@ -74,6 +77,7 @@ def report(
     cli_gates.check_format(output.format_name, gates)
     if explains and sections:
         raise UsageError("--why needs all sections, and --section leaves some out.", fix="Give one of the two.")
+    traces = traces or (_newest_run(),)
     output.check(traces)
     with progress_bar_on_stderr() as progress:
         document = api.report_on(
@@ -90,3 +94,16 @@ def report(
     cli_gates.conclude(document, results, output.format_name)
     if require_verdict and document.verdict.code in {"cannot-judge", "partial"}:
         raise NoVerdictError("No verdict on the input pipeline is possible.", document.verdict.sentence)
+
+
+def _newest_run() -> Path:
+    """The newest run below the current folder, which is said: nobody named it.
+
+    Raises:
+        UsageError: there is none.
+    """
+    from traceviz.recorded_runs import RUNS, newest_run
+
+    run = newest_run(Path(RUNS))
+    say(f"traceviz: the newest run: {run}")
+    return run

@@ -88,7 +88,7 @@ def test_a_program_that_ends_before_the_window_says_which_window_would_do(bench:
     left = bench.run(bench.script(LOOP, 8), window=Window(first_step=10, steps=20))
     (problem,) = TensorFlowCollector().harvest(left.plan).problems
     assert left.statuses[0]["state"] == "not-started"
-    assert problem.message.startswith("Nothing was recorded of the program: it ended")
+    assert problem.message.startswith("The tensorflow profiler recorded nothing of the program: it ended")
     assert "after 8 steps; recording begins at step 10; use --steps 4:8" in problem.message
 
 

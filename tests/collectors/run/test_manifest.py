@@ -23,7 +23,7 @@ from traceviz.collectors.run.redact import command_text, settings, without_folde
 def manifest(**facts):
     plain = {
         "name": "train",
-        "command": "python with 2 arguments",
+        "command": "python train.py --batch-size 64",
         "window": Window(),
         "rate_hz": 10.0,
         "collectors": (),
@@ -149,10 +149,11 @@ def test_versions_that_collectors_found_join_our_own():
     assert versions_after({"traceviz": "1"}, entries) == {"traceviz": "1", "torch": "2.13.0", "nsys": "2022.4.2"}
 
 
-def test_a_command_keeps_its_program_and_the_number_of_its_arguments():
-    command = ("/home/ann/env/bin/python", "train.py", "--token=s3cret")
-    assert command_text(command, keep_private=False) == "python with 2 arguments"
-    assert command_text(command, keep_private=True) == "/home/ann/env/bin/python train.py --token=s3cret"
+def test_a_command_keeps_its_plain_options_and_2_of_its_3_are_none():
+    command = ("/home/ann/env/bin/python", "train.py", "--batch-size", "64", "--token=s3cret", "--by", "adalove")
+    kept = command_text(command, {"USER": "adalove"}, keep_private=False)
+    assert kept == "python train.py --batch-size 64 --token=… --by …"
+    assert command_text(command, {}, keep_private=True) == " ".join(command)
 
 
 def test_settings_are_those_of_frameworks_and_never_secrets():

@@ -284,14 +284,25 @@ def test_the_library_returns_what_the_command_line_prints(tmp_path):
 
 
 def test_advice_on_what_could_not_be_judged_is_left_out_where_the_run_says_why():
-    def said(status, *problems, judged=False):
+    def said(status, *problems, code="cannot-judge", cause=""):
         entry = CollectorEntry("torch", "failed", problems=problems)
         known = Manifest("a", "a", Window(), 10.0, (entry,), {}, {}, {}, status=status, code=2)
-        return _lines_to_show(Tables(lines=("Cannot judge.", "TV1 Mark the steps."), judged=judged), known)
+        verdict = {"code": code, "cause": cause}
+        return _lines_to_show(Tables(lines=("Cannot judge.", "TV1 Mark the steps."), verdict=verdict), known)
 
     assert said("failed") == ("The program ended with code 2, and no step of it was recorded that could be judged.",)
     assert said("finished", Problem("not-started", "It ended after 8 steps.")) == ()
-    assert len(said("finished")) == len(said("failed", judged=True)) == 2
+    assert len(said("finished")) == len(said("failed", code="input-bound")) == 2
+
+
+def test_a_verdict_that_names_what_takes_the_time_is_shown_though_the_input_cannot_be_judged():
+    known = Manifest("a", "a", Window(), 10.0, (), {}, {}, {}, status="failed", code=2)
+    shown = {}
+    for cause in ("", "unexplained", "blocked"):
+        verdict = {"code": "cannot-judge", "sentence": "It waits.", "cause": cause}
+        shown[cause] = _lines_to_show(Tables(lines=("It waits.",), verdict=verdict), known)
+    ended = ("The program ended with code 2, and no step of it was recorded that could be judged.",)
+    assert shown == {"": ended, "unexplained": ended, "blocked": ("It waits.",)}
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_the_report_says_what_ran_and_who_recorded_it(run):
     blocks = report_on(run, sections={"run"}).sections[0].blocks
     facts = {fact.key: fact.value for block in blocks if isinstance(block, Facts) for fact in block.facts}
     assert (facts["name"], facts["tags"], facts["exit_code"]) == ("marked", "batch=4", 0)
-    assert facts["command"] == "python with 2 arguments"
+    assert facts["command"] == "python marked_run.py moments.json"
     assert facts["status"].startswith("finished after ")
     assert {word.split()[0] for word in facts["recorded_by"].split(", ")} == {"nsys", "nvtx", "resources", "torch"}
 

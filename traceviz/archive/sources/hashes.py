@@ -24,8 +24,8 @@ from traceviz.foreign.json_documents import read_document
 from traceviz.parsers.run.layout import MANIFEST, RAW, TABLES, is_run_folder
 from traceviz.parsers.shared.log_folders import SUFFIXES as CAPTURES
 
-DERIVED = frozenset({"tables", "overhead", "problems"})
-"""Keys that the manifest of a run gets with its tables: their rows, the overhead, and problems."""
+DERIVED = frozenset({"tables", "overhead", "problems", "verdict"})
+"""Keys that the manifest of a run gets with its tables: their rows, the overhead, problems, and the verdict."""
 
 
 def source_sha256(path: Path) -> tuple[str, int]:

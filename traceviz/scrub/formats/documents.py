@@ -15,6 +15,7 @@ from traceviz.scrub.secrets.properties import (
     is_private_text,
     is_program_only,
     is_source,
+    keeps_command,
     without_folders,
 )
 from traceviz.scrub.secrets.secrets import (
@@ -34,6 +35,9 @@ _COMMAND_KEY = re.compile("arg|cmd|command", re.IGNORECASE)
 _VERSIONS = frozenset({"version", "versions"})
 """Keys of members whose texts are versions: ``{"versions": {"tensorrt": "10.0.1.6"}}``."""
 
+COMMAND_LINE = "command line"
+"""What a run has left out whose ``command`` has plain options only."""
+
 Keeps = Callable[[str, str], bool]
 """Whether a text stays under its key."""
 
@@ -43,6 +47,8 @@ def secrets_of_document(value: Any, key: str = "") -> Iterator[Secret]:
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from secrets_of_text(str(name).encode(errors="replace"))
+            if inner is not None and inner == kept_command(value):
+                continue
             if is_private(key) and isinstance(inner, str):
                 yield from secrets_of_variable(str(name).encode(errors="replace"), inner.encode(errors="replace"))
             yield from secrets_of_document(inner, _inner_key(key, str(name)))
@@ -58,6 +64,13 @@ def secrets_of_document(value: Any, key: str = "") -> Iterator[Secret]:
         if is_private_text(key) and not is_program_only(value):
             yield from secrets_of_variable(key.encode(errors="replace"), text)
             yield from secrets_of_arguments(text.split()[1:] if _COMMAND_KEY.search(key) else ())
+
+
+def kept_command(stated: dict[str, Any]) -> str | None:
+    """The command of the run whose manifest this is, where it has lost what is private; else ``None``."""
+    command, left_out = stated.get("command"), stated.get("left_out")
+    is_kept = isinstance(left_out, list) and COMMAND_LINE in left_out
+    return command if is_kept and isinstance(command, str) and keeps_command(command) else None
 
 
 def clean_document(

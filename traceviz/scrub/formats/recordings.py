@@ -27,7 +27,7 @@ from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.layout import MANIFEST, TABLES, is_run_folder
 from traceviz.parsers.run.readers import ResourceSamplesReader
 from traceviz.parsers.run.samples import PART_SCHEMA
-from traceviz.scrub.formats.documents import clean_document, encoded, secrets_of_document
+from traceviz.scrub.formats.documents import clean_document, encoded, kept_command, secrets_of_document
 from traceviz.scrub.formats.json_files import OWN_WORDS, check_content
 from traceviz.scrub.formats.registry import file_format, format_of, secrets_of_file
 from traceviz.scrub.formats.tables import clean_texts, scrub_folder, secrets_of_folder
@@ -40,7 +40,6 @@ from traceviz.trace_folder import is_trace_folder
 
 MOST_FILES = 10_000
 """Most files of a folder of recordings."""
-_COMMAND_LINE = "command line"
 _MERGED = ".merged"
 """Temporary folder of tables that a run folder lacks."""
 
@@ -218,11 +217,11 @@ def _write_run(copy: _Copy) -> None:
     """The tables of a run, which are merged now where it has none, and its manifest."""
     _write_tables(copy)
     stated = _manifest(copy.source / MANIFEST)
-    command = stated.get("command") if _COMMAND_LINE in (stated.get("left_out") or ()) else None
+    command = kept_command(stated)
     known = Redactor.of([*secrets_of_document(stated), *copy.known], OWN_WORDS)
     clean = clean_document(stated, known, copy.removed)
-    if isinstance(command, str):
-        clean["command"] = _cleaned(copy, command)  # it names the program, and says how much followed it
+    if command is not None:
+        clean["command"] = _cleaned(copy, command)
     for was, collector in zip(stated.get("collectors") or (), clean.get("collectors") or (), strict=False):
         if isinstance(was, dict) and isinstance(collector, dict):
             collector["sources"] = _moved(was.get("sources"), copy.target_paths)

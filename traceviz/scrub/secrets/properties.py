@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from traceviz.plain_arguments import is_plain
+
 _PRIVATE_KEY = re.compile(
     r"(?:.*[_\-. ])?(?:"
     r"argv|arg(?:ument)?s?[_ ]?list|cmd(?:line)?|command(?:[_ ]?line)?|script|env(?:iron(?:ment)?)?|cwd|home"
@@ -30,7 +32,7 @@ _PLAIN_VALUE = re.compile(
     re.IGNORECASE,
 )
 _COMMAND = re.compile(r"[\w.+\-]{1,64} with [\w,]{1,12} arguments?")
-"""A command line of which ``traceviz collect`` kept the program only."""
+"""A command line of which ``traceviz collect`` once kept the program only."""
 _SOURCE_KEY = re.compile(
     r"source(?:_(?:stack|file|info|line))?|(?:source_)?location"
     r"|(?:python[_ ])?(?:call[_ ]?)?stack(?:[_ ]?(?:trace|frames?))?",
@@ -59,8 +61,13 @@ def is_private_text(key: str) -> bool:
 
 
 def is_program_only(command: str) -> bool:
-    """Whether a command line is what is left of one without its arguments: ``python with 2 arguments``."""
+    """Whether a command line is what older runs kept of one: ``python with 2 arguments``."""
     return _COMMAND.fullmatch(command) is not None
+
+
+def keeps_command(command: str) -> bool:
+    """Whether the command of a run holds no more than ``traceviz collect`` keeps of one: options with plain values."""
+    return is_program_only(command) or is_plain(command)
 
 
 def is_source(key: str) -> bool:
@@ -76,7 +83,7 @@ def is_path(text: str) -> bool:
 def keeps_setting(key: str, value: str) -> bool:
     """Whether the text of a setting stays: versions, kinds, and numeric options do, anything else does not."""
     if key == "run.command":
-        return is_program_only(value)
+        return keeps_command(value)
     return not is_private(key) and (_PLAIN_VALUE.fullmatch(value) is not None or _TELLING_KEY.search(key) is not None)
 
 

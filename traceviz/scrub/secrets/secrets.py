@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
 
+from traceviz.plain_arguments import CREDENTIAL_SHAPE
 from traceviz.scrub.secrets.addresses import addresses_in, is_version, without_addresses
 
 REMOVED = b"[removed]"
@@ -144,10 +145,7 @@ def is_distinctive(value: bytes, least: int) -> bool:
 
 # --- shapes that are private in any text -----------------------------------------------------------------------------
 
-_TOKEN = re.compile(
-    rb"(?<![A-Za-z0-9])(?:gh[pousr]_|github_pat_|hf_|sk-|[sr]k_live_|xox[abprs]-|xapp-|A[KS]IA|AIza|glpat-|ya29\.|eyJ|nvapi-"
-    rb"|npm_|pypi-|dop_v1_|hvs\.|whsec_)[A-Za-z0-9_\-]{12,}[\w.\-]*"
-)
+_TOKEN = re.compile(CREDENTIAL_SHAPE.encode())
 _STATED = re.compile(
     rb"(?:(?P<sure>pass(?:word|wd|phrase))|(?P<weak>secret|token)|(?:api|access)[_\-]?key)[\"']?(?:=|:(?!:) ?)"
     rb"[\"']?(?P<secret>[^\s\"'&;,<>()\[\]{}|=]{6,})"

@@ -13,9 +13,9 @@ import polars as pl
 
 from traceviz.analyses.base import ERROR_SHARE, Analysis, finding
 from traceviz.analyses.derived.calls.call_tree import CallTree
+from traceviz.analyses.derived.calls.segments import innermost
 from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.capture.kind import capture_kind
-from traceviz.analyses.derived.causes.segments import innermost
 from traceviz.analyses.derived.frames import end_ns
 from traceviz.analyses.derived.statistics import frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView

@@ -25,9 +25,9 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
+from traceviz.analyses.derived.calls.segments import Segments, innermost
 from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, with_kinds
 from traceviz.analyses.derived.causes.places import MODULE, PLACES, located, outermost, part_of_program, places
-from traceviz.analyses.derived.causes.segments import Segments, innermost
 from traceviz.analyses.derived.frames import bounds, end_ns
 from traceviz.analyses.derived.host.classes import CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls

@@ -1,0 +1,110 @@
+"""What stacks say of the time spent in them."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.analyses.builders import trace
+from tests.analyses.stacks import sampled
+from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
+from traceviz.analyses.derived.stacks.recorded import function_frames
+from traceviz.analyses.derived.stacks.sampled import sampled_stacks
+from traceviz.analyses.derived.stacks.trees import stack_tree
+
+KINDS = {
+    "train.py:9 main > train.py:88 save_checkpoint > os.fsync": ("saving", "io"),
+    "train.py:9 main > torch/serialization.py:900 save > torch/serialization.py:1100 _save": (
+        "saving",
+        "serialization",
+    ),
+    "train.py:9 main > train.py:12 step > torch.save": ("saving", "compute"),
+    "train.py:9 main > train.py:12 step > os.fsync": ("io", "io"),
+    "train.py:9 main > train.py:12 step > time.sleep": ("sleep", "sleep"),
+    "train.py:9 main > train.py:12 next_batch > time.sleep": ("input", "sleep"),
+    "train.py:9 main > queue.py:171 get > threading.py:327 wait": ("lock", "lock"),
+    "train.py:9 main > lock.acquire": ("lock", "lock"),
+    "train.py:9 main > json/__init__.py:179 dump": ("serialization", "serialization"),
+    "train.py:9 main > pickle.dumps": ("serialization", "serialization"),
+    "train.py:9 main > logging/__init__.py:1100 emit > stream.flush": ("logging", "io"),
+    "train.py:9 main > print": ("logging", "python"),
+    "train.py:9 main > torch/nn/modules/linear.py:114 forward": ("compute", "compute"),
+    "train.py:9 main > train.py:30 loss": ("python", "python"),
+    "train.py:9 main > loss.item": ("device_wait", "device_wait"),
+    "train.py:9 main > torch/distributed/distributed_c10d.py:2500 all_reduce": ("collective", "compute"),
+    "train.py:9 main > jax/_src/compiler.py:300 compile_or_get_cached": ("compilation", "compute"),
+    "train.py:9 main > torch/_dynamo/eval_frame.py:450 _fn > torch/nn/modules/linear.py:114 forward": (
+        "compute",
+        "compute",
+    ),
+    "train.py:1 <module> > <frozen importlib._bootstrap>:1000 _find_and_load > keras/src/saving/a.py:3 <module>": (
+        "import",
+        "compute",
+    ),
+    "train.py:1 <module> > <frozen importlib._bootstrap>:1000 _find_and_load > run.py:1 <module> > run.py:7 fit": (
+        "python",
+        "python",
+    ),
+    "train.py:9 main > train.py:50 load_checkpoint": ("python", "python"),
+    "train.py:9 main > model.py:7 Net.save_for_backward": ("python", "python"),
+}
+
+
+@pytest.mark.parametrize("stack", KINDS)
+def test_a_stack_has_a_purpose_and_an_activity(stack: str) -> None:
+    view = trace(**sampled((0, 10, stack)))
+    assert sampled_stacks(view).select("kind", "activity").row(0) == KINDS[stack]
+    assert set(KINDS[stack]) <= set(KIND_LABELS)
+
+
+@pytest.mark.parametrize(
+    ("stack", "seen", "kind"),
+    [
+        ("train.py:9 main", {"cpu_ns": 0}, "wait"),
+        ("train.py:9 main", {"cpu_ns": 2}, "python"),
+        ("train.py:9 main", {"state": "waiting"}, "wait"),
+        ("train.py:9 main", {"state": "gil", "cpu_ns": 9}, "gil"),
+        ("train.py:9 next_batch", {"state": "gil"}, "gil"),
+        ("train.py:9 main > torch/a.py:1 backward", {"cpu_ns": 0}, "compute"),
+        ("train.py:9 main > text.join", {"cpu_ns": 9}, "python"),
+        ("train.py:9 main > text.join", {"cpu_ns": 5}, "lock"),
+    ],
+)
+def test_what_was_seen_of_a_thread_corrects_what_its_stack_says(stack: str, seen: dict[str, object], kind: str) -> None:
+    assert sampled_stacks(trace(**sampled((0, 10, stack, seen))))["kind"].to_list() == [kind]
+
+
+def test_names_of_recorded_functions_are_frames() -> None:
+    names = [
+        "/home/me/lib/python3.11/site-packages/torch/nn/functional.py(12): relu",
+        "/usr/lib/python3.11/threading.py(320): wait",
+        "train.py(41): load",
+        "<built-in method acquire of _thread.lock object at 0x7f>",
+        "$api.py:3000 block_until_ready",
+        "$time sleep",
+    ]
+    frames = function_frames(pl.Series(names)).select("file", "line", "function", "origin").rows()
+    assert frames == [
+        ("torch/nn/functional.py", 12, "relu", "library"),
+        ("threading.py", 320, "wait", "standard"),
+        ("train.py", 41, "load", "program"),
+        ("", None, "acquire", "native"),
+        ("api.py", 3000, "block_until_ready", "library"),
+        ("", None, "time.sleep", "native"),
+    ]
+
+
+def test_a_stack_whose_caller_is_not_there_or_comes_later_has_none() -> None:
+    rows = [(3, 9, "f", "a.py", 1, "program"), (5, 7, "g", "a.py", 2, "program"), (9, 3, "h", "a.py", 3, "program")]
+    view = trace(stacks=[(0, 10, 9)], stack_frames=rows)
+    tree = stack_tree(view)
+    assert tree.parent.tolist() == [-1, -1, 0]
+    assert sampled_stacks(view)["location"].to_list() == ["a.py:3 h"]
+
+
+def test_totals_and_recursion_of_stacks() -> None:
+    view = trace(**sampled((0, 10, "a.py:1 f > a.py:2 g > a.py:1 f"), (10, 5, "a.py:1 f > a.py:2 g")))
+    tree = stack_tree(view)
+    key = tree.frames["function"].rank("dense").to_numpy()
+    own = np.array([0, 5, 10])
+    assert tree.totals(own).tolist() == [15, 15, 10]
+    assert tree.repeats(key).tolist() == [False, False, True]

@@ -1,0 +1,1 @@
+"""What the threads of a program ran, by the line: sampled stacks, or the Python functions that a profiler recorded."""

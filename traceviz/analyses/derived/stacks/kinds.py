@@ -1,0 +1,161 @@
+"""What a stack says of the time that its thread spent in it: what the innermost frames do, and what for.
+
+::
+
+    train.py:90 main
+      train.py:41 save_checkpoint       what for: saving
+        json/__init__.py:179 dump
+          fsync                         what it does: input and output
+
+The knowledge is data, ``data/stack_kinds.toml``: patterns of names, with a version. What they do not know is Python of
+the program, or computing where a numeric library runs.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+import polars as pl
+
+StackKind = Literal[
+    "input",
+    "saving",
+    "logging",
+    "import",
+    "compilation",
+    "collective",
+    "device_wait",
+    "serialization",
+    "io",
+    "sleep",
+    "lock",
+    "gil",
+    "wait",
+    "compute",
+    "python",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of what threads do: stable key, label within a sentence, and meaning."""
+
+    key: StackKind
+    label: str
+    meaning: str
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind("input", "input", "the next batch is read, decoded, put together, or waited for"),
+    Kind("saving", "saving", "a checkpoint or a model is written"),
+    Kind("logging", "logging", "messages, metrics or a progress bar are written"),
+    Kind("import", "imports", "modules are imported"),
+    Kind("compilation", "compilation", "the framework traces or compiles a program"),
+    Kind("collective", "collectives", "ranks exchange data, or wait for each other"),
+    Kind("device_wait", "waits for the device", "the program waits for a result of the device"),
+    Kind("serialization", "serialization", "objects are turned into bytes or text, or back: pickle, JSON, copies"),
+    Kind("io", "input and output", "files, pipes or sockets are read, written or flushed to disk"),
+    Kind("sleep", "sleep", "the thread sleeps"),
+    Kind("lock", "locks and queues", "the thread waits for a lock, a queue, another thread or process"),
+    Kind("gil", "waits for the GIL", "the thread wants to run Python, and waits until another thread lets it"),
+    Kind("wait", "waits", "the thread uses no processor, and nothing says what it waits for"),
+    Kind("compute", "computing", "a numeric library computes"),
+    Kind("python", "Python", "the program's own Python runs"),
+)
+"""All kinds, those that say what for first."""
+KIND_LABELS: dict[str, str] = {kind.key: kind.label for kind in KINDS}
+WAITS: frozenset[StackKind] = frozenset({"io", "sleep", "lock", "gil", "wait", "device_wait", "collective"})
+"""Kinds in which a thread makes no progress of its own."""
+
+ORIGIN_CALLED = "native"
+"""Origin of frames that are compiled code: functions that Python called, of which only the name is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The patterns of ``data/stack_kinds.toml``, each list of them as one.
+
+    Args:
+        imports: Frames of Python's import.
+        not_purposes: Frames that look like a purpose and are none.
+        purposes: Kind, pattern, and whether it is about functions of the program itself.
+        activities: Kind and pattern of innermost frames; the first that matches decides.
+    """
+
+    imports: str
+    not_purposes: str
+    purposes: tuple[tuple[str, str, bool], ...]
+    activities: tuple[tuple[str, str], ...]
+
+
+@cache
+def catalogue() -> Catalogue:
+    """The catalogue that comes with this version of traceviz; read once."""
+    path = resources.files("traceviz").joinpath("data", "stack_kinds.toml")
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    return Catalogue(
+        _either(data["imports"]),
+        _either(data["not_purposes"]),
+        tuple((rule["kind"], _either(rule["patterns"]), rule.get("of_program", False)) for rule in data["purpose"]),
+        tuple((rule["kind"], _either(rule["patterns"])) for rule in data["activity"]),
+    )
+
+
+def _either(patterns: list[str]) -> str:
+    return "|".join(patterns)
+
+
+IDLE_SHARE = 0.1
+"""A thread that used less processor time than this share of the time waited, whatever its stack says,"""
+BUSY_SHARE = 0.5
+"""and one that used more than this share did not sleep, or wait for a lock."""
+_BUSY: frozenset[StackKind] = frozenset({"python", "serialization"})
+"""Activities that use a processor: a thread that does not, waits. Libraries compute on threads of their own."""
+
+
+def frame_text(file: pl.Expr, function: pl.Expr) -> pl.Expr:
+    """A frame as the rules see it: ``file function``, the function without its class; calls have their dotted name."""
+    plain = function.str.replace(r"^.*[.>]([^.]+)$", "${1}")
+    return pl.concat_str([file, pl.when(file == "").then(function).otherwise(plain)], separator=" ")
+
+
+def with_purpose(frames: pl.DataFrame) -> pl.DataFrame:
+    """Add ``purpose`` to distinct frames (``file, function, origin``): what their callers want, null where unknown."""
+    text, own = frame_text(pl.col("file"), pl.col("function")), pl.col("origin") == "program"
+    meant = (pl.col("function") != "<module>") & ~text.str.contains(catalogue().not_purposes)
+    rules = [
+        pl.when(meant & text.str.contains(pattern) & (own if of_program else pl.lit(value=True))).then(pl.lit(kind))
+        for kind, pattern, of_program in catalogue().purposes
+    ]
+    return frames.with_columns(pl.coalesce(rules).alias("purpose"))
+
+
+def with_activity(frames: pl.DataFrame) -> pl.DataFrame:
+    """Add ``activity`` to distinct frames (``file, function, origin``): what a thread does that is in one."""
+    text, own = frame_text(pl.col("file"), pl.col("function")), pl.col("origin") == "program"
+    rules = [pl.when(text.str.contains(pattern) & ~own).then(pl.lit(kind)) for kind, pattern in catalogue().activities]
+    return frames.with_columns(pl.coalesce(*rules, pl.lit("python")).alias("activity"))
+
+
+def is_import() -> pl.Expr:
+    """Which frames (``file, function``) are of Python's import."""
+    return frame_text(pl.col("file"), pl.col("function")).str.contains(catalogue().imports)
+
+
+def activity_seen(activity: pl.Expr, state: pl.Expr, cpu_ns: pl.Expr, dur_ns: pl.Expr) -> pl.Expr:
+    """What a thread did, corrected by what was seen of it: that it waited for the GIL, or used no processor."""
+    idle = ((state == "waiting") | (cpu_ns < IDLE_SHARE * dur_ns)).fill_null(value=False)
+    busy = (cpu_ns > BUSY_SHARE * dur_ns).fill_null(value=False)
+    return (
+        pl.when((state == "gil").fill_null(value=False))
+        .then(pl.lit("gil"))
+        .when(idle & activity.is_in(list(_BUSY)))
+        .then(pl.lit("wait"))
+        .when(busy & activity.is_in(["sleep", "lock"]))
+        .then(pl.lit("python"))
+        .otherwise(activity)
+    )

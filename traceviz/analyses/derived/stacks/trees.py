@@ -1,0 +1,167 @@
+"""The tree of interned stacks: for each one, its innermost frames and what they say, by passes over arrays.
+
+::
+
+    stack 0   train.py:90 main                    parent null
+    stack 1     train.py:41 decode_jpeg           parent 0
+    stack 2       PIL/Image.py:3000 open          parent 1
+    stack 3         read                          parent 2, native
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from traceviz.analyses.derived.stacks.kinds import is_import, with_activity, with_purpose
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.intervals import Array
+
+Mask = npt.NDArray[np.bool_]
+
+DEEPEST = 4_096
+"""Frames of a stack that are followed; of deeper ones the outer frames count as absent."""
+_TEXTS = ("function", "file", "origin")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StackTree:
+    """Stacks by row, each with the row of its caller's stack.
+
+    Args:
+        frames: ``stack_id, function, file, line, origin`` of the innermost frame of each, text as text.
+        parent: Row of the caller's stack, lower than its own; -1 for none.
+    """
+
+    frames: pl.DataFrame
+    parent: Array
+
+    def around(self, selected: Mask) -> Array:
+        """For each stack, the row of the innermost ``selected`` frame that is its own or around it; -1 for none."""
+        return self._climb(selected, np.arange(self.parent.size))
+
+    def outermost(self, selected: Mask) -> Array:
+        """For each stack, the row of the outermost ``selected`` frame; -1 for none."""
+        row = self.around(selected)
+        found = row.copy()
+        while (row >= 0).any():  # at most once per frame of the deepest stack
+            outer = np.where(row >= 0, self.parent[np.maximum(row, 0)], -1)
+            row = self._climb(selected, outer)
+            found = np.where(row >= 0, row, found)
+        return found
+
+    def repeats(self, key: Array) -> Mask:
+        """Which frames have one with the same ``key`` around them: calls within calls of the same function."""
+        found = np.zeros(self.parent.size, dtype=bool)
+        row = self.parent
+        while (row >= 0).any():
+            above = np.maximum(row, 0)
+            found |= (row >= 0) & (key[above] == key)
+            row = np.where((row >= 0) & ~found, self.parent[above], -1)
+        return found
+
+    def totals(self, values: Array) -> Array:
+        """For each stack, its own value and those of all stacks that it is the caller of."""
+        total = values.astype(np.int64, copy=True)
+        depth = self._depth()
+        for level in range(int(depth.max(initial=0)), 0, -1):  # once per frame of the deepest stack
+            rows = np.flatnonzero(depth == level)
+            np.add.at(total, self.parent[rows], total[rows])
+        return total
+
+    def _depth(self) -> Array:
+        depth = np.zeros(self.parent.size, np.int64)
+        row = self.parent
+        while (row >= 0).any():
+            depth[row >= 0] += 1
+            row = np.where(row >= 0, self.parent[np.maximum(row, 0)], -1)
+        return depth
+
+    def _climb(self, selected: Mask, row: Array) -> Array:
+        """From each of ``row`` outwards, the first that is ``selected``."""
+        row = row.astype(np.int64, copy=True)
+        while (further := (row >= 0) & ~selected[np.maximum(row, 0)]).any():
+            row[further] = self.parent[row[further]]
+        return row
+
+
+@once_per_trace
+def stack_tree(trace: TraceView) -> StackTree:
+    """All stacks of the trace."""
+    texts = (pl.col(name).cast(pl.String) for name in _TEXTS)
+    frames = trace.frame("stack_frames", "stack_id", "parent_id", "line", *texts)
+    frames = frames.unique("stack_id", keep="first").sort("stack_id")
+    ids, parents = frames["stack_id"].to_numpy(), frames["parent_id"].fill_null(-1).to_numpy()
+    row = np.minimum(np.searchsorted(ids, parents), max(ids.size - 1, 0))
+    own = np.arange(ids.size)
+    known = (ids[row] == parents) & (row < own) if ids.size else np.empty(0, dtype=bool)
+    parent = np.where(known, row, -1).astype(np.int64)
+    return StackTree(frames.drop("parent_id"), _bounded(parent))
+
+
+def _bounded(parent: Array) -> Array:
+    """``parent`` without what lies deeper than :data:`DEEPEST` frames, lest a hostile stack cost hours."""
+    row = parent
+    for _ in range(DEEPEST):
+        if not (row >= 0).any():
+            return parent
+        row = np.where(row >= 0, parent[np.maximum(row, 0)], -1)
+    return np.where(row >= 0, -1, parent)
+
+
+@once_per_trace
+def stack_meanings(trace: TraceView) -> pl.DataFrame:
+    """What each stack says: ``stack_id, purpose, activity, location, function, leaf``.
+
+    ``location`` is the innermost frame of the program itself, ``train.py:41 decode_jpeg``, else of a library, else the
+    innermost one; ``function`` the same without the line; ``leaf`` the innermost frame. ``purpose`` may be null.
+    """
+    tree = stack_tree(trace)
+    frames = tree.frames
+    distinct = with_activity(with_purpose(frames.select(_TEXTS).unique()))
+    frames = frames.join(distinct, on=list(_TEXTS), how="left", maintain_order="left", nulls_equal=True)
+    imports, is_module, own, library = (
+        frames.select(mask.fill_null(value=False)).to_series().to_numpy()
+        for mask in (
+            is_import(),
+            pl.col("function") == "<module>",
+            pl.col("origin") == "program",
+            pl.col("origin") == "library",
+        )
+    )
+    for_import = tree.around(imports) > tree.around(own & ~is_module)
+    purpose = _gathered(frames["purpose"], tree.outermost(frames["purpose"].is_not_null().to_numpy()))
+    purpose = pl.select(pl.when(pl.Series(for_import)).then(pl.lit("import")).otherwise(purpose)).to_series()
+    place = _first_known(tree.around(own), tree.around(library), np.arange(frames.height))
+    texts = frames.select(
+        pl.format("{}:{} {}", "file", "line", "function")
+        .fill_null(pl.format("{} {}", "file", "function"))
+        .str.strip_chars(" ")
+        .alias("location"),
+        pl.format("{} {}", "file", "function").str.strip_chars(" ").alias("function"),
+    )
+    return pl.DataFrame(
+        [
+            frames["stack_id"],
+            purpose.alias("purpose"),
+            frames["activity"],
+            *(_gathered(texts[name], place) for name in ("location", "function")),
+            texts["location"].alias("leaf"),
+        ]
+    )
+
+
+def _first_known(*rows: Array) -> Array:
+    """The first of several rows that is not -1."""
+    found = rows[0]
+    for other in rows[1:]:
+        found = np.where(found >= 0, found, other)
+    return found
+
+
+def _gathered(column: pl.Series, rows: Array) -> pl.Series:
+    index = pl.Series(rows, dtype=pl.Int64)
+    return column.gather(index.set(index < 0, None))

@@ -801,8 +801,9 @@ RULES: tuple[Rule, ...] = (
         (
             (
                 "Divide the cores: processes times threads should not exceed them. PyTorch: "
-                "torch.set_num_threads(1) in workers; OMP_NUM_THREADS for each rank; OpenCV: cv2.setNumThreads(0)."
+                "torch.set_num_threads(1) in workers; OMP_NUM_THREADS for each rank."
             ),
+            "OpenCV in workers: cv2.setNumThreads(0).",
             "Fewer loader workers, or a smaller private thread pool for tf.data.",
             "In a container, set thread numbers by its CPU limit: libraries see all cores of the machine.",
         ),

@@ -8,7 +8,7 @@ A line of advice may have parts that begin with their addressee, behind a senten
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from traceviz.analyses.derived.recorded.frameworks import FRAMEWORKS
@@ -36,10 +36,43 @@ def inapplicable(frameworks: Collection[str], producer: str | None, *, has_frame
     return frozenset(others | ({STACKS} if has_frames else set()))
 
 
-def fit_advice(finding: Finding, others: Collection[str]) -> Finding:
-    """``finding`` without the parts of its advice that address ``others``; unchanged where nothing would be left."""
+def fit_advice(finding: Finding, others: Collection[str], needless: Sequence[re.Pattern[str]] = ()) -> Finding:
+    """``finding`` without advice for others, and without what the program does already.
+
+    Args:
+        finding: The finding.
+        others: Whom its advice may address and should not; where nothing else is left, it stays.
+        needless: Patterns of sentences and clauses that are left out, whatever is left.
+    """
     kept = tuple(line for step in finding.advice if (line := _without(step, others)))
-    return replace(finding, advice=kept or finding.advice)
+    wanted = tuple(line for step in kept or finding.advice if (line := _not_done(step, needless)))
+    return replace(finding, advice=wanted)
+
+
+def _not_done(step: str, needless: Sequence[re.Pattern[str]]) -> str:
+    """``step`` without the clauses that a pattern matches; empty where its opening is one, or only that is left."""
+    first, *rest = _BORDER.split(step)
+    opening, parts = (first, rest) if first.endswith(".") and rest else ("", [first, *rest])
+    if opening and _is_any(needless, opening):
+        return ""
+    kept = [part for whole in parts if (part := _rest_of(whole, needless))]
+    if kept == parts:
+        return step
+    if not kept:
+        return ""
+    return f"{opening} {'; '.join(kept)}".strip().rstrip(".") + "."
+
+
+def _rest_of(part: str, needless: Sequence[re.Pattern[str]]) -> str:
+    """The clauses of ``part`` that no pattern matches, for its addressee."""
+    addressee = match[0] if (match := _ADDRESSEE.match(part)) else ""
+    clauses = [f"{addressee}{clause}" for clause in part.removeprefix(addressee).split("; ")]
+    kept = [clause.removeprefix(addressee) for clause in clauses if not _is_any(needless, clause)]
+    return f"{addressee}{'; '.join(kept)}" if kept else ""
+
+
+def _is_any(patterns: Sequence[re.Pattern[str]], clause: str) -> bool:
+    return any(pattern.search(clause.rstrip(".")) for pattern in patterns)
 
 
 def _without(step: str, others: Collection[str]) -> str:

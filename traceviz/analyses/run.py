@@ -10,6 +10,7 @@ from traceviz import rules
 from traceviz.analyses.advice import fit_advice, inapplicable
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.followed import followed
 from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import entries
@@ -81,7 +82,8 @@ def analyze(
     findings = [finding for finding in findings if not _is_said_by_others(finding, stakes)]
     has_frames = "python" in trace.host_names["category"]
     others = inapplicable(likely_frameworks(trace), run.get("producer"), has_frames=has_frames)
-    findings = [_doubted(fit_advice(finding, others), trace.clock_doubt) for finding in findings]
+    needless = followed(trace, stakes) if findings else ()
+    findings = [_doubted(fit_advice(finding, others, needless), trace.clock_doubt) for finding in findings]
     run = {**run, "span_ns": trace.captured_ns or None}  # a summary without events lasted longer than nothing
     facts = [Fact(key, label, run.get(key), unit) for key, (label, unit) in _RUN_LABELS.items()]
     ranked = tuple(sorted(findings, key=lambda f: (-f.cost_ns, -f.severity.rank, f.code)))

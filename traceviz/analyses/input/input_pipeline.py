@@ -38,7 +38,7 @@ from traceviz.analyses.input.stages import (
     suspects,
 )
 from traceviz.analyses.input.tfdata import READY_ADVICE
-from traceviz.analyses.input.tfdata_findings import CODES, settings_findings
+from traceviz.analyses.input.tfdata_findings import CODES, settings_findings, with_settings
 from traceviz.analyses.input.tfdata_settings import WRAPPERS, PipelineSettings, describe_settings, pipeline_settings
 from traceviz.report import NO_INPUT_VERDICT, Block, Column, Fact, Facts, Finding, Grid, Prose, Section
 from traceviz.rules import rule
@@ -166,9 +166,10 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             return _without_verdict(trace, "cannot judge", _TOO_FEW, _how_to_annotate(trace))
         if verdict == "not input-bound" and not has_input and idle_ns - host_ns >= self.suspicious * step_ns:
             return _without_verdict(trace, "cannot judge", _NO_RANGES, _how_to_annotate(trace))
+        settings = pipeline_settings(trace)
         stages = (
             *range_stages(trace),
-            *pipeline_stages(trace),
+            *(with_settings(stage, settings) for stage in pipeline_stages(trace)),
             *infeed_stage(trace),
             *copy_stage(trace, copy_ns),
         )
@@ -185,7 +186,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             copy_ns=copy_ns,
             other_copies_ns=times["copy_h2d"] - copy_ns,
             best_case_step_ns=None if guess else _best_case_step(trace),
-            settings=pipeline_settings(trace),
+            settings=settings,
             loaders=loader_uses(trace),
             kind=capture_kind(trace),
         )

@@ -54,7 +54,8 @@ READ = (
     "Read several files at once: Dataset.from_tensor_slices(files).interleave(tf.data.TFRecordDataset, "
     "num_parallel_calls=tf.data.AUTOTUNE), from a local disk."
 )
-_CACHE = "Add .cache() after the slow part where the result fits in memory or on a local disk."
+CACHE = "Add .cache() after the slow part where the result fits in memory or on a local disk."
+"""Advice for what is computed again in each epoch."""
 _SLICES = "Batch before mapping, so that slices are taken once per batch and not once per example."
 _PYTHON = (
     "A Python generator holds the interpreter's lock and runs in the training process: read with tf.data itself, "
@@ -72,10 +73,10 @@ _BATCH = (
     "Stack fewer, larger pieces: batch before the map and vectorise it; Batch(num_parallel_calls=tf.data.AUTOTUNE)."
 )
 
-_STILL_SLOW = (
-    "The map is parallel already and still too slow: vectorise it (batch first, then map whole batches), or move part "
-    "of it to the device."
-)
+FASTER_MAP = "vectorise it (batch first, then map whole batches), or move part of it to the device"
+"""What is left to do for a map that runs in parallel."""
+STILL_SLOW = f"The map is parallel already and still too slow: {FASTER_MAP}."
+"""The first advice for a map that runs in parallel."""
 
 _MORE_CORES = "Give the host more cores, or spread the pipeline over machines (tf.data service)."
 _INTERLEAVE = "Read in parallel: .interleave(..., num_parallel_calls=tf.data.AUTOTUNE) instead of one source at a time."
@@ -83,21 +84,19 @@ _SHUFFLE = "The shuffle buffer is being filled: use a smaller buffer, or shuffle
 _FILES = ("TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord", "CSV")
 
 _ADVICE: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(_FILES, (READ, _CACHE)),
-    **dict.fromkeys(("TensorSlice", "FromTensor", "Tensor", "SparseTensorSlice", "Range"), (_SLICES, _CACHE)),
-    "Generator": (_PYTHON, _CACHE),
+    **dict.fromkeys(_FILES, (READ, CACHE)),
+    **dict.fromkeys(("TensorSlice", "FromTensor", "Tensor", "SparseTensorSlice", "Range"), (_SLICES, CACHE)),
+    "Generator": (_PYTHON, CACHE),
     "Map": (
         "This map runs one example after the other: .map(f, num_parallel_calls=tf.data.AUTOTUNE).",
         "Vectorise it: batch first, then map whole batches; or move it to the device.",
-        _CACHE,
+        CACHE,
     ),
-    **dict.fromkeys(
-        ("ParallelMap", "MapAndBatch", "ParallelBatch", "ParseExample"), (_STILL_SLOW, _CACHE, _MORE_CORES)
-    ),
-    **dict.fromkeys(("Interleave", "FlatMap"), (_INTERLEAVE, _CACHE)),
-    "ParallelInterleave": ("Raise cycle_length and use more, smaller files; " + READ, _CACHE),
+    **dict.fromkeys(("ParallelMap", "MapAndBatch", "ParallelBatch", "ParseExample"), (STILL_SLOW, CACHE, _MORE_CORES)),
+    **dict.fromkeys(("Interleave", "FlatMap"), (_INTERLEAVE, CACHE)),
+    "ParallelInterleave": ("Raise cycle_length and use more, smaller files; " + READ, CACHE),
     **dict.fromkeys(("Shuffle", "ShuffleAndRepeat"), (_SHUFFLE,)),
-    **dict.fromkeys(("Batch", "PaddedBatch", "Unbatch"), (_BATCH, _CACHE)),
+    **dict.fromkeys(("Batch", "PaddedBatch", "Unbatch"), (_BATCH, CACHE)),
     "Filter": ("Filter early, before the expensive stages, or filter once and .cache() the result.",),
     "Prefetch": ("The stages before this prefetch cannot keep up: make them parallel, or cache their result.",),
     "Cache": ("The cache is read or filled one example at a time: batch before .cache().",),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from traceviz import rules
 from traceviz.analyses.input.stages import TF_DATA, Stage
-from traceviz.analyses.input.tfdata_settings import PARALLEL_KINDS, WRAPPERS, PipelineSettings, StageSettings
+from traceviz.analyses.input.tfdata import CACHE, FASTER_MAP, STILL_SLOW
+from traceviz.analyses.input.tfdata_settings import WRAPPERS, PipelineSettings, StageSettings
 from traceviz.report import Fact, Finding, Severity
 from traceviz.units import counted, format_ratio
 
@@ -33,7 +36,7 @@ def settings_findings(
     cores = settings.cpu_budget or 0
     findings = [
         *(_runs_empty(stage) for stage in prefetches if (stage.empty_share or 0.0) >= empty),
-        *(_few_at_once(stage, cores, share) for stage, share in waited if _leaves_cores(stage, cores)),
+        *(_few_at_once(stage, cores, share) for stage, share in waited if settings.leaves_cores(stage)),
         *(_sequential_map(share) for stage, share in waited if stage.kind == "Map"),
     ]
     if settings.stages and not settings.prefetches:
@@ -43,10 +46,24 @@ def settings_findings(
     return tuple({finding.code: finding for finding in reversed(findings)}.values())[::-1]
 
 
-def _leaves_cores(stage: StageSettings, cores: int) -> bool:
-    """Whether a stage works on fewer elements at once than there are cores, and is not tuned by the runtime."""
-    few = stage.parallelism is not None and stage.parallelism < cores
-    return stage.kind in PARALLEL_KINDS and few and not stage.autotune
+def with_settings(stage: Stage, settings: PipelineSettings) -> Stage:
+    """``stage`` with advice that agrees with what the trace states of it."""
+    own = settings.at(stage.path) if stage.kind == TF_DATA else None
+    if own is None:
+        return stage
+    advice = [line for line in (stage.advice, *stage.further) if not (line == CACHE and "Cache" in own.path)]
+    advice = [words for line in advice for words in (_parallel(own, settings) if line == STILL_SLOW else (line,))]
+    first, *others = advice or [""]
+    return replace(stage, advice=first, further=tuple(others))
+
+
+def _parallel(stage: StageSettings, settings: PipelineSettings) -> tuple[str, ...]:
+    """What to do about a stage that works on several elements at once."""
+    if settings.leaves_cores(stage):
+        return rules.rule("TV104").advice
+    if "Map" in stage.fused and stage.parallelism is not None:
+        return (f"tf.data itself maps {counted(stage.parallelism, 'element')} at once already: {FASTER_MAP}.",)
+    return (STILL_SLOW,)
 
 
 def _runs_empty(stage: StageSettings) -> Finding:

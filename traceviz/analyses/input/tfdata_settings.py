@@ -12,7 +12,7 @@ import polars as pl
 
 from traceviz.analyses.base import known
 from traceviz.analyses.derived.judged_time import steady_time
-from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.input.recorded_stages import forest_of, op_args
 from traceviz.analyses.input.tfdata import fused_from, stage_path
 from traceviz.analyses.input.tfdata_tree import ITERATES
@@ -27,6 +27,9 @@ SETTING_KEYS = (
 
 PARALLEL_KINDS = frozenset({"ParallelMap", "MapAndBatch", "ParallelInterleave", "ParallelBatch", "ParseExample"})
 """Stages that may use several cores."""
+
+ONE_BY_ONE = frozenset({"Map", "Interleave", "FlatMap"})
+"""Stages that call a function of the program for one element after the other."""
 
 WRAPPERS = frozenset(
     {
@@ -94,16 +97,33 @@ class PipelineSettings:
         return any(stage.kind == "Prefetch" and WRAPPERS.issuperset(stage.path[:-1]) for stage in self.in_use)
 
     @property
+    def maps_in_parallel(self) -> bool:
+        """Whether every stage that may work on several elements at once does so, on as many as there are cores."""
+        parallel = [stage for stage in self.in_use if stage.kind in PARALLEL_KINDS]
+        one_by_one = any(stage.kind in ONE_BY_ONE for stage in self.in_use)
+        return bool(parallel) and not one_by_one and not any(self.leaves_cores(stage) for stage in parallel)
+
+    def leaves_cores(self, stage: StageSettings) -> bool:
+        """Whether a stage works on fewer elements at once than there are cores, and is not tuned by the runtime."""
+        few = stage.parallelism is not None and stage.parallelism < (self.cpu_budget or 0)
+        return stage.kind in PARALLEL_KINDS and few and not stage.autotune
+
+    def at(self, path: str) -> StageSettings | None:
+        """The stage at ``path`` (from the stage on), where it is known."""
+        return next((stage for stage in self.stages if " > ".join(reversed(stage.path)) == path), None)
+
+    @property
     def in_use(self) -> tuple[StageSettings, ...]:
         """Stages called in steady steps, not those of a validation between epochs; all where none was called."""
         return tuple(stage for stage in self.stages if stage.calls) or self.stages
 
     def empty_share_of(self, path: str) -> float | None:
         """Share of calls of the stage at ``path`` (from the stage on) that found its buffer empty, where recorded."""
-        shares = (s.empty_share for s in self.stages if " > ".join(reversed(s.path)) == path)
-        return next((share for share in shares if share is not None), None)
+        stage = self.at(path)
+        return None if stage is None else stage.empty_share
 
 
+@once_per_trace
 def pipeline_settings(trace: TraceView) -> PipelineSettings:
     """Settings of all processes with steps; where they, or stages of one path, differ, the most restrictive."""
     pipelines = [settings for rank in steady_time(trace) if (settings := _settings_of(trace, rank)).stages]

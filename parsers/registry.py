@@ -9,7 +9,7 @@ from traceviz.parsers.base import HEAD_BYTES, Match, Reader
 from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.parsers.nsys.readers import NsysParquetReader, NsysReportReader, NsysSqliteReader, NsysStreamReader
 from traceviz.parsers.nvprof.readers import NvprofCsvReader, NvprofSqliteReader
-from traceviz.parsers.run.readers import ResourceSamplesReader, RunFolderReader
+from traceviz.parsers.run.readers import ResourceSamplesReader, RunFolderReader, StacksReader
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.parsers.unrecognised import what_it_is
 from traceviz.parsers.xplane.readers import TensorFlowTraceReader, XPlaneReader
@@ -23,6 +23,7 @@ TRACE_READERS: tuple[Reader, ...] = (
     NvprofCsvReader(),
     NvprofSqliteReader(),
     ResourceSamplesReader(),
+    StacksReader(),
     TensorFlowTraceReader(),
     TracevizFolderReader(),
     XPlaneReader(),

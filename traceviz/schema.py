@@ -390,6 +390,18 @@ _DECLARED = (
         (START, DURATION, PROCESS, THREAD, Column("name", NAME, "Function name.")),
     ),
     Table(
+        "stack_frames",
+        "a frame of a stack together with all frames around it; equal stacks are one row",
+        (
+            Column("stack_id", I64, "Surrogate id, from 0; that of a caller is lower than those of what it calls."),
+            Column("parent_id", I64, "The stack of the caller.", nullable=True, joins="stack_frames.stack_id"),
+            Column("function", NAME, "Name of the function, qualified where that is known."),
+            Column("file", NAME, "File, below the program's folder or the package's; its name alone elsewhere."),
+            Column("line", I32, "Line that runs, in the file.", nullable=True),
+            Column("origin", NAME, "Whose code it is: " + ", ".join(ORIGINS) + "."),
+        ),
+    ),
+    Table(
         "stacks",
         "samples of one thread's stack, in a row and all the same: what the thread did in the time that they stand for",
         (
@@ -406,18 +418,6 @@ _DECLARED = (
                 "What the source says of the thread: " + ", ".join(THREAD_STATES) + "; null where it says nothing.",
                 nullable=True,
             ),
-        ),
-    ),
-    Table(
-        "stack_frames",
-        "a frame of a stack together with all frames around it; equal stacks are one row",
-        (
-            Column("stack_id", I64, "Surrogate id, from 0; that of a caller is lower than those of what it calls."),
-            Column("parent_id", I64, "The stack of the caller.", nullable=True, joins="stack_frames.stack_id"),
-            Column("function", NAME, "Name of the function, qualified where that is known."),
-            Column("file", NAME, "File, below the program's folder or the package's; its name alone elsewhere."),
-            Column("line", I32, "Line that runs, in the file.", nullable=True),
-            Column("origin", NAME, "Whose code it is: " + ", ".join(ORIGINS) + "."),
         ),
     ),
     Table(

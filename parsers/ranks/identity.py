@@ -175,14 +175,18 @@ def _rank_notes(named: Mapping[int, str], placed: Mapping[int, str]) -> Rows:
 
 
 def _workers(part: Tables, rows: Rows) -> Rows:
-    """The processes that own device work, else all: a launcher or a loader is no rank."""
+    """The processes that own device work, else all but those that say they are workers: a loader is no rank."""
     owners = {
         process
         for name in schema.DEVICE_WORK
         if name in part
         for process in pc.unique(part[name]["process_id"]).to_pylist()
     }
-    return [row for row in rows if row["process_id"] in owners] or rows
+    if owners or "phases" not in part:
+        return [row for row in rows if row["process_id"] in owners] or rows
+    phases = part["phases"].select(["process_id", "kind", "name"]).to_pylist()
+    loaders = {phase["process_id"] for phase in phases if (phase["kind"], phase["name"]) == ("program", "worker")}
+    return [row for row in rows if row["process_id"] not in loaders] or rows
 
 
 def _listing(ranks: Mapping[int, str]) -> str:

@@ -24,6 +24,7 @@ from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.ranks.identity import Identity, Member, Rows, identify, merged_notes, merged_settings, run_row
 from traceviz.parsers.shared.arrow import Array, ChunkedArray, pc
 from traceviz.parsers.shared.columns import with_column
+from traceviz.parsers.shared.stacks import united
 
 OWN_NUMBERS = {"nvtx": "range_id", "host_ops": "op_id"}
 """Tables whose rows carry their own row number, and its column; ``parent_id`` refers to it."""
@@ -196,6 +197,7 @@ def events(parts: Sequence[dict[str, pa.Table]], identity: Identity, clock: Cloc
         clock: The common clock.
     """
     groups = _group_offsets(parts, identity.members)
+    frames = _united_stacks(parts, identity.members)
     operations: Array | None = None
     ranges: dict[int, range] = {}
     for name in schema.TABLES:
@@ -204,6 +206,10 @@ def events(parts: Sequence[dict[str, pa.Table]], identity: Identity, clock: Cloc
         if name == "op_args":
             yield name, _arguments(parts, identity, operations, ranges)
             continue
+        if name == "stack_frames":
+            assert frames is not None, "a trace has the table"
+            yield name, frames
+            continue
         table, old_ranges = _concatenated(name, parts, identity, clock, groups)
         order = _order(table)
         table = table if order is None else _taken(table, order)
@@ -211,6 +217,26 @@ def events(parts: Sequence[dict[str, pa.Table]], identity: Identity, clock: Cloc
             table, numbers = _renumbered(table, OWN_NUMBERS[name])
             operations, ranges = (numbers, old_ranges) if name == "host_ops" else (operations, ranges)
         yield name, table
+
+
+def _united_stacks(parts: Sequence[dict[str, pa.Table]], members: Iterable[Member]) -> pa.Table | None:
+    """The stacks of all members as one table, under whose numbers their samples are put; ``None`` where none has any.
+
+    Samples of stacks that a member does not describe are left out.
+    """
+    own_parts = [parts[member.position] for member in members]
+    having = [part for part in own_parts if "stack_frames" in part]
+    if not having:
+        return None
+    for part in own_parts:
+        if part not in having:
+            part.pop("stacks", None)
+    frames, numbers = united([part["stack_frames"] for part in having])
+    for part, own in zip(having, numbers, strict=True):
+        if "stacks" in part:
+            stacks = pc.take(own, part["stacks"]["stack_id"])
+            part["stacks"] = with_column(part["stacks"], "stack_id", stacks)
+    return frames
 
 
 def _group_offsets(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -> dict[int, int]:

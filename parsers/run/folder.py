@@ -43,7 +43,7 @@ def read_run(folder: Path, options: ReadOptions, readers: Readers) -> Iterator[t
             yield name, table
 
 
-_RECORDING = frozenset({"jax", "nsys", "resources", "tensorflow", "torch"})
+_RECORDING = frozenset({"jax", "nsys", "resources", "stacks", "tensorflow", "torch"})
 """Collectors that leave recordings; the ranges of others are in the recording of nsys."""
 
 

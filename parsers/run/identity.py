@@ -2,7 +2,7 @@
 
 A process is known by its pid, a thread by the id that the system gave it, a device by its unique id, else by its number
 and name. XPlane captures know neither pids nor ids of threads: their pid comes from the collector, and their threads
-are found by name.
+are found by what their profiler made of Python's ids, else by name.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from typing import Any
 
 from traceviz.parsers.ranks.devices import identifier, main_devices
 from traceviz.parsers.ranks.identity import Identity, Member, Numbers, Rows, rows_of, run_row
+from traceviz.parsers.run.layout import STACKS_FORMAT
+from traceviz.parsers.run.python_threads import IDENT, tracer_ids
 from traceviz.parsers.run.sources import Source, is_tracing
 from traceviz.parsers.shared.arrow import pc
 from traceviz.parsers.shared.identity import Key, by_trace, numbered, numbered_rows
 
 _OPAQUE_THREADS = ("xplane", "tf-trace")
 """Formats that begin so have thread ids of their own, not those of the system."""
+_NAMING = STACKS_FORMAT
+"""Format whose threads have the names that the program gives them, which say more than the system's."""
 
 
 def identify_run(sources: Sequence[Source]) -> Identity:
@@ -98,7 +102,9 @@ def _threads(sources: Sequence[Source], processes: Rows, process_ids: Numbers) -
     """Threads in order of process and id, those that only opaque ids are known of last."""
     threads: dict[tuple[Any, ...], dict[str, Any]] = {}
     keys: dict[tuple[int, int], tuple[Any, ...]] = {}
-    opaque = [str(run_row(source.tables).get("format")).startswith(_OPAQUE_THREADS) for source in sources]
+    formats = [str(run_row(source.tables).get("format")) for source in sources]
+    opaque = [name.startswith(_OPAQUE_THREADS) for name in formats]
+    given: dict[tuple[Any, ...], str] = {}
     for place in sorted(range(len(sources)), key=lambda place: opaque[place]):
         rows = rows_of(sources[place].tables, "threads")
         for row in rows:
@@ -108,7 +114,12 @@ def _threads(sources: Sequence[Source], processes: Rows, process_ids: Numbers) -
             own = (row["process_id"], opaque[place], row["tid"], place if opaque[place] else 0)
             key = same.get(row["thread_id"], own)
             keys[place, row["thread_id"]] = key
-            _completed(threads.setdefault(key, {}), row)
+            if formats[place] == _NAMING and row["name"]:
+                given[key] = row["name"]
+                row["name"] = None  # the system's is needed first, to find threads by it
+            _completed(threads.setdefault(key, dict(row)), row)
+    for key, name in given.items():
+        threads[key]["name"] = name
     return _numbered("threads", threads, keys, len(sources))
 
 
@@ -117,23 +128,40 @@ def _named_alike(
 ) -> dict[int, tuple[Any, ...]]:
     """Threads known by the system's ids that threads with opaque ids are, by their own number.
 
-    Both profilers take a thread's name from the system. A name that a process has once in either is one thread; where
-    several threads of the system have it (a child inherits it), the one that carries the steps is the first thread.
+    Where Python's ids of threads were recorded, the opaque ones are made of these. Else both profilers take a thread's
+    name from the system. A name that a process has once in either is one thread; where several threads of the system
+    have it (a child inherits it), the one that carries the steps is the first thread.
     """
     pids = {row["process_id"]: row["pid"] for row in processes}
     names = {key: (known["process_id"], known["name"]) for key, known in threads.items()}
     own = Counter((row["process_id"], row["name"]) for row in rows)
+    made_of = _made_of_python_ids(threads)
     marked = pc.unique(source.tables["steps"]["thread_id"]).to_pylist() if "steps" in source.tables else []
     same = {}
     for row in rows:
         name = (row["process_id"], row["name"])
         alike = [key for key in threads if names[key] == name and row["name"]]
         first = [key for key in alike if key[2] == pids.get(row["process_id"])]
-        if row["thread_id"] in marked and first:
+        certain = made_of.get((row["process_id"], row["tid"]), [])
+        if len(certain) == 1:
+            same[row["thread_id"]] = certain[0]
+        elif row["thread_id"] in marked and first:
             same[row["thread_id"]] = first[0]
         elif own[name] == 1 and len(alike) == 1:
             same[row["thread_id"]] = alike[0]
     return same
+
+
+def _made_of_python_ids(
+    threads: Mapping[tuple[Any, ...], Mapping[str, Any]],
+) -> dict[tuple[int, int], list[tuple[Any, ...]]]:
+    """Threads by process and by what TensorFlow and JAX make of the id that Python knows them by."""
+    made: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
+    for key, known in threads.items():
+        if known.get(IDENT) is not None:
+            for number in tracer_ids(known[IDENT]):
+                made.setdefault((known["process_id"], number), []).append(key)
+    return made
 
 
 # Devices

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import UsageError
+from traceviz.foreign.plausible import LONGEST_NS
 from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.ranks.identity import Identity, Rows, run_row
 from traceviz.parsers.ranks.merge import Clock, events
@@ -21,7 +22,8 @@ from traceviz.parsers.run.clock import Extent, RunClock, common_clock
 from traceviz.parsers.run.identity import identify_run
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.run.owners import DEVICE_TABLES, Owners, choose_owners, in_order_of_trust
-from traceviz.parsers.run.sources import Source, is_tracing
+from traceviz.parsers.run.sources import Source, as_number, is_tracing
+from traceviz.parsers.shared.arrow import pc
 from traceviz.parsers.shared.columns import with_column
 from traceviz.parsers.shared.notes import Notes
 from traceviz.units import format_ns
@@ -30,6 +32,8 @@ _NOTICEABLE = 0.9
 """Where the profilers cover less of a run than this, a note says so."""
 _SILENCED = ("no-device",)
 """Notes of sources that miss what another source has recorded."""
+_BY_PROCESS = ("stacks", "stack_frames", "phases")
+"""Tables of which each process of the program leaves a recording."""
 _FIRST_KNOWN = ("framework", "driver_version", "cuda_version", "host")
 
 
@@ -125,8 +129,45 @@ def _joined(values: Any) -> str | None:
 def _events(merge: _Merge) -> Iterator[tuple[str, pa.Table]]:
     """Tables of events, each from its owners."""
     parts = [_take_owned(source, merge.owners) for source in merge.sources]
+    _complete_program(parts, merge)
     starts = tuple(merge.clock.starts[place] for place in range(len(parts)))
     yield from events(parts, merge.identity, Clock(starts, merge.clock.t0_unix_ns, merge.clock.span_ns, []))
+
+
+def _complete_program(parts: Sequence[dict[str, pa.Table]], merge: _Merge) -> None:
+    """Let the phase of the program itself last from its start to its end, which the hooks in it do not see.
+
+    ::
+
+        traceviz collect   |=============================|
+        hooks                |-------------------------|       Python has started; it still tidies up
+    """
+    pid, zero = as_number(merge.manifest.pid), merge.clock.t0_unix_ns
+    if zero is None or pid is None:
+        return
+    for place, (source, part) in enumerate(zip(merge.sources, parts, strict=True)):
+        processes = source.tables["processes"]
+        own = processes.filter(pc.equal(processes["pid"], pid))["process_id"]
+        if "phases" in part and len(own):
+            own_zero = zero + merge.clock.starts[place]
+            ran = [_since(time, own_zero) for time in (merge.manifest.started_unix_ns, merge.manifest.ended_unix_ns)]
+            part["phases"] = _lasting(part["phases"], own.to_pylist(), *ran)
+
+
+def _since(unix_ns: int | None, zero: int) -> int | None:
+    """When something was on a clock with this zero; ``None`` where that is not known, or cannot be."""
+    return unix_ns - zero if unix_ns is not None and abs(unix_ns - zero) <= LONGEST_NS else None
+
+
+def _lasting(phases: pa.Table, processes: Sequence[int], first: int | None, last: int | None) -> pa.Table:
+    """``phases``, of which those that are the whole of one of ``processes`` reach from ``first`` to ``last``."""
+    whole = pc.and_(
+        pc.equal(phases["kind"].cast(pa.string()), "program"), pc.is_in(phases["process_id"], pa.array(processes))
+    )
+    start, end = phases["start_ns"], pc.add(phases["start_ns"], phases["dur_ns"])
+    begin = start if first is None else pc.if_else(whole, pc.min_element_wise(start, first), start)
+    stop = end if last is None else pc.if_else(whole, pc.max_element_wise(end, last, skip_nulls=False), end)
+    return with_column(with_column(phases, "start_ns", begin), "dur_ns", pc.subtract(stop, begin))
 
 
 def _take_owned(source: Source, owners: Owners) -> dict[str, pa.Table]:
@@ -157,7 +198,23 @@ def _windows(merge: _Merge) -> pa.Table:
             for name in schema.TABLES
             if name in source.tables and merge.owners.takes(source.collector, name)
         ]
+    rows = _of_all_processes(rows)
     return rows_to_table("windows", sorted(rows, key=lambda row: (row["start_ns"], row["recorded"], row["source"])))
+
+
+def _of_all_processes(rows: Rows) -> Rows:
+    """``rows`` of table ``windows``, those of stacks and phases once: workers of a loader come by the hundred."""
+    joined: dict[tuple[str, str], dict[str, Any]] = {}
+    others = []
+    for row in rows:
+        if row["recorded"] not in _BY_PROCESS:
+            others.append(row)
+            continue
+        first = joined.setdefault((row["recorded"], row["source"]), row)
+        end = max(one["start_ns"] + one["dur_ns"] for one in (first, row))
+        start = min(first["start_ns"], row["start_ns"])
+        joined[row["recorded"], row["source"]] = {**row, "start_ns": start, "dur_ns": end - start}
+    return [*others, *joined.values()]
 
 
 # Settings and notes

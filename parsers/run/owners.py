@@ -6,7 +6,8 @@
     steps, memory             the profiler of a framework, else nsys       one owner each
     NVTX, system calls        nsys, else any other source                  one owner each
     operations                the profilers of all frameworks              each sees its own framework only
-    samples, overhead         all                                          each measures something else
+    stacks                    py-spy, the sampler in the program, nsys     one owner of stacks and their frames
+    samples, phases, overhead all                                          each measures something else
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from traceviz.parsers.run.sources import Source, count_rows
 
 DEVICE_TABLES = (*schema.DEVICE_WORK, "graph_nodes", "cuda_api", "sync", "device_ops", "collectives")
 """Tables about devices that refer to each other: all are taken from one source."""
-SHARED = ("host_ops", "op_args", "samples", "overhead", "totals")
+SHARED = ("host_ops", "op_args", "samples", "phases", "overhead", "totals")
 """Tables that are taken from every source: each has other rows."""
 
 _NSYS, _FRAMEWORKS = ("nsys",), ("torch", "tensorflow", "jax")
 _DEVICE_FIRST = (*_NSYS, *_FRAMEWORKS)
 _FRAMEWORK_FIRST = (*_FRAMEWORKS, *_NSYS)
-_ORDERS = {"nvtx": _DEVICE_FIRST, "os_calls": _DEVICE_FIRST}
+_ORDERS = {"nvtx": _DEVICE_FIRST, "os_calls": _DEVICE_FIRST, "stacks": ("py-spy", "stacks", *_NSYS)}
 """Orders of trust by table; of other tables, :data:`_FRAMEWORK_FIRST`."""
 
 
@@ -69,6 +70,8 @@ def choose_owners(sources: Sequence[Source]) -> Owners:
             of[name] = (_first(candidates, (name,), _ORDERS.get(name, _FRAMEWORK_FIRST)),)
         elif any(source.collector == device for source in candidates):
             of[name] = (str(device),)
+    if "stacks" in of and "stack_frames" in of:  # they refer to each other
+        of["stack_frames"] = of["stacks"]
     return Owners(of, device)
 
 

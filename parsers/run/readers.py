@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -9,11 +10,21 @@ from typing import TYPE_CHECKING, ClassVar
 from traceviz.errors import UsageError
 from traceviz.foreign.json_documents import read_object
 from traceviz.parsers.base import Match, Reader, ReadOptions
-from traceviz.parsers.run.layout import SAMPLES_DESCRIPTION, SAMPLES_FORMAT, SAMPLES_KIND, TABLES, is_run_folder
+from traceviz.parsers.run.layout import (
+    SAMPLES_DESCRIPTION,
+    SAMPLES_FORMAT,
+    SAMPLES_KIND,
+    STACKS_FORMAT,
+    TABLES,
+    is_run_folder,
+)
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_FIRST_LINE = re.compile(rb'\s*\[\s*"process"\s*,\s*\{')
 
 
 class ResourceSamplesReader(Reader):
@@ -32,6 +43,28 @@ class ResourceSamplesReader(Reader):
         from traceviz.parsers.run.samples import read_samples
 
         return read_samples(path, options)
+
+
+class StacksReader(Reader):
+    """Files whose first line describes a process, in the manner of the sampler of stacks."""
+
+    format: ClassVar[str] = STACKS_FORMAT
+    title: ClassVar[str] = "Python stacks by traceviz collect"
+    suffixes: ClassVar[tuple[str, ...]] = (".jsonl",)
+
+    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the content decides)
+        """Certain of the first line of such a file, which is like no other."""
+        return Match.YES if _FIRST_LINE.match(head) else Match.NO
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+        """See :meth:`Reader.read`. The clock is the wall clock of the machine, zero where the process started.
+
+        Raises:
+            DamagedTraceError: nothing in the file can be read.
+        """
+        from traceviz.parsers.run.stacks import read_stacks
+
+        return read_stacks(path, options)
 
 
 class RunFolderReader(Reader):

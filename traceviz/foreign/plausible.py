@@ -38,6 +38,10 @@ MOST_UNITS = 2**16
 """More processors, threads of one, or devices than there are anywhere."""
 LARGEST_SUM = 2**62
 """What all durations or amounts of a table may add up to: sums are taken in 64 bits."""
+MOST_SAMPLES = 2**32
+"""Samples of one stack in a row: those of a month, a thousand a second."""
+MOST_FRAMES = 1000
+"""Frames of one stack: Python's own limit."""
 LARGEST_READING = 2.0**64
 """Readings are numbers of any kind; counters have 64 bits."""
 
@@ -50,6 +54,7 @@ _OWN_NUMBERS = {"nvtx": "range_id", "host_ops": "op_id"}
 _UNITS = {"bytes": MOST, "bytes/s": MOST, "Hz": MOST}
 _COLUMNS = {
     "dur_ns": LONGEST_NS,
+    "cpu_ns": LONGEST_NS,
     "t0_unix_ns": FARTHEST_NS,
     "total_ns": LARGEST_SUM,
     "mean_ns": LONGEST_NS,
@@ -65,8 +70,8 @@ _COLUMNS = {
     **dict.fromkeys(("registers_per_thread", "group_size"), 2**31),
 }
 """The greatest plausible value of columns that hold no negative ones; of columns with a unit, see :data:`_UNITS`."""
-_SUMMED = frozenset({"dur_ns", "total_ns", "bytes"})
-_BESIDE_EVENTS = frozenset({"samples", "windows"})
+_SUMMED = frozenset({"dur_ns", "cpu_ns", "total_ns", "bytes"})
+_BESIDE_EVENTS = frozenset({"samples", "stacks", "phases", "windows"})
 """Tables whose times may lie before the first event and after the last."""
 
 # Starts, before time zero is known ------------------------------------------------------------------------------------
@@ -210,6 +215,10 @@ def _without_rows(
         table = _at_plausible_times(name, table, notes, numbers, 2 * LONGEST_NS if last is None else last)
     if name == "samples":
         table = _with_finite_readings(table, notes)
+    if name == "stack_frames":
+        table, numbers[name] = sound_frames(table, notes)
+    if name == "stacks":
+        table = _of_known_stacks(table, notes, numbers.get("stack_frames"))
     if name == "op_args" and "host_ops" in numbers:
         table = _with_column(table, "op_id", _position(table["op_id"], numbers["host_ops"]))
         table = table.filter(table["op_id"].is_valid())
@@ -241,6 +250,72 @@ def _numbered_anew(name: str, table: pa.Table, numbers: dict[str, Column]) -> pa
 def _position(values: Column, among: Column) -> Column:
     """Where each of ``values`` stands ``among`` others, which may be any numbers; null where it is not one of them."""
     return pc.index_in(values, value_set=among, skip_nulls=True).cast(pa.int64())
+
+
+def sound_frames(table: pa.Table, notes: NoteTaker) -> tuple[pa.Table, Column]:
+    """``table`` of stack frames so that whoever follows callers comes to an end, and the numbers that it had.
+
+    Numbers are positions then, and callers have lower ones; what cannot be a caller is none. Of a stack that is deeper
+    than any, the innermost frames stay.
+    """
+    ids = table["stack_id"].combine_chunks()
+    parents = table["parent_id"]
+    rows = np.arange(table.num_rows)
+    if np.array_equal(ids.to_numpy(), rows):
+        outer = parents.fill_null(-1).to_numpy()
+        if np.all((outer < rows) & (outer >= -1)) and _depths(outer).max(initial=0) < MOST_FRAMES:
+            return table, ids
+    order = np.argsort(ids.to_numpy(), kind="stable")
+    _, first = np.unique(ids.to_numpy()[order], return_index=True)
+    table = table.take(pa.array(order[first]))
+    ids = table["stack_id"].combine_chunks()
+    stated = _position(table["parent_id"], ids).fill_null(-1).to_numpy()
+    rows = np.arange(table.num_rows)
+    outer = np.where(stated < rows, stated, -1)
+    deep = _depths(outer) % MOST_FRAMES == 0
+    outer = np.where(deep, -1, outer)
+    lost = int(np.sum((outer < 0) & table["parent_id"].is_valid().to_numpy()))
+    message = "stack_frames: frames whose caller is not known, or is a frame that they called, without one."
+    if lost:
+        notes.add(VALUES_NOTE, "warning", message, lost)
+    table = _with_column(table, "parent_id", pa.chunked_array([pa.array(outer, mask=outer < 0)]))
+    return _with_column(table, "stack_id", pa.chunked_array([pa.array(rows)])), ids
+
+
+def _depths(parents: Numbers) -> Numbers:
+    """How many frames lie around each: ``parents`` are lower positions, or -1. In as many turns as depths have bits."""
+    depths = (parents >= 0).astype(np.int64)
+    above = parents.copy()
+    while (up := above >= 0).any():
+        depths[up] += depths[above[up]]
+        above[up] = above[above[up]]
+    return depths
+
+
+def _of_known_stacks(table: pa.Table, notes: NoteTaker, known: Column | None) -> pa.Table:
+    """``table`` of samples under the numbers of the frames, without those of unknown stacks or of impossible counts."""
+    counts = table["samples"]
+    bounds = _bounds(counts)
+    kept = None
+    if bounds is not None and not 0 <= bounds[0] <= bounds[1] <= MOST_SAMPLES:
+        kept = pc.and_(pc.greater_equal(counts, 0), pc.less_equal(counts, MOST_SAMPLES))
+    if known is not None and not _is_within(table["stack_id"], known):
+        places = _position(table["stack_id"], known)
+        if places.null_count:
+            kept = places.is_valid() if kept is None else pc.and_(kept, places.is_valid())
+        table = _with_column(table, "stack_id", places)
+    if kept is None:
+        return table
+    message = "stacks: samples of stacks that no frame describes, or more than any capture has, left out."
+    notes.add(VALUES_NOTE, "warning", message, len(table) - pc.sum(kept).as_py())
+    return table.filter(kept)
+
+
+def _is_within(values: Column, known: Column) -> bool:
+    """Whether all ``values`` are in ``known``, told by the smallest and the greatest: these are all numbers from 0."""
+    bounds, all_known = _bounds(values), _bounds(known)
+    whole = all_known is not None and all_known == (0, len(known) - 1)
+    return bounds is None or (whole and 0 <= bounds[0] <= bounds[1] < len(known))
 
 
 def _with_finite_readings(table: pa.Table, notes: NoteTaker) -> pa.Table:

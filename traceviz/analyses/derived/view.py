@@ -28,6 +28,9 @@ from traceviz.intervals import IntervalSet
 from traceviz.kernel_names import KernelClass, classify
 from traceviz.tables import WINDOW_NOTE, TraceTables
 
+_OF_RANKS = (*schema.DEVICE_WORK, "cuda_api", "device_ops", "host_ops", "nvtx", "steps")
+"""Tables of events that ranks have, and workers of a loader do not."""
+
 T = TypeVar("T")
 Keys = TypeVarTuple("Keys")
 
@@ -190,12 +193,26 @@ class TraceView:
     def traced(self) -> tuple[int, ...]:
         """Processes with a recorded thread or device work, by ``process_id``; all processes where none has any.
 
-        Others have samples only: a launcher, a loader that no profiler saw, the profiler itself.
+        Others have samples only: a launcher, a loader that no profiler saw, the profiler itself. So have those of which
+        only stacks were recorded, unless these are all that was.
         """
         everyone = self.frame("processes", "process_id")["process_id"]
-        known = {*self.frame("threads", "process_id")["process_id"].to_list(), *self.rank_busy}
+        known = {*self._threaded, *self.rank_busy}
         seen = everyone.filter(everyone.is_in(list(known)))
         return tuple((seen if len(seen) else everyone).sort().to_list())
+
+    @cached_property
+    def _threaded(self) -> set[int]:
+        """Processes with threads of which more was recorded than stacks; where there is none, all but the workers."""
+        threaded = set(self.frame("threads", "process_id")["process_id"])
+        if "phases" not in self.tables:
+            return threaded
+        owners = {
+            process for name in _OF_RANKS for process in self.frame(name, pl.col("process_id").unique())["process_id"]
+        }
+        programs = self.frame("phases", "process_id", pl.col("kind", "name").cast(pl.String))
+        workers = programs.filter((pl.col("kind") == "program") & (pl.col("name") == "worker"))["process_id"]
+        return threaded & owners or threaded - set(workers) or threaded
 
     @cached_property
     def ranks(self) -> tuple[int, ...]:

@@ -1,0 +1,500 @@
+"""Reading what the sampler of stacks in the program leaves: one file per process, with one JSON array on each line.
+
+::
+
+    ["process", {"pid": 12, "role": "program", ...}]      numbers of threads, frames and stacks begin anew
+    ["clock", 5000, 1700000000000005000]                  a moment on the file's clock and the wall clock
+    ["thread", 0, 12, "MainThread", true, 1401...]        number, the system's, name, is it the main one, Python's
+    ["frame", 0, "decode", "train.py", 41, "program"]
+    ["stack", 0, null, 0]                                 number, that of the caller, frame
+    ["samples", [[5000, 10, 0, 0, 1, 9, "running"]]]      start, duration, thread, stack, samples, CPU time, state
+    ["phase", "saving", "torch.save", null, 5100, 40, 12]
+    ["cost", {"cpu_ns": 1, "ticks": 90}]
+    ["end", 5900]
+
+Lines are appended while the program runs, which may be killed at any moment: what a cut line refers to, or would have
+said, is left out. Times are nanoseconds of the machine's monotonic clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.errors import DamagedTraceError
+from traceviz.foreign.json_documents import JsonError, document_of
+from traceviz.foreign.plausible import FARTHEST_NS, LONGEST_NS, MOST_FRAMES, MOST_SAMPLES, note_times, window_of
+from traceviz.foreign.rows import rows_to_table
+from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.run.layout import STACKS_FORMAT
+from traceviz.parsers.run.python_threads import IDENT
+from traceviz.parsers.shared.arrow import pc
+from traceviz.parsers.shared.notes import Notes
+from traceviz.parsers.shared.stacks import united
+
+MOST_LINE = 16 << 20
+"""A longer line is none that the sampler wrote: it writes once a second."""
+CLOCK_STEP_NS = 100_000_000
+"""A note says so where the wall clock was set by more than this meanwhile."""
+ROLES = ("program", "worker")
+"""What a process may be. A worker, as those of a DataLoader, works for the program and counts no steps."""
+_PROGRAM = ROLES[0]
+_PROGRESS = 1 << 20
+"""Bytes between two reports of progress."""
+
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+Time = Annotated[int, msgspec.Meta(ge=-FARTHEST_NS, le=FARTHEST_NS)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_SAMPLES)]
+Pid = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+Ident = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
+Sample: TypeAlias = tuple[Time, Time, Number, Number, Count, Time | None, str | None]
+Values: TypeAlias = npt.NDArray[Any]
+
+
+class _About(msgspec.Struct, frozen=True):
+    """What a process says of itself."""
+
+    pid: Pid | None = None
+    ppid: Pid | None = None
+    role: str = "program"
+    name: str | None = None
+    rate_hz: float = 0.0
+    started_unix_ns: Time | None = None
+
+
+class _Process(msgspec.Struct, frozen=True, array_like=True, tag="process"):
+    about: _About
+
+
+class _Clock(msgspec.Struct, frozen=True, array_like=True, tag="clock"):
+    at_ns: Time
+    unix_ns: Time
+
+
+class _Thread(msgspec.Struct, frozen=True, array_like=True, tag="thread"):
+    number: Number
+    tid: Pid | None
+    name: str | None = None
+    is_main: bool = False
+    ident: Ident | None = None
+
+
+class _Frame(msgspec.Struct, frozen=True, array_like=True, tag="frame"):
+    number: Number
+    function: str
+    file: str
+    line: Number | None
+    origin: str
+
+
+class _Stack(msgspec.Struct, frozen=True, array_like=True, tag="stack"):
+    number: Number
+    parent: Number | None
+    frame: Number
+
+
+class _Samples(msgspec.Struct, frozen=True, array_like=True, tag="samples"):
+    rows: list[Sample]
+
+
+class _Phase(msgspec.Struct, frozen=True, array_like=True, tag="phase"):
+    kind: str
+    name: str
+    number: Time | None
+    start_ns: Time
+    dur_ns: Time | None
+    tid: Pid | None = None
+
+
+class _Cost(msgspec.Struct, frozen=True, array_like=True, tag="cost"):
+    stated: dict[str, Any]
+
+
+class _End(msgspec.Struct, frozen=True, array_like=True, tag="end"):
+    at_ns: Time
+
+
+_Line: TypeAlias = _Process | _Clock | _Thread | _Frame | _Stack | _Samples | _Phase | _Cost | _End
+_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_Line)
+
+
+@dataclass(slots=True)
+class _Numbers:
+    """What the numbers in one part of the file mean: rows of the tables that are made."""
+
+    threads: dict[int, int] = field(default_factory=dict)
+    frames: dict[int, _Frame] = field(default_factory=dict)
+    stacks: dict[int, int] = field(default_factory=dict)
+    samples: list[pa.Table] = field(default_factory=list)
+
+
+_SAMPLES = pa.schema(
+    [
+        *(pa.field(name, pa.int64()) for name in ("start_ns", "dur_ns", "thread_id", "stack_id", "samples", "cpu_ns")),
+        pa.field("state", pa.string()),
+    ]
+)
+
+
+@dataclass(slots=True, eq=False)
+class StackRecording:
+    """A file as it was read; times are those of its clock.
+
+    Args:
+        about: The process.
+        threads: Rows of table ``threads``, by their position.
+        stacks: Rows of table ``stack_frames``, by their position.
+        samples: Rows of table ``stacks``.
+        phases: What the hooks noted.
+        clocks: Moments on both clocks.
+        cost: What sampling cost.
+        ended_ns: When the sampler ended; ``None`` where it was killed.
+        left_out: Lines that could not be read, and samples of threads or stacks that none describes.
+    """
+
+    about: _About = field(default_factory=_About)
+    threads: list[dict[str, Any]] = field(default_factory=list)
+    stacks: list[dict[str, Any]] = field(default_factory=list)
+    samples: pa.Table = field(default_factory=_SAMPLES.empty_table)
+    phases: list[_Phase] = field(default_factory=list)
+    clocks: list[_Clock] = field(default_factory=list)
+    cost: dict[str, Any] = field(default_factory=dict)
+    ended_ns: int | None = None
+    _depths: list[int] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=lambda: {"lines": 0, "samples": 0})
+    _known: dict[tuple[int | None, str | None], int] = field(default_factory=dict)
+
+    @property
+    def role(self) -> str:
+        """Whether the process is the program, or works for it."""
+        return self.about.role if self.about.role in ROLES else _PROGRAM
+
+    def take(self, line: Any, now: _Numbers) -> _Numbers:
+        """Take up one line; returns what numbers mean from then on."""
+        match line:
+            case _Samples():
+                now.samples.append(_columns(line.rows))
+            case _Stack():
+                self._add_stack(line, now)
+            case _Frame():
+                now.frames[line.number] = line
+            case _Thread():
+                now.threads[line.number] = self._thread(line)
+            case _Phase():
+                self.phases.append(line)
+            case _Clock():
+                self.clocks.append(line)
+            case _Cost():
+                self.cost = line.stated
+            case _End():
+                self.ended_ns = line.at_ns
+            case _Process():  # a program that becomes another one keeps its number, and so its file
+                self.close(now)
+                self.about = self.about if self.about.pid is not None else line.about
+                self.ended_ns = None
+                return _Numbers()
+        return now
+
+    def _thread(self, line: _Thread) -> int:
+        key = (line.tid, None if line.tid is not None else f"{len(self.threads)}")
+        row = {"tid": line.tid, "name": line.name, IDENT: line.ident}
+        if key not in self._known:
+            self._known[key] = len(self.threads)
+            self.threads.append(row)
+        return self._known[key]
+
+    def _add_stack(self, line: _Stack, now: _Numbers) -> None:
+        frame = now.frames.get(line.frame)
+        parent = None if line.parent is None else now.stacks.get(line.parent)
+        if frame is None or (parent is None and line.parent is not None):
+            self.left_out["lines"] += 1
+            return
+        depth = 0 if parent is None else self._depths[parent] + 1
+        if depth == MOST_FRAMES:
+            parent, depth = None, 0
+        self._depths.append(depth)
+        now.stacks[line.number] = len(self.stacks)
+        self.stacks.append(
+            {
+                "stack_id": len(self.stacks),
+                "parent_id": parent,
+                "function": frame.function,
+                "file": frame.file,
+                "line": frame.line,
+                "origin": frame.origin if frame.origin in schema.ORIGINS else "library",
+            }
+        )
+
+    def close(self, now: _Numbers) -> None:
+        """Put the samples so far under the numbers of this recording, and leave those out that nothing describes."""
+        table = pa.concat_tables(now.samples or [_SAMPLES.empty_table()]).combine_chunks()
+        threads = _meaning(table["thread_id"].to_numpy(), now.threads)
+        stacks = _meaning(table["stack_id"].to_numpy(), now.stacks)
+        described = (threads >= 0) & (stacks >= 0)
+        self.left_out["samples"] += int(table.num_rows - described.sum())
+        for name, values in (("thread_id", threads), ("stack_id", stacks)):
+            table = table.set_column(table.column_names.index(name), name, pa.array(values))
+        self.samples = pa.concat_tables([self.samples, table.filter(pa.array(described)).cast(_SAMPLES)])
+
+
+def _columns(rows: list[Sample]) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else ((),) * len(_SAMPLES)
+    return pa.table([pa.array(column, field.type) for column, field in zip(columns, _SAMPLES, strict=True)], _SAMPLES)
+
+
+def _meaning(numbers: Values, of: dict[int, int]) -> Values:
+    """What each of ``numbers`` means; -1 for those that mean nothing."""
+    known = np.array(sorted(of), np.int64)
+    meant = np.array([of[number] for number in known.tolist()], np.int64)
+    if not known.size:
+        return np.full(numbers.size, -1, np.int64)
+    place = np.minimum(np.searchsorted(known, numbers), known.size - 1)
+    return np.where(known[place] == numbers, meant[place], -1)
+
+
+# The file -------------------------------------------------------------------------------------------------------------
+
+
+def read_recording(path: Path, options: ReadOptions) -> StackRecording:
+    """Read a file of stacks.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    recording, now = StackRecording(), _Numbers()
+    size = path.stat().st_size
+    done = told = 0
+    with path.open("rb") as file:
+        for text in _lines(file):
+            done += len(text)
+            line = _line_of(text)
+            if line is None:
+                recording.left_out["lines"] += 1
+            else:
+                now = recording.take(line, now)
+            if done - told >= _PROGRESS:
+                told = done
+                options.progress("stacks", done, size)
+    recording.close(now)
+    return recording
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """Lines that are not empty; of one that is too long, its beginning, which is no JSON."""
+    while text := file.readline(MOST_LINE):
+        begin = text
+        while text and not text.endswith(b"\n"):  # the rest of it, or nothing at the end of the file
+            text = file.readline(MOST_LINE)
+        if not begin.isspace():
+            yield begin
+
+
+def _line_of(text: bytes) -> Any:
+    """What a line says; ``None`` where that cannot be told."""
+    try:
+        return _decoder.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass
+    try:  # names that are no Unicode, as those of files may be, and lists in which one element is damaged
+        stated = document_of(text)
+        return msgspec.convert(_mended(stated), _Line)
+    except (JsonError, msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def _mended(stated: Any) -> Any:
+    """A line of samples without the elements that are none."""
+    if not (isinstance(stated, list) and len(stated) > 1 and stated[0] == "samples" and isinstance(stated[1], list)):
+        return stated
+    return ["samples", [row for row in stated[1] if _is_sample(row)]]
+
+
+def _is_sample(row: Any) -> bool:
+    try:
+        msgspec.convert(row, Sample)
+    except msgspec.MsgspecError:
+        return False
+    return True
+
+
+# Tables ---------------------------------------------------------------------------------------------------------------
+
+
+def read_stacks(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of a file of stacks. Their clock is the wall clock of the machine, zero where the process started.
+
+    Raises:
+        DamagedTraceError: nothing in the file can be read.
+    """
+    recording = read_recording(path, options)
+    if not (recording.samples.num_rows or recording.phases or recording.about.pid is not None):
+        raise DamagedTraceError(f"{path} cannot be read.", "No line of it describes samples.", "Record again.")
+    notes = Notes()
+    ours = _Placed.of(recording, notes)
+    yield "run", rows_to_table("run", [ours.run()], notes)
+    yield "devices", schema.table("devices").empty()
+    about = recording.about
+    yield "processes", rows_to_table("processes", [{"process_id": 0, "pid": about.pid, "name": about.name}], notes)
+    yield "threads", ours.threads(notes)
+    if options.wants("stacks") or options.wants("stack_frames"):
+        frames, (numbers,) = united([rows_to_table("stack_frames", recording.stacks, notes)])
+        yield "stack_frames", frames
+        yield "stacks", ours.stacks(numbers)
+    if options.wants("phases"):
+        yield "phases", ours.phases(notes)
+    if options.wants("settings"):
+        yield "settings", ours.settings()
+    _note(recording, notes)
+    yield "notes", notes.table()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Placed:
+    """A recording whose zero is known.
+
+    Args:
+        recording: The recording, without samples and phases at times that no capture holds.
+        zero_ns: Zero of the tables, on the clock of the file: when the process started.
+        end_ns: When it ended, or the last that is known of it.
+        t0_unix_ns: Wall-clock time of zero, where it is known.
+    """
+
+    recording: StackRecording
+    zero_ns: int
+    end_ns: int
+    t0_unix_ns: int | None
+
+    @classmethod
+    def of(cls, recording: StackRecording, notes: Notes) -> _Placed:
+        """Find the zero of ``recording``, and leave out what lies nowhere near the rest."""
+        _leave_strays_out(recording, notes)
+        offset, started = _offset(recording.clocks), recording.about.started_unix_ns
+        moments = list(_moments(recording)) or [clock.at_ns for clock in recording.clocks]
+        zero, end = min(moments, default=0), max(moments, default=0)
+        if offset is not None and started is not None and 0 <= zero - (started - offset) <= LONGEST_NS:
+            zero = started - offset
+        if recording.ended_ns is not None and 0 <= recording.ended_ns - end <= LONGEST_NS:
+            end = recording.ended_ns
+        return cls(recording, zero, min(end, zero + 2 * LONGEST_NS), None if offset is None else zero + offset)
+
+    def run(self) -> dict[str, Any]:
+        return {
+            "format": STACKS_FORMAT,
+            "producer": "traceviz collect",
+            "t0_unix_ns": self.t0_unix_ns,
+            "span_ns": self.end_ns - self.zero_ns,
+            "reader": STACKS_FORMAT,
+        }
+
+    def threads(self, notes: Notes) -> pa.Table:
+        """Table ``threads`` and Python's ids; threads whose number the system did not tell have negative ones."""
+        listed = self.recording.threads
+        rows = [
+            {**row, "thread_id": number, "process_id": 0, "tid": -1 - number if row["tid"] is None else row["tid"]}
+            for number, row in enumerate(listed)
+        ]
+        idents: Any = pa.array([row[IDENT] for row in listed], pa.int64())
+        return rows_to_table("threads", rows, notes).append_column(IDENT, idents)
+
+    def stacks(self, numbers: Values) -> pa.Table:
+        """Table ``stacks``; ``numbers`` are those of the stacks in table ``stack_frames``."""
+        samples = self.recording.samples
+        state = samples["state"].combine_chunks()
+        known = pc.is_in(state, value_set=pa.array(schema.THREAD_STATES))
+        columns = {
+            "start_ns": pc.subtract(samples["start_ns"], self.zero_ns),
+            "dur_ns": samples["dur_ns"],
+            "process_id": pa.array(np.zeros(samples.num_rows, np.int32)),
+            "thread_id": samples["thread_id"].cast(pa.int32()),
+            "stack_id": pa.array(numbers[samples["stack_id"].to_numpy()]),
+            "samples": samples["samples"],
+            "cpu_ns": samples["cpu_ns"],
+            "state": pc.if_else(known, state, pa.scalar(None, pa.string())).dictionary_encode(),
+        }
+        declared = schema.table("stacks").arrow
+        return pa.table([columns[field.name].cast(field.type) for field in declared], schema=declared)
+
+    def phases(self, notes: Notes) -> pa.Table:
+        """Table ``phases``, with the process as a whole first."""
+        threads = {row["tid"]: number for number, row in enumerate(self.recording.threads)}
+        whole = {"start_ns": 0, "dur_ns": self.end_ns - self.zero_ns, "kind": "program", "name": self.recording.role}
+        rows = [
+            {
+                "start_ns": phase.start_ns - self.zero_ns,
+                "dur_ns": phase.dur_ns,
+                "thread_id": None if phase.tid is None else threads.get(phase.tid),
+                "kind": phase.kind,
+                "name": phase.name,
+                "number": phase.number,
+            }
+            for phase in self.recording.phases
+            if phase.kind in schema.PHASES and phase.kind != "program"
+        ]
+        return rows_to_table("phases", [{"process_id": 0, **row} for row in (whole, *rows)], notes)
+
+    def settings(self) -> pa.Table:
+        """Whose the process is, and what sampling cost."""
+        about, cost = self.recording.about, self.recording.cost.get("cpu_ns")
+        known = {"process.role": self.recording.role, "process.parent_pid": about.ppid}
+        wall_ns = self.end_ns - self.zero_ns
+        if isinstance(cost, int | float) and 0 <= cost < LONGEST_NS and wall_ns > 0:
+            known["stacks.cost"] = f"{cost / wall_ns:.5f}"
+        if 0 < about.rate_hz < LONGEST_NS:
+            known["stacks.rate_hz"] = f"{about.rate_hz:g}"
+        rows = [{"process_id": 0, "key": key, "value": str(value)} for key, value in known.items() if value is not None]
+        return rows_to_table("settings", rows)
+
+
+def _moments(recording: StackRecording) -> Iterator[int]:
+    """The first start and the last end of the samples, and starts and ends of the phases."""
+    starts, durations = (recording.samples[name].to_numpy() for name in ("start_ns", "dur_ns"))
+    if starts.size:
+        yield int(starts.min())
+        yield int((starts + np.where((durations < 0) | (durations > LONGEST_NS), 0, durations)).max())
+    for phase in recording.phases:
+        yield phase.start_ns
+        yield phase.start_ns + (phase.dur_ns if phase.dur_ns is not None and 0 < phase.dur_ns <= LONGEST_NS else 0)
+
+
+def _leave_strays_out(recording: StackRecording, notes: Notes) -> None:
+    """Leave out samples and phases at times that no capture holds together with the others."""
+    starts = recording.samples["start_ns"].to_numpy()
+    phases = np.array([phase.start_ns for phase in recording.phases], np.int64)
+    window = window_of(np.concatenate([starts, phases]))
+    if window is None:
+        return
+    inside, kept = window.has(starts), window.has(phases)
+    note_times(notes, "stacks", starts[~inside])
+    note_times(notes, "phases", phases[~kept])
+    recording.samples = recording.samples.filter(pa.array(inside))
+    recording.phases = [phase for phase, stays in zip(recording.phases, kept.tolist(), strict=True) if stays]
+
+
+def _offset(clocks: list[_Clock]) -> int | None:
+    """Wall-clock time of zero of the file's clock, by the clocks before the wall clock was set; ``None``: not known."""
+    offsets = [clock.unix_ns - clock.at_ns for clock in clocks]
+    before = [offset for offset in offsets if abs(offset - offsets[0]) < CLOCK_STEP_NS]
+    return sorted(before)[len(before) // 2] if before else None
+
+
+def _note(recording: StackRecording, notes: Notes) -> None:
+    message = "Lines of the recorded stacks cannot be read and were left out: they were cut off, or are damaged."
+    notes.add("stacks-unreadable", "warning", message, recording.left_out["lines"])
+    message = "Samples of threads or stacks that the recording does not describe were left out."
+    notes.add("stacks-unknown", "warning", message, recording.left_out["samples"])
+    if recording.ended_ns is None and recording.role == _PROGRAM:
+        message = "The program was killed, or still runs: samples of stacks of its last second may be missing."
+        notes.add("stacks-not-ended", "info", message)
+    offsets = [clock.unix_ns - clock.at_ns for clock in recording.clocks]
+    step_ns = max((offset - offsets[0] for offset in offsets), key=abs, default=0)
+    if abs(step_ns) >= CLOCK_STEP_NS:
+        message = f"The clock of the machine was set by {step_ns / 1e9:+.1f} s meanwhile; stacks keep the old time."
+        notes.add("clock-set", "warning", message)

@@ -1,0 +1,88 @@
+"""Stacks as table ``stack_frames`` holds them: each row is a frame together with all frames around it.
+
+::
+
+    0  main                 main
+    1  main > load          ├ load            the stack of a sample is one number, that of its innermost frame
+    2  main > load > read   │ └ read
+    3  main > save          └ save
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz import schema
+from traceviz.parsers.shared.arrays import NONE
+from traceviz.parsers.shared.arrays import Array as Numbers
+from traceviz.parsers.shared.columns import nullable, with_column
+
+_FRAME = ("function", "file", "line", "origin")
+"""What a frame is, whatever lies around it."""
+
+
+def united(tables: Sequence[pa.Table]) -> tuple[pa.Table, list[Numbers]]:
+    """Several tables ``stack_frames`` as one, in which equal stacks are one row.
+
+    Args:
+        tables: The tables, whose numbers are those of their rows; parents come before what they called.
+
+    Returns:
+        The table, and for each of ``tables`` the new number of each of its rows.
+    """
+    together = pa.concat_tables(tables or [schema.table("stack_frames").empty()]).unify_dictionaries()
+    counts = [table.num_rows for table in tables]
+    begins = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    parents = together["parent_id"].fill_null(NONE).to_numpy().copy()
+    parents[parents >= 0] += np.repeat(begins[:-1], counts)[parents >= 0]
+    frames, numbers = _numbers_of_frames(together), np.full(parents.size, NONE, np.int64)
+    kept, free = [], 0
+    # From the outside in: who is equal is known of the parents then. All at once, stack by stack it takes minutes.
+    level = np.flatnonzero(parents < 0)
+    by_parent = np.argsort(parents, kind="stable")
+    sorted_parents = parents[by_parent]
+    while level.size:
+        around = np.where(parents[level] < 0, NONE, numbers[parents[level]])
+        keys = (around + 1) * (parents.size + 1) + frames[level]
+        _, first, same = np.unique(keys, return_index=True, return_inverse=True)
+        numbers[level] = free + same
+        kept.append(level[first])
+        free += first.size
+        level = _with_parents(level, by_parent, sorted_parents)
+    rows = np.concatenate(kept) if kept else np.zeros(0, np.int64)
+    outer = parents[rows]
+    table = together.take(pa.array(rows))
+    table = with_column(table, "stack_id", pa.chunked_array([pa.array(np.arange(rows.size))]))
+    table = with_column(table, "parent_id", pa.chunked_array([nullable(_taken(numbers, outer), pa.int64())]))
+    return table, [numbers[begin:end] for begin, end in pairwise(begins.tolist())]
+
+
+def _taken(numbers: Numbers, at: Numbers) -> Numbers:
+    """``numbers`` at positions, :data:`NONE` at negative ones."""
+    taken = np.full(at.size, NONE, np.int64)
+    taken[at >= 0] = numbers[at[at >= 0]]
+    return taken
+
+
+def _with_parents(level: Numbers, by_parent: Numbers, sorted_parents: Numbers) -> Numbers:
+    """Rows whose parent is one of ``level``, which is sorted or not."""
+    parents = np.sort(level)
+    first, last = np.searchsorted(sorted_parents, parents), np.searchsorted(sorted_parents, parents, side="right")
+    counts = last - first
+    offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.sort(by_parent[np.repeat(first, counts) + offsets])
+
+
+def _numbers_of_frames(table: pa.Table) -> Numbers:
+    """A number for each row (int64), the same for equal frames."""
+    numbers = np.zeros(table.num_rows, np.int64)
+    for name in _FRAME:
+        column = table[name].combine_chunks()
+        words = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        codes = words.indices.fill_null(NONE).to_numpy().astype(np.int64)
+        numbers = np.unique(numbers * (codes.max(initial=0) + 2) + codes, return_inverse=True)[1]
+    return numbers

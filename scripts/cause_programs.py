@@ -1,0 +1,129 @@
+"""Record the programs of ``sample_traces/causes`` with ``traceviz collect``, as a user would.
+
+::
+
+    python scripts/cause_programs.py record FOLDER             # run folders FOLDER/NAME of all programs
+    python scripts/cause_programs.py record FOLDER --only jax  # of those with this in their name
+    python scripts/cause_programs.py pack FOLDER               # scrub them into sample_traces/causes/recorded/NAME.zip
+
+Programs of PyTorch run with the Python that TRACEVIZ_TORCH names, those of Keras, TensorFlow and JAX with that of
+TRACEVIZ_ORACLE (``make oracle`` installs both).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+CAUSES = REPOSITORY / "sample_traces" / "causes"
+EXPECTED = CAUSES / "expected.toml"
+RECORDED = CAUSES / "recorded"
+TRACEVIZ = (sys.executable, "-m", "traceviz")
+WITHOUT_NSYS = "jax,resources,stacks,tensorflow,torch"
+"""What ``collect`` takes by itself where nsys is not installed, as on most machines without a GPU."""
+
+_LATEST = (1980, 1, 1, 0, 0, 0)
+_SECONDS = 300
+
+
+def programs() -> list[dict[str, Any]]:
+    """The rows of ``expected.toml``, in their order."""
+    rows: list[dict[str, Any]] = tomllib.loads(EXPECTED.read_text(encoding="utf-8"))["program"]
+    return rows
+
+
+def interpreter(name: str) -> str:
+    """The Python that has the framework of a program.
+
+    Raises:
+        SystemExit: It is not at hand.
+    """
+    variable, folder = ("TORCH", ".venv-torch") if name.startswith("torch_") else ("ORACLE", ".venv-oracle")
+    python = os.environ.get(f"TRACEVIZ_{variable}") or str(REPOSITORY / folder / "bin" / "python")
+    if not Path(python).exists():
+        sys.exit(f"{name} needs {python}, which is not there: make oracle, or name another in TRACEVIZ_{variable}")
+    return python
+
+
+def command_of(program: dict[str, Any]) -> list[str]:
+    """What a user would type to run the program, in the folder of the programs."""
+    return [interpreter(program["name"]), *program.get("launch", ()), f"{program['name']}.py"]
+
+
+def record(program: dict[str, Any], folder: Path, collectors: str) -> str:
+    """Record a program into the run folder ``folder/NAME``; what ``collect`` said."""
+    run = folder / program["name"]
+    options = ["--with", collectors, "--force", "-o", str(run), *program.get("collect", ())]
+    recording = [*TRACEVIZ, "collect", *options, "--", *command_of(program)]
+    done = subprocess.run(
+        recording,
+        cwd=CAUSES / "programs",
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        timeout=_SECONDS,
+        check=False,
+    )
+    said = "\n".join(line for line in done.stderr.splitlines() if line.startswith("traceviz:"))
+    return said if done.returncode == 0 else f"exit code {done.returncode}\n{done.stderr}"
+
+
+def pack(run: Path) -> Path:
+    """``recorded/NAME.zip``: the scrubbed tables of a run."""
+    packed = RECORDED / f"{run.name}.zip"
+    with tempfile.TemporaryDirectory() as temporary:
+        tables, scrubbed = Path(temporary, "tables"), Path(temporary, run.name)
+        subprocess.run([*TRACEVIZ, "convert", str(run), "-o", str(tables)], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run([*TRACEVIZ, "scrub", str(tables), "-o", str(scrubbed)], check=True, stdout=subprocess.DEVNULL)
+        RECORDED.mkdir(exist_ok=True)
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+            for path in sorted(scrubbed.rglob("*.*")):
+                archive.writestr(zipfile.ZipInfo(str(path.relative_to(scrubbed)), _LATEST), path.read_bytes())
+    return packed
+
+
+@contextmanager
+def unpacked(packed: Path) -> Iterator[Path]:
+    """The recording of a program, as a folder of tables that is there for as long as the context."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary, packed.stem)
+        with zipfile.ZipFile(packed) as archive:
+            archive.extractall(folder)
+        yield folder
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("what", choices=("record", "pack"))
+    parser.add_argument("folder", type=Path, help="where the run folders are")
+    parser.add_argument("--only", default="", help="only programs with this in their name")
+    parser.add_argument("--with", default=WITHOUT_NSYS, dest="collectors", help="what to record with (%(default)s)")
+    options = parser.parse_args(arguments)
+    for program in programs():
+        if options.only not in program["name"]:
+            continue
+        if options.what == "record":
+            print(f"{program['name']}\n{record(program, options.folder.absolute(), options.collectors)}", flush=True)
+        else:
+            packed = pack(options.folder / program["name"])
+            print(f"{packed.relative_to(REPOSITORY)}: {packed.stat().st_size / 1000:.0f} kB", flush=True)
+    shutil.rmtree(CAUSES / "programs" / "__pycache__", ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

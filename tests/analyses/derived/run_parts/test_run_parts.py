@@ -53,8 +53,8 @@ def test_what_hooks_tell_lies_over_the_step_around_it():
     ]
 
 
-def test_of_a_compilation_in_a_checkpoint_in_a_validation_each_has_its_own_time():
-    told = [phase(100, 700, "validation"), phase(200, 500, "saving"), phase(300, 400, "compilation")]
+def test_of_a_checkpoint_and_a_compilation_in_a_validation_each_has_its_own_time():
+    told = [phase(100, 700, "validation"), phase(200, 400, "saving"), phase(300, 500, "compilation")]
     parts = parts_of([PROGRAM, *steps(30), *told])
     assert times_of(parts) == {
         "preparation": 100,
@@ -197,7 +197,10 @@ def test_of_two_kinds_of_steps_neither_is_something_else():
 
 
 def test_without_steps_the_samples_say_where_the_program_was():
-    frames = [(0, None, "<module>", "prep.py", 3), (1, 0, "_find_and_load", "<frozen>", 1, {"origin": "standard"})]
+    frames = [
+        (0, None, "<module>", "prep.py", 3),
+        (1, 0, "_find_and_load", "<frozen importlib._bootstrap>", 1, {"origin": "standard"}),
+    ]
     parts = parts_of([PROGRAM], [sampled(0, 300, 1), sampled(300, 900, 0)], frames)
     assert times_of(parts) == {"imports": 300, "other": 600, "unexplained": 100}
     assert parts.places["other"][0].name == "prep.py:3"

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from traceviz.analyses.derived.run_parts.chains import Chains, Flags
 from traceviz.analyses.derived.run_parts.main_process import MainProcess
+from traceviz.analyses.derived.stacks.trees import Mask, StackTree
 from traceviz.analyses.derived.steps.steps import warmup_steps
 from traceviz.intervals import Array
 
@@ -29,18 +29,19 @@ MIN_SAMPLES = 10
 """Fewer samples of steps say nothing."""
 
 
-def occasional(main: MainProcess, stacks: Chains, places: Array) -> tuple[Flags, Array]:
+def occasional(main: MainProcess, tree: StackTree, places: Array) -> tuple[Mask, Array]:
     """Samples of lines that the loop runs only now and then.
 
     Args:
         main: The process.
-        stacks: All stacks.
-        places: Position of the stack of each row of ``main.rows``.
+        tree: All stacks.
+        places: Row in ``tree`` of the stack of each row of ``main.rows``.
 
     Returns:
-        Whether each row of ``main.rows`` is such work, and the position of the outermost line that is.
+        Whether each row of ``main.rows`` is such work, and the row in ``tree`` of the outermost line that is; -1 for
+        none.
     """
-    nothing = np.zeros(places.size, dtype=bool), np.full(places.size, stacks.nobody)
+    nothing = np.zeros(places.size, dtype=bool), np.full(places.size, -1)
     starts, ends = (main.steps[name].to_numpy() for name in ("start_ns", "end_ns"))
     if not starts.size or not places.size:
         return nothing
@@ -50,14 +51,20 @@ def occasional(main: MainProcess, stacks: Chains, places: Array) -> tuple[Flags,
         return nothing
     rows = {name: main.rows[name].to_numpy() for name in ("start_ns", "end_ns", "samples")}
     middle = (rows["start_ns"] + rows["end_ns"]) // 2
-    step = np.searchsorted(starts, middle, "right") - 1
-    within = (step >= 0) & (middle < ends[np.maximum(step, 0)])
-    in_long = within & is_long[np.maximum(step, 0)]
-    ordinary = within & ~in_long
+    step = np.maximum(np.searchsorted(starts, middle, "right") - 1, 0)
+    within = (middle >= starts[step]) & (middle < ends[step]) & (places >= 0)
+    in_long, ordinary = within & is_long[step], within & ~is_long[step]
     if rows["samples"][ordinary].sum() < MIN_SAMPLES:
         return nothing
     times = rows["end_ns"] - rows["start_ns"]
-    usual, rare = (stacks.inclusive(places, np.where(chosen, times, 0)) for chosen in (ordinary, in_long))
-    is_rare = (rare >= np.median(lasting)) & (usual <= RARE * rare)
-    lines = stacks.outermost(is_rare[: stacks.nobody])[places]
-    return in_long & (lines < stacks.nobody), lines
+    usual, rare = (_inclusive(tree, places[chosen], times[chosen]) for chosen in (ordinary, in_long))
+    lines = tree.outermost((rare >= np.median(lasting)) & (usual <= RARE * rare))
+    own = np.where(places >= 0, lines[np.maximum(places, 0)], -1)
+    return in_long & (own >= 0), own
+
+
+def _inclusive(tree: StackTree, places: Array, times: Array) -> Array:
+    """Time of each frame with all that it calls."""
+    own = np.zeros(tree.parent.size, np.int64)
+    np.add.at(own, places, times)
+    return tree.totals(own)

@@ -8,11 +8,10 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.frames import end_ns
+from traceviz.analyses.derived.stacks.sampled import main_thread
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 
-MAIN_THREAD = "MainThread"
-"""Name that Python gives to the thread that runs the program."""
 PROFILED = 0.9
 """Where a profiler recorded this part of the run, the steps that it shows are those of the run."""
 
@@ -60,7 +59,7 @@ def main_process(trace: TraceView) -> MainProcess | None:
     sampled = stacks.filter(pl.col("process_id") == process)
     begin, end = _bounds(own, sampled)
     steps = _steps(trace, own, process, end - begin)
-    thread = _main_thread(trace, steps, sampled, process)
+    thread = main_thread(trace, process)
     of_thread = pl.col("thread_id") == (-1 if thread is None else thread)
     rows = sampled.filter(of_thread).drop("process_id", "thread_id")
     return MainProcess(process, max(trained.height, 1), begin, end, thread, steps, own.drop("process_id"), rows)
@@ -104,17 +103,3 @@ def _steps(trace: TraceView, phases: pl.DataFrame, process: int, ran_ns: int) ->
     np.maximum(starts[1:], before[:-1], out=starts[1:])
     apart = steps.with_columns(pl.Series("start_ns", starts, pl.Int64))
     return apart.filter(pl.col("end_ns") > pl.col("start_ns"))
-
-
-def _main_thread(trace: TraceView, steps: pl.DataFrame, sampled: pl.DataFrame, process: int) -> int | None:
-    """The thread that steps, else the one with Python's name for it, else the first with samples."""
-    stepping = steps.drop_nulls("thread_id").group_by("thread_id").len()
-    if stepping.height:
-        return int(stepping.sort("len", "thread_id", descending=[True, False])["thread_id"][0])
-    threads = trace.frame("threads", "thread_id", "process_id", pl.col("name").cast(pl.String))
-    own = threads.filter(pl.col("process_id") == process).with_columns(
-        (pl.col("name") == MAIN_THREAD).fill_null(value=False).alias("main"),
-        pl.col("thread_id").is_in(sampled["thread_id"].unique().to_list()).alias("sampled"),
-    )
-    ranked = own.sort("sampled", "main", "thread_id", descending=[True, True, False])
-    return int(ranked["thread_id"][0]) if ranked.height else None

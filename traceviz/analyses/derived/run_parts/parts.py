@@ -5,9 +5,10 @@
     begin       first step                                       last step ends    end
     |-imports-|-preparation-|-warm-up-|-steps-|-saving-|-between-|-steps-|-shut-down-|
 
-Each moment belongs to the first of these that holds: the recording itself works; something is compiled; a checkpoint or
-model is saved; the model is evaluated; the loop does what its steps do not; a step runs; else where the moment lies.
-Hooks in the program tell of most, ranges of some; for the rest, the stacks of the main thread do.
+Each moment belongs to the first of these that holds: the recording itself works; a checkpoint or model is saved (which
+may have to compile what it saves); something is compiled; the model is evaluated; the loop does what its steps do not;
+a step runs; else where the moment lies. Hooks in the program tell of most, ranges of some; for the rest, the stacks of
+the main thread do.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.run_parts import words
-from traceviz.analyses.derived.run_parts.chains import Chains, chains
 from traceviz.analyses.derived.run_parts.loop import MIN_SAMPLES, occasional
 from traceviz.analyses.derived.run_parts.main_process import MainProcess, main_process
 from traceviz.analyses.derived.run_parts.run_places import MainSamples, Place, places_of
+from traceviz.analyses.derived.stacks.trees import Mask, StackTree, stack_meanings, stack_tree
 from traceviz.analyses.derived.steps.bounds import OTHER_WORK
 from traceviz.analyses.derived.steps.steps import warmup_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
@@ -93,17 +94,17 @@ def run_parts(trace: TraceView) -> RunParts | None:
     main = main_process(trace)
     if main is None or main.end_ns <= main.begin_ns:
         return None
-    stacks = chains(trace)
-    places = stacks.positions(main.rows["stack_id"])
-    told = _Told(trace, main, stacks, places)
-    rare, lines = occasional(main, stacks, places)
-    named = [(kind, told.of(kind)) for kind in (RECORDING, "compilation", "saving", "validation")]
+    tree = stack_tree(trace)
+    places = _rows_of(tree, main.rows["stack_id"])
+    told = _Told(trace, main, tree, places)
+    rare, lines = occasional(main, tree, places)
+    named = [(kind, told.of(kind)) for kind in (RECORDING, "saving", "compilation", "validation")]
     named.append(("between", told.rows(rare)))
     layers = [*named, *_by_place(main, told, [layer for _, layer in named])]
     times = _merged(layers, main)
     recording = times.pop(RECORDING).total
     loop = _extent(main.steps)
-    samples = MainSamples(main, stacks, places, lines)
+    samples = MainSamples(main, tree, places, lines)
     return RunParts(
         main.process_id,
         main.processes,
@@ -150,16 +151,21 @@ def _extent(steps: pl.DataFrame) -> IntervalSet:
     )
 
 
-_FRAMES = {
-    RECORDING: words.records,
-    "compilation": words.compiles,
-    "saving": words.saves,
-    "validation": words.validates,
-    "imports": words.imports,
-}
+_FRAMES = {RECORDING: words.records, "saving": words.saves, "validation": words.validates}
 """What tells of a part by frames of stacks,"""
+_PURPOSES = {"compilation": "compilation", "imports": "import"}
+"""by what stacks are for,"""
 _RANGES = {"saving": r"(?i)save|saving|ckpt|checkpoint", "validation": r"(?i)eval|valid|(?:^|[^a-z])(?:val|test)"}
 """and by names of ranges that are not the loop's."""
+
+
+def _rows_of(tree: StackTree, stack_ids: pl.Series) -> Array:
+    """The row in ``tree`` of each of these stacks; -1 for those that are not there."""
+    ids, wanted = tree.frames["stack_id"].to_numpy(), stack_ids.to_numpy()
+    if not ids.size:
+        return np.full(wanted.size, -1)
+    nearest = np.minimum(np.searchsorted(ids, wanted), ids.size - 1)
+    return np.where(ids[nearest] == wanted, nearest, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +174,7 @@ class _Told:
 
     trace: TraceView
     main: MainProcess
-    stacks: Chains
+    tree: StackTree
     places: Array
 
     def of(self, kind: str) -> IntervalSet:
@@ -178,7 +184,7 @@ class _Told:
         own = phases.filter(~foreign.fill_null(value=False)) if self.main.thread_id is not None else phases
         return intervals(own).union(self._sampled(kind), self._ranges(kind))
 
-    def rows(self, chosen: np.typing.NDArray[np.bool_]) -> IntervalSet:
+    def rows(self, chosen: Mask) -> IntervalSet:
         """Time of these samples, if they are enough."""
         rows = self.main.rows.filter(pl.Series(chosen, dtype=pl.Boolean))
         return intervals(rows) if rows["samples"].sum() >= MIN_SAMPLES else IntervalSet.empty()
@@ -189,12 +195,19 @@ class _Told:
         return intervals(self.main.rows).union(intervals(self.main.phases.filter(pl.col("kind") == "epoch")))
 
     def _sampled(self, kind: str) -> IntervalSet:
-        flags = self.stacks.frames.select(_FRAMES[kind]().alias("is"))["is"].to_numpy()
-        within = self.stacks.outermost(flags) < self.stacks.nobody
-        chosen = within[self.places]
+        chosen = self._stacks(kind)[self.places] & (self.places >= 0)
         if kind == "validation" and self.main.steps.height:  # before the loop, data of that name is only prepared
             chosen &= self.main.rows["start_ns"].to_numpy() >= int(self.main.steps["start_ns"][0])
         return self.rows(chosen)
+
+    def _stacks(self, kind: str) -> Mask:
+        """Which stacks are of this kind; one more for none."""
+        if kind in _FRAMES:
+            of_kind = self.tree.outermost(_FRAMES[kind](self.tree)) >= 0
+        else:
+            purposes = stack_meanings(self.trace)["purpose"]
+            of_kind = (purposes == _PURPOSES[kind]).fill_null(value=False).to_numpy()
+        return np.append(of_kind, [False])
 
     def _ranges(self, kind: str) -> IntervalSet:
         pattern = _RANGES.get(kind)

@@ -9,8 +9,8 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import bounds
 from traceviz.analyses.derived.run_parts import words
-from traceviz.analyses.derived.run_parts.chains import Chains, Flags
 from traceviz.analyses.derived.run_parts.main_process import MainProcess
+from traceviz.analyses.derived.stacks.trees import Mask, StackTree
 from traceviz.intervals import Array, IntervalSet
 
 MOST = 5
@@ -41,14 +41,14 @@ class MainSamples:
 
     Args:
         main: The process.
-        stacks: All stacks.
-        positions: Position of the stack of each row of ``main.rows``.
-        lines: Position of the line of the loop that does what steps do not, of each row.
+        tree: All stacks.
+        places: Row in ``tree`` of the stack of each row of ``main.rows``; -1 where it is not known.
+        lines: Row in ``tree`` of the line of the loop that does what steps do not, of each; -1 for none.
     """
 
     main: MainProcess
-    stacks: Chains
-    positions: Array
+    tree: StackTree
+    places: Array
     lines: Array
 
 
@@ -61,13 +61,13 @@ def places_of(part: str, time: IntervalSet, samples: MainSamples) -> tuple[Place
 
 
 def _sampled(part: str, time: IntervalSet, samples: MainSamples) -> tuple[Place, ...]:
-    rows, stacks = samples.main.rows, samples.stacks
+    rows = samples.main.rows
     inside = time.overlap(*bounds(rows))
     if not inside.any():
         return ()
     spent = pl.DataFrame({"frame": _frames(part, samples), "time": inside, "samples": rows["samples"]})
-    spent = spent.filter((pl.col("time") > 0) & (pl.col("frame") < stacks.nobody))
-    known = stacks.frames.select("function", "file", "line").with_row_index("frame").cast({"frame": pl.Int64})
+    spent = spent.filter((pl.col("time") > 0) & (pl.col("frame") >= 0))
+    known = samples.tree.frames.select("function", "file", "line").with_row_index("frame").cast({"frame": pl.Int64})
     lined = spent.join(known, on="frame").group_by("function", "file", "line").agg(pl.col("time", "samples").sum())
     lined = lined.sort("time", "line", descending=[True, False])
     places = lined.group_by("function", "file", maintain_order=True).agg(
@@ -81,32 +81,33 @@ def _sampled(part: str, time: IntervalSet, samples: MainSamples) -> tuple[Place,
 
 
 def _frames(part: str, samples: MainSamples) -> Array:
-    """Position of the frame that stands for each row: the outermost of that name, else the program's innermost."""
-    stacks, positions = samples.stacks, samples.positions
-    program = stacks.frames.select(words.is_program().alias("is"))["is"].to_numpy()
-    anything = stacks.innermost(np.ones(stacks.nobody, dtype=bool))[positions]
-    own = stacks.innermost(program)[positions]
-    frames = np.where(own < stacks.nobody, own, anything)
+    """The frame that stands for each sample: the outermost that does this, else the program's innermost; -1 for none.
+
+    Of what the loop does only now and then, it is the function that the line of the loop calls, else that line.
+    """
+    tree, own = samples.tree, words.is_own(samples.tree)
+    frames = _of(samples.places, tree.around(own))
+    frames = np.where(frames >= 0, frames, samples.places)
     if part == "between":
-        called = _called_by(samples, program)
-        frames = np.where(called < stacks.nobody, called, frames)
+        line, called = samples.lines, _of(samples.places, _called(samples, own))
+        return np.where(line >= 0, np.where(called >= 0, called, line), frames)
     if part in _OF_WHAT:
-        flags = stacks.frames.select(_OF_WHAT[part]().alias("is"))["is"].to_numpy()
-        outer = stacks.outermost(flags & program)[positions]
-        frames = np.where(outer < stacks.nobody, outer, frames)
+        outer = _of(samples.places, tree.outermost(_OF_WHAT[part](tree) & own))
+        return np.where(outer >= 0, outer, frames)
     return frames
 
 
-def _called_by(samples: MainSamples, program: Flags) -> Array:
-    """The function of the program that a line of the loop calls; the line where it calls none."""
-    stacks, lines, positions = samples.stacks, samples.lines, samples.positions
-    chosen = np.unique(lines[lines < stacks.nobody])
-    is_line = np.zeros(stacks.nobody, dtype=bool)
-    is_line[chosen] = True
-    around = stacks.outermost(is_line)  # the line of the loop around each frame, or the frame itself
-    inside = program & ~is_line & (around[: stacks.nobody] < stacks.nobody)
-    called = stacks.outermost(inside)[positions]
-    return np.where(lines < stacks.nobody, np.where(called < stacks.nobody, called, lines), stacks.nobody)
+def _of(places: Array, frames: Array) -> Array:
+    """The frame that stands for each stack, for each sample; -1 for samples without a stack."""
+    return np.where(places >= 0, frames[np.maximum(places, 0)], -1) if frames.size else np.full(places.size, -1)
+
+
+def _called(samples: MainSamples, own: Mask) -> Array:
+    """For each stack the outermost function of the program that a line of the loop calls; -1 for none."""
+    is_line = np.zeros(own.size, dtype=bool)
+    is_line[samples.lines[samples.lines >= 0]] = True
+    inside = samples.tree.around(is_line) >= 0
+    return samples.tree.outermost(own & ~is_line & inside)
 
 
 def _told(part: str, time: IntervalSet, phases: pl.DataFrame) -> tuple[Place, ...]:

@@ -135,10 +135,14 @@ def with_purpose(frames: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_activity(frames: pl.DataFrame) -> pl.DataFrame:
-    """Add ``activity`` to distinct frames (``file, function, origin``): what a thread does that is in one."""
+    """Add ``activity`` to distinct frames (``file, function, origin``): what a thread does that is in one.
+
+    Null for compiled code of which the name says nothing: what its caller does tells more.
+    """
     text, own = frame_text(pl.col("file"), pl.col("function")), pl.col("origin") == "program"
     rules = [pl.when(text.str.contains(pattern) & ~own).then(pl.lit(kind)) for kind, pattern in catalogue().activities]
-    return frames.with_columns(pl.coalesce(*rules, pl.lit("python")).alias("activity"))
+    python = pl.when(pl.col("origin") != ORIGIN_CALLED).then(pl.lit("python"))
+    return frames.with_columns(pl.coalesce(*rules, python).alias("activity"))
 
 
 def is_import() -> pl.Expr:
@@ -148,7 +152,7 @@ def is_import() -> pl.Expr:
 
 def activity_seen(activity: pl.Expr, state: pl.Expr, cpu_ns: pl.Expr, dur_ns: pl.Expr) -> pl.Expr:
     """What a thread did, corrected by what was seen of it: that it waited for the GIL, or used no processor."""
-    idle = ((state == "waiting") | (cpu_ns < IDLE_SHARE * dur_ns)).fill_null(value=False)
+    idle = pl.coalesce(cpu_ns < IDLE_SHARE * dur_ns, state == "waiting").fill_null(value=False)
     busy = (cpu_ns > BUSY_SHARE * dur_ns).fill_null(value=False)
     return (
         pl.when((state == "gil").fill_null(value=False))

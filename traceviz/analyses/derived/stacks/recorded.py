@@ -54,6 +54,8 @@ def function_meanings(tree: CallTree) -> pl.DataFrame:
     outermost = tree.nearest(purposeful & (around < 0))
     index = pl.Series(outermost, dtype=pl.Int64)
     purpose = of_call["purpose"].gather(index.set(index < 0, None))
+    says = pl.Series(tree.nearest(of_call["activity"].is_not_null().to_numpy()), dtype=pl.Int64)
+    activity = of_call["activity"].gather(says.set(says < 0, None)).fill_null("python").alias("activity")
     texts = of_call.select(
         pl.when(pl.col("line").is_null())
         .then(pl.format("{} {}", "file", "function"))
@@ -67,7 +69,7 @@ def function_meanings(tree: CallTree) -> pl.DataFrame:
             pl.DataFrame([purpose, of_call["activity"]])
             .select(pl.coalesce("purpose", "activity").alias("kind"))
             .to_series(),
-            of_call["activity"],
+            activity,
             texts["location"].gather(place),
             texts["function"].gather(place),
             texts["location"].alias("leaf"),

@@ -147,7 +147,7 @@ def stack_meanings(trace: TraceView) -> pl.DataFrame:
         [
             frames["stack_id"],
             purpose.alias("purpose"),
-            frames["activity"],
+            _gathered(frames["activity"], tree.around(frames["activity"].is_not_null().to_numpy())),
             *(_gathered(texts[name], place) for name in ("location", "function")),
             texts["location"].alias("leaf"),
         ]

@@ -36,6 +36,20 @@ class TracevizError(Exception):
         return type(self), (self.what, self.why, self.fix)
 
 
+_MOST_SUGGESTED = 3
+
+
+def _nearest(name: str, known: list[str]) -> list[str]:
+    """The ``known`` names of which ``name`` is a word or the start of one, else the one that is spelled most alike."""
+    word = name.strip().lower().replace("-", "_").replace(" ", "_").strip("_")
+    holds = (
+        [other for other in known if f"_{word}" in f"_{other.lower()}"]
+        if len(word) > 1 and not word.isdecimal()
+        else []
+    )
+    return holds[:_MOST_SUGGESTED] or get_close_matches(name, known, 1) or get_close_matches(word, known, 1)
+
+
 class UsageError(TracevizError):
     """The request itself is wrong: an unknown name, options that contradict each other."""
 
@@ -45,8 +59,8 @@ class UsageError(TracevizError):
     def unknown(cls, kind: str, name: str, known: Iterable[str]) -> UsageError:
         """There is no ``kind`` of this ``name``; the error lists those that exist and suggests the nearest."""
         names = sorted(set(known), key=lambda known_name: (len(known_name) * known_name.isdecimal(), known_name))
-        near = get_close_matches(name, names, 1)
-        suggestion = f"Did you mean {near[0]!r}?" if near else ""
+        near = _nearest(name, names)
+        suggestion = f"Did you mean {' or '.join(map(repr, near))}?" if near else ""
         separator = "; " if any("," in known_name for known_name in names) else ", "
         return cls(f"There is no {kind} {name!r}.", suggestion, f"Known: {separator.join(names)}.")
 

@@ -222,6 +222,8 @@ def test_reports_comparisons_and_copies_of_an_evil_trace_are_harmless(hostile, t
     file = hostile.files[name]
     out = tmp_path / PAYLOAD
     check("report", file, columns=(80, 100))
+    check("report", file, "--all", columns=(80, 100))
+    check("report", file, "--all", "--format", "markdown")
     for format_name in ("json", "csv", "markdown", "github"):
         check("report", file, "--format", format_name)
     check("doctor", file, columns=(80, 100))
@@ -229,7 +231,7 @@ def test_reports_comparisons_and_copies_of_an_evil_trace_are_harmless(hostile, t
     check("compare", file, file, columns=(80, 100))
     check("compare", "--group", f"{PAYLOAD}={file}", "--group", f"b={file}", "--base", PAYLOAD)
     check("convert", file, "-o", out, "--keep-private")
-    check("report", out, "--top", "99", columns=(80, 100))
+    check("report", out, "--all", "--top", "99", columns=(80, 100))
     check("convert", file, "-o", out, code=2)
     check("scrub", file, "-o", tmp_path / f"{PAYLOAD}{file.suffix}", code=3 if name == "csv" else 0)
 

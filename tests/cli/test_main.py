@@ -116,10 +116,50 @@ def test_why_prints_only_the_candidates_and_needs_all_sections(trace):
     assert (refused.returncode, refused.stdout) == (2, "")
 
 
-def test_an_unknown_section_lists_those_that_exist(trace):
-    done = run("report", trace, "--section", "gpu")
+def test_the_first_screen_is_one_and_all_prints_every_section(trace):
+    first, whole = (run("report", trace, "--width", 80, *option).stdout for option in ((), ("--all",)))
+    assert len(first.splitlines()) <= 60
+    assert len(whole.splitlines()) > 150
+    assert "all 25 sections: --all · one: --section NAME" in first
+    assert "\nWhere the time went, share of" not in whole
+    assert "Step time breakdown" in whole
+    refused = run("report", trace, "--all", "--section", "steps")
+    assert (refused.returncode, refused.stdout) == (2, "")
+
+
+def test_markdown_has_the_same_first_screen(trace):
+    first, whole = (run("report", trace, "--format", "markdown", *option).stdout for option in ((), ("--all",)))
+    headings = [line for line in first.splitlines() if line.startswith(("# ", "## "))]
+    assert headings[:3] == ["# Trace report", "## Findings", "## Input pipeline"]
+    assert len(headings) <= 4
+    assert whole.count("\n## ") > 20
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("input", "'input_pipeline'"),
+        ("gaps", "'idle_gaps'"),
+        ("GPU", "'gpu_efficiency'"),
+        ("kernal", "'kernels'"),
+        ("calls", "'os_calls'"),
+        ("device-use", "'device_use'"),
+        ("note", "'notes'"),
+    ],
+)
+def test_an_unknown_section_suggests_the_one_that_was_meant_and_lists_all(trace, name, meant):
+    done = run("report", trace, "--section", name)
     assert (done.returncode, done.stdout) == (2, "")
+    assert f"Did you mean {meant}" in done.stderr
     assert "cuda_api" in done.stderr
+
+
+def test_findings_and_notes_are_sections_of_their_own(trace):
+    findings = run("report", trace, "--section", "findings").stdout
+    assert ("TV101 input-bound" in findings, "Step time breakdown" in findings) == (True, False)
+    both = json.loads(run("report", trace, "--section", "notes", "--section", "steps", "--format", "json").stdout)
+    assert [section["slug"] for section in both["sections"]] == ["steps"]
+    assert (both["findings"], both["verdict"]["code"]) == ([], "highly-input-bound")
 
 
 def test_an_unknown_format_is_refused_before_the_work(tmp_path):

@@ -40,6 +40,8 @@ from traceviz.report import Report
 from traceviz.scrub import scrub
 from traceviz.tables import TraceTables
 
+MOST_LINES = 45
+"""Lines of a first screen of 100 columns, whatever it shows."""
 TWINS = frozenset({"kineto", "tf-trace-json", "xplane"})
 """Formats that are read by compiled code and, without it, by Python."""
 EXIT_CODES = frozenset({0, 2, 3, 4})
@@ -146,6 +148,10 @@ def check_report(report: Report, *, every: bool = True, ours: bool = True) -> No
         _hold(rules.broken_report(report))
     for name in ("terminal", "markdown", "csv", "github", "junit") if every else ("terminal", "markdown"):
         check_page(to_text(report, name, RenderOptions()), name)
+        check_page(first := to_text(report, name, RenderOptions(first_screen=True)), f"first screen, {name}")
+        lines = first.count("\n")
+        if name == "terminal" and lines > MOST_LINES:
+            raise Fault("rule", f"the first screen has {lines} lines")
     json.loads(to_text(report, "json"), parse_constant=_no_number)
 
 

@@ -27,6 +27,9 @@ GOLDENS = Path(__file__).parent.parent / "goldens"
             RenderOptions(width=120, top=3, sections=("cuda_api", "kernels", "idle_gaps")),
         ),
         ("report.md", "markdown", RenderOptions()),
+        ("first_screen_80.txt", "terminal", RenderOptions(width=80, first_screen=True)),
+        ("first_screen_100.txt", "terminal", RenderOptions(width=100, first_screen=True)),
+        ("first_screen.md", "markdown", RenderOptions(first_screen=True)),
         ("report.json", "json", RenderOptions()),
     ],
 )

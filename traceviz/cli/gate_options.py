@@ -18,6 +18,7 @@ import click
 
 from traceviz.cli.boundary import say
 from traceviz.errors import UsageError
+from traceviz.render.options import FINDINGS, NOTES
 
 if TYPE_CHECKING:
     from traceviz.gates.gates import GateResult, Gates
@@ -27,6 +28,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 GITHUB, JUNIT = "github", "junit"
 GATES = "gates"
 """Section that no analysis makes: a report has it where there are gates."""
+PARTS = frozenset({FINDINGS, NOTES})
+"""Parts of a report that are named like sections: all analyses make them."""
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """Environment variable of GitHub Actions with the file that it shows as the summary of a job."""
 
@@ -129,12 +132,18 @@ def check_format(name: str, gates: Gates | None) -> None:
 
 
 def sections_needed(sections: Collection[str], gates: Gates | None) -> set[str] | None:
-    """Sections to analyse, so that all gates can be judged; ``None`` for all."""
-    from traceviz.analyses.registry import entries
+    """Sections to analyse, so that all gates can be judged; ``None`` for all.
+
+    Raises:
+        UsageError: a section does not exist.
+    """
+    from traceviz.analyses.registry import SLUGS
 
     named = {name for name in sections if not (gates and name == GATES)}
-    entries(named)  # a section that does not exist is an error, also where all are analysed
-    if not sections or (gates and gates.needs_all):
+    known = (*SLUGS, *PARTS)
+    for name in sorted(named.difference(known)):  # an error also where all are analysed
+        raise UsageError.unknown("section", name, known)
+    if not sections or not named.isdisjoint(PARTS) or (gates and gates.needs_all):
         return None
     return {*named, *gates.sections} if gates else named
 

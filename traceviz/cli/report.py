@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,12 +26,14 @@ from traceviz.errors import NoVerdictError, UsageError
 
 if TYPE_CHECKING:
     from traceviz.gates.gates import Gates
+    from traceviz.report import Report
 
 
 @click.command()
 @optional_traces_argument
 @reading_options
-@click.option("--section", "sections", multiple=True, metavar="SLUG", help="Only this section; may be repeated.")
+@click.option("--section", "sections", multiple=True, metavar="NAME", help="Only this section; may be repeated.")
+@click.option("--all", "everything", is_flag=True, help="All sections, not only the first screen.")
 @output_options
 @part_options
 @click.option(
@@ -54,6 +56,7 @@ def report(
     page: PageOptions,
     gates: Gates | None,
     sections: tuple[str, ...],
+    everything: bool,
     basis: str,
     explains: bool,
     require_verdict: bool,
@@ -77,6 +80,8 @@ def report(
     cli_gates.check_format(output.format_name, gates)
     if explains and sections:
         raise UsageError("--why needs all sections, and --section leaves some out.", fix="Give one of the two.")
+    if everything and sections:
+        raise UsageError("--all shows every section, and --section some of them.", fix="Give one of the two.")
     traces = traces or (_newest_run(),)
     output.check(traces)
     with progress_bar_on_stderr() as progress:
@@ -90,7 +95,9 @@ def report(
         )
     document, results = cli_gates.judged(document, gates, sections)
     shown = api.why(document) if explains else document
-    output.write(api.to_text(shown, output.format_name, page.layout(output.path)))
+    layout = page.layout(output.path, _shown_of(document, sections))
+    layout = replace(layout, first_screen=not (everything or sections or explains))
+    output.write(api.to_text(shown, output.format_name, layout))
     cli_gates.conclude(document, results, output.format_name)
     if require_verdict and document.verdict.code in {"cannot-judge", "partial"}:
         raise NoVerdictError("No verdict on the input pipeline is possible.", document.verdict.sentence)
@@ -107,3 +114,13 @@ def _newest_run() -> Path:
     run = newest_run(Path(RUNS))
     say(f"traceviz: the newest run: {run}")
     return run
+
+
+def _shown_of(document: Report, sections: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Which of the named sections to show, where more was analysed than they need; ``None`` for all there is."""
+    from traceviz.cli.gate_options import PARTS
+
+    if PARTS.isdisjoint(sections):
+        return None
+    present = {*PARTS, *(section.slug for section in document.sections), *(skip.slug for skip in document.skipped)}
+    return tuple(name for name in sections if name in present)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import ClassVar
 
-from traceviz.render.options import RenderOptions, select
+from traceviz.render.first_screen import FirstScreen, first_screen
+from traceviz.render.options import RenderOptions, has_first_screen, select
 from traceviz.render.rows import (
     absence,
     bars_heading,
@@ -39,6 +41,7 @@ from traceviz.report import (
     Facts,
     Finding,
     Grid,
+    Note,
     Prose,
     Report,
     Row,
@@ -68,14 +71,35 @@ class MarkdownRenderer:
 
     def render(self, report: Report, options: RenderOptions) -> str:
         """The document, ended by a newline."""
+        if has_first_screen(report, options):
+            return _document(_first_parts(report, first_screen(report), options.top))
         report = select(report, options.sections)
         sections = [_section(section, options.top) for section in report.sections]
-        verdict = f"> **{prose(report.verdict.sentence)}**" if report.verdict.sentence else ""
-        about = _facts(tuple(fact for fact in report.run if fact.value is not None))
         findings = [_finding(finding) for finding in by_time_at_stake(report.findings)]
-        parts = (verdict, about, "## Findings" if findings else "", *findings, *sections, _notes(report))
-        text = _joined([_HEADING.get(report.schema, "# Trace report"), *parts])
-        return "\n".join(line.rstrip() for line in text.split("\n")) + "\n"
+        return _document((*_head(report), "## Findings" if findings else "", *findings, *sections, _notes(report)))
+
+
+def _document(parts: Iterable[str]) -> str:
+    return "\n".join(line.rstrip() for line in _joined(parts).split("\n")) + "\n"
+
+
+def _head(report: Report) -> tuple[str, str, str]:
+    """Title, verdict, and facts about the run."""
+    verdict = f"> **{prose(report.verdict.sentence)}**" if report.verdict.sentence else ""
+    about = _facts(tuple(fact for fact in report.run if fact.value is not None))
+    return _HEADING.get(report.schema, "# Trace report"), verdict, about
+
+
+def _first_parts(report: Report, screen: FirstScreen, top: int | None) -> Iterator[str]:
+    yield from _head(replace(report, verdict=screen.verdict))
+    yield from map(_bars, screen.bars)
+    yield "## Findings" if screen.findings else ""
+    yield from map(_finding, screen.findings)
+    yield prose(screen.others)
+    yield from (_section(section, top or screen.rows) for section in screen.tables)
+    yield _section(screen.gates, top) if screen.gates else ""
+    notes = [_note(note) for note in screen.notes]
+    yield "\n".join([*notes, *(f"- {prose(text)}" for text in (screen.unseen, screen.more) if text)])
 
 
 def prose(text: str) -> str:
@@ -205,15 +229,19 @@ def _series(series: Series) -> str:
 def _finding(finding: Finding) -> str:
     stake = time_at_stake(finding)
     heading = f"### {finding.severity.value}: {prose(f'{finding.code} {finding.slug}')}"
-    message = prose(finding.message + (f" ({stake})" if stake else ""))
+    message = prose(" ".join(filter(None, (finding.message, f"({stake})" if stake else ""))))
     advice = "\n".join(f"- {prose(step)}" for step in finding.advice)
     return _joined([heading, message, _facts(finding.evidence), advice])
+
+
+def _note(note: Note) -> str:
+    return f"- {note.severity.value}: {prose(note.message)}{times(note)}"
 
 
 def _notes(report: Report) -> str:
     if not report.notes and not report.skipped:
         return ""
-    lines = [f"- {note.severity.value}: {prose(note.message)}{times(note)}" for note in report.notes]
+    lines = [_note(note) for note in report.notes]
     absent = absence(report)
     lines += [f"- {absent}: {prose(f'{names} ({reason})')}" for names, reason in not_measured(report.skipped)]
     return _joined(["## Notes", "\n".join(lines)])

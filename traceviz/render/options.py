@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 from traceviz.errors import UsageError
-from traceviz.report import Report
+from traceviz.report import SCHEMA, Report
 
 FINDINGS = "findings"
 NOTES = "notes"
@@ -28,12 +28,15 @@ class RenderOptions:
         top: Rows shown per table. ``None`` shows ten, and folds small trailing rows where the table asks for it.
         sections: Slugs of the sections to show, ``None`` for the whole report; ``"findings"`` and ``"notes"``
             name parts that are not sections.
+        first_screen: Only what a first look needs (:mod:`traceviz.render.first_screen`), where people read it.
+            Reports on one trace have such a screen; comparisons, lists and trends do not.
     """
 
     width: int = 100
     color: bool = False
     top: int | None = None
     sections: tuple[str, ...] | None = None
+    first_screen: bool = False
 
     def __post_init__(self) -> None:
         if self.top is not None and self.top < 1:
@@ -48,6 +51,11 @@ class Renderer(Protocol):
     def render(self, report: Report, options: RenderOptions) -> str:
         """The whole report as text that ends with a newline."""
         ...
+
+
+def has_first_screen(report: Report, options: RenderOptions) -> bool:
+    """Whether the first screen of ``report`` is asked for, and it has one."""
+    return options.first_screen and options.sections is None and report.schema == SCHEMA
 
 
 def select(report: Report, sections: tuple[str, ...] | None) -> Report:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rich.text import Text
 
+from traceviz.render.first_screen import DETAILS, FirstScreen, first_screen, most_lines
 from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH, RenderOptions
 from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake, not_measured
 from traceviz.render.terminal.bars import bars_lines
@@ -47,21 +50,67 @@ _TITLE_KEYS = ("source", "trace", "path")
 
 def page(report: Report, options: RenderOptions) -> str:
     """The whole report as text that fits ``options.width``."""
-    width = min(max(options.width, LEAST_WIDTH), MOST_WIDTH)
+    width = _width(options)
     parts = [
-        header_lines(report, width),
-        verdict_lines(report, width),
+        header_lines(report.run, width),
+        [*verdict_lines(report, width), *summary_line(report.findings, width)],
         *(section_lines(section, width, options) for section in report.sections),
         _findings(report, width),
         _notes(report, width),
     ]
-    lines = [line for part in parts if part for line in (Text(), *part)]  # an empty line before each part
-    return to_text(lines[1:], color=options.color)
+    return to_text(_apart(parts), color=options.color)
 
 
-def header_lines(report: Report, width: int) -> list[Text]:
+def first_page(report: Report, options: RenderOptions) -> str:
+    """The first screen of the report, as detailed as it fits the lines that it may have."""
+    width = _width(options)
+    room = most_lines(width)
+    pages = (_first_lines(report, first_screen(report, detail), width, options) for detail in DETAILS)
+    lines: list[Text] = []
+    for lines in pages:
+        if len(lines) <= room:
+            break
+    return to_text(lines, color=options.color)
+
+
+def _first_lines(report: Report, screen: FirstScreen, width: int, options: RenderOptions) -> list[Text]:
+    top = options.top or screen.rows
+    quiet = [text for text in (screen.unseen, screen.more) if text]
+    parts = [
+        header_lines(screen.run, width),
+        verdict_lines(replace(report, verdict=screen.verdict), width),
+        *(bars_lines(bars, width, color=options.color) for bars in screen.bars),
+        _first_findings(screen, width),
+        *(section_lines(section, width, replace(options, top=top)) for section in screen.tables),
+        section_lines(screen.gates, width, options) if screen.gates else [],
+        [line for note in screen.notes for line in note_lines(note, width)]
+        + [line for text in quiet for line in paragraph(sentence(text), width, first=" " * INDENT, style=QUIET)],
+    ]
+    return _apart(parts)
+
+
+def _first_findings(screen: FirstScreen, width: int) -> list[Text]:
+    """Findings below each other, without empty lines between them."""
+    if not screen.findings:
+        return []
+    lines = [rule("Findings", width)]
+    for finding in screen.findings:
+        lines += finding_lines(finding, width)
+    return lines + paragraph(sentence(screen.others), width, first=" " * INDENT, style=QUIET)
+
+
+def _width(options: RenderOptions) -> int:
+    return min(max(options.width, LEAST_WIDTH), MOST_WIDTH)
+
+
+def _apart(parts: list[list[Text]]) -> list[Text]:
+    """All lines, with an empty one between the parts."""
+    return [line for part in parts if part for line in (Text(), *part)][1:]
+
+
+def header_lines(run: tuple[Fact, ...], width: int) -> list[Text]:
     """Which trace this is: its name, then what recorded it, on what, for how long."""
-    facts = {fact.key: fact for fact in report.run if fact.value is not None}
+    facts = {fact.key: fact for fact in run if fact.value is not None}
     title = next((_plain(facts[key]) for key in _TITLE_KEYS if key in facts), "")
     about = [_plain(facts[key]) for key in _HEADLINE if key in facts and key != "producer_version"]
     if "producer" in facts and "producer_version" in facts:
@@ -75,13 +124,12 @@ def _plain(fact: Fact) -> str:
 
 
 def verdict_lines(report: Report, width: int) -> list[Text]:
-    """The sentence that matters most, behind a bar in the colour of the worst finding; then the findings' names."""
+    """The sentence that matters most, behind a bar in the colour of the worst finding."""
     worst = max((finding.severity for finding in report.findings), key=lambda severity: severity.rank, default=None)
     style = FINE_STYLE if worst in {None, Severity.INFO} else SEVERITY_STYLE[worst or Severity.INFO]
     style = _VERDICT_STYLE.get(report.verdict.code, style)
     text = sentence(report.verdict.sentence)
-    lines = [Text.assemble((_GUTTER, style), (line.plain, STRONG)) for line in paragraph(text, width - len(_GUTTER))]
-    return lines + summary_line(report.findings, width)
+    return [Text.assemble((_GUTTER, style), (line.plain, STRONG)) for line in paragraph(text, width - len(_GUTTER))]
 
 
 def section_lines(section: Section, width: int, options: RenderOptions) -> list[Text]:

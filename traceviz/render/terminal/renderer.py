@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from traceviz.render.options import RenderOptions, select
+from traceviz.render.options import RenderOptions, has_first_screen, select
 from traceviz.report import Report
 
 
@@ -19,6 +19,8 @@ class TerminalRenderer:
 
     def render(self, report: Report, options: RenderOptions) -> str:
         """The page, without trailing spaces, ended by a newline."""
-        from traceviz.render.terminal.page import page  # noqa: PLC0415 (rich takes 0.1 s to import)
+        from traceviz.render.terminal.page import first_page, page  # noqa: PLC0415 (rich takes 0.1 s to import)
 
+        if has_first_screen(report, options):
+            return first_page(report, options)
         return page(select(report, options.sections), options)

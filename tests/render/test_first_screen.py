@@ -1,0 +1,217 @@
+"""What the first screen of a report shows, and that it is one screen."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
+from tests.render.sample_report import sample_report
+from traceviz.analyses.headline.parts import PARTS
+from traceviz.analyses.registry import SLUGS
+from traceviz.render import first_screen as module
+from traceviz.render.first_screen import DETAILS, Detail, first_screen, most_lines
+from traceviz.render.options import RenderOptions
+from traceviz.render.registry import renderer
+from traceviz.report import COMPARISON, Bar, Bars, Candidate, Finding, Note, Report, Section, Severity, Skipped, Verdict
+from traceviz.rules import RULES
+
+INPUT = replace(sample_report(), verdict=replace(sample_report().verdict, cause="input"))
+
+
+def drawn(report, width, **options):
+    return renderer("terminal").render(report, RenderOptions(width, first_screen=True, **options))
+
+
+def finding(code, slug, severity=Severity.ERROR, cost_ns=100, *, message="It is slow.", advice=("Do it.",)):
+    return Finding(code, slug, severity, message, (), advice, cost_ns, 0.5, "steady step time")
+
+
+def report(findings=(), sections=(), cause="", sentence="Slow.", **others):
+    return Report((), Verdict("", sentence, cause), sections, findings, **others)
+
+
+@pytest.mark.parametrize(("width", "most"), [(100, 45), (200, 45), (80, 60), (99, 48), (40, 120)])
+def test_a_screen_has_45_lines_at_100_columns_and_60_at_80(width, most):
+    assert most_lines(width) == most
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
+def test_hostile_names_neither_lengthen_the_screen_nor_break_a_line(name):
+    """Names of findings and what shares are shares of are words of ours."""
+    hostile = hostile_report(name)
+    foreign = tuple(replace(f, slug="slow", code="TV205", share_of="time") for f in hostile.findings)
+    sections = tuple(replace(section, slug=slug) for section in hostile.sections for slug in ("breakdown", "kernels"))
+    for width in (80, 100):
+        text = drawn(replace(hostile, findings=foreign, sections=sections), width)
+        assert text.count("\n") == len(text.splitlines()) <= most_lines(width)
+        assert [c for c in text if c != "\n" and not c.isprintable()] == []
+    assert renderer("markdown").render(hostile_report(name), RenderOptions(first_screen=True)).endswith("\n")
+
+
+@given(report=REPORTS, width=st.integers(40, 200))
+@settings(max_examples=30)
+def test_any_report_has_a_screen(report, width):
+    """With names of 10,000 characters the least detail may be longer; its lines still fit."""
+    for name in ("terminal", "markdown"):
+        text = renderer(name).render(report, RenderOptions(width, first_screen=True))
+        assert [line for line in text.split("\n") if line != line.rstrip()] == []
+
+
+def test_a_screen_takes_the_most_detail_that_fits():
+    much, advice = "Much happens. " * 25, "Do much. " * 40
+    many = tuple(finding(f"TV20{n}", f"problem-{n}", message=much, advice=(f"{n} {advice}",)) for n in range(5))
+    crowded = replace(INPUT, findings=many)
+    lines = drawn(crowded, 100).splitlines()
+    assert 30 < len(lines) <= 45
+    assert sum("at stake" in line for line in lines) < 3
+    assert sum("at stake" in line for line in drawn(INPUT, 100).splitlines()) == 2
+
+
+def test_what_the_verdict_states_is_not_repeated_in_its_finding():
+    sentence = "Launch-bound: kernels take 3.00 µs. Not input-bound (0.0 %)."
+    lead = finding("TV202", "launch-bound-kernels", message="Kernels take 3.00 µs.")
+    other = finding("TV302", "pageable-copies", message="Copies take 5 ms.", cost_ns=999)
+    shown = first_screen(report((other, lead), cause="launch-bound-kernels", sentence=sentence)).findings
+    assert [(f.code, f.message) for f in shown] == [("TV202", ""), ("TV302", "Copies take 5 ms.")]
+
+
+def test_evidence_is_what_neither_verdict_nor_message_state():
+    (shown, *_) = first_screen(INPUT).findings
+    assert (shown.code, shown.message) == ("TV101", "")
+    assert [fact.key for fact in shown.evidence] == ["waits", "input_wait_ns"]
+    stated = replace(INPUT, verdict=replace(INPUT.verdict, sentence="Input: 130 ms of each step."))
+    assert [fact.key for fact in first_screen(stated).findings[0].evidence] == ["waits"]
+
+
+def test_a_finding_shows_its_first_advice_that_no_finding_before_it_gave():
+    one = finding("TV202", "one", cost_ns=2, advice=("Compile.", "Use graphs."))
+    two = finding("TV407", "two", cost_ns=1, advice=("Compile.", "Use larger batches."))
+    assert [f.advice for f in first_screen(report((one, two))).findings] == [("Compile.",), ("Use larger batches.",)]
+
+
+def test_information_is_shown_where_it_explains_the_first_finding_or_stands_alone():
+    copies = finding("TV303", "copies", Severity.INFO, 0)
+    loader = finding("TV109", "slow-loader", Severity.INFO, 0)
+    alone = first_screen(report((copies,)))
+    beside = first_screen(report((finding("TV101", "input-bound"), copies, loader), cause="input"))
+    assert [f.slug for f in alone.findings] == ["copies"]
+    assert [f.slug for f in beside.findings] == ["input-bound", "slow-loader"]
+    assert beside.others == "Also: copies (--section findings)."
+
+
+def test_small_parts_of_a_bar_are_one_and_parts_of_nothing_none():
+    shares = (0.5, 0.3, 0.0, 0.18, 0.008, 0.007, 0.005)
+    bars = Bars("Step time", "time", "ns", tuple(Bar(str(i), str(i), s * 1e9, s) for i, s in enumerate(shares)))
+    (shown,) = first_screen(report(sections=(Section("breakdown", "", (bars,)),))).bars
+    assert [bar.label for bar in shown.bars] == ["0", "1", "3", "other (3)"]
+    assert sum(bar.value for bar in shown.bars) == pytest.approx(1e9)
+    assert shown.bars[-1].share == pytest.approx(0.02)
+    (fewer,) = first_screen(report(sections=(Section("breakdown", "", (bars,)),)), Detail(parts=2)).bars
+    assert [(bar.label, bar.share) for bar in fewer.bars] == [("0", 0.5), ("other (5)", pytest.approx(0.5))]
+
+
+def test_the_bar_of_the_whole_run_comes_before_that_of_its_steps():
+    def bars(label):
+        return Bars("Parts", label, "ns", (Bar("a", "a", 1, 1.0),))
+
+    sections = (Section("breakdown", "", (bars("steps"),)), Section("whole_run", "", (bars("34 s"),)))
+    shown = first_screen(report(sections=sections)).bars
+    assert [(bar.title, bar.whole) for bar in shown] == [
+        ("Where the run's time went", "34 s"),
+        ("Where the time went", "steps"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cause", "code", "tables"),
+    [
+        ("input", "TV101", ["input_pipeline"]),
+        ("healthy", "", ["kernels"]),
+        ("pageable-copies", "TV302", ["copies", "cuda_api"]),
+        ("host", "TV205", ["cuda_api", "kernels"]),
+        ("", "TV301", ["cuda_api"]),
+    ],
+)
+def test_tables_are_those_behind_the_cause(cause, code, tables):
+    shown = replace(INPUT, verdict=Verdict("", "", cause), findings=(finding(code, cause),) if code else ())
+    behind = sorted(section.slug for section in first_screen(shown).tables)
+    assert [slug for slug in behind if slug in tables] == tables
+    assert len(behind) <= 2
+
+
+def test_every_part_that_may_lead_has_tables_that_exist():
+    places = {place.partition(":")[0] for places in module._BEHIND_CAUSE.values() for place in places}
+    places |= {place.partition(":")[0] for _, places in module._BEHIND_CODE for place in places}
+    assert places - {*SLUGS, "host_time", "whole_run"} == set()
+    assert {*PARTS, "unexplained", "devices_in_turn", "possible_input"} - set(module._BEHIND_CAUSE) == set()
+    starts = tuple(start for start, _ in module._BEHIND_CODE)
+    assert [rule.code for rule in RULES if not rule.code.startswith((*starts, "TV9"))] == []
+
+
+def test_the_finding_that_leads_is_told_by_its_code_too():
+    leads = Candidate("x", "x", 1, 0.5, "", "measured", "TV206", "", leads=True)
+    shown = report((finding("TV301", "b", cost_ns=9), finding("TV206", "a", cost_ns=1)))
+    shown = replace(shown, verdict=Verdict("", "", "blocking_copy", (leads,)))
+    assert first_screen(shown).findings[0].code == "TV206"
+
+
+def test_what_was_not_measured_is_said_once_in_words():
+    missing = {
+        "cuda_api": ("cuda_api",),
+        "kernels": ("kernels",),
+        "precision": ("kernels",),
+        "copies": ("memcpy",),
+        "steps": (),
+        "precision2": (),
+    }
+    skipped = tuple(Skipped(slug, "why", tables) for slug, tables in missing.items())
+    assert first_screen(report(skipped=skipped)).unseen == "Not measured: device work, steps."
+    assert first_screen(report(skipped=skipped[3:4])).unseen == "Not measured: copies."
+    assert first_screen(report()).unseen == ""
+
+
+def test_the_last_line_says_how_to_see_the_rest():
+    notes = tuple(Note("n", severity, "x") for severity in (Severity.INFO, Severity.WARNING, Severity.INFO))
+    screen = first_screen(replace(INPUT, notes=notes))
+    assert screen.more == (
+        "all 9 sections: --all · one: --section NAME · 2 more notes: --section notes · traceviz explain TV101"
+    )
+    assert [note.severity for note in screen.notes] == [Severity.WARNING]
+
+
+def test_a_note_on_which_part_is_shown_comes_before_warnings():
+    notes = tuple(
+        Note(code, severity, code) for code, severity in (("bad", Severity.WARNING), ("window", Severity.INFO))
+    )
+    screens = [first_screen(report(notes=notes), Detail(notes=most)) for most in (2, 1)]
+    assert [[note.code for note in screen.notes] for screen in screens] == [["window", "bad"], ["window"]]
+
+
+def test_long_texts_end_with_a_sentence():
+    text = "One is here. " * 40
+    screen = first_screen(report((finding("TV202", "a", message=text),), sentence=text), Detail(characters=100))
+    assert screen.verdict.sentence == ("One is here. " * 7).rstrip()
+    assert first_screen(report(sentence="x" * 500)).verdict.sentence == "x" * 399 + "…"
+
+
+def test_more_rows_are_shown_where_they_are_asked_for():
+    healthy = replace(INPUT, verdict=Verdict("", "", "healthy"))
+    table = drawn(healthy, 100, top=3).partition("Kernels ─")[2]
+    assert len(re.findall(r"^  \w.* ms  +\d", table, re.MULTILINE)) == 4  # three, and the sum of the others
+
+
+def test_comparisons_and_named_sections_have_no_first_screen():
+    compared = replace(INPUT, schema=COMPARISON)
+    for name in ("terminal", "markdown"):
+        draw = renderer(name).render
+        assert draw(compared, RenderOptions(first_screen=True)) == draw(compared, RenderOptions())
+        one = RenderOptions(sections=("kernels",))
+        assert draw(INPUT, replace(one, first_screen=True)) == draw(INPUT, one)
+
+
+def test_every_detail_shows_less_than_the_one_before_it():
+    lengths = [len(str(first_screen(INPUT, detail))) + 100 * detail.rows for detail in DETAILS]
+    assert lengths[0] > lengths[3] > lengths[-1]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from traceviz.foreign.json_documents import read_object
 
-NSYS, NVTX, RESOURCES = "nsys", "nvtx", "resources"
+NSYS, NVTX, RESOURCES, STACKS = "nsys", "nvtx", "resources", "stacks"
 """Names of collectors that others have to know of: one records what another one makes, or waits for."""
 
 State = Literal["ready", "not-installed", "too-old", "not-permitted", "no-device", "unsupported"]
@@ -75,6 +75,7 @@ class Plan:
             claims it, and every framework profiler may trace the GPU.
         nsys_args: Flags that the user passes on to ``nsys profile``; they win over ours.
         rate_hz: Samples per second of the resource sampler.
+        stacks_hz: Samples per second of Python's stacks.
         options: Further settings by collector.
     """
 
@@ -86,6 +87,7 @@ class Plan:
     device_tracer: str | None = None
     nsys_args: tuple[str, ...] = ()
     rate_hz: float = 10.0
+    stacks_hz: float = 100.0
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def raw(self, name: str) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from traceviz.collectors.base import Collector
 from traceviz.collectors.frameworks.jax import JaxCollector
 from traceviz.collectors.frameworks.nvtx import NvtxCollector
+from traceviz.collectors.frameworks.stacks import StacksCollector
 from traceviz.collectors.frameworks.tensorflow import TensorFlowCollector
 from traceviz.collectors.frameworks.torch import TorchCollector
 from traceviz.collectors.nsys.collector import NsysCollector
@@ -15,6 +16,7 @@ COLLECTORS: tuple[Collector, ...] = (
     NsysCollector(),
     NvtxCollector(),
     ResourcesCollector(),
+    StacksCollector(),
     TensorFlowCollector(),
     TorchCollector(),
 )

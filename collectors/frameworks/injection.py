@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from traceviz.collectors.base import Availability, Collector, Plan
+from traceviz.collectors.base import STACKS, Availability, Collector, Plan
 
 VARIABLE = "TRACEVIZ_INJECT"
 """Environment variable with the path of the settings that the hooks read."""
@@ -19,7 +19,10 @@ OWNER = "TRACEVIZ_INJECT_OWNER"
 FOLDER = Path(__file__).parent.with_name("inject")
 """The folder that goes on the program's PYTHONPATH: its ``sitecustomize`` runs at the start of every Python."""
 
-INJECTED = ("tensorflow", "jax", "torch", "nvtx")
+STACKS_RATE = "TRACEVIZ_INJECT_STACKS"
+"""Environment variable with the samples of stacks per second; empty where none are asked for."""
+
+INJECTED = ("tensorflow", "jax", "torch", "nvtx", STACKS)
 """Collectors that work inside the program."""
 
 
@@ -51,6 +54,7 @@ def injection_environment(plan: Plan, inherited: Mapping[str, str]) -> dict[str,
     return {
         "PYTHONPATH": _with_our_folder(inherited.get("PYTHONPATH", "")),
         VARIABLE: str(_settings_file(plan)),
+        STACKS_RATE: f"{plan.stacks_hz:g}" if STACKS in plan.collectors else "",
         OWNER: "",  # a traceviz that runs within a recorded program starts afresh
     }
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path, PurePath
 
-from traceviz.collectors.base import NSYS, NVTX, RESOURCES, Availability, Collector, Plan, Window
+from traceviz.collectors.base import NSYS, NVTX, RESOURCES, STACKS, Availability, Collector, Plan, Window
 from traceviz.collectors.nsys.flags import traces_cuda
 from traceviz.errors import MissingToolError, UsageError
 
@@ -126,7 +126,7 @@ def _device_tracer(names: tuple[str, ...], nsys_args: tuple[str, ...]) -> str | 
     """
     if NSYS in names and traces_cuda(nsys_args):
         return NSYS
-    frameworks = [name for name in names if name not in {NSYS, NVTX, RESOURCES}]
+    frameworks = [name for name in names if name not in {NSYS, NVTX, RESOURCES, STACKS}]
     return frameworks[0] if len(frameworks) == 1 else None
 
 

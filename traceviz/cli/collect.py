@@ -85,7 +85,7 @@ _recording_options = option_group(
         *("--with", "collectors"),
         default="auto",
         metavar="NAMES",
-        help="Collectors, separated by commas: jax, nsys, nvtx, resources, tensorflow, torch; "
+        help="Collectors, separated by commas: jax, nsys, nvtx, resources, stacks, tensorflow, torch; "
         "or auto: all that are ready.",
     ),
     click.option("-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="Run folder to create."),

@@ -8,6 +8,8 @@
 ``parts``             the parts of a step; ``torch_steps`` and ``loops_keras``, which ``loops`` installs, tell of them
 ``frameworks``        which of the imported frameworks is at work, and with how many threads
 ``recorder``          a profiler's window on the clock; ``tensorflow_profiler``, ``jax_profiler``, ``torch_profiler``
+``stack_recording``   the stacks of all threads from the start: ``stack_sampler``, ``stack_interning``, ``stack_names``,
+                      ``stack_file``; and the parts of the run, of which hooks tell it
 ``ending``            save at exit, at SIGTERM, at ``os._exit``
 ``status``            what others can read of it: status.json, problems.jsonl
 ====================  ==================================================================================================
@@ -19,12 +21,17 @@ then: most Pythons that start below a training script are small helpers, and eac
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 
 from . import hooks, process, status
 
 VARIABLE = "TRACEVIZ_INJECT"
 """Environment variable with the path of the settings; nothing happens where it is not set."""
+
+STACKS = "TRACEVIZ_INJECT_STACKS"
+"""Environment variable with the samples of stacks per second; empty where nobody asked for any. Sampling begins before
+anything else, and most Pythons shall not load what reads the settings."""
 
 FRAMEWORKS = ("jax", "keras", "nvtx", "tensorflow", "tf_keras", "torch")
 """Packages whose import is what everything else waits for."""
@@ -35,6 +42,7 @@ STEP_SOURCES = ("jax_calls", "keras_steps", "loops", "tf_iterators")
 RECORDERS = {
     "jax": "jax_profiler",
     "nvtx": "nvtx_ranges",
+    "stacks": "stack_recording",
     "tensorflow": "tensorflow_profiler",
     "torch": "torch_profiler",
 }
@@ -42,12 +50,23 @@ RECORDERS = {
 
 
 def install() -> None:
-    """Wait for a framework; not where an ancestor already records."""
+    """Wait for a framework; not where an ancestor already records. Stacks are sampled in either case."""
     path = os.environ.get(VARIABLE, "")
-    if not path or process.inherited_owner():
+    if not path:
+        return
+    if os.environ.get(STACKS):
+        status.guarded(_sample_stacks)(os.path.dirname(path))  # noqa: PTH120 pathlib costs start-up time
+    if process.inherited_owner():
         return
     status.note_process(os.path.dirname(path))  # noqa: PTH120 pathlib costs start-up time
     hooks.before_import(FRAMEWORKS, lambda: _install_all(path))
+
+
+def _sample_stacks(run: str) -> None:
+    if sys.version_info >= (3, 9):  # noqa: UP036 a helper's Python, not the one that trains
+        from . import stack_recording  # noqa: PLC0415 only where it is asked for
+
+        stack_recording.begin(run, float(os.environ[STACKS]))
 
 
 def _install_all(path: str) -> None:

@@ -1,0 +1,50 @@
+"""The stacks collector: samples the Python stacks of all threads, from within the program."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from traceviz.collectors.base import STACKS, Availability, Harvest, Plan, read_facts
+from traceviz.collectors.frameworks.harvest import STATUS, read_problems
+from traceviz.collectors.frameworks.injection import InjectedCollector
+
+FILE = "stacks.jsonl"
+_FACTS = ("ticks", "cpu_ns", "wall_ns", "late_ns", "bytes", "rate_hz", "rate_at_last_hz")
+
+
+class StacksCollector(InjectedCollector):
+    """Records functions, files and lines of the program and of its worker processes, and the parts of its run."""
+
+    name: ClassVar[str] = STACKS
+    title: ClassVar[str] = "Python stacks"
+
+    def availability(self) -> Availability:
+        """Ready on Linux: threads' processor times are asked for in its way."""
+        if not sys.platform.startswith("linux"):
+            return Availability("unsupported", "Sampling stacks needs Linux.")
+        return Availability("ready", "samples Python's stacks from within the program (Python 3.9 or later)")
+
+    def harvest(self, plan: Plan) -> Harvest:
+        """The folder of each process, and what sampling cost it."""
+        folders = tuple(sorted(path.parent for path in plan.raw(self.name).glob(f"*/{FILE}")))
+        problems = tuple(problem for folder in folders for problem in read_problems(folder / "problems.jsonl"))
+        return Harvest(folders, problems, _facts(folders))
+
+
+def _facts(folders: tuple[Path, ...]) -> dict[str, Any]:
+    """What the manifest says of the processes: totals, and each."""
+    processes = list(_processes(folders))
+    if not processes:
+        return {}
+    cpu_ns, wall_ns = (sum(int(process.get(key) or 0) for process in processes) for key in ("cpu_ns", "wall_ns"))
+    share = {"cpu_share": round(cpu_ns / wall_ns, 5)} if wall_ns else {}
+    return {"rate_hz": processes[0].get("rate_hz"), "cpu_ns": cpu_ns, **share, "processes": processes}
+
+
+def _processes(folders: tuple[Path, ...]) -> Iterator[dict[str, Any]]:
+    for folder in folders:
+        stated = read_facts(folder / STATUS)
+        yield {key: stated[key] for key in ("pid", "state", *_FACTS) if key in stated}

@@ -1,0 +1,98 @@
+"""Stacks as numbers: each frame and each stack is written once, when it is first seen, and is a number from then on.
+
+A stack is its innermost frame and the stack of the caller. What was seen of a thread is looked up by the identity of
+the code and the instruction in it, which takes no text and no line number; those are only asked for once.
+"""
+
+from __future__ import annotations
+
+from _json import encode_basestring_ascii as quoted
+
+from .stack_names import function_of, module_of
+
+TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+    from .stack_names import Places
+
+DEEPEST = 128
+"""Frames of a stack that are kept, the innermost ones."""
+
+MOST_CODES = 20_000
+"""Functions that are known at once: they are kept alive for that. Programs that make functions all the time go on with
+numbers that are new."""
+
+MOST_STACKS = 200_000
+"""Stacks that are known at once."""
+
+
+class Interning:
+    """Numbers for stacks.
+
+    Args:
+        lines: Receives the lines that say what a number means, before it is used.
+        places: Names files.
+    """
+
+    __slots__ = ("_codes", "_frames", "_known", "_lines", "_next_frame", "_next_stack", "_places", "_stacks")
+
+    def __init__(self, lines: list[str], places: Places) -> None:
+        self._lines = lines
+        self._places = places
+        self._known: dict[tuple[int, int, int], int] = {}
+        self._codes: dict[int, CodeType] = {}
+        self._frames: dict[tuple[int, int | None], int] = {}
+        self._stacks: dict[tuple[int, int], int] = {}
+        self._next_frame = 0
+        self._next_stack = 0
+
+    def number(self, frame: FrameType | None) -> int:
+        """The number of the stack whose innermost frame this is; -1 if all of it is ours."""
+        frames = []
+        while frame is not None and len(frames) < DEEPEST:
+            frames.append(frame)
+            frame = frame.f_back
+        stack, known = -1, self._known
+        for frame in reversed(frames):
+            key = (stack, id(frame.f_code), frame.f_lasti)
+            found = known.get(key)
+            if found is None:
+                found = self._add(stack, frame)
+                known[key] = found
+            stack = found
+        return stack
+
+    def forget_if_full(self) -> None:
+        """Begin anew where too much is known."""
+        if len(self._codes) > MOST_CODES or len(self._known) > MOST_STACKS:
+            for table in (self._known, self._codes, self._frames, self._stacks):
+                table.clear()  # type: ignore[attr-defined]
+
+    def _add(self, parent: int, frame: FrameType) -> int:
+        """The number of a stack that was not seen at this instruction."""
+        code, line = frame.f_code, frame.f_lineno
+        self._codes[id(code)] = code  # so that nothing else gets its identity
+        key = (id(code), line)
+        number = self._frames.get(key)
+        if number is None:
+            number = self._frames[key] = self._add_frame(code, line, module_of(frame))
+        if number < 0:
+            return parent
+        stack = self._stacks.get((parent, number))
+        if stack is None:
+            stack, self._next_stack = self._next_stack, self._next_stack + 1
+            self._stacks[parent, number] = stack
+            self._lines.append(f'["stack",{stack},{parent if parent >= 0 else "null"},{number}]\n')
+        return stack
+
+    def _add_frame(self, code: CodeType, line: int | None, module: str) -> int:
+        named = self._places.name(code.co_filename, module)
+        if named is None:
+            return -1
+        number, self._next_frame = self._next_frame, self._next_frame + 1
+        shown = "null" if line is None else str(line)
+        self._lines.append(
+            f'["frame",{number},{quoted(function_of(code))},{quoted(named[0])},{shown},"{named[1]}"]\n',
+        )
+        return number

@@ -1,0 +1,171 @@
+"""Recording the stacks of this process: when sampling begins and ends, through forks, and what hooks tell beside it.
+
+It begins with the process, before a framework is imported, so that imports are seen. It is off while the process forks,
+and goes on in both: a child has a file of its own, if it lives long enough.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import time
+from _thread import get_native_id
+from importlib import import_module
+
+from . import hooks
+from .stack_file import StackFile
+from .stack_names import Places
+from .stack_sampler import Sampler
+from .status import guarded
+
+TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .config import Settings
+
+COLLECTOR = "stacks"
+LONG_NS = 100_000
+"""A collection of garbage that takes less is not told of."""
+
+PHASES: tuple[str, ...] = ()
+"""Modules that tell :func:`note_phase` of parts of the run. Each has ``install(settings)``."""
+
+_monotonic_ns = time.monotonic_ns
+
+
+class _Recording:
+    """The sampler of this process, and what it needs to begin anew in a child."""
+
+    sampler: Sampler | None = None
+    folder = ""
+    rate_hz = 0.0
+    places: Places | None = None
+    collecting_ns = 0
+    step_ns = 0
+
+
+_STATE = _Recording()
+
+
+def begin(run: str, rate_hz: float) -> None:
+    """Sample this process from now on.
+
+    Args:
+        run: The run folder.
+        rate_hz: Samples per second.
+    """
+    if _STATE.sampler is not None or rate_hz <= 0:
+        return
+    _STATE.folder = os.path.join(os.path.abspath(run), "raw", COLLECTOR)  # noqa: PTH100, PTH118
+    _STATE.rate_hz = rate_hz
+    _STATE.places = Places(_working_folder())
+    _begin_here()
+    atexit.register(_end)  # the first to register is the last to be called
+    gc.callbacks.append(_on_collection)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_pause, after_in_parent=_go_on, after_in_child=_begin_in_child)
+    hooks.replace(os, "_exit", _saving, mark="__traceviz_stacks__")
+    for replacing in ("execv", "execve"):
+        hooks.replace(os, replacing, _saving_before_replaced, mark="__traceviz_stacks__")
+
+
+def note_phase(kind: str, name: str, start_ns: int, end_ns: int, number: int | None = None) -> None:
+    """Note a part of the program's run; nothing happens where stacks are not recorded.
+
+    Args:
+        kind: What it is: see the table ``phases``.
+        name: What declared it, or the function that did it.
+        start_ns: When it began, on the clock of ``time.monotonic_ns``.
+        end_ns: When it ended.
+        number: Number of the step or epoch.
+    """
+    sampler = _STATE.sampler
+    if sampler is not None:
+        sampler.phases.append((kind, name, number, start_ns, end_ns, get_native_id()))
+
+
+def install(settings: Settings) -> None:
+    """Listen to the clock of steps and to hooks, now that a framework is there; sampling has begun long before."""
+    from .steps import CLOCK  # noqa: PLC0415 only needed with a framework
+
+    def step_begins(number: int) -> None:  # noqa: ARG001
+        _STATE.step_ns = _monotonic_ns()
+
+    def step_ends(number: int, complete: bool) -> None:  # noqa: FBT001 called by the clock
+        if complete and _STATE.step_ns:
+            note_phase("step", CLOCK.source or "", _STATE.step_ns, _monotonic_ns(), number)
+
+    CLOCK.listen(step_begins, step_ends)
+    for name in PHASES:
+        guarded(import_module(f"{__package__}.{name}").install)(settings)
+
+
+def _working_folder() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except OSError:  # it was removed
+        return ""
+
+
+def _begin_here() -> None:
+    assert _STATE.places is not None
+    _STATE.sampler = Sampler(StackFile(_STATE.folder), _STATE.places, _STATE.rate_hz)
+    _STATE.sampler.start()
+
+
+def _on_collection(phase: str, info: Any) -> None:
+    now = _monotonic_ns()
+    if phase == "start":
+        _STATE.collecting_ns = now
+    elif now - _STATE.collecting_ns >= LONG_NS and _STATE.collecting_ns:
+        note_phase("collection", f"generation {info.get('generation')}", _STATE.collecting_ns, now)
+
+
+@guarded
+def _end() -> None:
+    sampler, _STATE.sampler = _STATE.sampler, None
+    if sampler is not None:
+        sampler.stop(ends=True)
+
+
+@guarded
+def _pause() -> None:
+    if _STATE.sampler is not None:
+        _STATE.sampler.stop(ends=False)
+
+
+@guarded
+def _go_on() -> None:
+    if _STATE.sampler is not None:
+        _STATE.sampler.start()
+
+
+@guarded
+def _begin_in_child() -> None:
+    if _STATE.sampler is not None:
+        _begin_here()
+
+
+def _saving(leave: Any) -> Any:
+    def _exit(status: int) -> Any:
+        _end()
+        leave(status)
+
+    return _exit
+
+
+def _saving_before_replaced(execute: Any) -> Any:
+    """``os.exec*`` that saves first; it may fail, and the program go on."""
+
+    def executed(*arguments: Any, **named: Any) -> Any:
+        sampler = _STATE.sampler
+        if sampler is not None:
+            guarded(sampler.stop)(ends=True)
+        try:
+            execute(*arguments, **named)
+        finally:
+            _go_on()
+
+    return executed

@@ -1,0 +1,377 @@
+"""Samples the stacks of all threads of this process, from a thread of our own that ``threading`` knows nothing of.
+
+::
+
+    program   ----- f -----|---- g ----|-- f --          a sample stands for the time
+    samples        x    x    x    x      x   x           since the one before it
+    rows      [ f, 2 samples ][g, 2     ][f, 2  ]        one row for equal samples in a row
+
+A tick takes the interpreter's lock for some ten microseconds. A thread that used no processor time since the last tick
+has the stack that it had then, and is not looked at. The time between ticks is random around its mean, so that a loop
+of just that period is seen in all its parts. No frame is kept from one tick to the next: it would keep what the
+program works on alive.
+"""
+
+from __future__ import annotations
+
+import _signal
+import gc
+import os
+import sys
+import time
+from _json import encode_basestring_ascii as quoted
+from _thread import allocate_lock, get_ident, get_native_id, start_new_thread
+
+from .stack_interning import Interning
+
+TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from .stack_file import StackFile
+    from .stack_names import Places
+
+    Phase = tuple[str, str, int | None, int, int, int]
+
+# Programs replace functions of these modules (gevent, freezegun); these are the interpreter's own.
+_monotonic_ns, _time_ns, _own_cpu_ns = time.monotonic_ns, time.time_ns, time.thread_time_ns
+_clock_ns = getattr(time, "clock_gettime_ns", None)
+_clock_of = getattr(time, "pthread_getcpuclockid", None)
+_stacks_of_threads = sys._current_frames  # noqa: SLF001 the one way to see other threads
+
+RUNNING, WAITING = '"running"', '"waiting"'
+
+FLUSH_NS = 1_000_000_000
+FIRST_FLUSH_NS = 500_000_000
+"""A process that ends before leaves nothing: it is a helper."""
+CLOCK_NS = 10_000_000_000
+"""How often the two clocks are compared."""
+MOST_OF_A_CORE = 0.005
+"""Processor time of a core that sampling may take; the rate falls before it takes more."""
+SLOWEST_NS = 1_000_000_000
+MOST_BYTES = 64 << 20
+"""Bytes of the file: the rate is halved at one half of them, at three quarters, at seven eighths and so on."""
+_PATIENCE_S = 2.0
+_SYNCHRONOUS = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGSYS"}
+
+
+class _Thread:
+    """A thread of the program, and its row in the making."""
+
+    __slots__ = (
+        *("clock", "cpu_ns", "end_ns", "name", "native", "number", "row_cpu_ns", "samples", "seen", "stack"),
+        *("start_ns", "state"),
+    )
+
+    def __init__(self, number: int, clock: int | None) -> None:
+        self.number = number
+        self.clock = clock
+        self.native = None if clock is None else ~(clock >> 3)
+        self.name = ""
+        self.cpu_ns: int | None = None
+        self.stack = -1
+        self.start_ns = 0
+        self.end_ns = 0
+        self.samples = 0
+        self.row_cpu_ns: int | None = 0
+        self.state = ""
+        self.seen = 0
+
+
+class Sampler:
+    """Samples until it is stopped.
+
+    Args:
+        file: Where to write.
+        places: Names files.
+        rate_hz: Samples per second at most.
+    """
+
+    def __init__(self, file: StackFile, places: Places, rate_hz: float) -> None:
+        self._file = file
+        self._lines: list[str] = []
+        self._rows: list[str] = []
+        self._interning = Interning(self._lines, places)
+        self._threads: dict[int, _Thread] = {}
+        self._numbers = 0
+        self._asked_hz = rate_hz
+        self._interval_ns = self._shortest_ns = int(1e9 / rate_hz)
+        self._next_bytes = MOST_BYTES // 2
+        self._main = get_ident()
+        self._own = 0
+        self._native = 0
+        self._wake, self._ended = allocate_lock(), allocate_lock()
+        self._is_running = False
+        self._stops = False
+        self._random = os.getpid() | 1
+        self._began_ns = self._last_ns = _monotonic_ns()
+        self._clocked_ns = 0
+        self._flushed_ns = self._began_ns
+        self._flushed_cpu_ns = 0
+        self.ticks = 0
+        self.cpu_ns = 0
+        self.late_ns = 0
+        self._cpu_before_ns = 0
+        self._clock_is_exact = _is_exact()
+        self.phases: list[Phase] = []
+        """Kind, name, number, start, end, thread: what is to be written beside the stacks."""
+
+    def start(self) -> None:
+        """Begin, or go on."""
+        if self._is_running:
+            return
+        self._stops = False
+        self._wake, self._ended = allocate_lock(), allocate_lock()
+        self._wake.acquire()
+        self._ended.acquire()
+        self._is_running = True
+        start_new_thread(self._run, ())
+
+    def stop(self, *, ends: bool) -> None:
+        """End the thread and wait for that; write what there is if the process ``ends``."""
+        if self._is_running and get_ident() != self._own:
+            self._is_running = False
+            self._stops = True
+            self._wake.release()
+            if self._ended.acquire(True, _PATIENCE_S):
+                self._await_system()
+        if ends:
+            self._finish()
+
+    def _await_system(self) -> None:
+        """Wait until the system has no such thread any more: Python warns where a process with threads is forked."""
+        path = f"/proc/self/task/{self._native}"
+        for _ in range(200):
+            if not os.path.exists(path):  # noqa: PTH110
+                return
+            time.sleep(0.0001)
+
+    def _run(self) -> None:
+        try:
+            self._sample()
+        except Exception as error:  # noqa: BLE001 the program comes first, whatever is wrong with us
+            from .status import complain, explain  # noqa: PLC0415
+
+            complain(f"stacks are not sampled any more: {explain(error)}")
+        finally:
+            self.cpu_ns = self._cpu_before_ns + _own_cpu_ns()
+            self._cpu_before_ns = self.cpu_ns
+            self._ended.release()
+
+    def _sample(self) -> None:
+        _leave_signals_to_others()
+        self._own, self._native = get_ident(), get_native_id()
+        due = _monotonic_ns()
+        while True:
+            due += self._next_interval_ns()
+            now = _monotonic_ns()
+            if due < now:  # the machine was busy, or the process stopped
+                due = now + self._interval_ns // 4
+            if self._wake.acquire(True, (due - now) / 1e9):
+                return
+            if self._stops or self._file.is_broken:
+                return
+            now = _monotonic_ns()
+            self.late_ns += now - due
+            self._tick(now)
+            if now - self._flushed_ns >= (FLUSH_NS if self._file.exists else FIRST_FLUSH_NS):
+                self.cpu_ns = self._cpu_before_ns + _own_cpu_ns()
+                self._flush(now)
+                self._adapt(now)
+
+    def _next_interval_ns(self) -> int:
+        """Between half and one and a half times the mean."""
+        self._random = (self._random * 1103515245 + 12345) & 0x7FFFFFFF
+        return self._interval_ns // 2 + self._interval_ns * (self._random >> 8) // 0x7FFFFF
+
+    def _tick(self, now: int) -> None:
+        """Look at all threads. The collection of garbage waits meanwhile: it is not to happen in this thread."""
+        collects = gc.isenabled()
+        if collects:
+            gc.disable()
+        try:
+            self.ticks += 1
+            frames = _stacks_of_threads()
+            frames.pop(self._own, None)
+            for ident in frames:
+                self._look(ident, frames[ident], now)
+            frames.clear()
+        finally:
+            if collects:
+                gc.enable()
+        self._last_ns = now
+
+    def _look(self, ident: int, frame: FrameType, now: int) -> None:
+        clock = _clock_of(ident) if _clock_of is not None and ident else None
+        thread = self._threads.get(ident)
+        if thread is None or thread.clock != clock:
+            if thread is not None:
+                self._close(thread)
+            thread = self._threads[ident] = self._new_thread(clock)
+        before, last = thread.cpu_ns, self._last_ns
+        cpu = thread.cpu_ns = _read(clock)
+        used: int | None = None
+        if cpu is not None:
+            used = cpu - before if before is not None else min(cpu, now - last)
+        if used == 0 and before is not None and self._clock_is_exact:
+            stack = thread.stack
+        else:
+            stack = self._interning.number(frame)
+        state = "null" if used is None else RUNNING if used * 2 >= now - last else WAITING
+        if stack == thread.stack and state == thread.state and thread.samples and thread.seen == self.ticks - 1:
+            thread.samples += 1
+            if used is not None and thread.row_cpu_ns is not None:
+                thread.row_cpu_ns += used
+        else:
+            self._close(thread)
+            thread.stack, thread.state, thread.start_ns = stack, state, last
+            thread.samples, thread.row_cpu_ns = 1, used
+        thread.seen, thread.end_ns = self.ticks, now
+
+    def _close(self, thread: _Thread) -> None:
+        """End the row of a thread, whose last sample is of the last tick in which it was seen."""
+        if not thread.samples:
+            return
+        if thread.stack >= 0:
+            cpu = "null" if thread.row_cpu_ns is None else str(thread.row_cpu_ns)
+            self._rows.append(
+                f"[{thread.start_ns},{thread.end_ns - thread.start_ns},{thread.number},{thread.stack},"
+                f"{thread.samples},{cpu},{thread.state}]"
+            )
+        thread.samples = 0
+
+    def _new_thread(self, clock: int | None) -> _Thread:
+        thread = _Thread(self._numbers, clock)
+        self._numbers += 1
+        return thread
+
+    def _flush(self, now: int) -> None:
+        """Write what there is."""
+        if not self._file.exists:
+            self._lines.insert(0, describe_process(self._asked_hz, self._began_ns))
+        if now - self._clocked_ns >= CLOCK_NS or not self._clocked_ns:
+            self._clocked_ns = now
+            self._lines.append(f'["clock",{_monotonic_ns()},{_time_ns()}]\n')
+        gone = []
+        for ident, thread in self._threads.items():
+            self._close(thread)
+            self._name(ident, thread)
+            if thread.seen != self.ticks:
+                gone.append(ident)
+        for ident in gone:
+            del self._threads[ident]
+        if self._rows:
+            self._lines.append(f'["samples",[{",".join(self._rows)}]]\n')
+            self._rows.clear()
+        count = len(self.phases)  # the program goes on adding
+        self._lines.extend([_line_of_phase(phase) for phase in self.phases[:count]])
+        del self.phases[:count]
+        self._lines.append(f'["cost",{{"cpu_ns":{self.cpu_ns},"ticks":{self.ticks},"late_ns":{self.late_ns}}}]\n')
+        text = "".join(self._lines)
+        self._lines.clear()
+        is_first = not self._file.exists
+        self._file.append(text)
+        if is_first:
+            self._file.tell(self._status("recording"))
+        self._interning.forget_if_full()
+
+    def _name(self, ident: int, thread: _Thread) -> None:
+        """Write what the thread is called, again where that has changed."""
+        known = getattr(sys.modules.get("threading"), "_active", {}).get(ident)
+        name = getattr(known, "_name", None)
+        if not isinstance(name, str):
+            name = thread.name or _name_in_system(thread.native) or "thread"
+        if name != thread.name:
+            thread.name = name
+            native = "null" if thread.native is None else str(thread.native)
+            is_main = "true" if ident == self._main else "false"
+            self._lines.append(f'["thread",{thread.number},{native},{quoted(name[:100])},{is_main}]\n')
+
+    def _adapt(self, now: int) -> None:
+        """Take the rate back where sampling costs too much, and up again where it does not."""
+        share = (self.cpu_ns - self._flushed_cpu_ns) / max(1, now - self._flushed_ns)
+        self._flushed_ns, self._flushed_cpu_ns = now, self.cpu_ns
+        if share > MOST_OF_A_CORE:
+            self._interval_ns = min(SLOWEST_NS, int(self._interval_ns * 1.5))
+        elif share < MOST_OF_A_CORE / 2:
+            self._interval_ns = max(self._shortest_ns, int(self._interval_ns / 1.5))
+        if self._file.bytes > self._next_bytes:
+            self._shortest_ns = min(SLOWEST_NS, self._shortest_ns * 2)
+            self._next_bytes += (MOST_BYTES - self._next_bytes) // 2
+
+    def _finish(self) -> None:
+        """Write the end; nothing of a process that was over before it was worth a file."""
+        now = _monotonic_ns()
+        if not self._file.exists and now - self._began_ns < FIRST_FLUSH_NS:
+            return
+        self._flush(now)
+        self._file.append(f'["end",{now}]\n')
+        self._file.tell(self._status("saved"))
+
+    def _status(self, state: str) -> str:
+        return (
+            f'{{"pid":{os.getpid()},"state":"{state}","ticks":{self.ticks},"cpu_ns":{self.cpu_ns},'
+            f'"wall_ns":{_monotonic_ns() - self._began_ns},"late_ns":{self.late_ns},"bytes":{self._file.bytes},'
+            f'"rate_hz":{self._asked_hz:g},"rate_at_last_hz":{1e9 / self._interval_ns:.1f}}}\n'
+        )
+
+
+def describe_process(rate_hz: float, began_ns: int) -> str:
+    """The line that says which process this is."""
+    from . import process  # noqa: PLC0415
+
+    named = sys.modules.get("multiprocessing.process")
+    parent = named.parent_process() if named is not None and hasattr(named, "parent_process") else None
+    is_worker = not process.claimed() and (parent is not None or process.inherited_owner() or not process.may_train())
+    name = ""
+    if parent is not None and named is not None:
+        name = str(named.current_process().name)
+    if not name:
+        arguments = getattr(sys, "argv", None) or [""]
+        name = os.path.basename(arguments[0]) or "python"  # noqa: PTH119
+    python = "%d.%d.%d" % sys.version_info[:3]  # noqa: UP031
+    started = _time_ns() - (_monotonic_ns() - began_ns)
+    return (
+        f'["process",{{"pid":{os.getpid()},"ppid":{os.getppid()},"role":"{"worker" if is_worker else "program"}",'
+        f'"name":{quoted(name[:100])},"python":"{python}","rate_hz":{rate_hz:g},"started_unix_ns":{started}}}]\n'
+    )
+
+
+def _line_of_phase(phase: Phase) -> str:
+    kind, name, number, start_ns, end_ns, native = phase
+    shown = "null" if number is None else str(int(number))
+    return f'["phase",{quoted(kind)},{quoted(name[:200])},{shown},{start_ns},{max(0, end_ns - start_ns)},{native}]\n'
+
+
+def _read(clock: int | None) -> int | None:
+    """Processor time of a thread; ``None`` where the system does not say, or it has just ended."""
+    if clock is None or _clock_ns is None:
+        return None
+    try:
+        cpu: int = _clock_ns(clock)
+    except OSError:
+        return None
+    return cpu
+
+
+def _is_exact() -> bool:
+    """Whether the clock of a thread moves whenever it runs: some containers count in larger pieces."""
+    readings = {_own_cpu_ns() for _ in range(8)}
+    return len(readings) > 4
+
+
+def _name_in_system(native: int | None) -> str:
+    try:
+        handle = os.open(f"/proc/self/task/{native}/comm", os.O_RDONLY)
+        try:
+            return os.read(handle, 64).decode("utf-8", "replace").strip()
+        finally:
+            os.close(handle)
+    except OSError:
+        return ""
+
+
+def _leave_signals_to_others() -> None:
+    """Signals of the program are for its own threads; what says that this thread is at fault is not to be held back."""
+    kept = {getattr(_signal, name) for name in _SYNCHRONOUS if hasattr(_signal, name)}
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, set(_signal.valid_signals()) - kept)

@@ -87,7 +87,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "whole_run",
         "capture.whole_run:WholeRunAnalysis",
-        uses=(*STEP_TABLES, "phases", "stacks", "stack_frames"),
+        uses=(*STEP_TABLES, "phases", "stacks", "stack_frames", "settings"),
         expected=False,
     ),
     Entry("run", "capture.run:RunAnalysis", needs=("settings",), expected=False),

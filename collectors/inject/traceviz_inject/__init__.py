@@ -10,6 +10,7 @@
 ``recorder``          a profiler's window on the clock; ``tensorflow_profiler``, ``jax_profiler``, ``torch_profiler``
 ``stack_recording``   the stacks of all threads from the start: ``stack_sampler``, ``stack_interning``, ``stack_names``,
                       ``stack_file``; and the parts of the run, of which hooks tell it
+``phases``            hooks that tell of saving, validation, epochs, compilation: ``phases_compiling``, ``phases_keras``
 ``ending``            save at exit, at SIGTERM, at ``os._exit``
 ``status``            what others can read of it: status.json, problems.jsonl
 ====================  ==================================================================================================

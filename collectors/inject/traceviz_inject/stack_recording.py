@@ -29,7 +29,7 @@ COLLECTOR = "stacks"
 LONG_NS = 100_000
 """A collection of garbage that takes less is not told of."""
 
-PHASES: tuple[str, ...] = ()
+PHASES: tuple[str, ...] = ("phases",)
 """Modules that tell :func:`note_phase` of parts of the run. Each has ``install(settings)``."""
 
 _monotonic_ns = time.monotonic_ns

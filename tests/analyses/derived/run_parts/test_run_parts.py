@@ -242,3 +242,21 @@ def test_a_run_that_recorded_nothing_but_itself_has_no_parts_to_share():
     frames = [(0, None, "Recorder._stop", "traceviz_inject/recorder.py", 5, LIBRARY)]
     parts = parts_of([PROGRAM], [sampled(0, 1_000, 0)], frames)
     assert (parts.run_ns, parts.recording_ns, parts.share("steps")) == (0, 1_000 * MS, 0.0)
+
+
+@pytest.mark.parametrize(("state", "shutdown", "recording"), [("recorded", 200, 300), ("failed", 500, 0)])
+def test_what_follows_the_last_sample_is_the_work_of_a_profiler_around_the_program(state, shutdown, recording):
+    frames = [(0, None, "finish", "train.py", 30)]
+    told = [("collector.nsys.state", state, {"process_id": None})]
+    parts = parts_of([PROGRAM, *steps(20)], [sampled(500, 700, 0)], frames, settings=told)
+    assert (times_of(parts)["shutdown"], parts.recording_ns // MS) == (shutdown, recording)
+
+
+def test_samples_of_a_row_that_lies_in_two_parts_are_divided():
+    frames = [(0, None, "finish", "train.py", 30)]
+    parts = parts_of([PROGRAM, *steps(20)], [sampled(0, 100, 0), sampled(400, 900, 0)], frames)
+    assert [(key, parts.places[key][0].samples) for key in ("preparation", "steps", "shutdown")] == [
+        ("preparation", 10),
+        ("steps", 10),
+        ("shutdown", 40),
+    ]

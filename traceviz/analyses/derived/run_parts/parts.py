@@ -98,7 +98,8 @@ def run_parts(trace: TraceView) -> RunParts | None:
     places = _rows_of(tree, main.rows["stack_id"])
     told = _Told(trace, main, tree, places)
     rare, lines = occasional(main, tree, places)
-    named = [(kind, told.of(kind)) for kind in (RECORDING, "saving", "compilation", "validation")]
+    named = [(RECORDING, told.of(RECORDING).union(_after_all(trace, main)))]
+    named += [(kind, told.of(kind)) for kind in ("saving", "compilation", "validation")]
     named.append(("between", told.rows(rare)))
     layers = [*named, *_by_place(main, told, [layer for _, layer in named])]
     times = _merged(layers, main)
@@ -145,12 +146,24 @@ def _by_place(main: MainProcess, told: _Told, before: list[IntervalSet]) -> list
     ]
 
 
+def _after_all(trace: TraceView, main: MainProcess) -> IntervalSet:
+    """From the last that was seen of a program to its end, where that is the end of the profiler around it."""
+    states = trace.frame("settings", pl.col("key", "value").cast(pl.String)).drop_nulls()
+    if not states.filter(pl.col("key").is_in(_AROUND) & pl.col("value").is_in(["recorded", "recording"])).height:
+        return IntervalSet.empty()
+    seen = pl.concat([main.rows["end_ns"], main.phases.filter(pl.col("kind") != "program")["end_ns"]])
+    last = seen.max() if seen.len() else main.begin_ns
+    return IntervalSet.span(int(last), main.end_ns)  # type: ignore[arg-type]
+
+
 def _extent(steps: pl.DataFrame) -> IntervalSet:
     return (
         IntervalSet.span(int(steps["start_ns"][0]), int(steps["end_ns"][-1])) if steps.height else IntervalSet.empty()
     )
 
 
+_AROUND = ("collector.nsys.state",)
+"""Settings that tell whether a profiler ran around the program: the run ends when that has saved what it recorded."""
 _FRAMES = {RECORDING: words.records, "saving": words.saves, "validation": words.validates}
 """What tells of a part by frames of stacks,"""
 _PURPOSES = {"compilation": "compilation", "imports": "import"}

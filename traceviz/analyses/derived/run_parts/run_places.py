@@ -66,6 +66,8 @@ def _sampled(part: str, time: IntervalSet, samples: MainSamples) -> tuple[Place,
     if not inside.any():
         return ()
     spent = pl.DataFrame({"frame": _frames(part, samples), "time": inside, "samples": rows["samples"]})
+    lasted = pl.Series(rows["end_ns"] - rows["start_ns"])
+    spent = spent.with_columns(pl.col("samples") * pl.col("time") / lasted)  # a row may be in several parts
     spent = spent.filter((pl.col("time") > 0) & (pl.col("frame") >= 0))
     known = samples.tree.frames.select("function", "file", "line").with_row_index("frame").cast({"frame": pl.Int64})
     lined = spent.join(known, on="frame").group_by("function", "file", "line").agg(pl.col("time", "samples").sum())
@@ -75,7 +77,7 @@ def _sampled(part: str, time: IntervalSet, samples: MainSamples) -> tuple[Place,
     )
     ordered = places.sort("time", "file", "function", descending=[True, False, False]).head(MOST)
     return tuple(
-        Place(_name(row["function"], row["file"], row["line"]), row["time"], row["samples"])
+        Place(_name(row["function"], row["file"], row["line"]), row["time"], round(row["samples"]))
         for row in ordered.iter_rows(named=True)
     )
 

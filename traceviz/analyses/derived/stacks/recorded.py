@@ -66,7 +66,7 @@ def function_meanings(tree: CallTree) -> pl.DataFrame:
     )
     return pl.DataFrame(
         [
-            pl.DataFrame([purpose, of_call["activity"]])
+            pl.DataFrame([purpose, activity])
             .select(pl.coalesce("purpose", "activity").alias("kind"))
             .to_series(),
             activity,

@@ -12,13 +12,16 @@ Each class of step time (:mod:`traceviz.analyses.derived.host.classes`) is share
 exactly. Calls of the device's API explain their own classes, whichever thread makes them. Else the event of the thread
 that leads does. Where that thread runs Python, a range or the runtime, another thread may do the work that it waits for
 (PyTorch's backward pass, TensorFlow's executor): then an operator that runs there explains the time. What no event
-covers is unexplained, and a mark of a step explains nothing.
+covers is unexplained, and a mark of a step explains nothing. Where the stacks of the leading thread were sampled, the
+samples divide what is unexplained, or explained by a range only, and add the line to the rest
+(:mod:`traceviz.analyses.derived.causes.sampling`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +31,7 @@ from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.segments import Segments, innermost
 from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, with_kinds
 from traceviz.analyses.derived.causes.places import MODULE, PLACES, located, outermost, part_of_program, places
+from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
 from traceviz.analyses.derived.frames import bounds, end_ns
 from traceviz.analyses.derived.host.classes import CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
@@ -113,27 +117,55 @@ def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
         return
     sets = {key: owned.intersect(judged) for key, owned in host_classes(trace)[rank].sets.items()}
     events = _events(trace, rank, judged)
-    owned = [_of_class(events, c.key, sets[c.key]) for c in CLASSES if sets[c.key].total]
-    yield _named(events, pl.concat(owned)).with_columns(pl.lit(rank, pl.Int64).alias("process_id"))
+    samples = ticks_within(trace, rank, judged)
+    shares = [_of_class(events, c.key, sets[c.key], samples) for c in CLASSES if sets[c.key].total]
+    owned, taken = (pl.concat(frames) for frames in zip(*shares, strict=True))
+    named = _named(events, owned)
+    if taken.height:
+        named = divided(named, _named_samples(events, taken), _NAMED)
+        named = named.group_by(_NAMED, maintain_order=True).agg(pl.col("time_ns", "calls").sum())
+    yield named.with_columns(pl.lit(rank, pl.Int64).alias("process_id"))
 
 
-def _of_class(events: _Events, key: str, free: IntervalSet) -> pl.DataFrame:
-    """``owner, time_ns, kind, class`` of one class: its time shared out among events; owner -1 is what is left."""
+def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Time of one class shared out among events, and the samples that were taken in it.
+
+    Returns:
+        ``owner, time_ns, kind, class``, where owner -1 is what is left; and ``owner, kind, class, weight`` with what
+        samples say (:func:`~traceviz.analyses.derived.causes.sampling.divided`).
+    """
+    samples = samples.filter(pl.Series(free.contains(samples["moment_ns"].to_numpy()), dtype=pl.Boolean))
+    weight = free.overlap(samples["begin_ns"].to_numpy(), samples["moment_ns"].to_numpy() + 1)
+    moments, taken = samples["moment_ns"].to_numpy(), np.full(samples.height, -1)
     owners, times = [], []
     for segments in _by_precedence(events, key):
         time = free.overlap(segments.starts, segments.ends)
         owners.append(segments.owner[time > 0])
         times.append(time[time > 0])
+        taken = np.where(taken < 0, owners_at(segments.starts, segments.ends, segments.owner, moments), taken)
         free = free.subtract(IntervalSet.of(segments.starts, segments.ends))
         if not free.total:
             break
     rows, time = np.concatenate([*owners, [-1]]).astype(np.int64), np.concatenate([*times, [free.total]])
-    codes = np.append(events.kinds, _CODES[_DEFAULT.get(key, "unexplained")])[rows]
-    if key == "input_wait":  # whatever happens inside the wait, its cause is the operation or range that waits
-        waits = np.append(events.tree.nearest(outermost(events.tree, events.are(["input"]))), -1)[rows]
-        rows, codes = np.where(waits >= 0, waits, rows), np.full(rows.size, _CODES["input"])
+    rows, codes = _explained(events, key, rows)
+    taken, codes_taken = _explained(events, key, taken)
     columns = {"owner": rows, "time_ns": time, "kind": codes.astype(np.uint8)}
-    return pl.DataFrame(columns).with_columns(pl.lit(key, pl.String).alias("class")).filter(pl.col("time_ns") > 0)
+    of_class = pl.lit(key, pl.String).alias("class")
+    columns_taken = {"owner": taken, "kind": codes_taken.astype(np.uint8), "weight": weight}
+    seen = pl.concat([pl.DataFrame(columns_taken), samples.select("did", "what", "line")], how="horizontal")
+    return pl.DataFrame(columns).with_columns(of_class).filter(pl.col("time_ns") > 0), seen.with_columns(of_class)
+
+
+def _explained(
+    events: _Events, key: str, rows: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    """The events that are named for what happens in ``rows``, and the codes of their kinds; -1 is no event."""
+    codes = np.append(events.kinds, _CODES[_DEFAULT.get(key, "unexplained")])[rows]
+    if key != "input_wait":
+        return rows, codes
+    # Whatever happens inside the wait, its cause is the operation or range that waits
+    waits = np.append(events.tree.nearest(outermost(events.tree, events.are(["input"]))), -1)[rows]
+    return np.where(waits >= 0, waits, rows), np.full(rows.size, _CODES["input"])
 
 
 def _by_precedence(events: _Events, key: str) -> Iterator[Segments]:
@@ -162,30 +194,41 @@ def _each_thread(segments: Segments, threads: npt.NDArray[np.int64], leader: int
         yield segments.of(rows == number)
 
 
+_NAMED = ("class", "kind", "cause", *PLACES)
+"""What tells causes of one process apart."""
+
+
 def _named(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     """Names and places of what took the time: rows of :func:`host_causes` without the process."""
-    around = places(events.tree)
     owners = owned.group_by("owner", "kind", "class").agg(pl.col("time_ns").sum())
-    index = owners.select(pl.when(pl.col("owner") >= 0).then("owner")).to_series()
-    named = pl.DataFrame(
-        [
-            *owners.select("class", "kind", "time_ns"),
-            index.is_not_null().cast(pl.Int64).alias("calls"),
-            events.tree.calls["name"].gather(index).alias("cause"),
-            *(around[place].gather(index) for place in PLACES),
-        ]
-    )
-    keys = ("class", "kind", "cause", *PLACES)
+    named = _with_names(events, owners).with_columns((owners["owner"] >= 0).cast(pl.Int64).alias("calls"))
     sums = pl.col("time_ns", "calls").sum()
-    texts = named.group_by(keys).agg(sums).with_columns(pl.col("cause", *PLACES).cast(pl.String))
+    return _plain(named.group_by(_NAMED).agg(sums)).group_by(_NAMED).agg(sums)
+
+
+def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:
+    """The same for the samples that were taken in the time: ``weight, did, what, line`` beside names and places."""
+    return _plain(_with_names(events, taken))
+
+
+def _with_names(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
+    """``owned`` with the name and the places of each owner, as they are stored."""
+    around = places(events.tree)
+    index = owned.select(pl.when(pl.col("owner") >= 0).then("owner")).to_series()
+    names = [events.tree.calls["name"].gather(index).alias("cause"), *(around[place].gather(index) for place in PLACES)]
+    return owned.drop("owner").with_columns(names)
+
+
+def _plain(named: pl.DataFrame) -> pl.DataFrame:
+    """Names as text, without what tells one call from another."""
     # Few by now: what names have in common is taken from texts
-    plain = texts.with_columns(
+    texts = named.with_columns(pl.col("cause", *PLACES).cast(pl.String))
+    return texts.with_columns(
         pl.col("kind").replace_strict(_KINDS, return_dtype=pl.String),
         cause_name(pl.col("cause")),
         pl.col("module").str.replace(MODULE, ""),
         located(pl.col("location")),
     )
-    return plain.group_by(keys).agg(sums)
 
 
 def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:

@@ -35,6 +35,16 @@ KindKey = Literal[
     "runtime",
     "python",
     "python_wait",
+    "library",
+    "saving",
+    "logging",
+    "serialization",
+    "import",
+    "io",
+    "sleep",
+    "lock",
+    "gil",
+    "wait",
     "range",
     "os_call",
     "driver",
@@ -70,6 +80,18 @@ KINDS: tuple[CauseKind, ...] = (
     CauseKind("runtime", "framework runtime", "the runtime of the framework prepares or runs a program"),
     CauseKind("python", "Python", "a Python function"),
     CauseKind("python_wait", "waits in Python", "a Python function that waits: sleep, a lock, a queue, a socket"),
+    CauseKind("library", "library code", "a numeric library runs, in samples of the stack: what operator is not known"),
+    CauseKind("saving", "saving", "a checkpoint or a model is written, in samples of the stack"),
+    CauseKind("logging", "logging", "messages, metrics or a progress bar are written, in samples of the stack"),
+    CauseKind("serialization", "serialization", "objects become bytes or text, or back, in samples of the stack"),
+    CauseKind("import", "imports", "modules are imported, in samples of the stack"),
+    CauseKind("io", "input and output", "files, pipes or sockets are read or written, in samples of the stack"),
+    CauseKind("sleep", "sleep", "the program sleeps, in samples of the stack"),
+    CauseKind("lock", "locks and queues", "the program waits for another thread or process, in samples of the stack"),
+    CauseKind(
+        "gil", "waits for the GIL", "the thread waits until another one lets it run Python, in samples of the stack"
+    ),
+    CauseKind("wait", "waits", "the thread used no processor, and its stack does not say why"),
     CauseKind("range", "ranges", "a range that the program or a library marked, and nothing more precise"),
     CauseKind("os_call", "operating system", "a call of the operating system in which the thread waits"),
     CauseKind("driver", "driver", "another call of the device's API"),
@@ -82,7 +104,7 @@ KIND = pl.Enum([kind.key for kind in KINDS])
 KIND_LABELS: dict[str, str] = {kind.key: kind.label for kind in KINDS}
 
 HOST_WORK: frozenset[KindKey] = frozenset(
-    {"operator", "optimizer", "parameter_transfer", "runtime", "python", "range", "driver", "launch"}
+    {"operator", "optimizer", "parameter_transfer", "runtime", "python", "library", "range", "driver", "launch"}
 )
 """Kinds in which the host itself works, and the device waits for what it prepares."""
 

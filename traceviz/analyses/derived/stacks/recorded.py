@@ -66,9 +66,7 @@ def function_meanings(tree: CallTree) -> pl.DataFrame:
     )
     return pl.DataFrame(
         [
-            pl.DataFrame([purpose, activity])
-            .select(pl.coalesce("purpose", "activity").alias("kind"))
-            .to_series(),
+            pl.DataFrame([purpose, activity]).select(pl.coalesce("purpose", "activity").alias("kind")).to_series(),
             activity,
             texts["location"].gather(place),
             texts["function"].gather(place),

@@ -1,0 +1,94 @@
+"""How samples of the stack divide time that no event explains."""
+
+import polars as pl
+
+from tests.analyses.builders import trace
+from tests.analyses.stacks import sampled
+from traceviz.analyses.derived.causes.attribution import host_causes
+from traceviz.analyses.derived.causes.sampling import ticks
+from traceviz.analyses.derived.view import TraceView
+
+LOAD = "train.py:90 main > train.py:41 load"
+SAVE = "train.py:90 main > train.py:88 save_checkpoint > os.fsync"
+MM = "train.py:90 main > model.py:7 forward > torch/nn/modules/linear.py:114 forward"
+
+
+def causes(view: TraceView) -> list[tuple[object, ...]]:
+    """Kind, cause, line and time, the largest first."""
+    return host_causes(view).select("kind", "cause", "location", "time_ns").rows()
+
+
+def test_samples_divide_what_is_unexplained_and_it_still_adds_up() -> None:
+    """
+    device    ##                                                        ##
+    samples     |------- load: 90 ------|------- fsync: 110 --------|
+    """
+    view = trace(kernels=[(0, 10, "gemm"), (210, 10, "gemm")], **sampled((10, 90, LOAD), (100, 110, SAVE)), cuda_api=[])
+    assert causes(view) == [
+        ("saving", "os.fsync", "train.py:88 save_checkpoint", 110),
+        ("python", "train.py:41 load", "train.py:41 load", 90),
+    ]
+
+
+def test_samples_that_were_taken_in_operators_say_nothing_of_the_time_between_them() -> None:
+    """
+    operator     |--- 60 ---|       |--- 60 ---|
+    samples   . . . . . . . . . . . . . . . . . . .        all but those in the operators are of load
+    """
+    view = trace(
+        host_ops=[(20, 60, "aten::mm"), (120, 60, "aten::mm")],
+        **sampled((0, 20, LOAD), (20, 60, MM), (80, 40, LOAD), (120, 60, MM), (180, 20, LOAD), (200, 100, LOAD)),
+        span_ns=300,
+    )
+    assert causes(view) == [
+        ("python", "train.py:41 load", "train.py:41 load", 20 + 40 + 20 + 100),
+        ("operator", "aten::mm", "model.py:7 forward", 120),
+    ]
+
+
+def test_a_range_is_less_precise_than_a_sample_and_stays_as_the_place_around_it() -> None:
+    view = trace(kernels=[(0, 10, "gemm"), (210, 10, "gemm")], nvtx=[(10, 200, "epoch")], **sampled((10, 200, LOAD)))
+    (row,) = host_causes(view).to_dicts()
+    assert (row["kind"], row["cause"], row["range"], row["time_ns"]) == ("python", "train.py:41 load", "epoch", 200)
+
+
+def test_the_wait_for_input_stays_input_and_gets_the_line() -> None:
+    decode = "train.py:90 main > torch/utils/data/dataloader.py:733 __next__ > data.py:41 decode_jpeg"
+    view = trace(
+        kernels=[(0, 10, "gemm"), (210, 10, "gemm")],
+        nvtx=[(10, 200, "data loading")],
+        **sampled((10, 150, decode), (160, 50, LOAD)),
+    )
+    assert causes(view) == [
+        ("input", "data loading", "data.py:41 decode_jpeg", 150),
+        ("input", "data loading", "train.py:41 load", 50),
+    ]
+    assert host_causes(view)["calls"].to_list() == [1, 0]
+
+
+def test_fewer_than_10_samples_explain_nothing() -> None:
+    for samples, kind in ((9, "unexplained"), (10, "python")):
+        view = trace(kernels=[(0, 10, "gemm"), (210, 10, "gemm")], **sampled((10, 200, LOAD, {"samples": samples})))
+        assert host_causes(view).select("kind", "time_ns").rows() == [(kind, 200)]
+
+
+def test_samples_of_another_thread_say_nothing_of_the_main_one() -> None:
+    view = trace(
+        kernels=[(0, 10, "gemm"), (210, 10, "gemm")],
+        threads=[(0, 0, "MainThread"), (1, 0, "logger")],
+        **sampled((10, 200, LOAD, {"thread_id": 1}), (10, 200, "train.py:90 main")),
+    )
+    assert [row[1] for row in causes(view)] == ["train.py:90 main"]
+
+
+def test_a_row_of_several_samples_is_one_moment_for_each() -> None:
+    view = trace(**sampled((0, 30, LOAD), (30, 10, "train.py:5 throttle > time.sleep")))
+    rows = ticks(view, 0)
+    assert rows.select("begin_ns", "moment_ns", "did", "what").rows() == [
+        (0, 9, "python", "train.py:41 load"),
+        (10, 19, "python", "train.py:41 load"),
+        (20, 29, "python", "train.py:41 load"),
+        (30, 39, "sleep", "time.sleep"),
+    ]
+    assert rows["line"].unique().sort().to_list() == ["train.py:41 load", "train.py:5 throttle"]
+    assert rows.schema["moment_ns"] == pl.Int64

@@ -1,0 +1,127 @@
+"""Samples of the leading thread's stack, and how they divide time that no event explains, or that only a range does.
+
+A sample is taken at a moment. Time that is to be divided is divided by the samples whose moments lie in it, each with
+the part of its own interval that does::
+
+    operators      |#####|        |#########|      |####|
+    samples         .     .     .     .     .     .     .
+    unexplained          |---a---|           |--b--|        two samples lie in it: load, load
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.derived.causes.kinds import KindKey
+from traceviz.analyses.derived.stacks.kinds import StackKind
+from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.intervals import Array, IntervalSet
+
+LEAST_SAMPLES = 10
+"""Fewer samples in the judged time explain nothing."""
+
+REPLACED: frozenset[KindKey] = frozenset({"unexplained", "range"})
+"""Kinds of causes that say less than a sample: it takes their place. Of others, it adds the line."""
+
+_OF_STACK: dict[StackKind, KindKey] = {
+    "input": "input",
+    "saving": "saving",
+    "logging": "logging",
+    "import": "import",
+    "compilation": "compilation",
+    "collective": "host_collective",
+    "device_wait": "device_wait",
+    "serialization": "serialization",
+    "io": "io",
+    "sleep": "sleep",
+    "lock": "lock",
+    "gil": "gil",
+    "wait": "wait",
+    "compute": "library",
+    "python": "python",
+}
+"""Kinds of causes by what stacks say."""
+
+TICKS = {"begin_ns": pl.Int64, "moment_ns": pl.Int64, "did": pl.String, "what": pl.String, "line": pl.String}
+"""Columns of :func:`ticks`."""
+
+
+@once_per_trace
+def ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
+    """Samples of the main thread of a process, one row each, by time.
+
+    Returns:
+        ``begin_ns`` and ``moment_ns`` of each sample: from the one before it to when it was taken; ``did``, the kind of
+        cause that it is; ``what`` ran, the compiled function by its name, else the line; ``line`` of the program.
+    """
+    thread = main_thread(trace, process_id)
+    if thread is None or not trace.tables.rows("stacks"):
+        return pl.DataFrame(schema=TICKS)
+    rows = sampled_stacks(trace).filter((pl.col("process_id") == process_id) & (pl.col("thread_id") == thread))
+    rows = rows.filter((pl.col("samples") > 0) & (pl.col("end_ns") > pl.col("start_ns")))
+    of_row = np.repeat(np.arange(rows.height), rows["samples"].to_numpy())
+    number = np.arange(of_row.size) - np.searchsorted(of_row, of_row)
+    start, length = rows["start_ns"].to_numpy()[of_row], (rows["end_ns"] - rows["start_ns"]).to_numpy()[of_row]
+    count = rows["samples"].to_numpy()[of_row]
+    begin, end = start + length * number // count, start + length * (number + 1) // count
+    is_called = ~pl.col("leaf").str.contains(r"[ :]")
+    said = rows.select(
+        pl.col("kind").replace_strict(_kinds(trace, process_id), default="python").alias("did"),
+        pl.when(is_called).then("leaf").otherwise("location").alias("what"),
+        pl.col("location").alias("line"),
+    )
+    times = pl.DataFrame({"begin_ns": begin, "moment_ns": end - 1})
+    return pl.concat([times, said.select(pl.all().gather(pl.Series(of_row)))], how="horizontal").sort("moment_ns")
+
+
+def _kinds(trace: TraceView, process_id: int) -> dict[StackKind, KindKey]:
+    """Where there is no device, what waits for one computes."""
+    return _OF_STACK if process_id in trace.rank_busy else {**_OF_STACK, "device_wait": "library"}
+
+
+def ticks_within(trace: TraceView, process_id: int, within: IntervalSet) -> pl.DataFrame:
+    """Those of :func:`ticks` that were taken in a part of the run; none where they are too few to tell anything."""
+    rows = ticks(trace, process_id)
+    rows = rows.filter(pl.Series(within.contains(rows["moment_ns"].to_numpy()), dtype=pl.Boolean))
+    return rows if rows.height >= LEAST_SAMPLES else rows.clear()
+
+
+def divided(causes: pl.DataFrame, samples: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
+    """``causes`` with their time shared out among the samples that were taken in it; sums stay what they are.
+
+    Args:
+        causes: ``class, kind, cause``, places, ``time_ns, calls``, one row for each combination of ``keys``.
+        samples: ``keys`` of the cause that each sample was taken in, ``did, what, line``, and ``weight``, the part of
+            its interval that lies in the cause's time.
+        keys: Columns that tell causes apart.
+    """
+    if not samples.height:
+        return causes
+    replaced = pl.col("kind").is_in(list(REPLACED))
+    seen = samples.group_by(*keys, "did", "what", "line").agg(pl.col("weight").sum())
+    seen = seen.filter(pl.col("weight") > 0).sort("weight", "did", "what", "line", descending=[True, *[False] * 3])
+    joined = causes.with_row_index("row").join(seen, on=keys, how="left", maintain_order="left_right", nulls_equal=True)
+    share = pl.col("weight").cum_sum().over("row") / pl.col("weight").sum().over("row")
+    until = (pl.col("time_ns") * share).round(0).cast(pl.Int64)
+    known = pl.col("weight").is_not_null()
+    time = pl.when(known).then(until - until.shift(1).over("row").fill_null(0)).otherwise("time_ns")
+    first = pl.int_range(pl.len()).over("row") == 0
+    return joined.with_columns(
+        time.alias("time_ns"),
+        pl.when(first).then("calls").otherwise(0).alias("calls"),
+        pl.when(known & replaced).then("did").otherwise("kind").alias("kind"),
+        pl.when(known & replaced).then("what").otherwise("cause").alias("cause"),
+        pl.coalesce(pl.when(known & replaced).then("line"), "location", "line").alias("location"),
+    ).select(causes.columns)
+
+
+def owners_at(starts: Array, ends: Array, owner: Array, moments: Array) -> Array:
+    """The owner of the stretch in which each moment lies; -1 where none does. Stretches are disjoint."""
+    if not starts.size:
+        return np.full(moments.size, -1)
+    order = np.argsort(starts, kind="stable")
+    place = np.searchsorted(starts[order], moments, side="right") - 1
+    row = order[np.maximum(place, 0)]
+    return np.where((place >= 0) & (moments < ends[row]), owner[row], -1)

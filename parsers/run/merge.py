@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ from traceviz.parsers.run.identity import identify_run
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.run.owners import DEVICE_TABLES, Owners, choose_owners, in_order_of_trust
 from traceviz.parsers.run.sources import Source, as_number, is_tracing
-from traceviz.parsers.shared.arrow import pc
+from traceviz.parsers.shared.arrow import ChunkedArray, pc
 from traceviz.parsers.shared.columns import with_column
 from traceviz.parsers.shared.notes import Notes
 from traceviz.units import format_ns
@@ -145,13 +146,26 @@ def _complete_program(parts: Sequence[dict[str, pa.Table]], merge: _Merge) -> No
     pid, zero = as_number(merge.manifest.pid), merge.clock.t0_unix_ns
     if zero is None or pid is None:
         return
+    recorded = []  # several where the program became another one
     for place, (source, part) in enumerate(zip(merge.sources, parts, strict=True)):
         processes = source.tables["processes"]
-        own = processes.filter(pc.equal(processes["pid"], pid))["process_id"]
-        if "phases" in part and len(own):
-            own_zero = zero + merge.clock.starts[place]
-            ran = [_since(time, own_zero) for time in (merge.manifest.started_unix_ns, merge.manifest.ended_unix_ns)]
-            part["phases"] = _lasting(part["phases"], own.to_pylist(), *ran)
+        numbers = processes.filter(pc.equal(processes["pid"], pid))["process_id"]
+        if "phases" in part and len(numbers):
+            whole = _is_whole(part["phases"], numbers)
+            starts = pc.add(part["phases"]["start_ns"], merge.clock.starts[place])
+            recorded.append((pc.min(starts.filter(whole)).as_py() or 0, place, whole))
+    for start, place, whole in recorded:
+        ran = (merge.manifest.started_unix_ns, merge.manifest.ended_unix_ns)
+        first, last = (_since(time, zero + merge.clock.starts[place]) for time in ran)
+        is_first, is_last = start == min(recorded, key=itemgetter(0))[0], start == max(recorded, key=itemgetter(0))[0]
+        part = parts[place]
+        part["phases"] = _lasting(part["phases"], whole, first if is_first else None, last if is_last else None)
+
+
+def _is_whole(phases: pa.Table, processes: ChunkedArray) -> ChunkedArray:
+    """Which of ``phases`` are the whole of one of ``processes``."""
+    is_program = pc.equal(phases["kind"].cast(pa.string()), "program")
+    return pc.and_(is_program, pc.is_in(phases["process_id"], processes.combine_chunks()))
 
 
 def _since(unix_ns: int | None, zero: int) -> int | None:
@@ -159,14 +173,11 @@ def _since(unix_ns: int | None, zero: int) -> int | None:
     return unix_ns - zero if unix_ns is not None and abs(unix_ns - zero) <= LONGEST_NS else None
 
 
-def _lasting(phases: pa.Table, processes: Sequence[int], first: int | None, last: int | None) -> pa.Table:
-    """``phases``, of which those that are the whole of one of ``processes`` reach from ``first`` to ``last``."""
-    whole = pc.and_(
-        pc.equal(phases["kind"].cast(pa.string()), "program"), pc.is_in(phases["process_id"], pa.array(processes))
-    )
+def _lasting(phases: pa.Table, rows: ChunkedArray, first: int | None, last: int | None) -> pa.Table:
+    """``phases``, of which ``rows`` reach from ``first`` to ``last`` at least."""
     start, end = phases["start_ns"], pc.add(phases["start_ns"], phases["dur_ns"])
-    begin = start if first is None else pc.if_else(whole, pc.min_element_wise(start, first), start)
-    stop = end if last is None else pc.if_else(whole, pc.max_element_wise(end, last, skip_nulls=False), end)
+    begin = start if first is None else pc.if_else(rows, pc.min_element_wise(start, first), start)
+    stop = end if last is None else pc.if_else(rows, pc.max_element_wise(end, last, skip_nulls=False), end)
     return with_column(with_column(phases, "start_ns", begin), "dur_ns", pc.subtract(stop, begin))
 
 

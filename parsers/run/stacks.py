@@ -1,47 +1,42 @@
-"""Reading what the sampler of stacks in the program leaves: one file per process, with one JSON array on each line.
-
-::
-
-    ["process", {"pid": 12, "role": "program", ...}]      numbers of threads, frames and stacks begin anew
-    ["clock", 5000, 1700000000000005000]                  a moment on the file's clock and the wall clock
-    ["thread", 0, 12, "MainThread", true, 1401...]        number, the system's, name, is it the main one, Python's
-    ["frame", 0, "decode", "train.py", 41, "program"]
-    ["stack", 0, null, 0]                                 number, that of the caller, frame
-    ["samples", [[5000, 10, 0, 0, 1, 9, "running"]]]      start, duration, thread, stack, samples, CPU time, state
-    ["phase", "saving", "torch.save", null, 5100, 40, 12]
-    ["cost", {"cpu_ns": 1, "ticks": 90}]
-    ["end", 5900]
-
-Lines are appended while the program runs, which may be killed at any moment: what a cut line refers to, or would have
-said, is left out. Times are nanoseconds of the machine's monotonic clock.
-"""
+"""Reading files of Python stacks (:mod:`.stack_lines`). What a cut or damaged line says, or refers to, is left out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, TypeAlias
+from typing import Any, TypeAlias
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
-from traceviz.foreign.json_documents import JsonError, document_of
-from traceviz.foreign.plausible import FARTHEST_NS, LONGEST_NS, MOST_FRAMES, MOST_SAMPLES, note_times, window_of
+from traceviz.foreign.plausible import LONGEST_NS, MOST_FRAMES, note_times, window_of
 from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.run.layout import STACKS_FORMAT
 from traceviz.parsers.run.python_threads import IDENT
+from traceviz.parsers.run.stack_lines import (
+    About,
+    ClockLine,
+    CostLine,
+    EndLine,
+    FrameLine,
+    PhaseLine,
+    ProcessLine,
+    Sample,
+    SamplesLine,
+    StackLine,
+    ThreadLine,
+    line_of,
+    lines_of,
+)
 from traceviz.parsers.shared.arrow import pc
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.stacks import united
 
-MOST_LINE = 16 << 20
-"""A longer line is none that the sampler wrote: it writes once a second."""
 CLOCK_STEP_NS = 100_000_000
 """A note says so where the wall clock was set by more than this meanwhile."""
 ROLES = ("program", "worker")
@@ -50,98 +45,12 @@ _PROGRAM = ROLES[0]
 _PROGRESS = 1 << 20
 """Bytes between two reports of progress."""
 
-Number = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
-Time = Annotated[int, msgspec.Meta(ge=-FARTHEST_NS, le=FARTHEST_NS)]
-Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_SAMPLES)]
-Pid = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
-Ident = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
-Sample: TypeAlias = tuple[Time, Time, Number, Number, Count, Time | None, str | None]
 Values: TypeAlias = npt.NDArray[Any]
 
 
-class _About(msgspec.Struct, frozen=True):
-    """What a process says of itself."""
-
-    pid: Pid | None = None
-    ppid: Pid | None = None
-    role: str = "program"
-    name: str | None = None
-    rate_hz: float = 0.0
-    started_unix_ns: Time | None = None
-
-
-class _Process(msgspec.Struct, frozen=True, array_like=True, tag="process"):
-    about: _About
-
-
-class _Clock(msgspec.Struct, frozen=True, array_like=True, tag="clock"):
-    at_ns: Time
-    unix_ns: Time
-
-
-class _Thread(msgspec.Struct, frozen=True, array_like=True, tag="thread"):
-    number: Number
-    tid: Pid | None
-    name: str | None = None
-    is_main: bool = False
-    ident: Ident | None = None
-
-
-class _Frame(msgspec.Struct, frozen=True, array_like=True, tag="frame"):
-    number: Number
-    function: str
-    file: str
-    line: Number | None
-    origin: str
-
-
-class _Stack(msgspec.Struct, frozen=True, array_like=True, tag="stack"):
-    number: Number
-    parent: Number | None
-    frame: Number
-
-
-class _Samples(msgspec.Struct, frozen=True, array_like=True, tag="samples"):
-    rows: list[Sample]
-
-
-class _Phase(msgspec.Struct, frozen=True, array_like=True, tag="phase"):
-    kind: str
-    name: str
-    number: Time | None
-    start_ns: Time
-    dur_ns: Time | None
-    tid: Pid | None = None
-
-
-class _Cost(msgspec.Struct, frozen=True, array_like=True, tag="cost"):
-    stated: dict[str, Any]
-
-
-class _End(msgspec.Struct, frozen=True, array_like=True, tag="end"):
-    at_ns: Time
-
-
-_Line: TypeAlias = _Process | _Clock | _Thread | _Frame | _Stack | _Samples | _Phase | _Cost | _End
-_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_Line)
-
-
-@dataclass(slots=True)
-class _Numbers:
-    """What the numbers in one part of the file mean: rows of the tables that are made."""
-
-    threads: dict[int, int] = field(default_factory=dict)
-    frames: dict[int, _Frame] = field(default_factory=dict)
-    stacks: dict[int, int] = field(default_factory=dict)
-    samples: list[pa.Table] = field(default_factory=list)
-
-
-_SAMPLES = pa.schema(
-    [
-        *(pa.field(name, pa.int64()) for name in ("start_ns", "dur_ns", "thread_id", "stack_id", "samples", "cpu_ns")),
-        pa.field("state", pa.string()),
-    ]
-)
+_NUMBERS = ("start_ns", "dur_ns", "thread_id", "stack_id", "samples", "cpu_ns")
+_FIELDS: list[Any] = [*(pa.field(name, pa.int64()) for name in _NUMBERS), pa.field("state", pa.string())]
+_SAMPLES = pa.schema(_FIELDS)
 
 
 @dataclass(slots=True, eq=False)
@@ -149,10 +58,10 @@ class StackRecording:
     """A file as it was read; times are those of its clock.
 
     Args:
-        about: The process.
-        threads: Rows of table ``threads``, by their position.
+        about: The process; a fork that turns out to train says so later.
+        threads: Threads by their number; the last word on a thread counts, which gets its name once it runs.
         stacks: Rows of table ``stack_frames``, by their position.
-        samples: Rows of table ``stacks``.
+        samples: Rows of table ``stacks``, and the threads' numbers.
         phases: What the hooks noted.
         clocks: Moments on both clocks.
         cost: What sampling cost.
@@ -160,60 +69,50 @@ class StackRecording:
         left_out: Lines that could not be read, and samples of threads or stacks that none describes.
     """
 
-    about: _About = field(default_factory=_About)
-    threads: list[dict[str, Any]] = field(default_factory=list)
+    about: About = field(default_factory=About)
+    threads: dict[int, ThreadLine] = field(default_factory=dict)
     stacks: list[dict[str, Any]] = field(default_factory=list)
     samples: pa.Table = field(default_factory=_SAMPLES.empty_table)
-    phases: list[_Phase] = field(default_factory=list)
-    clocks: list[_Clock] = field(default_factory=list)
+    phases: list[PhaseLine] = field(default_factory=list)
+    clocks: list[ClockLine] = field(default_factory=list)
     cost: dict[str, Any] = field(default_factory=dict)
     ended_ns: int | None = None
-    _depths: list[int] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=lambda: {"lines": 0, "samples": 0})
-    _known: dict[tuple[int | None, str | None], int] = field(default_factory=dict)
+    _frames: dict[int, FrameLine] = field(default_factory=dict)
+    _places: dict[int, int] = field(default_factory=dict)
+    _depths: list[int] = field(default_factory=list)
+    _sampled: list[pa.Table] = field(default_factory=list)
 
     @property
     def role(self) -> str:
         """Whether the process is the program, or works for it."""
         return self.about.role if self.about.role in ROLES else _PROGRAM
 
-    def take(self, line: Any, now: _Numbers) -> _Numbers:
-        """Take up one line; returns what numbers mean from then on."""
+    def take(self, line: Any) -> None:
+        """Take up one line."""
         match line:
-            case _Samples():
-                now.samples.append(_columns(line.rows))
-            case _Stack():
-                self._add_stack(line, now)
-            case _Frame():
-                now.frames[line.number] = line
-            case _Thread():
-                now.threads[line.number] = self._thread(line)
-            case _Phase():
+            case SamplesLine():
+                self._sampled.append(_columns(line.rows))
+            case StackLine():
+                self._add_stack(line)
+            case FrameLine():
+                self._frames[line.number] = line
+            case ThreadLine():
+                self.threads[line.number] = line
+            case PhaseLine():
                 self.phases.append(line)
-            case _Clock():
+            case ClockLine():
                 self.clocks.append(line)
-            case _Cost():
+            case CostLine():
                 self.cost = line.stated
-            case _End():
+            case EndLine():
                 self.ended_ns = line.at_ns
-            case _Process():  # a program that becomes another one keeps its number, and so its file
-                self.close(now)
-                self.about = self.about if self.about.pid is not None else line.about
-                self.ended_ns = None
-                return _Numbers()
-        return now
+            case ProcessLine():
+                self.about = line.about
 
-    def _thread(self, line: _Thread) -> int:
-        key = (line.tid, None if line.tid is not None else f"{len(self.threads)}")
-        row = {"tid": line.tid, "name": line.name, IDENT: line.ident}
-        if key not in self._known:
-            self._known[key] = len(self.threads)
-            self.threads.append(row)
-        return self._known[key]
-
-    def _add_stack(self, line: _Stack, now: _Numbers) -> None:
-        frame = now.frames.get(line.frame)
-        parent = None if line.parent is None else now.stacks.get(line.parent)
+    def _add_stack(self, line: StackLine) -> None:
+        frame = self._frames.get(line.frame)
+        parent = None if line.parent is None else self._places.get(line.parent)
         if frame is None or (parent is None and line.parent is not None):
             self.left_out["lines"] += 1
             return
@@ -221,7 +120,7 @@ class StackRecording:
         if depth == MOST_FRAMES:
             parent, depth = None, 0
         self._depths.append(depth)
-        now.stacks[line.number] = len(self.stacks)
+        self._places[line.number] = len(self.stacks)
         self.stacks.append(
             {
                 "stack_id": len(self.stacks),
@@ -233,21 +132,22 @@ class StackRecording:
             }
         )
 
-    def close(self, now: _Numbers) -> None:
-        """Put the samples so far under the numbers of this recording, and leave those out that nothing describes."""
-        table = pa.concat_tables(now.samples or [_SAMPLES.empty_table()]).combine_chunks()
-        threads = _meaning(table["thread_id"].to_numpy(), now.threads)
-        stacks = _meaning(table["stack_id"].to_numpy(), now.stacks)
+    def close(self) -> None:
+        """Put the samples under the numbers of the tables' rows, and leave those out that nothing describes."""
+        table = pa.concat_tables([self.samples, *self._sampled]).combine_chunks()
+        threads = _meaning(table["thread_id"].to_numpy(), {number: at for at, number in enumerate(self.threads)})
+        stacks = _meaning(table["stack_id"].to_numpy(), self._places)
         described = (threads >= 0) & (stacks >= 0)
         self.left_out["samples"] += int(table.num_rows - described.sum())
         for name, values in (("thread_id", threads), ("stack_id", stacks)):
             table = table.set_column(table.column_names.index(name), name, pa.array(values))
-        self.samples = pa.concat_tables([self.samples, table.filter(pa.array(described)).cast(_SAMPLES)])
+        self.samples = table.filter(pa.array(described)).cast(_SAMPLES)
 
 
 def _columns(rows: list[Sample]) -> pa.Table:
-    columns = zip(*rows, strict=True) if rows else ((),) * len(_SAMPLES)
-    return pa.table([pa.array(column, field.type) for column, field in zip(columns, _SAMPLES, strict=True)], _SAMPLES)
+    columns: Any = zip(*rows, strict=True) if rows else ((),) * len(_SAMPLES)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _SAMPLES, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=_SAMPLES)
 
 
 def _meaning(numbers: Values, of: dict[int, int]) -> Values:
@@ -269,60 +169,22 @@ def read_recording(path: Path, options: ReadOptions) -> StackRecording:
     Raises:
         OSError: it cannot be read.
     """
-    recording, now = StackRecording(), _Numbers()
+    recording = StackRecording()
     size = path.stat().st_size
     done = told = 0
     with path.open("rb") as file:
-        for text in _lines(file):
+        for text in lines_of(file):
             done += len(text)
-            line = _line_of(text)
+            line = line_of(text)
             if line is None:
                 recording.left_out["lines"] += 1
             else:
-                now = recording.take(line, now)
+                recording.take(line)
             if done - told >= _PROGRESS:
                 told = done
                 options.progress("stacks", done, size)
-    recording.close(now)
+    recording.close()
     return recording
-
-
-def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Lines that are not empty; of one that is too long, its beginning, which is no JSON."""
-    while text := file.readline(MOST_LINE):
-        begin = text
-        while text and not text.endswith(b"\n"):  # the rest of it, or nothing at the end of the file
-            text = file.readline(MOST_LINE)
-        if not begin.isspace():
-            yield begin
-
-
-def _line_of(text: bytes) -> Any:
-    """What a line says; ``None`` where that cannot be told."""
-    try:
-        return _decoder.decode(text)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        pass
-    try:  # names that are no Unicode, as those of files may be, and lists in which one element is damaged
-        stated = document_of(text)
-        return msgspec.convert(_mended(stated), _Line)
-    except (JsonError, msgspec.MsgspecError, RecursionError):
-        return None
-
-
-def _mended(stated: Any) -> Any:
-    """A line of samples without the elements that are none."""
-    if not (isinstance(stated, list) and len(stated) > 1 and stated[0] == "samples" and isinstance(stated[1], list)):
-        return stated
-    return ["samples", [row for row in stated[1] if _is_sample(row)]]
-
-
-def _is_sample(row: Any) -> bool:
-    try:
-        msgspec.convert(row, Sample)
-    except msgspec.MsgspecError:
-        return False
-    return True
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------
@@ -396,12 +258,17 @@ class _Placed:
 
     def threads(self, notes: Notes) -> pa.Table:
         """Table ``threads`` and Python's ids; threads whose number the system did not tell have negative ones."""
-        listed = self.recording.threads
+        listed = list(self.recording.threads.values())
         rows = [
-            {**row, "thread_id": number, "process_id": 0, "tid": -1 - number if row["tid"] is None else row["tid"]}
-            for number, row in enumerate(listed)
+            {
+                "thread_id": at,
+                "process_id": 0,
+                "tid": -1 - at if thread.tid is None else thread.tid,
+                "name": thread.name,
+            }
+            for at, thread in enumerate(listed)
         ]
-        idents: Any = pa.array([row[IDENT] for row in listed], pa.int64())
+        idents: Any = pa.array([thread.ident for thread in listed], pa.int64())
         return rows_to_table("threads", rows, notes).append_column(IDENT, idents)
 
     def stacks(self, numbers: Values) -> pa.Table:
@@ -424,9 +291,10 @@ class _Placed:
 
     def phases(self, notes: Notes) -> pa.Table:
         """Table ``phases``, with the process as a whole first."""
-        threads = {row["tid"]: number for number, row in enumerate(self.recording.threads)}
-        whole = {"start_ns": 0, "dur_ns": self.end_ns - self.zero_ns, "kind": "program", "name": self.recording.role}
-        rows = [
+        threads = {thread.tid: at for at, thread in enumerate(self.recording.threads.values())}
+        whole: dict[str, Any] = {"start_ns": 0, "dur_ns": self.end_ns - self.zero_ns, "kind": "program"}
+        whole["name"] = self.recording.role
+        rows: list[dict[str, Any]] = [
             {
                 "start_ns": phase.start_ns - self.zero_ns,
                 "dur_ns": phase.dur_ns,
@@ -438,7 +306,7 @@ class _Placed:
             for phase in self.recording.phases
             if phase.kind in schema.PHASES and phase.kind != "program"
         ]
-        return rows_to_table("phases", [{"process_id": 0, **row} for row in (whole, *rows)], notes)
+        return rows_to_table("phases", [{"process_id": 0, **row} for row in [whole, *rows]], notes)
 
     def settings(self) -> pa.Table:
         """Whose the process is, and what sampling cost."""
@@ -478,7 +346,7 @@ def _leave_strays_out(recording: StackRecording, notes: Notes) -> None:
     recording.phases = [phase for phase, stays in zip(recording.phases, kept.tolist(), strict=True) if stays]
 
 
-def _offset(clocks: list[_Clock]) -> int | None:
+def _offset(clocks: list[ClockLine]) -> int | None:
     """Wall-clock time of zero of the file's clock, by the clocks before the wall clock was set; ``None``: not known."""
     offsets = [clock.unix_ns - clock.at_ns for clock in clocks]
     before = [offset for offset in offsets if abs(offset - offsets[0]) < CLOCK_STEP_NS]

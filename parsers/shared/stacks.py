@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ import pyarrow as pa
 from traceviz import schema
 from traceviz.parsers.shared.arrays import NONE
 from traceviz.parsers.shared.arrays import Array as Numbers
+from traceviz.parsers.shared.arrow import pc
 from traceviz.parsers.shared.columns import nullable, with_column
 
 _FRAME = ("function", "file", "line", "origin")
@@ -37,7 +39,7 @@ def united(tables: Sequence[pa.Table]) -> tuple[pa.Table, list[Numbers]]:
     together = pa.concat_tables(tables or [schema.table("stack_frames").empty()]).unify_dictionaries()
     counts = [table.num_rows for table in tables]
     begins = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    parents = together["parent_id"].fill_null(NONE).to_numpy().copy()
+    parents = pc.fill_null(together["parent_id"], NONE).to_numpy().copy()
     parents[parents >= 0] += np.repeat(begins[:-1], counts)[parents >= 0]
     frames, numbers = _numbers_of_frames(together), np.full(parents.size, NONE, np.int64)
     kept, free = [], 0
@@ -55,7 +57,7 @@ def united(tables: Sequence[pa.Table]) -> tuple[pa.Table, list[Numbers]]:
         level = _with_parents(level, by_parent, sorted_parents)
     rows = np.concatenate(kept) if kept else np.zeros(0, np.int64)
     outer = parents[rows]
-    table = together.take(pa.array(rows))
+    table = together.take(rows)
     table = with_column(table, "stack_id", pa.chunked_array([pa.array(np.arange(rows.size))]))
     table = with_column(table, "parent_id", pa.chunked_array([nullable(_taken(numbers, outer), pa.int64())]))
     return table, [numbers[begin:end] for begin, end in pairwise(begins.tolist())]
@@ -82,7 +84,7 @@ def _numbers_of_frames(table: pa.Table) -> Numbers:
     numbers = np.zeros(table.num_rows, np.int64)
     for name in _FRAME:
         column = table[name].combine_chunks()
-        words = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        codes = words.indices.fill_null(NONE).to_numpy().astype(np.int64)
+        words: Any = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+        codes = pc.fill_null(words.indices, NONE).to_numpy().astype(np.int64)
         numbers = np.unique(numbers * (codes.max(initial=0) + 2) + codes, return_inverse=True)[1]
     return numbers

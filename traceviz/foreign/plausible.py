@@ -262,14 +262,14 @@ def sound_frames(table: pa.Table, notes: NoteTaker) -> tuple[pa.Table, Column]:
     parents = table["parent_id"]
     rows = np.arange(table.num_rows)
     if np.array_equal(ids.to_numpy(), rows):
-        outer = parents.fill_null(-1).to_numpy()
+        outer = pc.fill_null(parents, -1).to_numpy()
         if np.all((outer < rows) & (outer >= -1)) and _depths(outer).max(initial=0) < MOST_FRAMES:
             return table, ids
     order = np.argsort(ids.to_numpy(), kind="stable")
     _, first = np.unique(ids.to_numpy()[order], return_index=True)
-    table = table.take(pa.array(order[first]))
+    table = table.take(order[first])
     ids = table["stack_id"].combine_chunks()
-    stated = _position(table["parent_id"], ids).fill_null(-1).to_numpy()
+    stated = pc.fill_null(_position(table["parent_id"], ids), -1).to_numpy()
     rows = np.arange(table.num_rows)
     outer = np.where(stated < rows, stated, -1)
     deep = _depths(outer) % MOST_FRAMES == 0

@@ -93,11 +93,12 @@ class TestReading:
         tables = read(tmp_path, *WHOLE, *again)
         assert (tables.rows("stack_frames"), called(tables)[2]) == (4, (("main", "load", "decode"), 10))
 
-    def test_a_program_that_becomes_another_begins_its_numbers_anew(self, tmp_path):
-        other = described({"evaluate": None}, tid=12)
-        tables = read(tmp_path, *WHOLE[:-1], process(), *other, ["samples", [sample(2_800, 50, 0)]], ["end", 2_900])
-        assert called(tables)[2] == (("evaluate",), 50)
-        assert (tables.rows("threads"), tables.run_facts()["span_ns"]) == (1, 1_900)
+    def test_the_last_word_on_a_process_a_thread_and_the_end_counts(self, tmp_path):
+        later = [process(role="worker"), ["thread", 0, 12, "loader"], ["cost", {"cpu_ns": 40}], ["end", 3_500]]
+        tables = read(tmp_path, *WHOLE, *later)
+        assert tables.arrow("phases")["name"].to_pylist()[0] == "worker"
+        assert tables.arrow("threads")["name"].to_pylist() == ["loader"]
+        assert (tables.run_facts()["span_ns"], tables.arrow("settings")["value"].to_pylist()[2]) == (2_500, "0.01600")
 
 
 class TestDamage:
@@ -230,6 +231,16 @@ class TestRun:
         assert [(row["start_ns"], row["dur_ns"], row["name"]) for row in phases if row["kind"] == "program"] == [
             (-1_000, 3_500, "program"),
             (-500, 1_900, "worker"),
+        ]
+
+    def test_a_program_that_becomes_another_begins_with_the_first_and_ends_with_the_second(self, stacks):
+        ran = RunManifest(pid=12, started_unix_ns=START + 500, ended_unix_ns=START + 9_000)
+        second = [process(started_unix_ns=START + 5_000), *described(), ["samples", [sample(6_000, 10, 0)]]]
+        trace = merged(stacks(), stacks(second), manifest=ran)
+        phases = trace.arrow("phases").to_pylist()
+        assert [(row["start_ns"], row["dur_ns"]) for row in phases if row["kind"] == "program"] == [
+            (-500, 2_500),
+            (4_000, 4_000),
         ]
 
     def test_a_thread_has_the_name_that_the_program_gave_it(self, stacks):

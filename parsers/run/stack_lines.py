@@ -1,0 +1,163 @@
+"""Files of Python stacks as the sampler in a program leaves them, one per process: a JSON array on each line.
+
+::
+
+    ["process", {"pid": 12, "role": "program", ...}]
+    ["clock", 5000, 1700000000000005000]                  a moment on the file's clock and the wall clock
+    ["thread", 0, 12, "MainThread", true, 1401...]        number, the system's, name, is it the main one, Python's
+    ["frame", 0, "decode", "train.py", 41, "program"]
+    ["stack", 0, null, 0]                                 number, that of the caller, frame
+    ["samples", [[5000, 10, 0, 0, 1, 9, "running"]]]      start, duration, thread, stack, samples, CPU time, state
+    ["phase", "saving", "torch.save", null, 5100, 40, 12]
+    ["cost", {"cpu_ns": 1, "ticks": 90}]
+    ["end", 5900]
+
+Lines are appended while the program runs, which may be killed at any moment. What is said again, of the process, a
+thread, the cost or the end, replaces what was said. Times are nanoseconds of the machine's
+monotonic clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, BinaryIO, TypeAlias
+
+import msgspec
+
+from traceviz.foreign.json_documents import JsonError, document_of
+from traceviz.foreign.plausible import FARTHEST_NS, MOST_SAMPLES
+
+MOST_LINE = 16 << 20
+"""A longer line is none that the sampler wrote: it writes once a second."""
+
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+Time = Annotated[int, msgspec.Meta(ge=-FARTHEST_NS, le=FARTHEST_NS)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_SAMPLES)]
+Pid = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+Ident = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
+Sample: TypeAlias = tuple[Time, Time, Number, Number, Count, Time | None, str | None]
+
+
+class About(msgspec.Struct, frozen=True):
+    """What a process says of itself."""
+
+    pid: Pid | None = None
+    ppid: Pid | None = None
+    role: str = "program"
+    name: str | None = None
+    rate_hz: float = 0.0
+    started_unix_ns: Time | None = None
+
+
+class ProcessLine(msgspec.Struct, frozen=True, array_like=True, tag="process"):
+    """The process."""
+
+    about: About
+
+
+class ClockLine(msgspec.Struct, frozen=True, array_like=True, tag="clock"):
+    """A moment on the file's clock and on the wall clock."""
+
+    at_ns: Time
+    unix_ns: Time
+
+
+class ThreadLine(msgspec.Struct, frozen=True, array_like=True, tag="thread"):
+    """A thread: its number here, the system's, its name, and Python's id of it."""
+
+    number: Number
+    tid: Pid | None
+    name: str | None = None
+    is_main: bool = False
+    ident: Ident | None = None
+
+
+class FrameLine(msgspec.Struct, frozen=True, array_like=True, tag="frame"):
+    """A place in a function."""
+
+    number: Number
+    function: str
+    file: str
+    line: Number | None
+    origin: str
+
+
+class StackLine(msgspec.Struct, frozen=True, array_like=True, tag="stack"):
+    """A frame and all frames around it."""
+
+    number: Number
+    parent: Number | None
+    frame: Number
+
+
+class SamplesLine(msgspec.Struct, frozen=True, array_like=True, tag="samples"):
+    """What was sampled in about a second."""
+
+    rows: list[Sample]
+
+
+class PhaseLine(msgspec.Struct, frozen=True, array_like=True, tag="phase"):
+    """A part of the run, as hooks in the program saw it."""
+
+    kind: str
+    name: str
+    number: Time | None
+    start_ns: Time
+    dur_ns: Time | None
+    tid: Pid | None = None
+
+
+class CostLine(msgspec.Struct, frozen=True, array_like=True, tag="cost"):
+    """What sampling cost."""
+
+    stated: dict[str, Any]
+
+
+class EndLine(msgspec.Struct, frozen=True, array_like=True, tag="end"):
+    """When the sampler ended."""
+
+    at_ns: Time
+
+
+Line: TypeAlias = (
+    ProcessLine | ClockLine | ThreadLine | FrameLine | StackLine | SamplesLine | PhaseLine | CostLine | EndLine
+)
+_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Line)
+
+
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """Lines that are not empty; of one that is too long, its beginning, which is no JSON."""
+    while text := file.readline(MOST_LINE):
+        begin = text
+        while text and not text.endswith(b"\n"):  # the rest of it, or nothing at the end of the file
+            text = file.readline(MOST_LINE)
+        if not begin.isspace():
+            yield begin
+
+
+def line_of(text: bytes) -> Any:
+    """What a line says; ``None`` where that cannot be told."""
+    try:
+        return _decoder.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass
+    try:  # names that are no Unicode, as those of files may be, and lists in which one element is damaged
+        stated = document_of(text)
+        return msgspec.convert(_mended(stated), Line)
+    except (JsonError, msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def _mended(stated: Any) -> Any:
+    """A line of samples without the elements that are none."""
+    if not (isinstance(stated, list) and len(stated) > 1 and stated[0] == "samples" and isinstance(stated[1], list)):
+        return stated
+    return ["samples", [row for row in stated[1] if _is_sample(row)]]
+
+
+def _is_sample(row: Any) -> bool:
+    try:
+        msgspec.convert(row, Sample)
+    except msgspec.MsgspecError:
+        return False
+    return True

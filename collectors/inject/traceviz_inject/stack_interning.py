@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from _json import encode_basestring_ascii as quoted
 
-from .stack_names import function_of, module_of
+from .stack_names import NATIVE, OURS, function_of, module_of
 
 TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
 if TYPE_CHECKING:
@@ -35,7 +35,10 @@ class Interning:
         places: Names files.
     """
 
-    __slots__ = ("_codes", "_frames", "_known", "_lines", "_next_frame", "_next_stack", "_places", "_stacks")
+    __slots__ = (
+        *("_called", "_calls", "_codes", "_frames", "_known", "_lines", "_names"),
+        *("_next_frame", "_next_stack", "_places", "_stacks"),
+    )
 
     def __init__(self, lines: list[str], places: Places) -> None:
         self._lines = lines
@@ -44,6 +47,9 @@ class Interning:
         self._codes: dict[int, CodeType] = {}
         self._frames: dict[tuple[int, int | None], int] = {}
         self._stacks: dict[tuple[int, int], int] = {}
+        self._calls: dict[tuple[int, int], int] = {}
+        self._names: dict[int, dict[int, str]] = {}
+        self._called: dict[str, int] = {}
         self._next_frame = 0
         self._next_stack = 0
 
@@ -61,13 +67,49 @@ class Interning:
                 found = self._add(stack, frame)
                 known[key] = found
             stack = found
-        return stack
+        return stack if not frames or stack < 0 else self._with_call(stack, frames[0])
 
     def forget_if_full(self) -> None:
         """Begin anew where too much is known."""
         if len(self._codes) > MOST_CODES or len(self._known) > MOST_STACKS:
-            for table in (self._known, self._codes, self._frames, self._stacks):
+            for table in (self._known, self._codes, self._frames, self._stacks, self._calls, self._names, self._called):
                 table.clear()  # type: ignore[attr-defined]
+
+    def _with_call(self, stack: int, frame: FrameType) -> int:
+        """The stack with what its innermost frame calls, as far as that has no frame: ``os.fsync``, ``time.sleep``.
+
+        Only where a thread was seen before: to find the name takes as long as many samples.
+        """
+        key = (stack, frame.f_lasti)
+        found = self._calls.get(key)
+        if found is None:
+            self._calls[key] = -1
+            return stack
+        if found < 0:
+            name = self._name_of_call(frame)
+            found = self._calls[key] = stack if not name else self._add_stack(stack, self._add_called(name))
+        return found
+
+    def _name_of_call(self, frame: FrameType) -> str:
+        code = frame.f_code
+        if code.co_filename.startswith(OURS):
+            return ""
+        names = self._names.get(id(code))
+        if names is None:
+            from .called_names import called_names  # noqa: PLC0415 not for programs that end before
+
+            self._codes[id(code)] = code
+            names = self._names[id(code)] = called_names(code)
+        return names.get(frame.f_lasti, "")
+
+    def _add_called(self, name: str) -> int:
+        """The number of the frame of compiled code that goes by this name."""
+        number = self._called.get(name)
+        if number is None:
+            number, self._next_frame = self._next_frame, self._next_frame + 1
+            self._called[name] = number
+            self._lines.append(f'["frame",{number},{quoted(name)},"",null,"{NATIVE}"]\n')
+        return number
 
     def _add(self, parent: int, frame: FrameType) -> int:
         """The number of a stack that was not seen at this instruction."""
@@ -79,6 +121,9 @@ class Interning:
             number = self._frames[key] = self._add_frame(code, line, module_of(frame))
         if number < 0:
             return parent
+        return self._add_stack(parent, number)
+
+    def _add_stack(self, parent: int, number: int) -> int:
         stack = self._stacks.get((parent, number))
         if stack is None:
             stack, self._next_stack = self._next_stack, self._next_stack + 1

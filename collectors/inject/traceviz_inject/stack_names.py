@@ -23,7 +23,7 @@ TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-PROGRAM, LIBRARY, STANDARD = "program", "library", "standard"
+PROGRAM, LIBRARY, STANDARD, NATIVE = "program", "library", "standard", "native"
 
 OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + "/"  # noqa: PTH100, PTH120
 """Folder of our own hooks, which are around functions of the program and no part of it."""

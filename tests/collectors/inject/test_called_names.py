@@ -79,3 +79,29 @@ def test_names_are_bounded_and_so_is_the_search(names: ModuleType, monkeypatch: 
     monkeypatch.setattr(names, "_MOST_INSTRUCTIONS", 40)
     code = compiled("\n".join(f"f{number}()" for number in range(1_000)))
     assert 0 < len(names.called_names(code)) < 20
+
+
+def test_a_stack_that_was_seen_before_has_what_its_innermost_frame_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first time nothing is looked up: most stacks of imports are seen once."""
+    monkeypatch.syspath_prepend(HOOKS)
+    places = import_module("traceviz_inject.stack_names").Places("/nowhere")
+    lines: list[str] = []
+    interning = import_module("traceviz_inject.stack_interning").Interning(lines, places)
+    lock, begun = threading.Lock(), threading.Event()
+
+    def waits() -> None:
+        begun.set()
+        lock.acquire()
+
+    with lock:
+        thread = threading.Thread(target=waits)
+        thread.start()
+        begun.wait()
+        while sys._current_frames()[thread.ident or 0].f_code is not waits.__code__:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        frame = sys._current_frames()[thread.ident or 0]
+        numbers = [interning.number(frame) for _ in range(3)]
+    thread.join()
+    assert numbers[0] != numbers[1] == numbers[2]
+    assert '"lock.acquire","",null,"native"]' in "".join(lines)

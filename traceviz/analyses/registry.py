@@ -177,7 +177,12 @@ ENTRIES: tuple[Entry, ...] = (
         uses=(*CLASS_TABLES, "collectives", "settings"),
         expected=False,
     ),
-    Entry("ranks", "ranks.ranks:RanksAnalysis", uses=(*CLASS_TABLES, "collectives", "settings"), expected=False),
+    Entry(
+        "ranks",
+        "ranks.ranks:RanksAnalysis",
+        uses=(*CLASS_TABLES, "stacks", "stack_frames", "collectives", "settings"),
+        expected=False,
+    ),
     Entry(
         "ranges",
         "program.ranges:RangesAnalysis",

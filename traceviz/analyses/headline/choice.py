@@ -23,6 +23,9 @@ STANDS_FOR = 0.5
 """A finding that explains this part of what it lies within is said in its place."""
 NEEDS_PARTS = frozenset({"TV203"})
 """Codes of findings that count what comes after their parts, too: they lead only where the parts are half of it."""
+APART = ({"TV501", "TV502", "TV503"}, {"TV506"})
+"""Codes of findings on two parts of the same time, which neither shares with the other: waiting in collectives of the
+host for a rank that is late, and the rest of them."""
 BESIDE = 0.5
 """From this part of the leading share on, another one is said beside it,"""
 MUCH = 0.20
@@ -68,23 +71,34 @@ def _settled(options: tuple[Option, ...]) -> dict[str, str]:
     """Why those do not run that explain the time of others, or whose time others explain, by key."""
     parts = {option.key: option for option in options if not option.within}
     reasons: dict[str, str] = {}
-    for precise in sorted((o for o in options if o.within), key=lambda o: (-o.time_ns, o.code)):
+    speaks: dict[str, str] = {}  # code of the finding that is said in place of a part, by the part's key
+    for precise in sorted((o for o in options if o.within), key=lambda o: (-o.share, o.code)):
         own = sorted((parts[key] for key in precise.within if key in parts), key=lambda part: -part.share)
         if COMPUTE in precise.within or (not own and precise.code not in NEEDS_PARTS):
             continue
+        other = _apart_from(precise.code)
         said = next((part for part in own if part.key == INPUT or part.key in reasons), None)
         whole = sum(part.share for part in own)
+        if said is not None and speaks.get(said.key) in other:
+            continue
         if said is not None:
             reasons[precise.key] = f"The same time as {said.label}."
         elif precise.code in NEEDS_PARTS and STANDS_FOR * precise.share > whole:
             reasons[precise.key] = "Most of its time has causes of its own."
-        elif precise.share >= STANDS_FOR * whole:
+        elif precise.share + max((o.share for o in options if o.code in other), default=0.0) >= STANDS_FOR * whole:
+            speaks.update(dict.fromkeys((part.key for part in own), precise.code))
             said_by = f"{precise.code or precise.label} says it more precisely ({format_ratio(precise.share)})."
             reasons.update(dict.fromkeys((part.key for part in own), said_by))
         else:
             named = " and ".join(part.label for part in own)
             reasons[precise.key] = f"It explains {format_ratio(precise.share / whole)} of {named}, less than half."
     return reasons
+
+
+def _apart_from(code: str) -> set[str]:
+    """Codes of findings on the part of the time that the one of this code leaves out."""
+    first, second = APART
+    return second if code in first else first if code in second else set()
 
 
 def _barred(option: Option, measured: float, computes: float) -> str:

@@ -9,6 +9,9 @@ is aligned on its end, which also shows how far the clocks of the ranks are apar
 
 *Skew* of a rank is its arrival after the first rank's; the *transfer* is the shortest duration over the ranks; what a
 rank is longer in the collective than that is its *wait*.
+
+Processes of one machine share its clock, and need no such alignment: then a rank waits in a collective of the host
+until the last one has arrived, and how long each of them needs from there on is its own affair.
 """
 
 from __future__ import annotations
@@ -26,6 +29,9 @@ from traceviz.intervals import IntervalSet
 
 POINT_TO_POINT = r"(?i)(^|:)i?(send|recv)(any_?source)?$|send_?recv"
 """Transfers between two ranks: each has a partner of its own, so that the n-th of two ranks are not the same."""
+
+ONE_RUN = "run.duration_ns"
+"""Setting that is stated of every run of ``traceviz collect``, and no two runs share."""
 
 LEAST_TOLERANCE_NS = 100_000
 """Ends that differ by less line up, however often collectives follow each other."""
@@ -55,6 +61,7 @@ class Skew:
         unaligned: Ranks whose collectives do not end together with those of the others, by ``process_id``.
         ambiguous: Groups that more ranks name than they have members.
         point_to_point: Transfers between two ranks, which are not compared.
+        one_clock: Whether the ranks share the clock of a machine, so that nothing was aligned.
     """
 
     arrivals: pl.DataFrame
@@ -63,6 +70,7 @@ class Skew:
     unaligned: tuple[int, ...] = ()
     ambiguous: int = 0
     point_to_point: int = 0
+    one_clock: bool = False
 
     @property
     def collectives(self) -> int:
@@ -89,14 +97,43 @@ def collective_skew(trace: TraceView, tolerance: float) -> Skew:
     )
     usable = groups.filter((pl.col("ranks") > 1) & ~pl.col("ambiguous"))
     matched, clock, unaligned = _matched(alike.join(usable.select(*_KEY, "shared", "unequal"), on=_KEY), tolerance)
+    one_clock = _share_a_clock(trace)
+    if one_clock:
+        clock, apart = _by_their_own_clock(matched, clock)
+        unaligned = tuple(sorted({*unaligned, *apart}))
     return Skew(
-        arrivals=_arrivals(matched, clock),
+        arrivals=_arrivals(matched, clock, one_clock=one_clock),
         clock_ns=clock,
         unequal=int(usable["unequal"].sum()),
         unaligned=unaligned,
         ambiguous=int(groups["ambiguous"].sum()),
         point_to_point=int(paired.sum()),
+        one_clock=one_clock,
     )
+
+
+def _share_a_clock(trace: TraceView) -> bool:
+    """Whether the collectives were recorded on the host, by one run of ``traceviz collect``: on one machine.
+
+    What is stated of such a run is stated of the capture; where several were put together, of the processes of each.
+    """
+    if trace.tables.run_facts().get("format") != "run" or trace.rank_busy:
+        return False
+    stated = trace.frame("settings", "key", "process_id").filter(pl.col("process_id").is_null())
+    return ONE_RUN in set(stated["key"].cast(pl.String))
+
+
+def _by_their_own_clock(matched: pl.DataFrame, clock: dict[int, int]) -> tuple[dict[int, int], list[int]]:
+    """No offset for ranks whose clock is right, and the ranks whose n-th collective is another one than that of others.
+
+    The ends of one collective differ by what the slower rank needs for its part; those of different ones by the time
+    between two of them.
+    """
+    first, last = pl.col("start_ns").min(), pl.col("start_ns").max()
+    between = matched.group_by("process_id").agg((last - first) / (pl.len() - 1).clip(1))
+    half = dict(between.select("process_id", pl.col("start_ns") / 2).iter_rows())
+    apart = [process for process, offset in clock.items() if abs(offset) > max(half[process], LEAST_TOLERANCE_NS)]
+    return {process: 0 for process in clock if process not in apart}, apart
 
 
 def collective_calls(trace: TraceView) -> pl.DataFrame:
@@ -191,7 +228,7 @@ def _median(values: pl.Series) -> int:
     return round(float(values.median() or 0))  # type: ignore[arg-type]
 
 
-def _arrivals(matched: pl.DataFrame, clock: dict[int, int]) -> pl.DataFrame:
+def _arrivals(matched: pl.DataFrame, clock: dict[int, int], *, one_clock: bool) -> pl.DataFrame:
     """Skew, wait and transfer of each rank in each collective with at least two ranks left."""
     instance = (*_KEY, "index")
     offset = pl.col("process_id").replace_strict(clock, default=None, return_dtype=pl.Int64)
@@ -200,13 +237,14 @@ def _arrivals(matched: pl.DataFrame, clock: dict[int, int]) -> pl.DataFrame:
     rows = rows.filter(pl.col("at_ns").is_not_null()).filter(pl.len().over(instance) > 1)
     first, transfer = pl.col("at_ns").min().over(instance), pl.col("dur_ns").min().over(instance)
     latest = pl.col("at_ns").max().over(instance)
+    until_all_are_there = pl.min_horizontal(latest - pl.col("at_ns"), pl.col("dur_ns"))
     return rows.select(
         "process_id",
         *instance,
         "start_ns",
         "dur_ns",
         (pl.col("at_ns") - first).alias("skew_ns"),
-        (pl.col("dur_ns") - transfer).alias("wait_ns"),
+        (until_all_are_there if one_clock else pl.col("dur_ns") - transfer).alias("wait_ns"),
         transfer.alias("transfer_ns"),
         ((pl.col("at_ns") == latest) & (latest > first)).alias("last"),
     ).sort(*instance, "process_id")

@@ -53,7 +53,7 @@ def arrivals_grid(result: RanksResult) -> Grid:
         Column("last", "Last at", "count", 0),
         Column("wait_ns", "Waits", "ns", 0),
         Column("wait_share", "Of its time", "ratio", 1, bar=True),
-        Column("clock_ns", "Clock ahead", "ns", 2),
+        Column("clock_ns", "Clock ahead", "ns", 9 if result.skew.one_clock else 2),
     )
     rows = tuple(
         (
@@ -113,7 +113,11 @@ def cautions(result: RanksResult) -> list[str]:
         texts.append(
             f"{captured} of {result.worlds[0]:,} ranks were captured: the others may arrive later, or wait longer."
         )
-    if skew.collectives:
+    if skew.collectives and skew.one_clock:
+        texts.append(
+            "The ranks ran on one machine, and share its clock: each waits in a collective until the last has arrived."
+        )
+    elif skew.collectives:
         texts.append(
             "Clocks of the ranks were aligned on the ends of their collectives. Transfer is the shortest duration over "
             "the ranks; what a rank is longer in a collective is its wait."

@@ -93,6 +93,7 @@ class RanksResult:
         imbalance: The ranks' steps side by side.
         skew: Their collectives side by side.
         compared: Whether the collectives of all ranks could be compared.
+        causes: What takes the time of each rank, where none uses a device: see :mod:`.excess`.
         judged_words: What the judged time is, in words.
     """
 
@@ -103,6 +104,7 @@ class RanksResult:
     imbalance: StepImbalance
     skew: Skew
     compared: bool
+    causes: pl.DataFrame
     judged_words: str
 
     @property

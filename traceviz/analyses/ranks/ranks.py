@@ -11,17 +11,21 @@ from statistics import median
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, by_knowledge, finding
 from traceviz.analyses.derived.device.rank_names import rank_numbers, stated_ranks, world_sizes
-from traceviz.analyses.derived.host.classes import LABELS
 from traceviz.analyses.derived.host.collectives import joint_collectives
 from traceviz.analyses.derived.judged_time import judged_words
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew
+from traceviz.analyses.ranks.excess import causes_of_ranks, largest_excess
 from traceviz.analyses.ranks.rank_grids import arrivals_grid, cautions, collectives_grid, steps_grid, times_grid
 from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times, waiting
 from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
 from traceviz.report import Fact, Finding, Prose, Section, Skipped
+from traceviz.rules import rule
 from traceviz.units import counted, format_ns, format_ratio
+
+_OF_ONE, _OF_ALL = "Look at the rank", "Where every rank"
+"""Begins of advice about one rank that is slow, and about ranks that are late in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,8 @@ class RanksAnalysis(Analysis[RanksResult]):
         spread_floor: Spread of own times, as a share of their median, that is normal between equal ranks.
         imbalance_share: An excess of the slowest rank's median step over the median rank's is a finding from here on.
         late_share: Waiting in collectives from this share of the judged time on is a finding;
-        blame_share: it names the rank whose own time exceeds the median of the others by more than this share.
+        blame_share: it names the rank whose own time exceeds the median of the others by more than this share,
+        blame_wait: provided that this explains at least this part of the others' waiting: else they are late in turn.
         tolerance: Collectives whose ends differ by more than this share of the time between them are not compared.
     """
 
@@ -48,6 +53,7 @@ class RanksAnalysis(Analysis[RanksResult]):
     imbalance_share: float = WARNING_SHARE
     late_share: float = WARNING_SHARE
     blame_share: float = 0.02
+    blame_wait: float = 0.5
     tolerance: float = 0.1
 
     def run(self, trace: TraceView) -> RanksResult | Skipped:
@@ -72,6 +78,7 @@ class RanksAnalysis(Analysis[RanksResult]):
             imbalance=step_imbalance(training_steps(trace), {process: own.away for process, own in waits.items()}),
             skew=skew,
             compared=compared,
+            causes=causes_of_ranks(trace),
             judged_words=judged_words(trace),
         )
 
@@ -89,12 +96,11 @@ class RanksAnalysis(Analysis[RanksResult]):
         if cost < self.straggler_share * result.judged_ns:
             return ()
         unit = "per step" if rank.steps else "in all"
-        key, excess = _excess(result, rank)
+        excess = largest_excess(result.ranks, rank, result.causes)
         more = sum(other > self.straggler_score for other in result.scores) - 1
         message = (
             f"Rank {rank.rank} needs {format_ns(round(own))} {unit} for its own work, the others "
-            f"{format_ns(round(others))} (median). Most of the difference is {LABELS[key]} "
-            f"({format_ns(excess)} {unit})."
+            f"{format_ns(round(others))} (median). {excess.sentence(unit)}"
         )
         message += f" {counted(more, 'more rank')} stand out, too." if more else ""
         evidence = (
@@ -104,7 +110,7 @@ class RanksAnalysis(Analysis[RanksResult]):
             Fact("score", "modified z-score", round(score, 1), "number"),
             Fact("wait_ns", "its waiting in collectives", rank.wait_ns, "ns"),
             Fact("mean_wait_ns", "mean waiting of all ranks", result.wait_ns if result.compared else None, "ns"),
-            Fact("cause", "most of the difference", LABELS[key]),
+            Fact("cause", "most of the difference", excess.what),
         )
         return (finding("TV501", message, evidence, cost, result.judged_ns, f"{result.judged_words} of a rank"),)
 
@@ -116,18 +122,17 @@ class RanksAnalysis(Analysis[RanksResult]):
         slowest = max(timed, key=lambda rank: imbalance.medians[rank.process_id])
         if (slowest.own_ns or 0) < max(rank.own_ns or 0 for rank in timed):
             return ()  # most of its steps take longer, and all of them together less: neither rank is slow
-        key, excess = _excess(result, slowest)
+        excess = largest_excess(result.ranks, slowest, result.causes)
         message = (
             f"Rank {slowest.rank} needs {format_ns(round(imbalance.medians[slowest.process_id]))} per step for its own "
             f"work (median), {format_ratio(imbalance.share)} more than the median rank "
-            f"({format_ns(round(imbalance.middle_ns))}). Most of the difference is {LABELS[key]} "
-            f"({format_ns(excess)} per step)."
+            f"({format_ns(round(imbalance.middle_ns))}). {excess.sentence('per step')}"
         )
         evidence = (
             Fact("rank", "rank with the most work of its own", slowest.rank, "id"),
             Fact("slowest_factor", "its median own time, of the median rank's", 1 + imbalance.share, "factor"),
             Fact("lost_ns", "slowest rank less the mean, summed over steps", imbalance.lost_ns, "ns"),
-            Fact("cause", "most of the difference", LABELS[key]),
+            Fact("cause", "most of the difference", excess.what),
         )
         cost = imbalance.lost_ns
         return (finding("TV502", message, evidence, cost, result.judged_ns, f"{result.judged_words} of a rank"),)
@@ -155,14 +160,21 @@ class RanksAnalysis(Analysis[RanksResult]):
                 f"others {format_ns(round(others))}), and arrives last at {rank.last:,} of "
                 f"{counted(rank.arrivals, 'collective')}."
             )
+            excess = largest_excess(result.ranks, rank, result.causes)
+            if result.causes.height and excess.time_ns > (own - others) / 2:
+                message += f" {excess.sentence(unit)}"
             evidence = (
                 Fact("rank", "rank with the most work of its own", rank.rank, "id"),
                 Fact("own_ns", f"its own time {unit}", round(own), "ns"),
                 Fact("others_ns", f"median of the others' {unit}", round(others), "ns"),
                 Fact("last", "collectives at which it is last", rank.last, "count"),
+                Fact("cause", "most of the difference", excess.what),
                 *evidence,
             )
-        return (finding("TV503", message, evidence, cost, result.judged_ns, f"{result.judged_words} of a rank"),)
+        unfit = _OF_ONE if blamed is None else _OF_ALL
+        advice = tuple(text for text in rule("TV503").advice if not text.startswith(unfit))
+        of = f"{result.judged_words} of a rank"
+        return (finding("TV503", message, evidence, cost, result.judged_ns, of, advice=advice),)
 
     def _blamed(self, result: RanksResult) -> tuple[RankTimes, float, float] | None:
         """The rank with the most work of its own, its own time and that of the others, if it stands out at all.
@@ -174,8 +186,10 @@ class RanksAnalysis(Analysis[RanksResult]):
         if len(known) < 2:
             return None
         own, place = max(known, key=lambda pair: pair[0])
-        others = median(time for time, other in known if other != place)
-        return (result.ranks[place], own, others) if own - others > self.blame_share * others else None
+        others, rank = median(time for time, other in known if other != place), result.ranks[place]
+        waited = [other.wait_ns or 0 for other in result.ranks if other is not rank and other.judged_ns]
+        explains = (own - others) * rank.rounds >= self.blame_wait * mean(waited)
+        return (rank, own, others) if own - others > self.blame_share * others and explains else None
 
     def describe(self, result: RanksResult) -> Section:
         """How many ranks there are, one row per rank, and what could be compared."""
@@ -199,15 +213,3 @@ def _straggler_cost(result: RanksResult, place: int, slower_ns: float) -> int:
     """What the job gains at most if the rank is no longer slower than the others: no more than these wait."""
     waits = [rank.wait_ns or 0 for at, rank in enumerate(result.ranks) if at != place and rank.judged_ns]
     return round(min(slower_ns, mean(waits)) if result.compared else slower_ns)
-
-
-def _excess(result: RanksResult, rank: RankTimes) -> tuple[str, int]:
-    """The class whose time per step exceeds the median of the other ranks most, and by how much."""
-    others = [other for other in result.ranks if other is not rank]
-    excess = {
-        key: time / rank.rounds - median(other.classes[key] / other.rounds for other in others)
-        for key, time in rank.classes.items()
-        if key != "communication"
-    }
-    key = max(excess, key=lambda name: excess[name])
-    return key, round(excess[key])

@@ -1,0 +1,90 @@
+"""What a slow rank does that the others do not: the part of its steps that is larger than theirs by most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import polars as pl
+
+from traceviz.analyses.derived.calls.short_names import shortened
+from traceviz.analyses.derived.causes.attribution import host_causes
+from traceviz.analyses.derived.causes.kinds import KIND_LABELS
+from traceviz.analyses.derived.host.classes import LABELS
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.ranks.rank_times import RankTimes
+from traceviz.units import format_ns
+
+_KEYS = ("class", "kind", "cause", "location")
+_COMMON = frozenset({"host_collective", "unexplained"})
+"""Kinds of causes that say nothing of the work of one rank."""
+_SAID_WITH_LINE = frozenset(
+    {"sleep", "io", "lock", "gil", "wait", "saving", "logging", "serialization", "import", "compilation", "input"}
+)
+"""Kinds that say more of a line than that it runs."""
+_TOLD_BY_CLASS = frozenset({"input_wait"})
+"""Classes whose name says more than that of the event in which the time went, unless its line is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """A part of the steps of a rank that is larger than that of the others.
+
+    Args:
+        what: In words: a class of step time, or what was recorded and its line.
+        time_ns: By how much it exceeds the median of the others per step (in all, where there are no steps).
+    """
+
+    what: str
+    time_ns: int
+
+    def sentence(self, unit: str) -> str:
+        """``Most of the difference is clock_nanosleep (20.3 ms per step).``."""
+        return f"Most of the difference is {self.what} ({format_ns(self.time_ns)} {unit})."
+
+
+def causes_of_ranks(trace: TraceView) -> pl.DataFrame:
+    """``process_id, class, kind, cause, location, time_ns`` of what takes the time of ranks that use no devices.
+
+    Without rows where they do: what a device computes has no such causes, and the classes say enough.
+    """
+    columns = ("process_id", *_KEYS)
+    if trace.rank_busy:
+        return pl.DataFrame(schema={**dict.fromkeys(columns, pl.String), "process_id": pl.Int64, "time_ns": pl.Int64})
+    return host_causes(trace).group_by(columns).agg(pl.col("time_ns").sum())
+
+
+def largest_excess(ranks: Sequence[RankTimes], slow: RankTimes, causes: pl.DataFrame) -> Excess:
+    """What ``slow`` does longer than the other ``ranks``: its largest cause if that is most of it, else the class."""
+    others = [rank for rank in ranks if rank is not slow]
+    excess = {
+        key: time / slow.rounds - median(other.classes[key] / other.rounds for other in others)
+        for key, time in slow.classes.items()
+        if key != "communication"
+    }
+    key = max(excess, key=lambda name: excess[name])
+    return _precise(others, slow, causes, excess[key]) or Excess(LABELS[key], round(excess[key]))
+
+
+def _precise(others: Sequence[RankTimes], slow: RankTimes, causes: pl.DataFrame, least: float) -> Excess | None:
+    """The cause that exceeds the others' by most, if that is more than half of ``least``."""
+    rounds = {rank.process_id: rank.rounds for rank in (*others, slow)}
+    of_work = causes.filter((pl.col("class") != "communication") & ~pl.col("kind").is_in(_COMMON))
+    by_cause = of_work.drop_nulls("cause").sort("time_ns", *_KEYS, descending=[True, *[False] * len(_KEYS)])
+    largest: Excess | None = None
+    for (cause, location, *_), same in by_cause.group_by("cause", "location", maintain_order=True):
+        sums = dict(same.group_by("process_id").agg(pl.col("time_ns").sum()).iter_rows())
+        per_round = {process: sums.get(process, 0) / count for process, count in rounds.items()}
+        more = per_round[slow.process_id] - median(per_round[rank.process_id] for rank in others)
+        if more > max(least / 2, largest.time_ns if largest else 0):
+            largest = Excess(_words(same["class"][0], same["kind"][0], str(cause), location), round(more))
+    return largest
+
+
+def _words(key: str, kind: str, cause: str, location: object) -> str:
+    """``time.sleep in train.py:19 main``; a line that was sampled with what it does: ``sleep in train.py:19 main``."""
+    if location == cause:
+        return f"{KIND_LABELS[kind]} in {cause}" if kind in _SAID_WITH_LINE else cause
+    what = LABELS[key] if key in _TOLD_BY_CLASS else shortened(cause)
+    return f"{what} in {location}" if location else what

@@ -137,13 +137,16 @@ ORIGINS = ("program", "library", "standard", "native")
 """Values of ``stack_frames.origin``: files below the program's folder, installed packages, Python's own library,
 compiled code."""
 
-PHASES = ("program", "train", "epoch", "step", "validation", "saving", "loading", "compilation", "collection")
+PHASES = (
+    *("program", "train", "epoch", "step", "validation", "saving", "loading", "compilation", "collection"),
+    "recording",
+)
 """Values of ``phases.kind``.
 
 ``program``: a process, from its start to its end. ``train``: a whole training loop (``fit``). ``epoch``, ``step``: as
 the hooks in the program count them, throughout the run. ``validation``: an evaluation between or after steps.
 ``saving``, ``loading``: a checkpoint or model is written or read. ``compilation``: the framework traces or compiles.
-``collection``: Python's garbage collector.
+``collection``: Python's garbage collector. ``recording``: a profiler of the recording starts, or stops and saves.
 """
 
 TOTAL_KINDS = ("kernel", "copy", "memset", "runtime", "driver", "unified_memory", "other")

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from . import ending, frameworks, hooks, process
+from .stack_recording import note_phase
 from .status import Status, explain, guarded
 from .steps import CLOCK, SOURCES
 
@@ -186,7 +187,7 @@ class Recorder:
                 first_step=number,
                 steps_recorded=0,
                 source=self._source,
-                start_cost_ns=time.monotonic_ns() - begun,
+                start_cost_ns=self._cost_since(begun),
                 started_unix_ns=time.time_ns(),
                 version=guarded(self._profiler.version)(),
                 threads=guarded(frameworks.threads)(self._profiler.framework),
@@ -219,12 +220,18 @@ class Recorder:
             status.update(
                 state=self.state,
                 steps_recorded=self._recorded,
-                stop_cost_ns=time.monotonic_ns() - begun,
+                stop_cost_ns=self._cost_since(begun),
                 source=self._source or status["source"],
                 ended_by=reason or "window",
                 accelerators=guarded(frameworks.accelerators)(self._profiler.framework),
             )
             ending.disarm()
+
+    def _cost_since(self, begun: int) -> int:
+        """Nanoseconds since ``begun``, in which the program waited for the profiler: no part of its run."""
+        ended = time.monotonic_ns()
+        note_phase("recording", self._profiler.framework, begun, ended)
+        return ended - begun
 
     def _at_end(self, reason: str) -> None:
         """The program ends: save, or say why there is nothing to save."""

@@ -130,18 +130,44 @@ def test_what_explains_half_of_the_time_outside_of_steps_is_said_in_its_place():
     )
 
 
-def test_a_run_without_steps_is_said_by_what_it_did():
+def test_a_run_without_steps_is_said_by_its_two_largest_parts():
+    frozen = "<frozen importlib._bootstrap>"
+    frames = [*FRAMES, (4, 0, "_find_and_load", frozen, 1, {"origin": "standard"})]
     phases = [(0, 10 * S, "program", "")]
-    report = analyze(tables(phases=phases, stacks=[(0, 10 * S, 0, 1000)], stack_frames=FRAMES))
-    assert first_sentence(report) == "No steps were seen in this run; 100.0 % of it is train.py:3"
+    report = analyze(tables(phases=phases, stacks=[(0, 6 * S, 4, 600), (6 * S, 4 * S, 1, 400)], stack_frames=frames))
+    assert first_sentence(report) == (
+        "No steps were seen in this run: 60.0 % is imports, 40.0 % is save_checkpoint (train.py:88)"
+    )
     assert codes(report) == []
+    alone = analyze(tables(phases=phases, stacks=[(0, 10 * S, 3, 1000)], stack_frames=FRAMES))
+    assert first_sentence(alone) == "No steps were seen in this run: 100.0 % is train_step (train.py:20)"
+
+
+def test_time_outside_of_steps_that_is_longer_than_they_are_leads_before_a_start_up_that_is_longest():
+    report = run(startup=12, stepping=3, saving=5, profiled=True)
+    assert first_sentence(report) == "Steps are 15.0 % of this run; 25.0 % is save_checkpoint (train.py:88)"
+    assert report.verdict.cause == "run_saving"
 
 
 def test_what_the_recording_took_is_left_out_of_the_run_and_said():
-    frames = [(0, None, "Recorder._stop", "traceviz_inject/recorder.py", 5, {"origin": "library"})]
     phases = [(0, 10 * S, "program", ""), (0, 8 * S, "step", "keras", {"number": 0})]
-    report = analyze(tables(phases=phases, stacks=[(8 * S, 2 * S, 0, 200)], stack_frames=frames))
+    report = analyze(tables(phases=[*phases, (8 * S, 2 * S, "recording", "torch")]))
     assert report.fact("whole_run", "run_ns") == 8 * S
     assert report.fact("whole_run", "recording_ns") == 2 * S
     prose = report.section("whole_run").blocks[-1].text
     assert prose == "Left out: 2.00 s in which the recording started, stopped and saved."
+
+
+@pytest.mark.parametrize(("compiling", "words"), [(5, "53.3 % is start-up"), (9, "47.4 % is compilation")])
+def test_the_larger_of_start_up_and_compilation_is_said(compiling, words):
+    begin = (8 + compiling) * S
+    phases = [(0, begin + 2 * S, "program", ""), (8 * S, compiling * S, "compilation", "jax.jit")]
+    steps = [(begin + at * S // 10, S // 10) for at in range(20)]
+    phases += [(at, lasts, "step", "jax_call", {"number": number}) for number, (at, lasts) in enumerate(steps)]
+    declared = [(at, lasts, number) for number, (at, lasts) in enumerate(steps)]
+    waits = [(at, lasts // 2, "data loading") for at, lasts in steps]
+    work = [(at + lasts // 2, lasts // 2, "gemm") for at, lasts in steps]
+    report = analyze(tables(phases=phases, steps=declared, nvtx=waits, kernels=work))
+    assert words in report.verdict.sentence
+    assert report.verdict.sentence.startswith("In steps, ")
+    assert report.verdict.cause == "input"

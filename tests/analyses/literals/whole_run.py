@@ -26,7 +26,6 @@ FRAMES = (
     (11, 2, "main", "train.py", 64),
     (12, 11, "resample", "data.py", 17),
     (13, 2, "plot", "train.py", 95),
-    (14, 13, "Recorder._stop", "traceviz_inject/recorder.py", 5, {"origin": "library"}),
 )
 LONG = {9: 900, 19: 600}
 """What comes after these steps, in ms, until the optimizer is called again."""
@@ -51,7 +50,7 @@ STACKS = (
     *(sampled(0, 1000, 5), sampled(1000, 500, 7), sampled(1500, 200, 9), sampled(1700, 100, 10), sampled(1800, 60, 12)),
     *(sampled(1860, 40, 12), sampled(1900, 1000, 5), sampled(2900, 400, 7), sampled(3300, 200, 9)),
     *(sampled(3500, 1000, 5), sampled(4500, 2000, 13), sampled(6500, 1400, 13)),
-    *(sampled(7900, 50, 14), sampled(7950, 50, 14)),
+    *(sampled(7900, 50, 13), sampled(7950, 50, 13)),
 )
 RUN_NS = 9_900 * MS
 WHERE = [
@@ -64,7 +63,12 @@ TIMES = [1000 * MS, 1000 * MS, 3000 * MS, 900 * MS, 500 * MS, 100 * MS, 3400 * M
 OUTSIDE = [0, 1, 3, 4, 5, 6]
 
 RUN = tables(
-    phases=[(-2000 * MS, 10_000 * MS, "program", "train.py", {"thread_id": None}), *steps()],
+    phases=[
+        (-2000 * MS, 10_000 * MS, "program", "train.py", {"thread_id": None}),
+        *steps(),
+        (7900 * MS, 60 * MS, "recording", "torch"),
+        (7960 * MS, 40 * MS, "recording", "jax"),
+    ],
     stacks=STACKS,
     stack_frames=FRAMES,
 )

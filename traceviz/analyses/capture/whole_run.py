@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from traceviz.analyses.base import Analysis, finding
@@ -80,8 +80,8 @@ class WholeRunAnalysis(Analysis[RunParts]):
         share = format_ratio(cost / run.run_ns)
         message = f"{what}: {share} of the run, {format_ns(cost)}{f', mostly {where}' if where else ''}."
         if code == "TV701":
-            largest = largest_outside(run)
-            message = f"{what}; {format_ratio(run.share(largest))} is {said(run, largest)}."
+            part = largest(run, OUTSIDE)
+            message = f"{what}; {format_ratio(run.share(part))} is {said(run, part)}."
         evidence = (
             Fact("time_ns", "time", cost, "ns"),
             Fact("run_ns", "the run", run.run_ns, "ns"),
@@ -147,6 +147,10 @@ def _places(run: RunParts) -> Grid | None:
     return Grid(columns, rows, "Where outside of steps") if rows else None
 
 
+START_UP = "start-up"
+"""The parts before the first step, within a sentence."""
+NAMED = frozenset({"validation", "saving"})
+"""Parts whose places say what they are."""
 MOSTLY = 0.5
 """A place with this share of a part is named for it;"""
 STANDS_FOR = 0.8
@@ -160,18 +164,22 @@ def where_of(run: RunParts, parts: tuple[str, ...]) -> str | None:
     return largest.name if largest is not None and largest.time_ns >= MOSTLY * run.time_ns(*parts) else None
 
 
-def largest_outside(run: RunParts) -> str:
-    """Key of the largest part that is no step."""
-    return max((key for key in run.times if key not in STEPS), key=run.time_ns)
+def largest(run: RunParts, parts: Iterable[str]) -> str:
+    """Key of the largest of these parts; start-up counts as a whole."""
+    return max(parts, key=lambda part: run.time_ns(*whole(part)))
+
+
+def whole(part: str) -> tuple[str, ...]:
+    """The parts that are said together with this one."""
+    return STARTUP if part in STARTUP else (part,)
 
 
 def said(run: RunParts, part: str) -> str:
-    """A part within a sentence: the place that stands for it, else its name and its largest place."""
-    parts = STARTUP if part in STARTUP else (part,)
-    label = "start-up" if part in STARTUP else LABELS[part]
-    where = where_of(run, parts)
+    """A part within a sentence: the function that stands for it, else its name and its largest place."""
+    label = START_UP if part in STARTUP else LABELS[part]
+    where = where_of(run, whole(part))
     if where is None:
         return label
-    largest = max(place.time_ns for key in parts for place in run.places.get(key, ()))
-    stands = largest >= STANDS_FOR * run.time_ns(*parts) and part not in STARTUP
+    most = max(place.time_ns for key in whole(part) for place in run.places.get(key, ()))
+    stands = part in NAMED and most >= STANDS_FOR * run.time_ns(part) and "(" in where
     return where if stands else f"{label}, mostly {where}"

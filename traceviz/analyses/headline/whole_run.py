@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from traceviz.analyses.capture.whole_run import OUTSIDE, largest_outside, said
-from traceviz.analyses.derived.run_parts.parts import STARTUP, STEPS, RunParts
-from traceviz.analyses.headline.choice import HEALTHY, Choice
+from traceviz.analyses.capture.whole_run import OUTSIDE, START_UP, largest, said, where_of, whole
+from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, RunParts
+from traceviz.analyses.headline.choice import BOUND, Choice
 from traceviz.analyses.headline.options import UNEXPLAINED
 from traceviz.report import Candidate, Certainty
 from traceviz.units import format_ratio
@@ -16,7 +16,10 @@ LEAST_STEPS = 0.5
 """Steps with less than this share of the run are not what it is about."""
 LONG_STARTUP_NS = 30_000_000_000
 """A start-up of this length is the matter of a run. Below it, most runs for a test are mostly start-up."""
+BEFORE = (*STARTUP, "compilation")
+"""Parts of which a short run mostly consists."""
 OF_THE_RUN = "run"
+"""What its parts are shares of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,49 +63,56 @@ def of_the_run(run: object, choice: Choice, *, are_steps_judged: bool) -> OfTheR
     """
     if not isinstance(run, RunParts) or not run.run_ns:
         return OfTheRun()
-    part = largest_outside(run)
     if not run.steps:
-        return OfTheRun() if are_steps_judged or part == UNEXPLAINED else _without_steps(run, part)
+        return OfTheRun() if are_steps_judged else _without_steps(run)
     if run.share(*STEPS) >= LEAST_STEPS:
         return OfTheRun()
-    startup = max(run.time_ns(*STARTUP), run.time_ns(*STARTUP, "compilation") if part == "compilation" else 0)
-    leads = choice.lead is not None and choice.lead.share >= HEALTHY
-    if startup >= run.time_ns(*OUTSIDE) and startup < LONG_STARTUP_NS and leads:
-        return OfTheRun(prefix=f"In steps, {_steps(run)} of this run ({format_ratio(run.share(*STARTUP))} is start-up)")
-    sentence = f"Steps are {_steps(run)} of this run; {format_ratio(_share(run, part))} is {said(run, part)}."
+    before = largest(run, BEFORE)
+    is_short = run.time_ns(*whole(before)) < LONG_STARTUP_NS
+    if run.time_ns(*OUTSIDE) > run.time_ns(*STEPS):
+        part = largest(run, OUTSIDE if is_short else run.times)
+    elif is_short and choice.lead is not None and run.time_ns(*whole(before)) >= run.time_ns(*OUTSIDE):
+        share = format_ratio(run.share(*whole(before)))
+        return OfTheRun(prefix=f"In steps, {_steps(run)} of this run ({share} is {_label(before)})")
+    else:
+        part = largest(run, [key for key in run.times if key not in STEPS])
+    sentence = f"Steps are {_steps(run)} of this run; {format_ratio(run.share(*whole(part)))} is {said(run, part)}."
     return OfTheRun(sentence, candidate=_candidate(run, part))
 
 
-def _without_steps(run: RunParts, part: str) -> OfTheRun:
-    what = said(run, part)
-    sentence = f"No steps were seen in this run; {format_ratio(_share(run, part))} of it is {what}."
-    return OfTheRun(sentence, candidate=_candidate(run, part))
+def _without_steps(run: RunParts) -> OfTheRun:
+    """What a run was in which no step was seen: its two largest parts."""
+    parts = sorted((key for key in run.times if run.time_ns(key)), key=run.time_ns, reverse=True)
+    if parts[0] == UNEXPLAINED:
+        return OfTheRun()
+    worth = [part for part in parts[:2] if run.share(part) >= BOUND and part != UNEXPLAINED] or parts[:1]
+    shares = ", ".join(f"{format_ratio(run.share(part))} is {_said_alone(run, part)}" for part in worth)
+    sentence = f"No steps were seen in this run: {shares}."
+    return OfTheRun(sentence, candidate=_candidate(run, parts[0]))
+
+
+def _said_alone(run: RunParts, part: str) -> str:
+    """A part of a run without steps, where nothing is before or outside of anything."""
+    if part == "imports":
+        return "imports"
+    return (where_of(run, (part,)) or "the program's own work") if part == "other" else said(run, part)
+
+
+def _label(part: str) -> str:
+    return START_UP if part in STARTUP else LABELS[part]
 
 
 def _steps(run: RunParts) -> str:
     return format_ratio(run.share(*STEPS))
 
 
-def _share(run: RunParts, part: str) -> float:
-    return run.share(*(STARTUP if part in STARTUP else (part,)))
-
-
 def _candidate(run: RunParts, part: str) -> Candidate:
-    key = "startup" if part in STARTUP else part
-    parts = STARTUP if part in STARTUP else (part,)
+    parts = whole(part)
     certainty: Certainty = "unexplained" if part == UNEXPLAINED else "measured"
     reason = f"The largest part of the run; steps are {_steps(run)} of it."
-    return Candidate(
-        f"{OF_THE_RUN}_{key}",
-        said(run, part),
-        run.time_ns(*parts),
-        run.share(*parts),
-        OF_THE_RUN,
-        certainty,
-        "the whole run",
-        reason,
-        leads=True,
-    )
+    key = f"{OF_THE_RUN}_{'startup' if part in STARTUP else part}"
+    time, share = run.time_ns(*parts), run.share(*parts)
+    return Candidate(key, said(run, part), time, share, OF_THE_RUN, certainty, "the whole run", reason, leads=True)
 
 
 def lowered(text: str) -> str:

@@ -239,9 +239,19 @@ def test_a_stack_that_is_its_own_caller_has_no_caller():
 
 
 def test_a_run_that_recorded_nothing_but_itself_has_no_parts_to_share():
-    frames = [(0, None, "Recorder._stop", "traceviz_inject/recorder.py", 5, LIBRARY)]
-    parts = parts_of([PROGRAM], [sampled(0, 1_000, 0)], frames)
+    parts = parts_of([PROGRAM, phase(0, 1_000, "recording", "torch")])
     assert (parts.run_ns, parts.recording_ns, parts.share("steps")) == (0, 1_000 * MS, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [("main", "keras evaluate in main (train.py:30)"), ("<module>", "keras evaluate (train.py:30)"),
+     ("validate", "validate (train.py:30)")],
+)  # fmt: skip
+def test_a_hook_names_what_no_function_of_the_program_stands_for(function, name):
+    told = phase(200, 400, "validation", "keras evaluate")
+    parts = parts_of([PROGRAM, *steps(20), told], [sampled(150, 450, 0)], [(0, None, function, "train.py", 30)])
+    assert parts.places["validation"][0].name == name
 
 
 @pytest.mark.parametrize(("state", "shutdown", "recording"), [("recorded", 200, 300), ("failed", 500, 0)])

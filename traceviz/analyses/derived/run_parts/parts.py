@@ -164,7 +164,7 @@ def _extent(steps: pl.DataFrame) -> IntervalSet:
 
 _AROUND = ("collector.nsys.state",)
 """Settings that tell whether a profiler ran around the program: the run ends when that has saved what it recorded."""
-_FRAMES = {RECORDING: words.records, "saving": words.saves, "validation": words.validates}
+_FRAMES = {"saving": words.saves, "validation": words.validates}
 """What tells of a part by frames of stacks,"""
 _PURPOSES = {"compilation": "compilation", "imports": "import"}
 """by what stacks are for,"""
@@ -193,9 +193,11 @@ class _Told:
     def of(self, kind: str) -> IntervalSet:
         """Time of this kind."""
         phases = self.main.phases.filter(pl.col("kind") == kind)
-        foreign = pl.col("thread_id") != self.main.thread_id  # beside the loop: it waits for none of it
-        own = phases.filter(~foreign.fill_null(value=False)) if self.main.thread_id is not None else phases
-        return intervals(own).union(self._sampled(kind), self._ranges(kind))
+        thread = self.main.thread_id
+        if thread is not None:  # what others do beside the loop, it does not wait for
+            phases = phases.filter(pl.col("thread_id").is_null() | (pl.col("thread_id") == thread))
+        told = intervals(phases)
+        return told if kind == RECORDING else told.union(self._sampled(kind), self._ranges(kind))
 
     def rows(self, chosen: Mask) -> IntervalSet:
         """Time of these samples, if they are enough."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,8 @@ from traceviz.analyses.derived.run_parts.main_process import MainProcess
 from traceviz.analyses.derived.stacks.trees import Mask, StackTree
 from traceviz.intervals import Array, IntervalSet
 
+MOSTLY = 0.8
+"""From this part of what hooks tell on, the name that has it stands for all."""
 MOST = 5
 """So many places of a part are kept."""
 _OF_WHAT = {"saving": words.saves, "validation": words.validates}
@@ -54,30 +57,37 @@ class MainSamples:
 
 def places_of(part: str, time: IntervalSet, samples: MainSamples) -> tuple[Place, ...]:
     """Where the main thread was in ``time``, which is that of ``part``; the place with most time first."""
-    sampled = _sampled(part, time, samples)
     told = _told(part, time, samples.main.phases)
     named = sum(place.time_ns for place in told)
+    hook = told[0].name if told and told[0].time_ns >= MOSTLY * named else ""
+    sampled = _sampled(part, time, samples, hook)
     return sampled if sampled and 2 * sum(place.time_ns for place in sampled) >= named else told
 
 
-def _sampled(part: str, time: IntervalSet, samples: MainSamples) -> tuple[Place, ...]:
+def _sampled(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> tuple[Place, ...]:
+    """Places by samples. Those that no function of the program stands for have the name of the hook that told of it."""
     rows = samples.main.rows
     inside = time.overlap(*bounds(rows))
     if not inside.any():
         return ()
     spent = pl.DataFrame({"frame": _frames(part, samples), "time": inside, "samples": rows["samples"]})
+    spent = spent.with_columns(pl.Series("hooked", ~_are_named(part, samples, spent["frame"].to_numpy())))
     lasted = pl.Series(rows["end_ns"] - rows["start_ns"])
     spent = spent.with_columns(pl.col("samples") * pl.col("time") / lasted)  # a row may be in several parts
     spent = spent.filter((pl.col("time") > 0) & (pl.col("frame") >= 0))
     known = samples.tree.frames.select("function", "file", "line").with_row_index("frame").cast({"frame": pl.Int64})
-    lined = spent.join(known, on="frame").group_by("function", "file", "line").agg(pl.col("time", "samples").sum())
+    lined = (
+        spent.join(known, on="frame")
+        .group_by("hooked", "function", "file", "line")
+        .agg(pl.col("time", "samples").sum())
+    )
     lined = lined.sort("time", "line", descending=[True, False])
-    places = lined.group_by("function", "file", maintain_order=True).agg(
+    places = lined.group_by("hooked", "function", "file", maintain_order=True).agg(
         pl.col("line").first(), pl.col("time", "samples").sum()
     )
     ordered = places.sort("time", "file", "function", descending=[True, False, False]).head(MOST)
     return tuple(
-        Place(_name(row["function"], row["file"], row["line"]), row["time"], round(row["samples"]))
+        Place(_name(hook if row["hooked"] else "", row), row["time"], round(row["samples"]))
         for row in ordered.iter_rows(named=True)
     )
 
@@ -97,6 +107,14 @@ def _frames(part: str, samples: MainSamples) -> Array:
         outer = _of(samples.places, tree.outermost(_OF_WHAT[part](tree) & own))
         return np.where(outer >= 0, outer, frames)
     return frames
+
+
+def _are_named(part: str, samples: MainSamples, frames: Array) -> Mask:
+    """Which of these frames are functions that say by their names what the part is."""
+    if part not in _OF_WHAT:
+        return np.zeros(frames.size, dtype=bool)
+    named = _OF_WHAT[part](samples.tree) & words.is_own(samples.tree)
+    return np.asarray((frames >= 0) & np.append(named, [False])[frames])
 
 
 def _of(places: Array, frames: Array) -> Array:
@@ -123,6 +141,9 @@ def _told(part: str, time: IntervalSet, phases: pl.DataFrame) -> tuple[Place, ..
     return tuple(Place(name, spent, None) for name, spent in ordered.iter_rows())
 
 
-def _name(function: str, file: str, line: int | None) -> str:
-    where = file if line is None else f"{file}:{line}"
-    return where if function == _MODULE else f"{function} ({where})"
+def _name(hook: str, row: dict[str, Any]) -> str:
+    """``save_checkpoint (train.py:88)``, ``torch.save in main (train.py:60)``, ``torch.save (train.py:60)``."""
+    where = row["file"] if row["line"] is None else f"{row['file']}:{row['line']}"
+    function = "" if row["function"] == _MODULE else row["function"]
+    name = " in ".join(filter(None, (hook, function)))
+    return f"{name} ({where})" if name else where

@@ -16,10 +16,6 @@ VALIDATION = (
     r"|(?:^|[_.])(?:eval|evaluate|validate)_|(?:^|[_.])run_(?:eval|val|test)|^test(?:_(?:loop|epoch|step|model))?$"
 )
 """Functions of the program that evaluate the model."""
-OWN_RECORDING = (
-    r"^traceviz_inject/(?:recorder|ending|torch_profiler|jax_profiler|tensorflow_profiler|xplane_profiler)\.py$"
-)
-"""Files in which a recording begins, ends and is saved: no work of the program."""
 
 
 def saves(tree: StackTree) -> Mask:
@@ -34,11 +30,6 @@ def saves(tree: StackTree) -> Mask:
 def validates(tree: StackTree) -> Mask:
     """Which frames evaluate the model."""
     return _mask(tree, is_program() & _is("function", VALIDATION))
-
-
-def records(tree: StackTree) -> Mask:
-    """Which frames start, end or save a recording."""
-    return _mask(tree, _is("file", OWN_RECORDING))
 
 
 def is_own(tree: StackTree) -> Mask:

@@ -21,12 +21,10 @@ from traceviz.parsers.run.layout import TABLES
 from traceviz.process import interrupts
 from traceviz.process.interrupts import Stopped
 from traceviz.process.temporary import drop_all
+from traceviz.render.first_screen import spoken
 from traceviz.tables import load, read_manifest, write_tables
 from traceviz.trace_folder import is_trace_folder
 from traceviz.without_pandas import skip_pandas
-
-_FINDINGS = 3
-"""Number of findings in the first lines of a report."""
 
 
 def write_run_tables(folder: Path, *, keep_private: bool = False) -> dict[str, int]:
@@ -62,10 +60,9 @@ def main(arguments: list[str]) -> int:
             _answer(tables=write_run_tables(folder, keep_private="--keep-private" in arguments))
             if "--verdict" in arguments:
                 report = analyze(load(folder / TABLES))
-                findings = (f"{finding.code} {finding.message}" for finding in report.findings[:_FINDINGS])
                 said = report.verdict
                 verdict = {"code": said.code, "sentence": said.sentence, "cause": said.cause}
-                _answer(lines=[said.sentence, *findings], verdict=verdict)
+                _answer(lines=spoken(report), verdict=verdict)
     except TracevizError as error:
         _answer(error={"message": " ".join(filter(None, (error.what, error.why))), "fix": error.fix})
         return error.exit_code

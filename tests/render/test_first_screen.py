@@ -12,7 +12,7 @@ from tests.render.sample_report import sample_report
 from traceviz.analyses.headline.parts import PARTS
 from traceviz.analyses.registry import SLUGS
 from traceviz.render import first_screen as module
-from traceviz.render.first_screen import DETAILS, Detail, first_screen, most_lines
+from traceviz.render.first_screen import DETAILS, Detail, first_screen, most_lines, spoken
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
 from traceviz.report import COMPARISON, Bar, Bars, Candidate, Finding, Note, Report, Section, Severity, Skipped, Verdict
@@ -52,7 +52,7 @@ def test_hostile_names_neither_lengthen_the_screen_nor_break_a_line(name):
 
 
 @given(report=REPORTS, width=st.integers(40, 200))
-@settings(max_examples=30)
+@settings(max_examples=12)
 def test_any_report_has_a_screen(report, width):
     """With names of 10,000 characters the least detail may be longer; its lines still fit."""
     for name in ("terminal", "markdown"):
@@ -63,11 +63,14 @@ def test_any_report_has_a_screen(report, width):
 def test_a_screen_takes_the_most_detail_that_fits():
     much, advice = "Much happens. " * 25, "Do much. " * 40
     many = tuple(finding(f"TV20{n}", f"problem-{n}", message=much, advice=(f"{n} {advice}",)) for n in range(5))
-    crowded = replace(INPUT, findings=many)
-    lines = drawn(crowded, 100).splitlines()
-    assert 30 < len(lines) <= 45
-    assert sum("at stake" in line for line in lines) < 3
-    assert sum("at stake" in line for line in drawn(INPUT, 100).splitlines()) == 2
+    parts = tuple(Bar(str(n), f"a long name of part {n}", 10**9, 0.125) for n in range(8))
+    run = Section("whole_run", "The whole run", (Bars("", "8 s", "ns", parts),))
+    notes = (Note("n", Severity.WARNING, much),) * 2
+    healthy = replace(INPUT.verdict, cause="healthy")
+    crowded = replace(INPUT, verdict=healthy, findings=many, notes=notes, sections=(run, *INPUT.sections))
+    stakes = {width: drawn(crowded, width).count("at stake") for width in (40, 100)}
+    assert stakes == {40: 3, 100: 2}
+    assert 40 < len(drawn(crowded, 100).splitlines()) <= 45
 
 
 def test_what_the_verdict_states_is_not_repeated_in_its_finding():
@@ -90,6 +93,17 @@ def test_a_finding_shows_its_first_advice_that_no_finding_before_it_gave():
     one = finding("TV202", "one", cost_ns=2, advice=("Compile.", "Use graphs."))
     two = finding("TV407", "two", cost_ns=1, advice=("Compile.", "Use larger batches."))
     assert [f.advice for f in first_screen(report((one, two))).findings] == [("Compile.",), ("Use larger batches.",)]
+
+
+def test_what_is_spoken_is_the_verdict_and_what_findings_add_to_it():
+    lead = finding("TV202", "launch-bound-kernels", message="Kernels take 3 µs.", advice=("Use larger batches.", "b"))
+    other = finding("TV302", "pageable-copies", message="Copies take 5 ms.", cost_ns=1)
+    said = spoken(report((lead, other), cause="launch-bound-kernels", sentence="Launch-bound: kernels take 3 µs."))
+    assert said == (
+        "Launch-bound: kernels take 3 µs.",
+        "TV202 launch-bound-kernels: Use larger batches.",
+        "TV302 pageable-copies: Copies take 5 ms.",
+    )
 
 
 def test_information_is_shown_where_it_explains_the_first_finding_or_stands_alone():
@@ -121,8 +135,29 @@ def test_the_bar_of_the_whole_run_comes_before_that_of_its_steps():
     shown = first_screen(report(sections=sections)).bars
     assert [(bar.title, bar.whole) for bar in shown] == [
         ("Where the run's time went", "34 s"),
-        ("Where the time went", "steps"),
+        ("Where the steps' time went", "steps"),
     ]
+
+
+def test_a_bar_of_steady_steps_says_how_many_they_are():
+    part = (Bar("a", "a", 1, 1.0),)
+    steps = Section("breakdown", "", (Bars("Step time", "time of 12 steady steps (348 ms)", "ns", part),))
+    work = Section("cpu_steps", "", (Bars("By what is computed", "steady step time", "ns", part),))
+    assert [bar.whole for bar in first_screen(report(sections=(steps, work))).bars] == [
+        "time of 12 steady steps (348 ms)"
+    ]
+    captured = Section("cpu_steps", "", (Bars("By what is computed", "captured time", "ns", part),))
+    (alone,) = first_screen(report(sections=(captured,))).bars
+    assert (alone.title, alone.whole) == ("Where the time went", "captured time")
+
+
+def test_a_legend_leaves_out_values_where_that_saves_lines():
+    parts = tuple(Bar(name, name, 10**9, 0.25) for name in ("Element-wise operations", "Input", "Ranges", "Optimizer"))
+    bars = Section("breakdown", "", (Bars("Step time", "4 s", "ns", parts),))
+    narrow, wide = (drawn(report(sections=(bars,)), width) for width in (80, 100))
+    assert narrow.count("1.00 s") == 0
+    assert wide.count("1.00 s") == 4
+    assert narrow.count("25.0 %") == 4
 
 
 @pytest.mark.parametrize(
@@ -177,7 +212,7 @@ def test_the_last_line_says_how_to_see_the_rest():
     notes = tuple(Note("n", severity, "x") for severity in (Severity.INFO, Severity.WARNING, Severity.INFO))
     screen = first_screen(replace(INPUT, notes=notes))
     assert screen.more == (
-        "all 9 sections: --all · one: --section NAME · 2 more notes: --section notes · traceviz explain TV101"
+        "all 9 sections: --all · one: --section NAME · notes: --section notes · traceviz explain TV101"
     )
     assert [note.severity for note in screen.notes] == [Severity.WARNING]
 
@@ -192,9 +227,10 @@ def test_a_note_on_which_part_is_shown_comes_before_warnings():
 
 def test_long_texts_end_with_a_sentence():
     text = "One is here. " * 40
-    screen = first_screen(report((finding("TV202", "a", message=text),), sentence=text), Detail(characters=100))
-    assert screen.verdict.sentence == ("One is here. " * 7).rstrip()
-    assert first_screen(report(sentence="x" * 500)).verdict.sentence == "x" * 399 + "…"
+    screen = first_screen(report((finding("TV202", "a", message=f"A. {text}"),), sentence=text), Detail(characters=100))
+    assert screen.verdict.sentence == ("One is here. " * 15).rstrip()
+    assert screen.findings[0].message == "A. " + ("One is here. " * 7).rstrip()
+    assert first_screen(report(sentence="x" * 700)).verdict.sentence == "x" * 499 + "…"
 
 
 def test_more_rows_are_shown_where_they_are_asked_for():

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from traceviz.render.options import FINDINGS, GATES, NOTES
-from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake
+from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake, time_at_stake
 from traceviz.render.text import ELLIPSIS
 from traceviz.report import Bar, Bars, Fact, Finding, Grid, Note, Report, Section, Severity, Verdict
 from traceviz.units import counted, format_value
@@ -29,7 +29,7 @@ class Detail:
         parts: Parts of a bar; smaller ones are one.
         notes: Notes that are more than information.
         facts: Facts of the evidence of a finding.
-        characters: Length of one text; whole sentences as far as they fit.
+        characters: Length of one text, half of that of the verdict; whole sentences as far as they fit.
     """
 
     findings: int = 3
@@ -38,7 +38,7 @@ class Detail:
     parts: int = 8
     notes: int = 2
     facts: int = 4
-    characters: int = 400
+    characters: int = 250
 
 
 DETAILS = (
@@ -46,10 +46,12 @@ DETAILS = (
     Detail(rows=4),
     Detail(rows=3, parts=6),
     Detail(findings=2, rows=4, parts=6),
-    Detail(findings=2, rows=3, parts=6, notes=1),
-    Detail(findings=1, rows=3, parts=6, notes=1),
-    Detail(findings=1, rows=3, tables=1, parts=6, notes=1, facts=3, characters=300),
-    Detail(findings=1, rows=0, tables=0, parts=4, notes=1, facts=3, characters=200),
+    Detail(findings=2, rows=3, parts=6),
+    Detail(findings=2, rows=3, parts=6, notes=1, characters=200),
+    Detail(findings=2, rows=4, tables=1, parts=6, notes=1, characters=200),
+    Detail(findings=2, rows=3, tables=1, parts=6, notes=1, facts=2, characters=200),
+    Detail(findings=1, rows=3, tables=1, parts=6, notes=1, facts=2, characters=200),
+    Detail(findings=1, rows=0, tables=0, parts=4, notes=1, facts=2, characters=200),
     Detail(findings=1, rows=0, tables=0, parts=3, notes=0, facts=2, characters=120),
 )
 """From the most to the least: a medium takes the first that it has room for."""
@@ -93,8 +95,8 @@ class FirstScreen:
 
 _RUN_BARS = (("whole_run", "Where the run's time went"),)
 _STEP_BARS = (
-    ("cpu_steps", "Where the time went"),
-    ("breakdown", "Where the time went"),
+    ("cpu_steps", "Where the steps' time went"),
+    ("breakdown", "Where the steps' time went"),
     ("host_waits", "What the host did"),
     ("kernels", "What the device did"),
 )
@@ -157,12 +159,15 @@ _BEHIND_CODE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("TV5", _RANKS),
     ("TV60", ("host", "cpu_steps", "host_time")),
     ("TV6", ("host_time", "host_waits", "cpu_steps")),
-    ("TV7", ("whole_run", "host_time", "whole_run:1")),
+    ("TV7", ("whole_run:1", "host_time", "whole_run")),
 )
 """The same for findings, by the first of these that their code begins with."""
+_OF_THE_RUN, _OUTSIDE = "TV7", "whole_run:1"
+"""Findings on the run as a whole, and the table of where its time outside of steps went."""
 _ELSEWHERE = ("host_time", "host_waits", "cpu_steps", "kernels", "operators", "framework_ops", "cuda_api", "os_calls")
 """Where to look when nothing of that was recorded."""
 
+_STEADY = "steady step time"
 _ABSENT = {
     "kernels": "device work",
     "memcpy": "copies",
@@ -198,7 +203,7 @@ def first_screen(report: Report, detail: Detail = DETAILS[0]) -> FirstScreen:
     notes = _notes(report, detail)
     return FirstScreen(
         run=tuple(_short(fact, min(detail.characters, _LONGEST_NAME)) for fact in report.run),
-        verdict=replace(report.verdict, sentence=_sentences(report.verdict.sentence, detail.characters)),
+        verdict=replace(report.verdict, sentence=_sentences(report.verdict.sentence, 2 * detail.characters)),
         bars=tuple(_folded(bars, detail.parts) for bars in _bars(report)),
         findings=tuple(_compact(shown, report.verdict, lead, detail)),
         others=_others(report, shown),
@@ -209,6 +214,13 @@ def first_screen(report: Report, detail: Detail = DETAILS[0]) -> FirstScreen:
         unseen=_unseen(report),
         more=_more(report, shown, len(report.notes) - len(notes)),
     )
+
+
+def spoken(report: Report) -> tuple[str, ...]:
+    """The same in a few lines, for the end of a recording: the verdict, and what each finding adds to it."""
+    screen = first_screen(report)
+    added = (f"{f.code} {f.slug}: {f.message or next(iter(f.advice), '')}" for f in screen.findings)
+    return screen.verdict.sentence, *added
 
 
 def _lead(report: Report) -> Finding | None:
@@ -239,7 +251,7 @@ def _compact(findings: Iterable[Finding], verdict: Verdict, lead: Finding | None
     for finding in findings:
         is_said = _is_said(finding, verdict) or (finding is lead and finding.code in _SAID_BY_THE_INPUT)
         message = "" if is_said else _sentences(finding.message, detail.characters)
-        said = f"{verdict.sentence} {message}" if finding is lead else message
+        said = " ".join((time_at_stake(finding), message, verdict.sentence if finding is lead else ""))
         is_hint = finding.severity is Severity.INFO
         facts = () if is_hint else (_short(fact) for fact in finding.evidence)
         evidence = [fact for fact in facts if format_value(fact.value, fact.unit) not in said]
@@ -286,8 +298,16 @@ def _first_bars(report: Report, kinds: tuple[tuple[str, str], ...]) -> tuple[Bar
     for slug, title in kinds:
         for block in report.blocks(slug):
             if isinstance(block, Bars) and any(bar.share > 0 for bar in block.bars):
-                return (replace(block, title=title, whole=_clipped(block.whole, _LONGEST_FACT)),)
+                whole = _in_numbers(report, block.whole)
+                named = title if "step" in whole else title.replace("steps' ", "")
+                return (replace(block, title=named, whole=_clipped(whole, _LONGEST_FACT)),)
     return ()
+
+
+def _in_numbers(report: Report, whole: str) -> str:
+    """What a bar is a share of; of steady steps, with how many they are and how long they took."""
+    counted_steps = (block.whole for block in report.blocks("breakdown") if isinstance(block, Bars))
+    return next(counted_steps, whole) if whole == _STEADY else whole
 
 
 def _folded(bars: Bars, most: int) -> Bars:
@@ -306,16 +326,19 @@ def _folded(bars: Bars, most: int) -> Bars:
 
 def _tables(report: Report, first: Finding | None) -> Iterator[Section]:
     """The tables behind what takes the time, each in a section of its own; without any, one that is always of use."""
-    behind = [section for place in _places(report.verdict.cause, first) for section in _table(report, place)]
+    places = list(_places(report.verdict.cause, first))
+    serious = [finding for finding in by_time_at_stake(report.findings) if finding.severity is not Severity.INFO]
+    if serious and serious[0].code.startswith(_OF_THE_RUN):
+        places = list(dict.fromkeys((_OUTSIDE, *places)))
+    behind = [section for place in places for section in _table(report, place)]
     yield from behind or [section for place in _ELSEWHERE for section in _table(report, place)]
 
 
 def _places(cause: str, first: Finding | None) -> tuple[str, ...]:
     """Where the tables are behind the cause that the verdict names, else behind the first finding."""
-    if cause in _BEHIND_CAUSE:
-        return _BEHIND_CAUSE[cause]
     code = first.code if first else ""
-    return next((places for start, places in _BEHIND_CODE if code.startswith(start)), _COMPUTING)
+    by_code = next((places for start, places in _BEHIND_CODE if code.startswith(start)), _COMPUTING)
+    return _BEHIND_CAUSE.get(cause, by_code)
 
 
 def _table(report: Report, place: str) -> Iterator[Section]:
@@ -338,9 +361,7 @@ def _notes(report: Report, detail: Detail) -> tuple[Note, ...]:
     """What the report is about, where that is a part of the capture, and what may mislead."""
     ordered = sorted(report.notes, key=lambda note: (note.code not in _ABOUT_THE_REPORT, -note.severity.rank))
     serious = [note for note in ordered if note.severity is not Severity.INFO or note.code in _ABOUT_THE_REPORT]
-    return tuple(
-        replace(note, message=_sentences(note.message, detail.characters // 2)) for note in serious[: detail.notes]
-    )
+    return tuple(replace(note, message=_sentences(note.message, detail.characters)) for note in serious[: detail.notes])
 
 
 def _unseen(report: Report) -> str:
@@ -362,6 +383,6 @@ def _more(report: Report, shown: list[Finding], hidden: int) -> str:
     """How to see what is not on the screen."""
     sections = f"{counted(len(report.sections), 'section')}"
     ways = [f"all {sections}: --all" if len(report.sections) > 1 else "everything: --all", "one: --section NAME"]
-    ways += [f"{counted(hidden, 'more note')}: --section {NOTES}"] if hidden else []
+    ways += [f"notes: --section {NOTES}"] if hidden else []
     ways += [f"traceviz explain {shown[0].code}"] if shown else []
     return " · ".join(ways)

@@ -21,13 +21,18 @@ _COLUMNS = 3
 _VALUE_LIMIT = 18
 
 
-def bars_lines(bars: Bars, width: int, *, color: bool) -> list[Text]:
-    """A stacked bar with its legend; parts of zero are named in one line."""
+def bars_lines(bars: Bars, width: int, *, color: bool, is_short: bool = False) -> list[Text]:
+    """A stacked bar with its legend; parts of zero are named in one line.
+
+    The legend leaves out the values, but not their shares, where it ``is_short`` and takes fewer lines without them.
+    """
     parts = [part for part in bars.bars if _share(part) > 0]
     zero = [visible(part.label) for part in bars.bars if _share(part) <= 0]
     lines = paragraph(sentence(bars_heading(bars)), width, first=" " * INDENT, style=QUIET)
     if parts:
-        lines += [_stack(parts, width - INDENT, color=color), *_legend(bars, parts, width - INDENT, color=color)]
+        legend = _legend(bars, parts, width - INDENT, color=color)
+        shorter = _legend(bars, parts, width - INDENT, color=color, has_values=False) if is_short else legend
+        lines += [_stack(parts, width - INDENT, color=color), *min(legend, shorter, key=len)]
     if zero:
         lines += paragraph(f"none: {', '.join(zero)}", width, first=" " * INDENT, style=QUIET)
     return lines
@@ -52,14 +57,14 @@ def _stack(parts: list[Bar], width: int, *, color: bool) -> Text:
     return line
 
 
-def _legend(bars: Bars, parts: list[Bar], width: int, *, color: bool) -> list[Text]:
+def _legend(bars: Bars, parts: list[Bar], width: int, *, color: bool, has_values: bool = True) -> list[Text]:
     """One entry a part (fill, label, value, share), in as many columns as fit, read downwards."""
     values = [shorten(value, _VALUE_LIMIT) for value in aligned([part.value for part in parts], bars.unit)]
     shares = aligned([_share(part) for part in parts], "ratio")
-    value_width, share_width = widest(values), widest(shares)
-    least_label = width - 2 - _GAP * 2 - value_width - share_width
+    value_width, share_width = (_GAP + widest(values)) * has_values, widest(shares)
+    least_label = width - 2 - _GAP - value_width - share_width
     label_width = min(widest([visible(part.label) for part in parts]), max(least_label, 1))
-    entry_width = 2 + label_width + _GAP + value_width + _GAP + share_width
+    entry_width = 2 + label_width + value_width + _GAP + share_width
     columns = max(1, min(_COLUMNS, (width + _GAP) // (entry_width + _GAP)))
     height = math.ceil(len(parts) / columns)
     lines = [Text(" " * INDENT) for _ in range(height)]
@@ -68,6 +73,6 @@ def _legend(bars: Bars, parts: list[Bar], width: int, *, color: bool) -> list[Te
         line.append(" " * _GAP if index >= height else "")
         line.append(*_fill(index, color=color))
         line.append(" " + pad(shorten(part.label, label_width), label_width))
-        line.append(" " * _GAP + pad(values[index], value_width, right=True))
+        line.append(pad(values[index], value_width, right=True) if has_values else "")
         line.append(" " * _GAP + pad(shares[index], share_width, right=True))
     return lines

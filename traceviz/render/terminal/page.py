@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 
 from rich.text import Text
 
@@ -65,28 +67,42 @@ def first_page(report: Report, options: RenderOptions) -> str:
     """The first screen of the report, as detailed as it fits the lines that it may have."""
     width = _width(options)
     room = most_lines(width)
-    pages = (_first_lines(report, first_screen(report, detail), width, options) for detail in DETAILS)
     lines: list[Text] = []
-    for lines in pages:
+    for detail in DETAILS:
+        parts = _first_parts(report, first_screen(report, detail), width, options)
+        lines = _apart([part for _, part in parts])
+        if len(lines) > room:  # without the empty lines between bars, and between tables
+            kinds = groupby(parts, key=itemgetter(0))
+            lines = _apart([[line for _, part in group for line in part] for _, group in kinds])
         if len(lines) <= room:
             break
     return to_text(lines, color=options.color)
 
 
-def _first_lines(report: Report, screen: FirstScreen, width: int, options: RenderOptions) -> list[Text]:
-    top = options.top or screen.rows
+def _first_parts(
+    report: Report, screen: FirstScreen, width: int, options: RenderOptions
+) -> list[tuple[str, list[Text]]]:
+    """What kind of part each is, and its lines."""
+    tables = replace(options, top=options.top or screen.rows or None)
     quiet = [text for text in (screen.unseen, screen.more) if text]
-    parts = [
-        header_lines(screen.run, width),
-        verdict_lines(replace(report, verdict=screen.verdict), width),
-        *(bars_lines(bars, width, color=options.color) for bars in screen.bars),
-        _first_findings(screen, width),
-        *(section_lines(section, width, replace(options, top=top)) for section in screen.tables),
-        section_lines(screen.gates, width, options) if screen.gates else [],
-        [line for note in screen.notes for line in note_lines(note, width)]
-        + [line for text in quiet for line in paragraph(sentence(text), width, first=" " * INDENT, style=QUIET)],
+    last = [line for note in screen.notes for line in note_lines(note, width)]
+    last += [line for text in quiet for line in paragraph(sentence(text), width, first=" " * INDENT, style=QUIET)]
+    return [
+        ("header", header_lines(screen.run, width)),
+        ("verdict", verdict_lines(replace(report, verdict=screen.verdict), width)),
+        *(("bars", _first_bars(bars, width, color=options.color)) for bars in screen.bars),
+        ("findings", _first_findings(screen, width)),
+        *(("tables", section_lines(section, width, tables)) for section in screen.tables),
+        ("gates", section_lines(screen.gates, width, options) if screen.gates else []),
+        ("last", last),
     ]
-    return _apart(parts)
+
+
+def _first_bars(bars: Bars, width: int, *, color: bool) -> list[Text]:
+    """The bar below a heading like that of a section."""
+    aside = f"share of {bars.whole}" if bars.whole else ""
+    below = bars_lines(replace(bars, title="", whole=""), width, color=color, is_short=True)
+    return [rule(bars.title, width, aside), *below]
 
 
 def _first_findings(screen: FirstScreen, width: int) -> list[Text]:

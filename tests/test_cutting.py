@@ -155,3 +155,36 @@ def test_an_unknown_device_names_each_number_once():
     devices = [(0, "A", {"ordinal": 0}), (1, "A", {"ordinal": 0}), (2, "B", {"ordinal": None})]
     with pytest.raises(UsageError, match=r"Known: 0\."):
         select(tables(devices=devices, kernels=[(0, 1, "a")]), Selection(device=7))
+
+
+class TestStacks:
+    FRAMES = ((0, None, "main", "train.py", 3, "program"),)
+
+    def test_samples_at_an_edge_count_as_far_as_they_lie_in_the_window(self):
+        stacks = [(-20, 10, 0, 1), (0, 40, 0, 4, {"cpu_ns": 20}), (90, 100, 0, 10)]
+        part = select(tables(stacks=stacks, stack_frames=self.FRAMES, kernels=[(0, 100, "k")]), Selection(10, 100))
+        assert part.scan("stacks").select("start_ns", "dur_ns", "samples", "cpu_ns").collect().rows() == [
+            (0, 30, 3, 15),
+            (80, 10, 1, None),
+        ]
+
+    def test_a_rank_keeps_its_run_as_a_whole_and_its_workers(self):
+        owners = [(number, {"process_id": number, "thread_id": number}) for number in range(4)]
+        ranks = {0: 0, 1: 1}
+        workers = {0: "program", 1: "program", 2: "worker", 3: "worker"}
+        whole = tables(
+            kernels=[(0, 100, "k", {"process_id": rank}) for rank in ranks],
+            stacks=[(-50, 200, 0, 20, own) for _, own in owners],
+            stack_frames=self.FRAMES,
+            phases=[(-60, 300, "program", workers[number], own) for number, own in owners],
+            processes=[(number, "python", {"pid": 10 + number, "rank": ranks.get(number)}) for number in workers],
+            threads=[(number, number, None) for number in workers],
+            settings=[("process.parent_pid", str(10 + of), {"process_id": own}) for own, of in ((2, 1), (3, 2))],
+        )
+        part = select(whole, Selection(rank=1))
+        assert part.scan("stacks").select("start_ns", "dur_ns", "process_id").collect().rows() == [
+            (-50, 200, 1),
+            (-50, 200, 2),
+            (-50, 200, 3),
+        ]
+        assert (part.rows("phases"), TraceView(part).ranks) == (3, (1,))

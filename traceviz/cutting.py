@@ -11,6 +11,8 @@ from traceviz.foreign.rows import rows_to_table
 from traceviz.selection import Selection
 from traceviz.tables import WINDOW_NOTE, TraceTables
 
+_THROUGHOUT = ("stacks", "phases")
+"""Tables that cover the run from its start to its end, before and after what was traced."""
 _ON_DEVICES = (*schema.DEVICE_WORK, "device_ops", "memory_events")
 """Tables that show which process used which device."""
 
@@ -18,8 +20,8 @@ _ON_DEVICES = (*schema.DEVICE_WORK, "device_ops", "memory_events")
 def select(tables: TraceTables, selection: Selection) -> TraceTables:
     """The selected part of a trace.
 
-    Events that reach over an edge of the window are cut there, so that times add up to the window. The clock is shifted
-    so that the window begins at 0.
+    Events that reach over an edge of the window are cut there, so that times add up to the window; of samples in a row,
+    the part that lies in it is counted. The clock is shifted so that the window begins at 0.
 
     Raises:
         UsageError: the window is empty, or the trace has no such device or rank.
@@ -27,9 +29,14 @@ def select(tables: TraceTables, selection: Selection) -> TraceTables:
     if selection.is_everything:
         return tables
     window = _window(tables, selection)
+    is_cut = selection.start_ns is not None or selection.end_ns is not None
     devices = None if selection.device is None else _device_ids(tables, selection.device)
-    processes = None if selection.rank is None else _process_ids(tables, selection.rank)
-    kept = {name: _keep(tables, name, window, devices, processes) for name in tables if name not in schema.REQUIRED}
+    processes = None if selection.rank is None else _with_workers(tables, _process_ids(tables, selection.rank))
+    kept = {
+        name: _keep(tables, name, window if is_cut or name not in _THROUGHOUT else None, devices, processes)
+        for name in tables
+        if name not in schema.REQUIRED
+    }
     run = tables.scan("run").with_columns(
         pl.lit(window[1] - window[0], pl.Int64).alias("span_ns"),
         (pl.col("t0_unix_ns") + window[0]).alias("t0_unix_ns"),
@@ -76,6 +83,22 @@ def _process_ids(tables: TraceTables, rank: int) -> list[int]:
     return ids
 
 
+def _with_workers(tables: TraceTables, ids: list[int]) -> list[int]:
+    """These processes and the workers that they started, as those of a loader: what they do is done for them."""
+    if "phases" not in tables or "settings" not in tables:
+        return ids
+    whole = tables.scan("phases").select("process_id", pl.col("kind", "name").cast(pl.String))
+    workers = whole.filter((pl.col("kind") == "program") & (pl.col("name") == "worker")).collect()["process_id"]
+    stated = tables.scan("settings").filter(pl.col("key") == "process.parent_pid").select("process_id", "value")
+    parents = {process: value for process, value in stated.collect().iter_rows() if process in set(workers)}
+    pids = dict(tables.scan("processes").select("process_id", pl.col("pid").cast(pl.String)).collect().iter_rows())
+    kept = list(ids)
+    for process in kept:  # which grows: a worker may be started by another one
+        if list(pids.values()).count(pids[process]) == 1:
+            kept += [worker for worker, parent in parents.items() if parent == pids[process] and worker not in kept]
+    return sorted(kept)
+
+
 def _working(tables: TraceTables) -> list[int]:
     """Processes with device work; where there is none, those with threads, else all."""
     work = [tables.scan(name).select("process_id") for name in schema.DEVICE_WORK if name in tables]
@@ -106,7 +129,11 @@ def _devices_left(tables: TraceTables, devices: list[int] | None, processes: lis
 
 
 def _keep(
-    tables: TraceTables, name: str, window: tuple[int, int], devices: list[int] | None, processes: list[int] | None
+    tables: TraceTables,
+    name: str,
+    window: tuple[int, int] | None,
+    devices: list[int] | None,
+    processes: list[int] | None,
 ) -> pa.Table:
     columns = {column.name for column in schema.table(name).columns}
     frame = tables.scan(name)
@@ -117,12 +144,19 @@ def _keep(
         # Rows without a process, such as settings of the capture, concern all processes.
         of_all = pl.col("process_id").is_null() & pl.lit("start_ns" not in columns)
         frame = frame.filter(pl.col("process_id").is_in(processes) | of_all)
+    if window is None:
+        return frame.collect().to_arrow()
     if "dur_ns" in columns:
         start, end = pl.col("start_ns"), pl.col("start_ns") + pl.col("dur_ns").fill_null(0)
         inside = (start < window[1]) & ((end > window[0]) | ((end == start) & (start >= window[0])))
         first, last = start.clip(*window), end.clip(*window)
         cut = pl.when(pl.col("dur_ns").is_not_null()).then(last - first).alias("dur_ns")
-        frame = frame.filter(inside).with_columns((first - window[0]).alias("start_ns"), cut)
+        frame = frame.filter(inside)
+        if name == "stacks":
+            share = pl.when(pl.col("dur_ns") > 0).then((last - first) / pl.col("dur_ns")).otherwise(1.0)
+            parts = (pl.col("samples", "cpu_ns") * share).round().cast(pl.Int64)
+            frame = frame.with_columns(parts)
+        frame = frame.with_columns((first - window[0]).alias("start_ns"), cut)
     elif "start_ns" in columns:
         frame = frame.filter(pl.col("start_ns").is_between(*window, closed="left"))
         frame = frame.with_columns(pl.col("start_ns") - window[0])

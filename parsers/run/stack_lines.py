@@ -27,6 +27,8 @@ import msgspec
 from traceviz.foreign.json_documents import JsonError, document_of
 from traceviz.foreign.plausible import FARTHEST_NS, MOST_SAMPLES
 
+ROLES = ("program", "worker")
+"""What a process may be. A worker, as those of a DataLoader, works for the program and counts no steps."""
 MOST_LINE = 16 << 20
 """A longer line is none that the sampler wrote: it writes once a second."""
 

@@ -19,6 +19,7 @@ from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.run.layout import STACKS_FORMAT
 from traceviz.parsers.run.python_threads import IDENT
 from traceviz.parsers.run.stack_lines import (
+    ROLES,
     About,
     ClockLine,
     CostLine,
@@ -39,8 +40,6 @@ from traceviz.parsers.shared.stacks import united
 
 CLOCK_STEP_NS = 100_000_000
 """A note says so where the wall clock was set by more than this meanwhile."""
-ROLES = ("program", "worker")
-"""What a process may be. A worker, as those of a DataLoader, works for the program and counts no steps."""
 _PROGRAM = ROLES[0]
 _PROGRESS = 1 << 20
 """Bytes between two reports of progress."""

@@ -23,6 +23,8 @@ from tests.extremes.parquet_sample import ParquetSample
 from tests.extremes.sqlite_sample import SqliteSample
 from tests.extremes.values import Sample
 from tests.extremes.xplane_sample import XPlaneSample
+from tests.parsers.run.stack_files import training
+from tests.parsers.run.stack_files import write as write_stacks
 from traceviz import api
 
 SAMPLES = REPOSITORY / "sample_traces"
@@ -196,6 +198,13 @@ def _run_samples() -> Sample:
     return ParquetSample(run, "raw/resources")
 
 
+def _stacks() -> Sample:
+    def write(text: str, folder: Path) -> Path:
+        return write_stacks(folder / "stacks.jsonl", json.loads(text))
+
+    return JsonSample(training(2), write, lambda line: line[0] if isinstance(line, list) and line else None)
+
+
 def _saved_report() -> Sample:
     report = api.report_on(SYNTHETIC / "input_bound.sqlite", sections=["device_use", "kernels", "steps"])
     return JsonSample(json.loads(api.to_text(report, "json")), _in_file("report.json"))
@@ -224,5 +233,6 @@ FORMATS: dict[str, Callable[[], Sample]] = {
     "run-description": _run_description,
     "run-status": _run_status,
     "run-samples": _run_samples,
+    "stacks": _stacks,
     "report": _saved_report,
 }

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from traceviz import schema
 from traceviz.foreign.plausible import FARTHEST_NS, LARGEST_SUM, LONGEST_NS, MOST, checked, elapsed, window_of
+from traceviz.foreign.rows import rows_to_table
 
 DAY_NS = 86_400 * 10**9
 NOW_NS = 1_790_000_000 * 10**9
@@ -187,3 +188,40 @@ def test_properties_of_the_last_operation_go_with_it_and_operations_may_have_any
     properties = [{"op_id": 2**62, "key": "a", "integer": 5}, {"op_id": 2**62 + 1, "key": "b", "integer": 6}]
     tables, _ = passed(host_ops=operations, op_args=pa.Table.from_pylist(properties, schema.table("op_args").arrow))
     assert tables["op_args"].select(["op_id", "key"]).to_pylist() == [{"op_id": 0, "key": "a"}]
+
+
+class TestStacks:
+    """Frames of folders, which may say anything: whoever follows callers comes to an end."""
+
+    def checked(self, frames, samples):
+        names = ("stack_id", "parent_id", "function", "file", "line", "origin")
+        listed = [dict(zip(names, (*row, "f", "f.py", 1, "program"), strict=True)) for row in frames]
+        rows = [
+            {"start_ns": 0, "dur_ns": 1, "process_id": 0, "thread_id": 0, "stack_id": stack, "samples": count}
+            for stack, count in samples
+        ]
+        tables = {"stack_frames": listed, "stacks": rows}
+        given = [(name, rows_to_table(name, rows)) for name, rows in tables.items()]
+        return dict(checked(iter([*given, ("notes", schema.table("notes").empty())])))
+
+    def test_sound_frames_are_left_as_they_are(self):
+        tables = self.checked([(0, None), (1, 0), (2, 1), (3, 0)], [(3, 2)])
+        assert tables["stack_frames"]["parent_id"].to_pylist() == [None, 0, 1, 0]
+        assert (tables["stacks"]["stack_id"].to_pylist(), tables["notes"].num_rows) == ([3], 0)
+
+    def test_circles_and_callers_that_are_not_there_are_cut(self):
+        tables = self.checked([(5, 7), (7, 5), (9, 99), (9, 5), (-4, None)], [(9, 1), (7, 1), (8, 1), (-4, 1)])
+        assert tables["stack_frames"]["stack_id"].to_pylist() == [0, 1, 2, 3]  # -4, 5, 7, 9
+        assert tables["stack_frames"]["parent_id"].to_pylist() == [None, None, 1, None]
+        assert tables["stacks"]["stack_id"].to_pylist() == [3, 2, 0]
+        assert [row["count"] for row in tables["notes"].to_pylist()] == [2, 1]
+
+    def test_a_stack_has_a_thousand_frames_at_most(self):
+        tables = self.checked([(number, number - 1 if number else None) for number in range(2_500)], [(2_499, 1)])
+        parents = tables["stack_frames"]["parent_id"].to_pylist()
+        assert [number for number, parent in enumerate(parents) if parent is None] == [0, 1_000, 2_000]
+
+    @pytest.mark.parametrize("count", [-1, 2**32 + 1, 2**63 - 1])
+    def test_samples_that_no_capture_has_are_left_out(self, count):
+        tables = self.checked([(0, None)], [(0, 3), (0, count)])
+        assert (tables["stacks"]["samples"].to_pylist(), tables["notes"].num_rows) == ([3], 1)

@@ -21,7 +21,7 @@ FEWER = {"archive": 25, "kineto": 40, "kineto.gz": 40}
 """Formats whose cases take longest."""
 FORMATS = (
     *("archive", "kineto", "kineto.gz", "nsys-parquetdir", "nsys-sqlite", "nvprof-sqlite", "nvprof-text", "run-folder"),
-    *("saved-report", "tf-trace-json", "traceviz-folder", "xplane", "xplane.gz"),
+    *("saved-report", "stacks", "tf-trace-json", "traceviz-folder", "xplane", "xplane.gz"),
 )
 
 

@@ -285,7 +285,7 @@ class Sampler:
             thread.name = name
             native = "null" if thread.native is None else str(thread.native)
             is_main = "true" if ident == self._main else "false"
-            self._lines.append(f'["thread",{thread.number},{native},{quoted(name[:100])},{is_main}]\n')
+            self._lines.append(f'["thread",{thread.number},{native},{quoted(name[:100])},{is_main},{ident}]\n')
 
     def _adapt(self, now: int) -> None:
         """Take the rate back where sampling costs too much, and up again where it does not."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from random import Random
 
 from tests.fuzz.cases import Depth, Format
 from tests.fuzz.formats.kineto import contents as kineto_files
@@ -13,6 +14,8 @@ from tests.fuzz.mutations import folders, json_text
 from tests.fuzz.mutations.octets import SPOIL, in_file
 from tests.fuzz.oracle import check_command, check_comparison, check_report, examine
 from tests.parsers.run.folders import resources, run_folder
+from tests.parsers.run.stack_files import WHOLE, process, training
+from tests.parsers.run.stack_files import write as write_stacks
 from traceviz.api import convert, report_on, to_text
 from traceviz.compare.sides.from_files import load_report
 from traceviz.errors import TracevizError
@@ -38,6 +41,7 @@ def _folders(folder: Path) -> None:
     convert(traces["kineto-rank"], folder / "rank")
     convert(traces["xplane-training"], folder / "training")
     save(resources(0, 2), folder / "resources")
+    convert(write_stacks(work / "stacks.jsonl", training()), folder / "stacks")
     shutil.rmtree(work)
 
 
@@ -46,12 +50,36 @@ def _runs(folder: Path) -> None:
     work.mkdir()
     traces = _traces(work)
     resource = resources(1_700_000_000_000_000_000, 3)
-    run_folder(folder / "both", {"torch": traces["kineto-rank"], "resources": resource})
+    both = run_folder(folder / "both", {"torch": traces["kineto-rank"], "resources": resource})
+    write_stacks(both / "raw" / "stacks" / "12" / "stacks.jsonl", training())
     run_folder(folder / "samples", {"resources": resource}, {"tags": {"a": "b"}})
     run_folder(
         folder / "tensorflow", {"tensorflow": traces["xplane-training"]}, {"status": "failed", "exit": {"code": 1}}
     )
     shutil.rmtree(work)
+
+
+def _stacks(folder: Path) -> None:
+    write_stacks(folder / "training.jsonl", training())
+    write_stacks(folder / "worker.jsonl", [process(40, role="worker"), *WHOLE[1:]])
+
+
+def _change_line(random: Random, path: Path) -> None:
+    """One line changed, lost, repeated, moved or cut."""
+    lines = path.read_bytes().splitlines(keepends=True) or [b"\n"]
+    at, to = random.randrange(len(lines)), random.randrange(len(lines))
+    match random.randrange(8):
+        case 0:
+            del lines[at]
+        case 1:
+            lines.insert(to, lines[at])
+        case 2:
+            lines.insert(to, lines.pop(at))
+        case 3:
+            lines[at] = lines[at][: random.randrange(len(lines[at]))]
+        case _:
+            lines[at] = json_text.change(random, lines[at])
+    path.write_bytes(b"".join(lines))
 
 
 def _reports(folder: Path) -> None:
@@ -89,4 +117,5 @@ def _examine_report(path: Path, depth: Depth) -> str:
 _FOLDER_STEPS = {folders.CELLS: 5, folders.JSON: 2, folders.FOOTER: 1, folders.BYTES: 1, folders.rearrange: 1}
 TRACE_FOLDER = Format("traceviz-folder", _folders, _FOLDER_STEPS, examine)
 RUN_FOLDER = Format("run-folder", _runs, {**_FOLDER_STEPS, folders.JSON: 5}, examine)
+STACKS = Format("stacks", _stacks, {_change_line: 8, SPOIL: 1}, examine)
 SAVED_REPORT = Format("saved-report", _reports, {in_file(json_text.change): 8, SPOIL: 1}, _examine_report, reports=0.1)

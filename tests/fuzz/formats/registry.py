@@ -7,7 +7,7 @@ from tests.fuzz.formats.archive import ARCHIVE
 from tests.fuzz.formats.kineto import KINETO, KINETO_GZ
 from tests.fuzz.formats.nsys import NSYS_PARQUET, NSYS_SQLITE
 from tests.fuzz.formats.nvprof import NVPROF_SQLITE, NVPROF_TEXT
-from tests.fuzz.formats.ours import RUN_FOLDER, SAVED_REPORT, TRACE_FOLDER
+from tests.fuzz.formats.ours import RUN_FOLDER, SAVED_REPORT, STACKS, TRACE_FOLDER
 from tests.fuzz.formats.tf_trace import TF_TRACE
 from tests.fuzz.formats.xplane import XPLANE, XPLANE_GZ
 
@@ -23,6 +23,7 @@ FORMATS: dict[str, Format] = {
         NVPROF_TEXT,
         RUN_FOLDER,
         SAVED_REPORT,
+        STACKS,
         TF_TRACE,
         TRACE_FOLDER,
         XPLANE,

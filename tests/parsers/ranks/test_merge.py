@@ -50,6 +50,37 @@ def notes(trace):
     return {note["code"]: note["message"] for note in trace["notes"].to_pylist()}
 
 
+def test_stacks_of_ranks_share_frames_and_keep_who_called_whom():
+    def rank(number, own):
+        frames = [(0, None, "main", "train.py", 1, "program"), (1, 0, own, "train.py", 2, "program")]
+        return part(number, stacks=[(number, 10, 1, 3), (20, 5, 0, 1)], stack_frames=frames)
+
+    together = combine([rank(0, "load"), rank(1, "save"), rank(2, "load")], ["a", "b", "c"])
+    frames = together["stack_frames"].to_pylist()
+    assert [(row["stack_id"], row["parent_id"], row["function"]) for row in frames] == [
+        (0, None, "main"),
+        (1, 0, "load"),
+        (2, 0, "save"),
+    ]
+    assert together["stacks"].select(["process_id", "stack_id", "samples"]).to_pylist() == [
+        {"process_id": rank, "stack_id": stack, "samples": samples}
+        for rank, stack, samples in ((0, 1, 3), (1, 2, 3), (2, 1, 3), (0, 0, 1), (1, 0, 1), (2, 0, 1))
+    ]
+
+
+def test_a_loader_of_a_run_is_no_rank_of_the_job():
+    """Two runs on CPUs, each with one worker of a loader: two ranks, and not four."""
+    runs = [
+        part(
+            None,
+            processes=[(0, "python", {"pid": pid}), (1, "python", {"pid": pid + 1})],
+            phases=[(0, 50, "program", "program"), (0, 50, "program", "worker", {"process_id": 1})],
+        )
+        for pid in (10, 20)
+    ]
+    assert [row["rank"] for row in combine(runs, ["a", "b"])["processes"].to_pylist()] == [0, 1, None, None]
+
+
 def test_a_single_trace_comes_back_as_it_is():
     trace = training(4)
     assert content(combine([trace], ["a"])) == content(trace)

@@ -42,6 +42,34 @@ WHOLE = [process(), *described(), SAMPLES, PHASE, ["cost", {"cpu_ns": 20, "ticks
 """A process of 2,000 ns: 100 in decode, 500 in save."""
 
 
+def training(steps: int = 4) -> list[Any]:
+    """A program of some steps of 100 ms, each with loading, a model and, at its end, a checkpoint; one thread waits."""
+    ms = 1_000_000
+    stacks = {
+        "main": None,
+        "load": "main",
+        "decode": "load",
+        "model": "main",
+        "save": "main",
+        "fsync": "save",
+        "wait": None,
+    }
+    rows, phases = [], []
+    for step in range(steps):
+        start = step * 100 * ms
+        parts = [(2, 60, "running"), (3, 20, "running"), (5, 20, "waiting")]
+        for stack, length, state in parts:
+            rows.append(
+                sample(start, length * ms, stack, n=length // 10, cpu=(state == "running") * length * ms, state=state)
+            )
+            start += length * ms
+        phases.append(["phase", "step", "torch_optimizer", step, step * 100 * ms, 100 * ms, 12])
+        phases.append(["phase", "saving", "torch.save", None, start - 20 * ms, 20 * ms, 12])
+    waits = sample(0, steps * 100 * ms, 6, n=10 * steps, cpu=0, state="waiting", thread=1)
+    whole = [process(), *described(stacks), ["thread", 1, 13, "Thread-1 (wait)", False], ["samples", [*rows, waits]]]
+    return [*whole, *phases, ["cost", {"cpu_ns": ms, "ticks": 10 * steps}], ["end", steps * 100 * ms + ms]]
+
+
 def write(path: Path, lines: Iterable[Any] = WHOLE) -> Path:
     """A file of these lines."""
     path.parent.mkdir(parents=True, exist_ok=True)

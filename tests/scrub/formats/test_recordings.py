@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,8 @@ import pytest
 
 from tests.parsers.kineto.files import complete, trace
 from tests.parsers.run.folders import manifest
+from tests.parsers.run.stack_files import described, process, sample
+from tests.parsers.run.stack_files import write as write_stacks
 from tests.parsers.xplane.files import event, line, plane, space
 from tests.scrub.leaky_database import build
 from traceviz.api import convert, report_on
@@ -30,6 +33,20 @@ def torch_trace() -> bytes:
     ]
     return trace(events, header={"host_name": "gpu-node-17"})
 
+
+PRIVATE_STACKS = [
+    process(4711, name="/home/adalove/bin/train.py"),
+    *described(),
+    ["frame", 10, f"load_{TOKEN}", "clients/adalove/secret/data.py", 7, "program"],
+    ["frame", 11, "get", "torch/utils/data/dataloader.py", 8, "library"],
+    ["frame", 12, "get", "adalove_tools/own/cache.py", 9, "library"],
+    ["frame", 13, "dumps", "json/encoder.py", 10, "standard"],
+    *(["stack", number, 0, number] for number in range(10, 14)),
+    ["samples", [sample(2_000 + number, 1, number) for number in range(10, 14)]],
+    ["phase", "saving", f"save of adalove to {TOKEN}", None, 2_100, 50, 12],
+    ["thread", 0, 12, "worker of adalove", True],
+    ["end", 3_000],
+]
 
 COMMAND = "python train.py --arch resnet50v2 --data …/imagenet2012"
 """As ``traceviz collect`` keeps a command: nothing in it is a secret, not even where it looks distinctive."""
@@ -52,6 +69,7 @@ def run(folder: Path, command: str = COMMAND) -> Path:
     samples = {"unix_ns": [1, 2], "pid": [4711, 4711], "gpu": [None, None], "metric": ["program CPU", f"of {TOKEN}"]}
     table = pa.table({**samples, "unit": ["cores", "cores"], "value": [0.5, 0.7]}).select(PART_SCHEMA.names)
     pq.write_table(table.cast(PART_SCHEMA), raw / "resources/part-00001.parquet")
+    write_stacks(raw / "stacks/4711/stacks.jsonl", PRIVATE_STACKS)
     sources = {"nsys": "raw/nsys/report.nsys-rep", "torch": f"raw/torch/4711/{name}", "resources": "raw/resources"}
     collectors = [{"name": collector, "state": "recorded", "sources": [place]} for collector, place in sources.items()]
     stated = manifest(
@@ -99,6 +117,7 @@ def test_a_run_keeps_its_recordings_and_gets_its_tables(tmp_path: Path) -> None:
         "raw/torch/4711/problems.jsonl",
         "raw/resources/resources.json",
         "raw/resources/part-00001.parquet",
+        "raw/stacks/4711/stacks.jsonl",
         "tables/manifest.json",
     } <= files
     assert dict(result.left_out) == {
@@ -106,6 +125,23 @@ def test_a_run_keeps_its_recordings_and_gets_its_tables(tmp_path: Path) -> None:
         "raw/nsys/nsys.log": "no trace",
     }
     assert load(clean / "tables").rows("host_ops") == 2  # the operation and the annotation
+
+
+def test_stacks_keep_functions_lines_and_the_folders_of_public_libraries(tmp_path: Path) -> None:
+    shutil.rmtree(run(tmp_path / "run") / "raw" / "torch")  # which does not say when it was recorded
+    scrub(tmp_path / "run", clean := tmp_path / "clean")
+    lines = [json.loads(line) for line in (clean / "raw/stacks/4711/stacks.jsonl").read_text().splitlines()]
+    written = {tuple(line[2:5]) for line in lines if line[0] == "frame" and line[1] >= 10}
+    frames = load(clean / "tables").arrow("stack_frames").to_pylist()
+    expected = {
+        ("load_[removed]", "data.py", 7),
+        ("get", "torch/utils/data/dataloader.py", 8),
+        ("get", "cache.py", 9),
+        ("dumps", "json/encoder.py", 10),
+    }
+    assert written == expected
+    assert {(row["function"], row["file"], row["line"]) for row in frames if row["file"] != "train.py"} == expected
+    assert load(clean / "tables").rows("stacks") == 4
 
 
 def test_the_manifest_of_a_run_keeps_what_is_not_private(tmp_path: Path) -> None:

@@ -12,12 +12,14 @@ from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.parsers.nsys.readers import NsysSqliteReader
 from traceviz.parsers.nvprof.readers import NvprofSqliteReader
 from traceviz.parsers.registry import identify
+from traceviz.parsers.run.readers import StacksReader
 from traceviz.parsers.xplane.readers import TensorFlowTraceReader, XPlaneReader
 from traceviz.scrub.formats.json_files import scrub_json_file, secrets_of_json_file
 from traceviz.scrub.formats.json_trace import scrub_json_trace, secrets_of_json_trace
 from traceviz.scrub.formats.nsys_sqlite import scrub_database, secrets_of_database
 from traceviz.scrub.formats.nvprof import scrub_nvprof, secrets_of_nvprof
 from traceviz.scrub.formats.raw_bytes import secrets_of_bytes
+from traceviz.scrub.formats.stacks import scrub_stacks, secrets_of_stacks
 from traceviz.scrub.formats.xplane import scrub_xplane, secrets_of_xplane
 from traceviz.scrub.result import Outcome
 from traceviz.scrub.secrets.secrets import Secret
@@ -46,6 +48,7 @@ FILE_FORMATS = {
         FileFormat(KinetoReader.format, secrets_of_json_trace, scrub_json_trace),
         FileFormat(NsysSqliteReader.format, secrets_of_database, scrub_database),
         FileFormat(NvprofSqliteReader.format, secrets_of_nvprof, scrub_nvprof),
+        FileFormat(StacksReader.format, secrets_of_stacks, scrub_stacks),
         FileFormat(TensorFlowTraceReader.format, secrets_of_json_trace, scrub_json_trace),
         FileFormat(XPlaneReader.format, secrets_of_xplane, scrub_xplane),
     )

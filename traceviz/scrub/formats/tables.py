@@ -24,6 +24,7 @@ from traceviz.scrub.secrets.properties import (
     is_private,
     is_source,
     keeps_setting,
+    source_file,
     without_folder,
     without_folders,
 )
@@ -112,9 +113,11 @@ def _secrets_of(tables: TraceTables) -> list[Secret]:
     for name, column in _PROPERTY_TABLES.items():
         if name in tables:
             secrets += _secrets_of_properties(tables.arrow(name), column)
-    for name in filter(tables.__contains__, _NAMES_OF_SOURCE):
-        names = _distinct_texts(tables.arrow(name)["name"])
-        secrets += [secret for text in names for secret in secrets_of_text(text)]
+    names_of_source = [(name, "name") for name in _NAMES_OF_SOURCE]
+    for name, column in (*names_of_source, ("stack_frames", "function"), ("stack_frames", "file"), ("phases", "name")):
+        if name in tables:
+            texts = _distinct_texts(tables.arrow(name)[column])
+            secrets += [secret for text in texts for secret in secrets_of_text(text)]
     return secrets
 
 
@@ -146,8 +149,25 @@ def _scrubbed(tables: TraceTables, redactor: Redactor, removed: Counter[str]) ->
         table = tables.arrow(name)
         if name in _PROPERTY_TABLES:
             table = _without_properties(table, _PROPERTY_TABLES[name], name, removed)
+        if name == "stack_frames":
+            table = _without_private_folders(table, removed)
         columns = [_scrub_column(table, name, column, redactor, removed) for column in schema.table(name).columns]
         yield name, pa.table(columns, schema=schema.table(name).arrow)  # the schema carries no metadata of the source
+
+
+def _without_private_folders(frames: pa.Table, removed: Counter[str]) -> pa.Table:
+    """``frames`` with files as :func:`source_file` leaves them."""
+    stated, origins = (frames[name].cast(pa.string()) for name in ("file", "origin"))
+    files = _source_files(stated, "")
+    for origin in ("library", "standard"):
+        files = pc.if_else(pc.equal(origins, origin), _source_files(stated, origin), files)
+    removed[CLEANED] += int(pc.sum(pc.not_equal(files, stated).cast(pa.int64())).as_py() or 0)
+    return frames.set_column(frames.column_names.index("file"), "file", files)
+
+
+def _source_files(files: Column, origin: str) -> Column:
+    clean = clean_texts(files, lambda file: source_file(file.decode(), origin).encode(), Counter())
+    return clean.cast(pa.string())
 
 
 def _without_properties(table: pa.Table, values: str, name: str, removed: Counter[str]) -> pa.Table:

@@ -7,6 +7,7 @@ key tells; other texts stay, without secrets and with absolute paths shortened.
 from __future__ import annotations
 
 import re
+import sys
 
 from traceviz.plain_arguments import is_plain
 
@@ -28,7 +29,8 @@ _TELLING_KEY = re.compile(
 )
 _PLAIN_VALUE = re.compile(
     r"[+-]?\d{0,20}(?:\.\d{1,17})?(?:[eE][+-]?\d{1,3})?|true|false|none|v?\d+(?:\.\w{1,16}){1,6}"
-    r"|running|finished|failed|killed|interrupted|recording|recorded|unused|not-asked",  # how a run went
+    r"|running|finished|failed|killed|interrupted|recording|recorded|unused|not-asked"  # how a run went
+    r"|program|worker",  # what a process was in it
     re.IGNORECASE,
 )
 _COMMAND = re.compile(r"[\w.+\-]{1,64} with [\w,]{1,12} arguments?")
@@ -48,6 +50,25 @@ _LIBRARY = re.compile(
     re.DOTALL,
 )
 """Folders of public libraries, which tell what a frame does (``torch/utils/data/``), not whose it is."""
+
+
+_STANDARD = frozenset(sys.stdlib_module_names)
+_PUBLIC_NAMES = (
+    "torch torchvision torchaudio torchdata torchmetrics torchtext triton functorch ignite lightning "
+    "pytorch_lightning lightning_fabric fabric accelerate deepspeed apex transformers datasets tokenizers safetensors "
+    "huggingface_hub evaluate peft trl diffusers sentence_transformers timm kornia bitsandbytes einops fastai "
+    "xformers flash_attn vllm tensorflow keras tensorboard tensorflow_datasets tensorflow_probability jax jaxlib flax "
+    "optax orbax grain tf_keras haiku equinox chex diffrax numpyro clu seqio numpy scipy pandas polars pyarrow "
+    "sklearn skimage joblib numba cupy dask ray xarray zarr h5py netCDF4 lmdb webdataset litdata streaming nvidia PIL "
+    "cv2 imageio albumentations decord av soundfile librosa pydicom nibabel matplotlib seaborn tqdm rich wandb mlflow "
+    "neptune comet_ml clearml absl tensorboardX google grpc fsspec s3fs gcsfs boto3 botocore aiobotocore s3transfer "
+    "requests urllib3 httpx aiohttp paramiko yaml orjson ujson msgpack msgspec simplejson cloudpickle dill pydantic "
+    "hydra omegaconf ml_collections loguru structlog psutil gevent eventlet uvloop anyio trio sqlalchemy psycopg2 "
+    "pymongo redis gymnasium gym optuna stable_baselines3 xgboost lightgbm catboost spacy nltk gensim mpi4py horovod "
+    "traceviz traceviz_inject"
+)
+_PUBLIC = frozenset(_PUBLIC_NAMES.split())
+"""Packages that everybody may know to be in use."""
 
 
 def is_private(key: str) -> bool:
@@ -101,6 +122,20 @@ def without_folder(name: bytes) -> bytes:
     if name.startswith(b"$"):
         return _FRAME.sub(b"$", name)
     return _TORCH_FRAME.sub(_library_folder, name) if b"): " in name else name
+
+
+def source_file(file: str, origin: str) -> str:
+    """The file of a frame; its folder stays where it is that of a public library, and the file is none of the program.
+
+    Args:
+        file: As it was recorded: below the program's folder, from the name of its package on, or any path.
+        origin: Whose code it is, one of :data:`traceviz.schema.ORIGINS`.
+    """
+    package, slash, _ = file.partition("/")
+    public = _STANDARD if origin == "standard" else _PUBLIC if origin == "library" else frozenset()
+    if not slash or package in public:
+        return file
+    return re.split(r"[/\\]", file)[-1]
 
 
 def _library_folder(match: re.Match[bytes]) -> bytes:

@@ -1,0 +1,112 @@
+"""Scrubbing files of Python stacks: functions stay, files keep what tells public libraries, and names lose secrets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from traceviz import schema
+from traceviz.parsers.run.stack_lines import (
+    ROLES,
+    About,
+    CostLine,
+    FrameLine,
+    PhaseLine,
+    ProcessLine,
+    SamplesLine,
+    ThreadLine,
+    line_of,
+    lines_of,
+)
+from traceviz.scrub.result import CLEANED, Outcome
+from traceviz.scrub.secrets.properties import source_file
+from traceviz.scrub.secrets.search import check_file
+from traceviz.scrub.secrets.secrets import Redactor, Secret, base_name, secrets_of_text
+
+_OWN_WORDS = (b" ".join(word.encode() for word in (*schema.ORIGINS, *schema.PHASES, *schema.THREAD_STATES)),)
+"""Words that the format itself writes: a user of such a name must not change them."""
+
+
+def secrets_of_stacks(source: Path) -> Iterator[Secret]:
+    """Secrets in the names of a file: tokens and addresses by their shape, users by their folders."""
+    for line in _lines(source):
+        for text in _texts(line):
+            yield from secrets_of_text(text.encode())
+
+
+def scrub_stacks(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
+    """Write a scrubbed copy of the file ``source`` to ``target``: what the known lines say, and nothing else.
+
+    Arguments and result: see :class:`~traceviz.scrub.formats.registry.FileFormat`.
+
+    Raises:
+        OutputError: a secret would have stayed in the output.
+    """
+    redactor = Redactor.of([*secrets_of_stacks(source), *known], _OWN_WORDS)
+    removed: Counter[str] = Counter()
+    with target.open("wb") as file:
+        for line in _lines(source):
+            clean = _cleaned(line, redactor)
+            removed[CLEANED] += clean != line
+            file.write(msgspec.json.encode(clean) + b"\n")
+    return +removed, len(redactor.secrets), check_file(target, redactor.spelled)
+
+
+def _lines(source: Path) -> Iterator[Any]:
+    """What the lines of a file say, without those that cannot be read."""
+    with source.open("rb") as file:
+        yield from (line for line in map(line_of, lines_of(file)) if line is not None)
+
+
+def _texts(line: Any) -> tuple[str, ...]:
+    """The texts of a line that the program chose."""
+    match line:
+        case FrameLine():
+            return line.function, line.file
+        case ThreadLine() | PhaseLine():
+            return (line.name or "",)
+        case ProcessLine():
+            return (line.about.name or "",)
+    return ()
+
+
+def _cleaned(line: Any, redactor: Redactor) -> Any:
+    """A line without private parts, and without words that the sampler does not write."""
+
+    def clean(text: str | None) -> str | None:
+        return None if text is None else redactor.clean(text.encode()).decode("utf-8", "replace")
+
+    changed: dict[str, Any] = {}
+    match line:
+        case FrameLine():
+            origin = line.origin if line.origin in schema.ORIGINS else ""
+            changed = {
+                "function": clean(line.function),
+                "file": clean(source_file(line.file, origin)),
+                "origin": origin,
+            }
+        case ThreadLine():
+            changed = {"name": clean(line.name)}
+        case PhaseLine():
+            changed = {"kind": line.kind if line.kind in schema.PHASES else "", "name": clean(line.name)}
+        case ProcessLine():
+            changed = {"about": _clean_about(line.about, clean)}
+        case SamplesLine():
+            known = (*schema.THREAD_STATES, None)
+            changed = {"rows": [(*row[:-1], row[-1] if row[-1] in known else None) for row in line.rows]}
+        case CostLine():
+            changed = {"stated": {key: value for key, value in line.stated.items() if _is_cost(key, value)}}
+    return msgspec.structs.replace(line, **changed)
+
+
+def _clean_about(about: About, clean: Callable[[str | None], str | None]) -> About:
+    name = None if about.name is None else base_name(about.name.encode()).decode("utf-8", "replace")
+    return msgspec.structs.replace(about, name=clean(name), role=about.role if about.role in ROLES else ROLES[0])
+
+
+def _is_cost(key: str, value: object) -> bool:
+    return key in {"cpu_ns", "ticks", "late_ns"} and isinstance(value, int | float)

@@ -73,6 +73,19 @@ def profiled(steps, model, optimizers, before=0):
     print(len(profile.key_averages()) > 5)  # noqa: T201
 
 
+def in_ranks(steps, model, optimizers):
+    """Data-parallel training on the CPU, in which rank 1 sleeps 20 ms before each step."""
+    torch.distributed.init_process_group("gloo")
+    parallel = nn.parallel.DistributedDataParallel(model)
+    for _ in range(steps):
+        if torch.distributed.get_rank() == 1:
+            time.sleep(0.02)
+        optimizers[0].zero_grad()
+        parallel(torch.randn(8, 64)).sum().backward()
+        optimizers[0].step()
+    torch.distributed.destroy_process_group()
+
+
 def end(how):
     if how.startswith("exit"):
         sys.exit(int(how.removeprefix("exit")))
@@ -92,6 +105,7 @@ def main(how, steps, context):
         "epochs": lambda: epochs(steps, model, optimizers),
         "infer-calls": lambda: call(steps, model),
         "infer-loader": lambda: look(steps, model),
+        "in-ranks": lambda: in_ranks(steps, model, optimizers),
         "profiled": lambda: profiled(steps, model, optimizers),
         "profiled-later": lambda: profiled(steps, model, optimizers, steps // 2),
         "two": lambda: train(steps, model, [*optimizers, torch.optim.Adam(model[0].parameters())]),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import subprocess
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -13,6 +15,8 @@ from tests.collectors.inject.runs import TEN_STEPS, Ran, run_under
 from tests.conftest import REPOSITORY
 from traceviz import api
 from traceviz.collectors.base import Window
+from traceviz.collectors.collect import CollectOptions, collect
+from traceviz.report import Grid
 
 pytestmark = pytest.mark.live
 
@@ -144,10 +148,27 @@ def test_keras_on_torch_is_recorded_by_torch_alone(torch_python, tmp_path):
     assert [len(ran.harvests[name].sources) for name in ("torch", "tensorflow", "jax")] == [1, 0, 0]
 
 
-def test_ranks_of_torchrun_are_recorded_each_and_the_launcher_is_not(torch_python, tmp_path):
+def test_ranks_of_torchrun_are_recorded_each_and_the_one_that_sleeps_20_ms_a_step_is_who_the_other_waits_for(
+    torch_python, tmp_path
+):
     launcher = [torch_python, "-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port=29517"]
-    ran = run_under(tmp_path, ("torch",), [*launcher, str(PROGRAM), "plain", "20"], Window(5, 10))
-    assert (ran.code, ran.problems) == (0, [])
-    names = sorted(source.name for source in ran.harvests["torch"].sources)
-    assert names == ["rank0.pt.trace.json.gz", "rank1.pt.trace.json.gz"]
-    assert [process["steps_recorded"] for process in facts(ran)["processes"]] == [10, 10]
+    options = CollectOptions(("resources", "stacks", "torch"), output=tmp_path / "run", window=Window(5, 10))
+    outcome = collect(options, [*launcher, str(PROGRAM), "in-ranks", "20"])
+    assert (outcome.exit_code, outcome.problems) == (0, ())
+    stated = json.loads((outcome.folder / "manifest.json").read_text())
+    (recorder,) = (entry for entry in stated["collectors"] if entry["name"] == "torch")
+    assert sorted(Path(source).name for source in recorder["sources"]) == [
+        "rank0.pt.trace.json.gz",
+        "rank1.pt.trace.json.gz",
+    ]
+    assert [process["steps_recorded"] for process in recorder["facts"]["processes"]] == [10, 10]
+    assert stated["command"].endswith("--nproc-per-node=2 --master-port=29517 torch_training.py … 20")
+    report = api.report_on(outcome.folder)
+    (arrivals,) = (
+        block for block in report.section("ranks").blocks if isinstance(block, Grid) and "Skew" in str(block)
+    )
+    waits = {row[0]: (row[1], row[3], row[4]) for row in arrivals.rows}
+    assert [waits[rank][:2] for rank in (0, 1)] == [(10, 0), (10, 10)]  # rank 1 is the last at all of them
+    assert waits[0][2] > 10 * 10_000_000 > waits[1][2]
+    (late,) = (finding for finding in report.findings if finding.code == "TV503")
+    assert "rank 1 needs most time for its own work" in late.message

@@ -58,7 +58,7 @@ WHERE = [
     *("save_checkpoint (train.py:88)", "resample (data.py:17)", "plot (train.py:95)"),
 ]
 LABELS = ["imports", "start-up", "steady steps", "validation", "saving", "between steps", "after the last step"]
-KEYS = ["imports", "preparation", "steps", "validation", "saving", "between", "shutdown"]
+KEYS = ["imports", "preparation", "steps", "validation", "saving", "between", "after"]
 TIMES = [1000 * MS, 1000 * MS, 3000 * MS, 900 * MS, 500 * MS, 100 * MS, 3400 * MS]
 OUTSIDE = [0, 1, 3, 4, 5, 6]
 

@@ -11,7 +11,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
 from traceviz.units import counted, format_ns, format_ratio
 
-OUTSIDE = ("validation", "saving", "between", "shutdown")
+OUTSIDE = ("validation", "saving", "between", "after")
 """Parts of a run that has begun to step, and that are no steps."""
 
 
@@ -160,8 +160,9 @@ STANDS_FOR = 0.8
 def where_of(run: RunParts, parts: tuple[str, ...]) -> str | None:
     """The place that has most of these parts; ``None`` where none has."""
     places = [place for part in parts for place in run.places.get(part, ())]
-    largest = max(places, key=lambda place: place.time_ns, default=None)
-    return largest.name if largest is not None and largest.time_ns >= MOSTLY * run.time_ns(*parts) else None
+    places += [run.mostly[part] for part in parts if part in run.mostly]
+    enough = [place for place in places if place.time_ns >= MOSTLY * run.time_ns(*parts)]
+    return enough[0].name if enough else None
 
 
 def largest(run: RunParts, parts: Iterable[str]) -> str:

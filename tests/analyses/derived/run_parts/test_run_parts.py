@@ -202,7 +202,7 @@ def test_without_steps_the_samples_say_where_the_program_was():
         (1, 0, "_find_and_load", "<frozen importlib._bootstrap>", 1, {"origin": "standard"}),
     ]
     parts = parts_of([PROGRAM], [sampled(0, 300, 1), sampled(300, 900, 0)], frames)
-    assert times_of(parts) == {"imports": 300, "other": 600, "unexplained": 100}
+    assert times_of(parts) == {"imports": 300, "other": 600, "shutdown": 100}
     assert parts.places["other"][0].name == "prep.py:3"
 
 
@@ -254,19 +254,46 @@ def test_a_hook_names_what_no_function_of_the_program_stands_for(function, name)
     assert parts.places["validation"][0].name == name
 
 
-@pytest.mark.parametrize(("state", "shutdown", "recording"), [("recorded", 200, 300), ("failed", 500, 0)])
+@pytest.mark.parametrize(("state", "shutdown", "recording"), [("recorded", 0, 300), ("failed", 300, 0)])
 def test_what_follows_the_last_sample_is_the_work_of_a_profiler_around_the_program(state, shutdown, recording):
     frames = [(0, None, "finish", "train.py", 30)]
     told = [("collector.nsys.state", state, {"process_id": None})]
     parts = parts_of([PROGRAM, *steps(20)], [sampled(500, 700, 0)], frames, settings=told)
-    assert (times_of(parts)["shutdown"], parts.recording_ns // MS) == (shutdown, recording)
+    assert (times_of(parts)["after"], times_of(parts).get("shutdown", 0)) == (200, shutdown)
+    assert parts.recording_ns // MS == recording
 
 
 def test_samples_of_a_row_that_lies_in_two_parts_are_divided():
     frames = [(0, None, "finish", "train.py", 30)]
     parts = parts_of([PROGRAM, *steps(20)], [sampled(0, 100, 0), sampled(400, 900, 0)], frames)
-    assert [(key, parts.places[key][0].samples) for key in ("preparation", "steps", "shutdown")] == [
+    assert [(key, parts.places[key][0].samples) for key in ("preparation", "steps", "after")] == [
         ("preparation", 10),
         ("steps", 10),
-        ("shutdown", 40),
+        ("after", 40),
     ]
+
+
+def test_work_between_steps_is_said_by_the_function_that_the_loop_calls():
+    frames = [
+        (0, None, "main", "train.py", 50),
+        (1, 0, "train_step", "train.py", 20),
+        (2, None, "main", "train.py", 60),
+        (3, 2, "resample", "data.py", 7),
+        (4, 3, "pick", "data.py", 17),
+        (5, 4, "pick.<locals>.<listcomp>", "data.py", 18),
+    ]
+    loop = [PROGRAM, *steps(10), *steps(10, begin=500)]
+    parts = parts_of(loop, [sampled(100, 300, 1), sampled(300, 500, 5), sampled(500, 700, 1)], frames)
+    assert [(place.name, place.samples) for place in parts.places["between"]] == [("resample (data.py:7)", 20)]
+
+
+def test_the_line_that_leads_to_half_of_a_part_is_said_where_no_place_has_half():
+    frames = [
+        (0, None, "prepare", "data.py", 7),
+        *((1 + at, 0, f"helper_{at}", "data.py", 20 + at) for at in range(3)),
+        (4, None, "other", "data.py", 90),
+    ]
+    rows = [*(sampled(at * 20, at * 20 + 20, 1 + at) for at in range(3)), sampled(60, 100, 4)]
+    parts = parts_of([PROGRAM, *steps(20)], rows, frames)
+    assert (parts.mostly["preparation"].name, parts.mostly["preparation"].time_ns) == ("prepare (data.py:7)", 60 * MS)
+    assert "steps" not in parts.mostly

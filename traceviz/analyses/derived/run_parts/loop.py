@@ -38,29 +38,35 @@ def occasional(main: MainProcess, tree: StackTree, places: Array) -> tuple[Mask,
         places: Row in ``tree`` of the stack of each row of ``main.rows``.
 
     Returns:
-        Whether each row of ``main.rows`` is such work, and the row in ``tree`` of the outermost line that is; -1 for
-        none.
+        Whether each row of ``main.rows`` is such work within a step, and the row in ``tree`` of the outermost line that
+        ordinary steps do not reach, also between steps; -1 for none.
     """
     nothing = np.zeros(places.size, dtype=bool), np.full(places.size, -1)
     starts, ends = (main.steps[name].to_numpy() for name in ("start_ns", "end_ns"))
     if not starts.size or not places.size:
         return nothing
-    lasting = ends - starts
-    is_long = (lasting > LONG * np.median(lasting)) & ~warmup_steps(lasting)
-    if not is_long.any() or is_long.mean() > MOST_LONG:
-        return nothing
     rows = {name: main.rows[name].to_numpy() for name in ("start_ns", "end_ns", "samples")}
-    middle = (rows["start_ns"] + rows["end_ns"]) // 2
+    middle, times = (rows["start_ns"] + rows["end_ns"]) // 2, rows["end_ns"] - rows["start_ns"]
     step = np.maximum(np.searchsorted(starts, middle, "right") - 1, 0)
     within = (middle >= starts[step]) & (middle < ends[step]) & (places >= 0)
+    between = ~within & (middle >= starts[0]) & (middle < ends[-1]) & (places >= 0)
+    is_long = _long(ends - starts)
     in_long, ordinary = within & is_long[step], within & ~is_long[step]
     if rows["samples"][ordinary].sum() < MIN_SAMPLES:
         return nothing
-    times = rows["end_ns"] - rows["start_ns"]
-    usual, rare = (_inclusive(tree, places[chosen], times[chosen]) for chosen in (ordinary, in_long))
-    lines = tree.outermost((rare >= np.median(lasting)) & (usual <= RARE * rare))
-    own = np.where(places >= 0, lines[np.maximum(places, 0)], -1)
-    return in_long & (own >= 0), own
+    usual = _inclusive(tree, places[ordinary], times[ordinary])
+    lines = np.full(places.size, -1)
+    for chosen, least in ((in_long, np.median(ends - starts)), (between, 1)):
+        rare = _inclusive(tree, places[chosen], times[chosen])
+        outermost = tree.outermost((rare >= least) & (usual <= RARE * rare))
+        lines[chosen] = outermost[places[chosen]]
+    return in_long & (lines >= 0), lines
+
+
+def _long(lasting: Array) -> Mask:
+    """Which steps may hold other work."""
+    is_long = (lasting > LONG * np.median(lasting)) & ~warmup_steps(lasting)
+    return np.asarray(is_long & (is_long.mean() <= MOST_LONG), dtype=bool)
 
 
 def _inclusive(tree: StackTree, places: Array, times: Array) -> Array:

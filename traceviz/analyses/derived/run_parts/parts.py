@@ -2,8 +2,8 @@
 
 ::
 
-    begin       first step                                       last step ends    end
-    |-imports-|-preparation-|-warm-up-|-steps-|-saving-|-between-|-steps-|-shut-down-|
+    begin       first step                                       last step ends   last sample    end
+    |-imports-|-preparation-|-warm-up-|-steps-|-saving-|-between-|-steps-|-after-|-shut-down-|
 
 Each moment belongs to the first of these that holds: the recording itself works; a checkpoint or model is saved (which
 may have to compile what it saves); something is compiled; the model is evaluated; the loop does what its steps do not;
@@ -23,7 +23,7 @@ from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.run_parts import words
 from traceviz.analyses.derived.run_parts.loop import MIN_SAMPLES, occasional
 from traceviz.analyses.derived.run_parts.main_process import MainProcess, main_process
-from traceviz.analyses.derived.run_parts.run_places import MainSamples, Place, places_of
+from traceviz.analyses.derived.run_parts.run_places import MainSamples, Place, leads_to, places_of
 from traceviz.analyses.derived.stacks.trees import Mask, StackTree, stack_meanings, stack_tree
 from traceviz.analyses.derived.steps.bounds import OTHER_WORK
 from traceviz.analyses.derived.steps.steps import warmup_steps
@@ -39,7 +39,8 @@ LABELS: Mapping[str, str] = {
     "validation": "validation",
     "saving": "saving",
     "between": "between steps",
-    "shutdown": "after the last step",
+    "after": "after the last step",
+    "shutdown": "shut-down",
     "other": "outside of steps",
     "unexplained": "unexplained",
 }
@@ -62,6 +63,7 @@ class RunParts:
         loop: From the begin of the first step to the end of the last; nothing where there are none.
         steps: Number of its steps.
         places: Where in the program each part was, the place with most time first.
+        mostly: The innermost line of the program that leads to half of the time of a part, where one does.
         sampled: Whether stacks were sampled.
     """
 
@@ -72,6 +74,7 @@ class RunParts:
     loop: IntervalSet
     steps: int
     places: Mapping[str, tuple[Place, ...]]
+    mostly: Mapping[str, Place]
     sampled: bool
 
     def time_ns(self, *parts: str) -> int:
@@ -97,7 +100,7 @@ def run_parts(trace: TraceView) -> RunParts | None:
     tree = stack_tree(trace)
     places = _rows_of(tree, main.rows["stack_id"])
     told = _Told(trace, main, tree, places)
-    rare, lines = occasional(main, tree, places)
+    rare, lines = occasional(main, tree, places)  # and where the main thread was between steps
     named = [(RECORDING, told.of(RECORDING).union(_after_all(trace, main)))]
     named += [(kind, told.of(kind)) for kind in ("saving", "compilation", "validation")]
     named.append(("between", told.rows(rare)))
@@ -114,6 +117,7 @@ def run_parts(trace: TraceView) -> RunParts | None:
         loop,
         main.steps.height,
         {key: places_of(key, times[key], samples) for key in LABELS if key in times},
+        {key: place for key in LABELS if key in times and (place := leads_to(times[key], samples))},
         bool(places.size),
     )
 
@@ -131,8 +135,9 @@ def _merged(layers: list[tuple[str, IntervalSet]], main: MainProcess) -> dict[st
 def _by_place(main: MainProcess, told: _Told, before: list[IntervalSet]) -> list[tuple[str, IntervalSet]]:
     """What a moment is that nothing more precise is known of: a step, or where it lies between them."""
     imports, seen = told.of("imports"), told.seen
+    until = int(main.rows["end_ns"].max() or main.begin_ns) if main.rows.height else main.begin_ns  # type: ignore[arg-type]
     if not main.steps.height:
-        return [("imports", imports), ("other", seen)]
+        return [("imports", imports), ("shutdown", IntervalSet.span(until, main.end_ns)), ("other", seen)]
     starts, ends = (main.steps[name].to_numpy() for name in ("start_ns", "end_ns"))
     first, last = int(starts[0]), int(ends[-1])
     warmup = warmup_steps(ends - starts - IntervalSet.empty().union(*before).overlap(starts, ends))
@@ -141,6 +146,7 @@ def _by_place(main: MainProcess, told: _Told, before: list[IntervalSet]) -> list
         ("steps", IntervalSet.of(starts[~warmup], ends[~warmup])),
         ("imports", imports.clip(main.begin_ns, first)),
         ("preparation", IntervalSet.span(main.begin_ns, first)),
+        ("after", IntervalSet.span(last, until)),
         ("shutdown", IntervalSet.span(last, main.end_ns)),
         ("between", seen),
     ]

@@ -64,6 +64,23 @@ def places_of(part: str, time: IntervalSet, samples: MainSamples) -> tuple[Place
     return sampled if sampled and 2 * sum(place.time_ns for place in sampled) >= named else told
 
 
+def leads_to(time: IntervalSet, samples: MainSamples) -> Place | None:
+    """The innermost line of the program through which half of ``time`` was reached; ``None`` where there is none."""
+    tree, rows = samples.tree, samples.main.rows
+    inside = np.where(samples.places >= 0, time.overlap(*bounds(rows)), 0)
+    if not inside.any():
+        return None
+    own = np.zeros(tree.parent.size, np.int64)
+    np.add.at(own, samples.places[samples.places >= 0], inside[samples.places >= 0])
+    total = tree.totals(own)
+    leads = np.flatnonzero((2 * total >= time.total) & words.is_own(tree))
+    if not leads.size:
+        return None
+    inner = int(leads[np.lexsort((-leads, total[leads]))[0]])  # of equal ones the inner, which comes later
+    row = tree.frames.row(inner, named=True)
+    return Place(_name("", row), int(total[inner]), None)
+
+
 def _sampled(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> tuple[Place, ...]:
     """Places by samples. Those that no function of the program stands for have the name of the hook that told of it."""
     rows = samples.main.rows

@@ -17,6 +17,9 @@ VALIDATION = (
 )
 """Functions of the program that evaluate the model."""
 
+NAMELESS = r"<(?:listcomp|dictcomp|setcomp|genexpr|lambda)>$"
+"""Functions without a name of their own."""
+
 
 def saves(tree: StackTree) -> Mask:
     """Which frames write a checkpoint or a model."""
@@ -33,8 +36,8 @@ def validates(tree: StackTree) -> Mask:
 
 
 def is_own(tree: StackTree) -> Mask:
-    """Which frames are the program's own."""
-    return _mask(tree, is_program())
+    """Which frames are functions of the program; what is nameless in one is part of it."""
+    return _mask(tree, is_program() & ~_is("function", NAMELESS))
 
 
 def is_program() -> pl.Expr:

@@ -15,7 +15,21 @@ from traceviz.render import first_screen as module
 from traceviz.render.first_screen import DETAILS, Detail, first_screen, most_lines, spoken
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
-from traceviz.report import COMPARISON, Bar, Bars, Candidate, Finding, Note, Report, Section, Severity, Skipped, Verdict
+from traceviz.report import (
+    COMPARISON,
+    Bar,
+    Bars,
+    Candidate,
+    Column,
+    Finding,
+    Grid,
+    Note,
+    Report,
+    Section,
+    Severity,
+    Skipped,
+    Verdict,
+)
 from traceviz.rules import RULES
 
 INPUT = replace(sample_report(), verdict=replace(sample_report().verdict, cause="input"))
@@ -84,9 +98,11 @@ def test_what_the_verdict_states_is_not_repeated_in_its_finding():
 def test_evidence_is_what_neither_verdict_nor_message_state():
     (shown, *_) = first_screen(INPUT).findings
     assert (shown.code, shown.message) == ("TV101", "")
-    assert [fact.key for fact in shown.evidence] == ["waits", "input_wait_ns"]
-    stated = replace(INPUT, verdict=replace(INPUT.verdict, sentence="Input: 130 ms of each step."))
+    unnumbered = tuple(section for section in INPUT.sections if section.slug != "breakdown")
+    stated = replace(INPUT, verdict=replace(INPUT.verdict, sentence="130 ms of each, 57.5 %."), sections=unnumbered)
     assert [fact.key for fact in first_screen(stated).findings[0].evidence] == ["waits"]
+    assert first_screen(INPUT).bars[0].whole == "time of 57 steady steps"
+    assert [fact.value for fact in first_screen(INPUT).findings[0].evidence] == [130_000_000]
 
 
 def test_a_finding_shows_its_first_advice_that_no_finding_before_it_gave():
@@ -158,6 +174,16 @@ def test_a_legend_leaves_out_values_where_that_saves_lines():
     assert narrow.count("1.00 s") == 0
     assert wide.count("1.00 s") == 4
     assert narrow.count("25.0 %") == 4
+
+
+def test_the_largest_times_outside_of_steps_come_first():
+    columns = (Column("part", "Part"), Column("time_ns", "Time", "ns"))
+    grid = Grid(columns, (("imports", 5), ("validation", 9), ("saving", 7)), "Where outside of steps")
+    run = Section("whole_run", "The whole run", (Grid(columns, (("steps", 1),)), grid))
+    shown = first_screen(report((finding("TV701", "time-outside-steps"),), (run,), "os_call")).tables
+    assert [(table.title, table.blocks[0].rows[0][0]) for table in shown] == [
+        ("The whole run · Where outside of steps", "validation")
+    ]
 
 
 @pytest.mark.parametrize(

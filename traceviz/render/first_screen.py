@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from traceviz.render.options import FINDINGS, GATES, NOTES
-from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake, time_at_stake
+from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake, number_of, time_at_stake
 from traceviz.render.text import ELLIPSIS
-from traceviz.report import Bar, Bars, Fact, Finding, Grid, Note, Report, Section, Severity, Verdict
+from traceviz.report import Bar, Bars, Fact, Finding, Grid, Note, Report, Row, Section, Severity, Verdict
 from traceviz.units import counted, format_value
 
 
@@ -201,11 +201,12 @@ def first_screen(report: Report, detail: Detail = DETAILS[0]) -> FirstScreen:
     shown = _findings_that_matter(report, lead)[: detail.findings]
     gates = next((section for section in report.sections if section.slug == GATES), None)
     notes = _notes(report, detail)
+    bars = tuple(_folded(bars, detail.parts) for bars in _bars(report))
     return FirstScreen(
         run=tuple(_short(fact, min(detail.characters, _LONGEST_NAME)) for fact in report.run),
         verdict=replace(report.verdict, sentence=_sentences(report.verdict.sentence, 2 * detail.characters)),
-        bars=tuple(_folded(bars, detail.parts) for bars in _bars(report)),
-        findings=tuple(_compact(shown, report.verdict, lead, detail)),
+        bars=bars,
+        findings=tuple(_compact(shown, report.verdict, lead, bars, detail)),
         others=_others(report, shown),
         tables=tuple(_tables(report, lead or next(iter(shown), None)))[: detail.tables],
         rows=detail.rows,
@@ -245,20 +246,27 @@ def _findings_that_matter(report: Report, lead: Finding | None) -> list[Finding]
     return [*chosen, *hints[:1]]
 
 
-def _compact(findings: Iterable[Finding], verdict: Verdict, lead: Finding | None, detail: Detail) -> Iterator[Finding]:
-    """The findings without what was said before them, with their first new advice."""
+def _compact(
+    findings: Iterable[Finding], verdict: Verdict, lead: Finding | None, bars: tuple[Bars, ...], detail: Detail
+) -> Iterator[Finding]:
+    """The findings without what is said beside them, with their first new advice."""
     given: set[str] = set()
+    beside = " ".join((verdict.sentence, *(part.whole for part in bars)))
     for finding in findings:
         is_said = _is_said(finding, verdict) or (finding is lead and finding.code in _SAID_BY_THE_INPUT)
         message = "" if is_said else _sentences(finding.message, detail.characters)
-        said = " ".join((time_at_stake(finding), message, verdict.sentence if finding is lead else ""))
-        is_hint = finding.severity is Severity.INFO
-        facts = () if is_hint else (_short(fact) for fact in finding.evidence)
-        evidence = [fact for fact in facts if format_value(fact.value, fact.unit) not in said]
+        said = f"{beside} {time_at_stake(finding)} {message}"
+        facts = () if finding.severity is Severity.INFO else (_short(fact) for fact in finding.evidence)
+        evidence = [fact for fact in facts if not _states(said, format_value(fact.value, fact.unit))]
         advice = next((step for step in finding.advice if step not in given), "")
         given.add(advice)
         steps = (_sentences(advice, detail.characters),) if advice else ()
         yield replace(finding, message=message, evidence=tuple(evidence[: detail.facts]), advice=steps)
+
+
+def _states(text: str, value: str) -> bool:
+    """Whether a value stands in a text: ``2`` is not in ``2.3×``."""
+    return re.search(rf"(?<![\w.,]){re.escape(value)}(?![.,]?\w)", text) is not None
 
 
 def _is_said(finding: Finding, verdict: Verdict) -> bool:
@@ -336,7 +344,7 @@ def _tables(report: Report, first: Finding | None) -> Iterator[Section]:
 
 def _places(cause: str, first: Finding | None) -> tuple[str, ...]:
     """Where the tables are behind the cause that the verdict names, else behind the first finding."""
-    code = first.code if first else ""
+    code = first.code if first and first.severity is not Severity.INFO else ""
     by_code = next((places for start, places in _BEHIND_CODE if code.startswith(start)), _COMPUTING)
     return _BEHIND_CAUSE.get(cause, by_code)
 
@@ -348,7 +356,14 @@ def _table(report: Report, place: str) -> Iterator[Section]:
             grids = [block for block in blocks_for_people(section.blocks) if isinstance(block, Grid) and block.rows]
             for grid in grids[int(number or 0) :][:1]:
                 title = f"{section.title} · {grid.title}" if grid.title else section.title
-                yield Section(slug, title, (replace(grid, title="", complete=False),))
+                rows = _largest_first(grid) if place == _OUTSIDE else grid.rows
+                yield Section(slug, title, (replace(grid, title="", rows=rows, complete=False),))
+
+
+def _largest_first(grid: Grid) -> tuple[Row, ...]:
+    """The rows of a table that is in the order of time, the longest first."""
+    times = [index for index, column in enumerate(grid.columns) if column.unit == "ns"]
+    return tuple(sorted(grid.rows, key=lambda row: -number_of(row[times[0]]))) if times else grid.rows
 
 
 def _others(report: Report, shown: list[Finding]) -> str:

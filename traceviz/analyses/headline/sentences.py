@@ -9,7 +9,7 @@ from traceviz.analyses.headline.judged import Judged
 from traceviz.analyses.headline.options import INPUTS, Option
 from traceviz.analyses.input.dataloader import DATALOADER
 from traceviz.analyses.input.input_pipeline import NO_INPUT, InputPipelineResult
-from traceviz.analyses.input.stages import UNRECORDED
+from traceviz.analyses.input.stages import SAMPLED, UNRECORDED
 from traceviz.units import format_ratio
 
 LONGEST = 350
@@ -29,13 +29,24 @@ def input_cause(pipeline: InputPipelineResult) -> str:
     bound = f" ({pipeline.caveat})" if pipeline.caveat else ""
     kind = pipeline.verdict.capitalize() if "input-bound" in pipeline.verdict else "Input"
     kind = "Input-bound" if pipeline.verdict == "not input-bound" else kind
-    return f"{kind}: {share} of steady step time waits for input{_mostly(pipeline)}{best}{bound}."
+    where = f"{_mostly(pipeline)}{_line(pipeline)}"
+    return f"{kind}: {share} of steady step time waits for input{where}{best}{bound}."
+
+
+def _line(pipeline: InputPipelineResult) -> str:
+    """The function that takes the time of the input, after what it is waited in."""
+    words = pipeline.lines.words if pipeline.lines is not None else ""
+    if not words:
+        return ""
+    return f": {words}" if _mostly(pipeline) else f", {words}"
 
 
 def _mostly(pipeline: InputPipelineResult) -> str:
-    if not pipeline.stages:
+    stage = pipeline.stages[0] if pipeline.stages else None
+    if stage is None or (stage.kind == SAMPLED and pipeline.lines is not None and pipeline.lines.words):
         return ""
-    stage = pipeline.stages[0]
+    if stage.kind == SAMPLED:
+        return f", mostly in {stage.name}"
     named = f"for {stage.name} (tf.data)" if stage.path else f'in "{stage.name}"'
     return f", mostly {f'in the {stage.name}' if stage.kind == DATALOADER else named}"
 

@@ -25,9 +25,11 @@ from traceviz.analyses.derived.steps.serving import engine_calls
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input import dataloader
 from traceviz.analyses.input.dataloader import LABELS, LoaderUse, inside_grid, loader_findings, loader_kind, loader_uses
+from traceviz.analyses.input.input_lines import InputLines, input_lines
 from traceviz.analyses.input.recorded_stages import pipeline_stages
 from traceviz.analyses.input.stages import (
     INFEED,
+    SAMPLED,
     UNRECORDED,
     Stage,
     copy_stage,
@@ -35,6 +37,7 @@ from traceviz.analyses.input.stages import (
     infeed_stage,
     largest_first,
     range_stages,
+    sampled_stages,
     suspects,
 )
 from traceviz.analyses.input.tfdata import READY_ADVICE
@@ -78,6 +81,7 @@ class InputPipelineResult:
         remedy: What to record, so that it can be judged.
         kind: What the capture is of.
         spent: Where the time of the capture went, in a sentence, where nothing can be judged.
+        lines: What takes the time of the input by function; ``None`` where stacks tell nothing of it.
     """
 
     verdict: InputVerdict
@@ -97,6 +101,7 @@ class InputPipelineResult:
     remedy: str = ""
     kind: CaptureKind = UNKNOWN
     spent: str = ""
+    lines: InputLines | None = None
 
     @property
     def input_share(self) -> float | None:
@@ -169,6 +174,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         settings = pipeline_settings(trace)
         stages = (
             *range_stages(trace),
+            *sampled_stages(trace),
             *(with_settings(stage, settings) for stage in pipeline_stages(trace)),
             *infeed_stage(trace),
             *copy_stage(trace, copy_ns),
@@ -189,6 +195,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             settings=settings,
             loaders=loader_uses(trace),
             kind=capture_kind(trace),
+            lines=None if guess else input_lines(trace),
         )
 
     def _verdict(self, input_share: float, host_share: float, *, has_input: bool) -> InputVerdict:
@@ -434,6 +441,8 @@ def _mostly(stage: Stage | None) -> str:
     if stage is None:
         return ""
     calls = counted(stage.calls or 0, "range" if stage.kind == "NVTX range" else "call")
+    if stage.kind == SAMPLED:
+        return f", mostly in {stage.name}"
     if stage.path:
         return f", mostly for the stage {stage.name} of tf.data ({format_ns(stage.self_ns)}, {calls})"
     calls_and_time = f" ({calls}, {format_ns(stage.total_ns)})" if stage.calls else ""

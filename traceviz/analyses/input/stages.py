@@ -13,6 +13,7 @@ from traceviz.analyses.derived.frames import bounds, intervals, outermost
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.host.dispatch import dispatching
 from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.stacks.functions import placed
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.dataloader import loader_advice, loader_kind
 from traceviz.intervals import IntervalSet
@@ -181,6 +182,26 @@ def infeed_stage(trace: TraceView) -> list[Stage]:
             first, *rest = rule("TV404").advice
             parts.append(Stage("infeed", INFEED, *counts, "", first, tuple(rest)))
     return [summed(parts)] if parts else []
+
+
+SAMPLED = "sampled stack"
+"""Kind of stages that only samples of the main thread's stack tell of."""
+
+
+def sampled_stages(trace: TraceView) -> list[Stage]:
+    """Functions in which samples of the main thread's stack see that it takes its next batch, by function."""
+    by_name: dict[str, list[Stage]] = {}
+    for rank, steady in steady_time(trace).items():
+        classes = host_classes(trace)[rank]
+        waits = classes.sets["input_wait"].intersect(steady)
+        for part in classes.sampled_input.partition_by("function", maintain_order=True):
+            covered = intervals(part)
+            lines = part.group_by("location").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("time_ns"))
+            line = lines.sort("time_ns", "location", descending=[True, False])["location"][0]
+            within, waited = covered.intersect(steady).total, covered.intersect(waits).total
+            stage = Stage(placed(line), SAMPLED, None, within, None, covered.total, waited, "", _ANY_ADVICE)
+            by_name.setdefault(str(part["function"][0]), []).append(stage)
+    return [summed(parts) for parts in by_name.values()]
 
 
 def suspects(trace: TraceView) -> list[Stage]:

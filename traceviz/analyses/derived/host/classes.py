@@ -19,9 +19,11 @@ from traceviz.analyses.derived.host.collectives import host_communication
 from traceviz.analyses.derived.host.copy_calls import copy_calls, waiting_copies
 from traceviz.analyses.derived.host.copy_purposes import Purpose, copy_purposes
 from traceviz.analyses.derived.host.input_fetches import input_ops, input_ranges
+from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.recorded.xla_ops import XlaRole
+from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import IntervalSet, exclusive
@@ -75,6 +77,8 @@ FRAMEWORK_WAITS = r"^\$[\w.]+:\d+ (block_until_ready|try_to_block)$|Buffer::Awai
 LEADS = 0.1
 """A thread with this share of a process's launches leads: what it waits for holds up the program."""
 _SPAN = ("start_ns", "end_ns", "correlation_id")
+LEAST_SAMPLES = 10
+"""Fewer samples in steady steps tell nothing of the input."""
 
 BLOCKING_OS_CALLS = (
     r"^(p?poll|p?select|epoll_p?wait|read|pread(64)?|readv|fread|fgets|recv(from|msg|mmsg)?|accept4?|futex|sem_(timed)?wait|sem_clockwait"
@@ -189,6 +193,28 @@ class HostClasses:
         """Operations in which the program takes its next batch: rows of :meth:`TraceView.host_ops`."""
         return input_ops(self._trace, self.process_id)
 
+    @cached_property
+    def sampled_input(self) -> pl.DataFrame:
+        """Samples of the main thread's stack in which it takes its next batch: rows of ``sampled_stacks``.
+
+        None where ranges or operations say when it does, or the user does, or where there are few.
+        """
+        rows = sampled_stacks(self._trace)
+        if not rows.height or self._trace.options.input_range is not None:
+            return rows.clear()
+        if self.input_ops.height or self.input_ranges.height or len(self.infeed):
+            return rows.clear()
+        thread = main_thread(self._trace, self.process_id)
+        own = rows.filter((pl.col("process_id") == self.process_id) & (pl.col("thread_id") == thread))
+        own = own.filter((pl.col("kind") == "input") & pl.col("samples").is_not_null())
+        steady = steady_time(self._trace).get(self.process_id, IntervalSet.empty())
+        return (
+            own
+            if own.filter(pl.Series(steady.overlap(*bounds(own)) > 0, dtype=pl.Boolean))["samples"].sum()
+            >= LEAST_SAMPLES
+            else own.clear()
+        )
+
     @property
     def infeed(self) -> IntervalSet:
         """Time in which a device of the process waits for its infeed."""
@@ -197,7 +223,8 @@ class HostClasses:
     @property
     def input_wait(self) -> IntervalSet:
         """Time in which the program takes its next batch, or a device waits for its infeed."""
-        return intervals(self.input_ranges).union(intervals(self.input_ops), self.infeed)
+        sampled = intervals(self.sampled_input)
+        return intervals(self.input_ranges).union(intervals(self.input_ops), self.infeed, sampled)
 
     @property
     def synchronisation(self) -> IntervalSet:

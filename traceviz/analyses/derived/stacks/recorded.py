@@ -36,7 +36,7 @@ _PACKAGE = r"^.*(?:site-packages|dist-packages|/lib/python\d[\d.]*)/"
 
 
 def function_meanings(tree: CallTree) -> pl.DataFrame:
-    """What the stack at each call says: ``kind, activity, location, function, leaf``, rows of the tree's.
+    """What the stack at each call says: ``kind, activity, inside, location, function, leaf``, rows of the tree's.
 
     Args:
         tree: Calls of Python functions of all threads, with ``name``.
@@ -68,6 +68,7 @@ def function_meanings(tree: CallTree) -> pl.DataFrame:
         [
             pl.DataFrame([purpose, activity]).select(pl.coalesce("purpose", "activity").alias("kind")).to_series(),
             activity,
+            pl.Series("inside", (outermost >= 0) & (near >= outermost)),
             texts["location"].gather(place),
             texts["function"].gather(place),
             texts["location"].alias("leaf"),

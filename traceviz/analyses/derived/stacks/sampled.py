@@ -30,9 +30,10 @@ SAMPLED: dict[str, pl.DataType | type[pl.DataType]] = {
     "thread_id": pl.Int32,
     **dict.fromkeys(("start_ns", "end_ns", "samples", "cpu_ns", "stack_id"), pl.Int64),
     **dict.fromkeys(("state", "kind", "activity", "location", "function", "leaf"), pl.String),
+    "inside": pl.Boolean,
 }
 """Columns of :func:`sampled_stacks`."""
-_KEYS = ("kind", "activity", "location", "function", "leaf", "process_id", "thread_id")
+_KEYS = ("kind", "activity", "inside", "location", "function", "leaf", "process_id", "thread_id")
 
 
 @once_per_trace
@@ -43,7 +44,8 @@ def sampled_stacks(trace: TraceView) -> pl.DataFrame:
         Columns :data:`SAMPLED`. ``kind`` is a key of :data:`~traceviz.analyses.derived.stacks.kinds.KINDS`: what the
         time was for where the stack says so, else the ``activity`` of its innermost frame. ``location`` is the
         innermost frame of the program itself (``train.py:41 decode_jpeg``), ``function`` the same without its line,
-        ``leaf`` the innermost frame. ``samples`` and ``stack_id`` are null for functions that a profiler recorded.
+        ``leaf`` the innermost frame; ``inside`` says whether the location serves what the time was for, and does not
+        only call what does. ``samples`` and ``stack_id`` are null for functions that a profiler recorded.
         No rows where neither was recorded.
     """
     if not trace.tables.rows("stacks"):
@@ -92,8 +94,8 @@ def time_by_stack(trace: TraceView, within: IntervalSet, process_id: int, thread
         thread_id: One of its threads; all of them where not given, whose times add up.
 
     Returns:
-        ``kind, activity, location, function, leaf, process_id, thread_id, time_ns, samples, cpu_ns``: time is that
-        within the part, samples and processor time are the share of each row that lies in it (``samples`` real, both
+        ``kind, activity, inside, location, function, leaf, process_id, thread_id, time_ns, samples, cpu_ns``: time is
+        that within the part, samples and processor time are the share of each row that lies in it (``samples`` real,
         null where nothing was sampled).
     """
     rows = sampled_stacks(trace).filter(pl.col("process_id") == process_id)

@@ -25,6 +25,7 @@ Mask = npt.NDArray[np.bool_]
 DEEPEST = 4_096
 """Frames of a stack that are followed; of deeper ones the outer frames count as absent."""
 _TEXTS = ("function", "file", "origin")
+_NAMELESS = r"^<(listcomp|dictcomp|setcomp|genexpr|lambda)>$"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,10 +115,11 @@ def _bounded(parent: Array) -> Array:
 
 @once_per_trace
 def stack_meanings(trace: TraceView) -> pl.DataFrame:
-    """What each stack says: ``stack_id, purpose, activity, location, function, leaf``.
+    """What each stack says: ``stack_id, purpose, activity, inside, location, function, leaf``.
 
     ``location`` is the innermost frame of the program itself, ``train.py:41 decode_jpeg``, else of a library, else the
-    innermost one; ``function`` the same without the line; ``leaf`` the innermost frame. ``purpose`` may be null.
+    innermost one; ``function`` the same without the line; ``leaf`` the innermost frame. ``purpose`` may be null;
+    ``inside`` says whether the location is the program's and serves it, and does not only call what does.
     """
     tree = stack_tree(trace)
     frames = tree.frames
@@ -133,9 +135,11 @@ def stack_meanings(trace: TraceView) -> pl.DataFrame:
         )
     )
     for_import = tree.around(imports) > tree.around(own & ~is_module)
-    purpose = _gathered(frames["purpose"], tree.outermost(frames["purpose"].is_not_null().to_numpy()))
+    serves = tree.outermost(frames["purpose"].is_not_null().to_numpy())
+    purpose = _gathered(frames["purpose"], serves)
     purpose = pl.select(pl.when(pl.Series(for_import)).then(pl.lit("import")).otherwise(purpose)).to_series()
     place = _first_known(tree.around(own), tree.around(library), np.arange(frames.height))
+    frames = frames.with_columns(_enclosing(tree, own).alias("function"))
     texts = frames.select(
         pl.format("{}:{} {}", "file", "line", "function")
         .fill_null(pl.format("{} {}", "file", "function"))
@@ -148,10 +152,21 @@ def stack_meanings(trace: TraceView) -> pl.DataFrame:
             frames["stack_id"],
             purpose.alias("purpose"),
             _gathered(frames["activity"], tree.around(frames["activity"].is_not_null().to_numpy())),
+            pl.Series("inside", (serves >= 0) & (tree.around(own) >= serves)),
             *(_gathered(texts[name], place) for name in ("location", "function")),
             texts["location"].alias("leaf"),
         ]
     )
+
+
+def _enclosing(tree: StackTree, own: Mask) -> pl.Series:
+    """Names of functions; those without one in the program have that of the function that they are written in."""
+    names, files = tree.frames["function"], tree.frames["file"]
+    nameless = names.str.contains(_NAMELESS).to_numpy() & own
+    around = tree.around(own & ~nameless)
+    row = np.where(nameless & (around >= 0), around, np.arange(names.len()))
+    is_same = (_gathered(files, row) == files).to_numpy()
+    return _gathered(names, np.where(is_same, row, np.arange(names.len())))
 
 
 def _first_known(*rows: Array) -> Array:

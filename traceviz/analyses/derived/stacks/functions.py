@@ -1,0 +1,111 @@
+"""Where in the program time was, by function: the line with most of it stands for a function."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
+from traceviz.units import format_ratio
+
+FEW_SAMPLES = 30
+"""A share that so few samples state is *about* that."""
+_LINE = re.compile(r"^(?P<file>.+?):(?P<line>\d+) (?P<function>.+)$")
+_SURE = 1.96
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the program, or of a library.
+
+    Args:
+        location: Its line with most of the time: ``train.py:41 decode_jpeg``.
+        time_ns: Time in it.
+        whole_ns: The time that it is a part of.
+        samples: Samples behind ``time_ns``; ``None`` where it was recorded, and not sampled.
+        of_samples: Samples behind ``whole_ns``.
+        leaf: What it called for most of that time; may be the line itself.
+    """
+
+    location: str
+    time_ns: int
+    whole_ns: int
+    samples: float | None
+    of_samples: float | None
+    leaf: str = ""
+
+    @property
+    def share(self) -> float:
+        """Its part of the whole."""
+        return self.time_ns / self.whole_ns if self.whole_ns else 0.0
+
+    @property
+    def words(self) -> str:
+        """Its name for people: ``decode_jpeg (train.py:41)``."""
+        return placed(self.location)
+
+    @property
+    def share_words(self) -> str:
+        """Its share for people: *about*, where few samples state it."""
+        few = self.of_samples is not None and self.of_samples < FEW_SAMPLES
+        return f"{'about ' if few else ''}{format_ratio(self.share)}"
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The share at least and at most, for 95 of 100 (Wilson's interval); ``None`` where it was not sampled."""
+        return None if self.of_samples is None else wilson(self.share, self.of_samples)
+
+
+def wilson(share: float, samples: float) -> tuple[float, float]:
+    """Bounds of a share that ``samples`` samples state, for 95 of 100."""
+    if samples <= 0:
+        return 0.0, 1.0
+    square = _SURE**2 / samples
+    middle = (share + square / 2) / (1 + square)
+    half = _SURE * math.sqrt(share * (1 - share) / samples + square / (4 * samples)) / (1 + square)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def placed(location: str) -> str:
+    """A line within a sentence: ``decode_jpeg (train.py:41)`` of ``src/train.py:41 Images.decode_jpeg``.
+
+    Code outside of any function is its line alone.
+    """
+    match = _LINE.match(location)
+    if match is None:
+        return location
+    where, name = f"{match['file'].rpartition('/')[2]}:{match['line']}", match["function"].rpartition(".")[2]
+    return where if name.startswith("<module") else f"{name} ({where})"
+
+
+def largest_function(rows: pl.DataFrame, whole_ns: int | None = None) -> Function | None:
+    """The function with most time of rows of :func:`~traceviz.analyses.derived.stacks.sampled.time_by_stack`.
+
+    Args:
+        rows: Rows, as far as they are to be looked at.
+        whole_ns: What its share is of; all of ``rows`` where not given.
+    """
+    found = functions(rows, whole_ns)
+    return found[0] if found else None
+
+
+def functions(rows: pl.DataFrame, whole_ns: int | None = None, most: int = 5) -> list[Function]:
+    """The functions with most time of such rows, the largest first."""
+    if not rows.height:
+        return []
+    total = int(rows["time_ns"].sum())
+    whole = total if whole_ns is None else whole_ns
+    samples = float(rows["samples"].sum()) if rows["samples"].null_count() < rows.height else None
+    of_samples = None if samples is None else samples * whole / max(total, 1)
+    lines = rows.group_by("function", "location", "leaf").agg(pl.col("time_ns", "samples").sum())
+    lines = lines.sort("time_ns", "location", "leaf", descending=[True, False, False])
+    sums = lines.group_by("function", maintain_order=True).agg(
+        pl.col("location", "leaf").first(), pl.col("time_ns", "samples").sum()
+    )
+    ordered = sums.sort("time_ns", "function", descending=[True, False]).head(most)
+    return [
+        Function(location, time, whole, None if samples is None else sampled, of_samples, leaf)
+        for location, leaf, time, sampled in ordered.select("location", "leaf", "time_ns", "samples").iter_rows()
+    ]

@@ -1,0 +1,117 @@
+"""What the program does while its steps wait for input: the function that takes the time, in whichever thread it runs.
+
+::
+
+    main thread     |-- next: decode_jpeg, collate ------| step |            num_workers=0: the main thread itself
+    main thread     |-- next: waits for the queue -------| step |            workers, other threads: what they do
+    worker process  |-- decode_jpeg --|-- distort -------|-- decode_jpeg
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from traceviz.analyses.derived.host.classes import host_classes
+from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.stacks.functions import Function, functions
+from traceviz.analyses.derived.stacks.kinds import WAITS
+from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks, time_by_stack
+from traceviz.analyses.derived.view import TraceView
+from traceviz.intervals import IntervalSet
+from traceviz.units import counted
+
+Who = Literal["main", "threads", "workers"]
+
+LEAST_SAMPLES = 10
+"""Fewer samples in the wait tell nothing."""
+WORKS = 0.2
+"""What runs in the main thread is named if it has this part of the wait; else what others do meanwhile."""
+LEAST_SHARE = 0.3
+"""A function is named within a sentence from this share on."""
+_SERVERS = r"^(socket|socketserver|threading|selectors|queue|multiprocessing/(queues|connection|resource_sharer))"
+"""Locations of threads that only pass data on."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputLines:
+    """What takes the time of the input.
+
+    Args:
+        who: Whether the main thread does it, other threads of the program, or its worker processes.
+        functions: The functions with most of the time, the largest first.
+        processes: Number of worker processes.
+    """
+
+    who: Who
+    functions: tuple[Function, ...]
+    processes: int = 0
+
+    @property
+    def words(self) -> str:
+        """Within a sentence, after what the wait is in; empty where no function has much of it."""
+        first = self.functions[0]
+        if first.share < LEAST_SHARE:
+            return ""
+        if self.who == "main":
+            return f"{first.share_words} of that in {first.words}"
+        of = counted(self.processes, "worker") if self.who == "workers" else "another thread"
+        return f"meanwhile {of} {'are' if self.processes > 1 else 'is'} in {first.words} ({first.share_words})"
+
+
+def input_lines(trace: TraceView) -> InputLines | None:
+    """What takes the time while steps wait for input; ``None`` where stacks tell nothing of it.
+
+    The main thread's own functions that serve the input, if it works; else what the workers do, or other threads.
+    """
+    if not sampled_stacks(trace).height:
+        return None
+    for rank, steady in steady_time(trace).items():
+        waits = host_classes(trace)[rank].sets["input_wait"].intersect(steady)
+        if not waits.total:
+            continue
+        main = time_by_stack(trace, waits, rank, main_thread(trace, rank))
+        if not _enough(main):
+            continue
+        own = main.filter(pl.col("inside"))
+        if int(own["time_ns"].sum()) >= WORKS * int(main["time_ns"].sum()):
+            return InputLines("main", tuple(functions(own, int(main["time_ns"].sum()))))
+        for who, rows, processes in (_workers(trace, rank, steady), _threads(trace, rank, steady)):
+            if _enough(rows):
+                return InputLines(who, tuple(functions(rows)), processes)
+    return None
+
+
+def _workers(trace: TraceView, rank: int, steady: IntervalSet) -> tuple[Who, pl.DataFrame, int]:
+    """What worker processes did in the steps: their main threads, as far as they worked."""
+    known = {*trace.ranks, rank}
+    others = [p for p in sampled_stacks(trace)["process_id"].unique().sort().to_list() if p not in known]
+    parts = [time_by_stack(trace, steady, process, main_thread(trace, process)) for process in others]
+    worked = [_working(part) for part in parts]
+    used = [part for part in worked if part.height]
+    return "workers", pl.concat(used) if used else _none(trace, rank), len(used)
+
+
+def _threads(trace: TraceView, rank: int, steady: IntervalSet) -> tuple[Who, pl.DataFrame, int]:
+    """What other threads of the process did in the steps that serves the input, as far as they worked."""
+    rows = time_by_stack(trace, steady, rank)
+    return "threads", _working(rows.filter(pl.col("thread_id") != main_thread(trace, rank))), 1
+
+
+def _working(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows in which a thread prepares data: it works, or waits for what it reads; not for whoever takes its batches."""
+    waits = pl.col("activity").is_in(list(WAITS)) & ~pl.col("inside")
+    return rows.filter(~waits & ~pl.col("location").str.contains(_SERVERS))
+
+
+def _enough(rows: pl.DataFrame) -> bool:
+    """Whether rows tell anything: they were recorded, or there are enough samples."""
+    if not rows.height:
+        return False
+    return rows["samples"].null_count() == rows.height or float(rows["samples"].sum()) >= LEAST_SAMPLES
+
+
+def _none(trace: TraceView, rank: int) -> pl.DataFrame:
+    return time_by_stack(trace, steady_time(trace)[rank], rank).clear()

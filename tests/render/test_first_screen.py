@@ -101,7 +101,7 @@ def test_evidence_is_what_neither_verdict_nor_message_state():
     unnumbered = tuple(section for section in INPUT.sections if section.slug != "breakdown")
     stated = replace(INPUT, verdict=replace(INPUT.verdict, sentence="130 ms of each, 57.5 %."), sections=unnumbered)
     assert [fact.key for fact in first_screen(stated).findings[0].evidence] == ["waits"]
-    assert first_screen(INPUT).bars[0].whole == "time of 57 steady steps"
+    assert first_screen(INPUT).bars[0].whole == "57 steady steps"
     assert [fact.value for fact in first_screen(INPUT).findings[0].evidence] == [130_000_000]
 
 
@@ -159,9 +159,7 @@ def test_a_bar_of_steady_steps_says_how_many_they_are():
     part = (Bar("a", "a", 1, 1.0),)
     steps = Section("breakdown", "", (Bars("Step time", "time of 12 steady steps (348 ms)", "ns", part),))
     work = Section("cpu_steps", "", (Bars("By what is computed", "steady step time", "ns", part),))
-    assert [bar.whole for bar in first_screen(report(sections=(steps, work))).bars] == [
-        "time of 12 steady steps (348 ms)"
-    ]
+    assert [bar.whole for bar in first_screen(report(sections=(steps, work))).bars] == ["12 steady steps (348 ms)"]
     captured = Section("cpu_steps", "", (Bars("By what is computed", "captured time", "ns", part),))
     (alone,) = first_screen(report(sections=(captured,))).bars
     assert (alone.title, alone.whole) == ("Where the time went", "captured time")
@@ -184,6 +182,28 @@ def test_the_largest_times_outside_of_steps_come_first():
     assert [(table.title, table.blocks[0].rows[0][0]) for table in shown] == [
         ("The whole run · Where outside of steps", "validation")
     ]
+
+
+def test_a_finding_about_as_much_time_brings_its_table():
+    table = Grid((Column("name", "Name"),), (("a",),), "By kind: what was copied")
+    slugs = ("input_pipeline", "copies", "os_calls")
+    sections = tuple(Section(slug, slug, (table,)) for slug in slugs)
+    lead, copies = finding("TV101", "input-bound", cost_ns=100), finding("TV302", "pageable-copies", cost_ns=95)
+    both, small = ((lead, replace(copies, cost_ns=cost)) for cost in (95, 50))
+    titles = [[t.title for t in first_screen(report(found, sections, "input")).tables] for found in (both, small)]
+    assert titles == [
+        ["input_pipeline · By kind", "copies · By kind"],
+        ["input_pipeline · By kind", "os_calls · By kind"],
+    ]
+
+
+def test_causes_of_little_idle_time_have_no_table():
+    columns = (Column("cause", "Cause"), Column("share", "Of steps", "ratio", bar=True))
+    tables = []
+    for share in (0.049, 0.05):
+        waits = Section("host_waits", "Causes", (Grid(columns, (("a", share),)),))
+        tables.append(len(first_screen(report(sections=(waits,), cause="synchronisation")).tables))
+    assert tables == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -231,6 +251,9 @@ def test_what_was_not_measured_is_said_once_in_words():
     skipped = tuple(Skipped(slug, "why", tables) for slug, tables in missing.items())
     assert first_screen(report(skipped=skipped)).unseen == "Not measured: device work, steps."
     assert first_screen(report(skipped=skipped[3:4])).unseen == "Not measured: copies."
+    programs = (Section("device_programs", "", (Bars("", "", "ns", ()),)),)
+    of_tpu = (*skipped[:1], *skipped[3:5])
+    assert first_screen(report(sections=programs, skipped=of_tpu)).unseen == "Not measured: steps."
     assert first_screen(report()).unseen == ""
 
 

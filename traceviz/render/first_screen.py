@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from traceviz.render.options import FINDINGS, GATES, NOTES
-from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake, number_of, time_at_stake
+from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake, is_share, number_of, time_at_stake
 from traceviz.render.text import ELLIPSIS
 from traceviz.report import Bar, Bars, Fact, Finding, Grid, Note, Report, Row, Section, Severity, Verdict
 from traceviz.units import counted, format_value
@@ -183,15 +183,21 @@ _ABSENT = {
 }
 """What is not to be seen where a table is missing."""
 _OF_DEVICES = frozenset({"cuda_api", "memcpy", "device_ops"})
-"""Tables that say nothing more where device work is missing as a whole, or that few captures have."""
+"""Tables that say nothing more where no device, or one that is no GPU, was captured."""
 _ABOUT_THE_REPORT = frozenset({"window", "selection"})
 """Codes of notes on which part of the capture the report is about."""
 _MOST_NAMES = 8
+_AS_LARGE = 0.9
+"""A finding with this part of the time of the first is as large: it may be about the same time."""
+_WORTH_A_TABLE = 0.05
+"""Causes of idle time of which none has this share are not worth a table."""
 _WORTH_A_PART = 0.01
 """Parts of a bar below this share are one, where there are several of them."""
 _LONGEST_FACT = 60
 _LONGEST_NAME = 200
 _CODE = re.compile(r"TV\d+")
+_TITLE_END = re.compile(r"[:,] | \(")
+"""Where the title of a table begins to explain itself."""
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
 
 
@@ -308,7 +314,8 @@ def _first_bars(report: Report, kinds: tuple[tuple[str, str], ...]) -> tuple[Bar
             if isinstance(block, Bars) and any(bar.share > 0 for bar in block.bars):
                 whole = _in_numbers(report, block.whole)
                 named = title if "step" in whole else title.replace("steps' ", "")
-                return (replace(block, title=named, whole=_clipped(whole, _LONGEST_FACT)),)
+                short = _clipped(whole.removeprefix("time of "), _LONGEST_FACT)
+                return (replace(block, title=named, whole=short),)
     return ()
 
 
@@ -337,8 +344,11 @@ def _tables(report: Report, first: Finding | None) -> Iterator[Section]:
     places = list(_places(report.verdict.cause, first))
     serious = [finding for finding in by_time_at_stake(report.findings) if finding.severity is not Severity.INFO]
     if serious and serious[0].code.startswith(_OF_THE_RUN):
-        places = list(dict.fromkeys((_OUTSIDE, *places)))
-    behind = [section for place in places for section in _table(report, place)]
+        places = [_OUTSIDE, *places]
+    as_large = next((f for f in serious if first and f is not first and f.cost_ns >= _AS_LARGE * first.cost_ns), None)
+    if as_large and not as_large.code.startswith(_OF_THE_RUN):
+        places[1:1] = _places("", as_large)[:1]
+    behind = [section for place in dict.fromkeys(places) for section in _table(report, place)]
     yield from behind or [section for place in _ELSEWHERE for section in _table(report, place)]
 
 
@@ -355,9 +365,17 @@ def _table(report: Report, place: str) -> Iterator[Section]:
         if section.slug == slug:
             grids = [block for block in blocks_for_people(section.blocks) if isinstance(block, Grid) and block.rows]
             for grid in grids[int(number or 0) :][:1]:
-                title = f"{section.title} · {grid.title}" if grid.title else section.title
+                if slug == "host_waits" and _largest_share(grid) < _WORTH_A_TABLE:
+                    continue
+                named = _TITLE_END.split(grid.title, maxsplit=1)[0]
+                title = f"{section.title} · {named}" if named else section.title
                 rows = _largest_first(grid) if place == _OUTSIDE else grid.rows
                 yield Section(slug, title, (replace(grid, title="", rows=rows, complete=False),))
+
+
+def _largest_share(grid: Grid) -> float:
+    shares = [index for index, column in enumerate(grid.columns) if is_share(column)]
+    return max((number_of(row[index]) for row in grid.rows for index in shares), default=1.0)
 
 
 def _largest_first(grid: Grid) -> tuple[Row, ...]:
@@ -382,7 +400,8 @@ def _notes(report: Report, detail: Detail) -> tuple[Note, ...]:
 def _unseen(report: Report) -> str:
     """What the capture has nothing of: what its missing tables would hold, and steps where none were found."""
     missing = [table for skip in report.skipped for table in skip.tables or ("steps",) * (skip.slug == "steps")]
-    beside = _OF_DEVICES if "kernels" in missing else {"device_ops"}
+    is_no_gpu = "kernels" in missing or ("memcpy" in missing and any(report.blocks("device_programs")))
+    beside = _OF_DEVICES if is_no_gpu else {"device_ops"}
     named = (_ABSENT.get(table, table.replace("_", " ")) for table in missing if table not in beside)
     absent = list(dict.fromkeys(named))
     words = absence(report)

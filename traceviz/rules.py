@@ -950,14 +950,14 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV704",
         "slow-start",
-        "At least 20 % of the run pass before its first step, imports and the preparation of data among them.",
+        "At least 20 % of the run and 30 s pass before its first step; or 20 % of it, imports and compilation apart.",
         "Each start, also after a failure, waits for it, and the devices with it.",
         (
             "Prepare data once and keep the result; load it lazily or in workers.",
             "Import heavy packages where they are used (python -X importtime shows which they are).",
             "Keep compiled programs: torch.compile and JAX have caches on disk.",
         ),
-        "Short runs for a test mostly start up: below 30 s it is for information.",
+        "Short runs for a test mostly start up. Below 30 s, imports do not count, and the rest is for information.",
     ),
     Rule(
         "TV705",

@@ -23,8 +23,8 @@ class WholeRunAnalysis(Analysis[RunParts]):
         least_steps: A run with a smaller share of steps, from the first of them on, spends its time outside of them.
         least_share: Share of the run from which on validation, saving and time between steps are findings.
         hint_share: Up to this share of it, validation may well be meant: it is for information.
-        least_startup: Share of the run from which on its start-up is a finding,
-        long_startup_ns: and from this time on, more than information: short runs mostly start up.
+        least_startup: Share of the run from which on its start-up is a finding;
+        long_startup_ns: of one that is shorter, only what is not import counts, for information: short runs import.
     """
 
     slug = "whole_run"
@@ -59,8 +59,10 @@ class WholeRunAnalysis(Analysis[RunParts]):
         in_loop = run.times["saving"].intersect(run.loop).total if "saving" in run.times else 0
         if in_loop >= self.least_share * run.run_ns:
             yield self._finding("TV703", run, ("saving",), "The loop waits for checkpoints", cost_ns=in_loop)
-        if run.share(*STARTUP) >= self.least_startup:
-            is_hint = run.time_ns(*STARTUP) < self.long_startup_ns
+        is_long = run.time_ns(*STARTUP) >= self.long_startup_ns
+        counted = STARTUP if is_long else ("preparation",) if where_of(run, ("preparation",)) else ()
+        if run.share(*counted) >= self.least_startup:
+            is_hint = not is_long
             yield self._finding("TV704", run, STARTUP, "The first step waits for start-up", is_hint=is_hint)
         if run.share("between") >= self.least_share:
             yield self._finding("TV705", run, ("between",), "The loop does neither steps, validation nor saving")

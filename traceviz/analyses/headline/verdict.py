@@ -22,7 +22,7 @@ from traceviz.analyses.headline.options import COMPUTE, INPUT, INPUTS, UNEXPLAIN
 from traceviz.analyses.headline.parts import kinds_in_words, own_work, parts
 from traceviz.analyses.headline.precise import LAUNCH_BOUND, precise, suspicion
 from traceviz.analyses.headline.sentences import about_input, beside, fitting, input_cause, mildly, short_remedy
-from traceviz.analyses.headline.whole_run import of_the_run
+from traceviz.analyses.headline.whole_run import is_of_the_run, of_the_run
 from traceviz.analyses.host.host_waits import HostCauses
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
 from traceviz.analyses.program.cpu_steps import OF_OPERATORS, OF_THE_PROGRAM, CpuSteps, CpuStepsAnalysis
@@ -59,10 +59,13 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     choice = choose(options, 0.0 if lanes else _own_share(trace, time))
     before = _before(trace, results)
     late = bool(before) and begins_late(trace) and not steady_time(trace)
+    opening = _opening(results, pipeline)
+    is_plain = pipeline.kind.key == "cpu-only" and is_of_the_run(results.get("whole_run"))
     sentences = [
-        (0, _opening(results, pipeline)),
+        (0, "" if is_plain else opening),
         (0, before if late else ""),
         (0, lanes or (_briefly(choice) if late else _cause(trace, results, time, choice))),
+        (4, opening if is_plain else ""),  # who recorded all of a run knows that it has no device
         (3, "" if late else before),
         (1, beside(choice, time)),
         (2, _unexplained_beside(trace, results, time, choice)),
@@ -77,7 +80,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (0, trace.clock_doubt),
     ]
     cause = choice.lead.key if choice.lead else "healthy" if _is_healthy(time) else ""
-    run = of_the_run(results.get("whole_run"), choice, are_steps_judged=bool(steady_time(trace)))
+    run = of_the_run(results.get("whole_run"), are_steps_judged=bool(steady_time(trace)))
     cause = run.candidate.key if run.candidate else cause
     return Verdict(code, fitting(run.before(sentences)), cause, run.among(choice.candidates))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from traceviz.analyses.capture.whole_run import OUTSIDE, START_UP, largest, said, where_of, whole
 from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, RunParts
-from traceviz.analyses.headline.choice import BOUND, Choice
+from traceviz.analyses.headline.choice import BOUND
 from traceviz.analyses.headline.options import UNEXPLAINED
 from traceviz.report import Candidate, Certainty
 from traceviz.units import format_ratio
@@ -53,12 +53,11 @@ class OfTheRun:
         return (self.candidate, *(replace(candidate, leads=False) for candidate in candidates))
 
 
-def of_the_run(run: object, choice: Choice, *, are_steps_judged: bool) -> OfTheRun:
+def of_the_run(run: object, *, are_steps_judged: bool) -> OfTheRun:
     """What a verdict says of the whole run; nothing where steps are most of it.
 
     Args:
         run: The result of the section on the whole run, if there is one.
-        choice: What leads within the steps.
         are_steps_judged: Whether the trace has steps by which it is judged.
     """
     if not isinstance(run, RunParts) or not run.run_ns:
@@ -67,17 +66,28 @@ def of_the_run(run: object, choice: Choice, *, are_steps_judged: bool) -> OfTheR
         return OfTheRun() if are_steps_judged else _without_steps(run)
     if run.share(*STEPS) >= LEAST_STEPS:
         return OfTheRun()
-    before = largest(run, BEFORE)
-    is_short = run.time_ns(*whole(before)) < LONG_STARTUP_NS
-    if run.time_ns(*OUTSIDE) > run.time_ns(*STEPS):
-        part = largest(run, OUTSIDE if is_short else run.times)
-    elif is_short and choice.lead is not None and run.time_ns(*whole(before)) >= run.time_ns(*OUTSIDE):
+    before, outside = largest(run, BEFORE), run.time_ns(*OUTSIDE)
+    if outside > run.time_ns(*STEPS) and run.share(*OUTSIDE) >= BOUND:
+        part = largest(run, OUTSIDE if _is_a_start(run, before) else run.times)
+    elif run.time_ns(*whole(before)) >= outside and _is_a_start(run, before):
         share = format_ratio(run.share(*whole(before)))
         return OfTheRun(prefix=f"In steps, {_steps(run)} of this run ({share} is {_label(before)})")
     else:
         part = largest(run, [key for key in run.times if key not in STEPS])
     sentence = f"Steps are {_steps(run)} of this run; {format_ratio(run.share(*whole(part)))} is {said(run, part)}."
     return OfTheRun(sentence, candidate=_candidate(run, part))
+
+
+def _is_a_start(run: RunParts, before: str) -> bool:
+    """Whether what comes before the steps is what it is in all short runs: frameworks are imported, and compile."""
+    own = run.time_ns("preparation") if where_of(run, ("preparation",)) else 0
+    is_own = before in STARTUP and own > run.time_ns(*STEPS) and own >= BOUND * run.run_ns
+    return run.time_ns(*whole(before)) < LONG_STARTUP_NS and not is_own
+
+
+def is_of_the_run(run: object) -> bool:
+    """Whether all of the run was recorded."""
+    return isinstance(run, RunParts) and run.run_ns > 0
 
 
 def _without_steps(run: RunParts) -> OfTheRun:

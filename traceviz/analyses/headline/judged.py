@@ -25,6 +25,7 @@ class Judged:
         devices: How many devices work.
         in_turn: Share in which the average device of several idles while another one of its process works.
         sees_host: Whether anything of the host was recorded.
+        sampled: Whether stacks were sampled: lines are then those that ran.
     """
 
     times: dict[str, int]
@@ -33,6 +34,7 @@ class Judged:
     devices: int
     in_turn: float
     sees_host: bool
+    sampled: bool = False
 
     @property
     def total_ns(self) -> int:
@@ -74,7 +76,13 @@ def judged(trace: TraceView) -> Judged:
     windows = {rank: judged_time(trace, rank) for rank in trace.ranks}
     times = class_times(trace, windows)
     return Judged(
-        times, judged_words(trace), bool(trace.rank_busy), len(trace.device_busy), _in_turn(trace), sees_host(trace)
+        times,
+        judged_words(trace),
+        bool(trace.rank_busy),
+        len(trace.device_busy),
+        _in_turn(trace),
+        sees_host(trace),
+        sampled=bool(trace.tables.rows("stacks")),
     )
 
 

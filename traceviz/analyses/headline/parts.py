@@ -37,7 +37,7 @@ class Words:
     """How a part is said: its label, and the sentence about it.
 
     ``{share}`` is its share, ``{whole}`` what it is a share of, ``{idle}`` that the devices idle, ``{calls}`` where it
-    happened, in brackets or empty, ``{mostly}`` the same after a comma.
+    happened, in brackets or empty, ``{mostly}`` and ``{above}`` the same after a comma.
     ``alone`` is the sentence where no device was captured.
     """
 
@@ -130,12 +130,52 @@ PARTS: dict[str, Words] = {
         f"Waiting: {_IN} {{idle}} while the program waits{{calls}}.",
         f"Waiting: {_IN} the program waits{{calls}}.",
     ),
+    "saving": Words(
+        "saving",
+        f"Saving: {_IN} {{idle}} while the program saves{{above}}.",
+        f"Saving: {_IN} the program saves{{above}}.",
+    ),
+    "io": Words(
+        "input and output",
+        f"Input and output: {_IN} {{idle}} while the program reads or writes{{above}}.",
+        f"Input and output: {_IN} the program reads or writes{{above}}.",
+    ),
+    "sleep": Words(
+        "sleep",
+        f"Sleep: {_IN} {{idle}} while the program sleeps{{above}}.",
+        f"Sleep: {_IN} the program sleeps{{above}}.",
+    ),
+    "lock": Words(
+        "locks and queues",
+        f"Locks and queues: {_IN} {{idle}} while the program waits for another thread or process{{above}}.",
+        f"Locks and queues: {_IN} the program waits for another thread or process{{above}}.",
+    ),
+    "gil": Words(
+        "waits for the GIL",
+        f"GIL: {_IN} {{idle}} while the program waits for other threads that run Python{{above}}.",
+        f"GIL: {_IN} the program waits for other threads that run Python{{above}}.",
+    ),
+    "logging": Words(
+        "logging",
+        f"Logging: {_IN} {{idle}} while messages or metrics are written{{above}}.",
+        f"Logging: {_IN} the program writes messages or metrics{{above}}.",
+    ),
+    "serialization": Words(
+        "serialization",
+        f"Serialization: {_IN} {{idle}} while objects become bytes or text, or back{{above}}.",
+        f"Serialization: {_IN} objects become bytes or text, or back{{above}}.",
+    ),
+    "import": Words(
+        "imports",
+        f"Imports: {_IN} {{idle}} while modules are imported{{above}}.",
+        f"Imports: {_IN} modules are imported{{above}}.",
+    ),
     HOST: Words("work of the host", f"Host-bound: {_IN} the device waits for the host{{mostly}}."),
 }
 """Parts in the order in which they are listed."""
 
 _OF_KIND: dict[str, str] = {
-    "python_wait": "waiting",
+    **dict.fromkeys(("python_wait", "wait"), "waiting"),
     **dict.fromkeys(HOST_WORK, HOST),
     "launch": "kernel_launch",
 }
@@ -209,12 +249,13 @@ def _option(  # noqa: PLR0917 (a part, its time and where that was)
 ) -> Option:
     share = judged.share(time_ns)
     template = words.sentence if judged.has_device or not words.alone else words.alone
-    calls = _called(causes)
+    calls = _called(causes, line=judged.sampled)
     sentence = template.format(
         share=format_ratio(share),
         whole=judged.whole,
         idle=judged.idle,
         calls=f" ({calls})" if calls else "",
+        above=f", above all {calls}" if calls else "",
         mostly=kinds_in_words(causes, judged, within) if key == HOST else f", mostly in {calls}" if calls else "",
     )
     count = int(causes["calls"].sum())
@@ -269,29 +310,46 @@ def kinds_in_words(causes: pl.DataFrame, judged: Judged, within: str = "") -> st
         said = f", mostly {_PLURALS[listed[0][0]]}"
     else:
         said = f": {' and '.join(f'{_PLURALS[kind]} ({format_ratio(judged.share(time))})' for kind, time in listed)}"
-    called = _called(causes)
+    called = _called(causes, line=judged.sampled)
     if within and not called.startswith(within):
         return f"{said}, mostly within {within}" if ":" in said else f"{said} within {within}"
     return f"{said}, above all {called}" if called else said
 
 
-def _called(causes: pl.DataFrame) -> str:
-    """The name that takes most of the time of ``causes``, and the place where most of that was; may be empty."""
+_OF_LINE = r":\d+ "
+"""What a sampled line has more than its function: lines of one function are put together."""
+
+
+def _called(causes: pl.DataFrame, *, line: bool) -> str:
+    """The name that takes most of the time of ``causes``, and the place where most of that was; may be empty.
+
+    Args:
+        causes: Rows of :func:`host_causes`.
+        line: Whether lines are those that ran: functions are then named with the line that took most of their time.
+    """
     total = int(causes["time_ns"].sum())
-    names = causes.drop_nulls("cause").group_by("cause").agg(pl.col("time_ns").sum())
+    named = causes.drop_nulls("cause").with_columns(pl.col("cause").str.replace(_OF_LINE, " ").alias("called"))
+    names = named.group_by("called").agg(pl.col("time_ns").sum())
     if not names.height or not total:
         return ""
-    name, time = names.sort("time_ns", "cause", descending=[True, False]).row(0)
+    key, time = names.sort("time_ns", "called", descending=[True, False]).row(0)
     if time < NAMED * total:
         return ""
-    place = _place(causes.filter(pl.col("cause") == name), str(name), time)
-    called = shortened(str(name).strip("# "))
+    own = named.filter(pl.col("called") == key).sort("time_ns", "cause", descending=[True, False])
+    name = str(own["cause"][0])
+    place = _place(own, name, time, line=line)
+    called = shortened(name.strip("# "), line=line)
     return f"{called} in {place}" if place and place != called else called
 
 
-def _place(causes: pl.DataFrame, name: str, time_ns: int) -> str:
-    """The range and operator in which most of these causes were, else the module, else the function."""
+def _place(causes: pl.DataFrame, name: str, time_ns: int, *, line: bool) -> str:
+    """The range and operator in which most of these causes were, else the module, else the function.
+
+    With the ``line`` that ran, first of all that.
+    """
     found = {}
+    if line and (lined := _line(causes, time_ns)):
+        return lined
     for column in PLACES:
         if causes[column].null_count() == causes.height:
             continue
@@ -301,3 +359,14 @@ def _place(causes: pl.DataFrame, name: str, time_ns: int) -> str:
             found[column] = shortened(str(sums[column][0]).strip("# "))
     around = [found[column] for column in ("range", "operator") if column in found]
     return " > ".join(around) or found.get("module") or found.get("location", "")
+
+
+def _line(causes: pl.DataFrame, time_ns: int) -> str:
+    """The function in which most of these causes were, with the line that took most of it; may be empty."""
+    lines = causes.drop_nulls("location").group_by("location").agg(pl.col("time_ns").sum())
+    functions = lines.with_columns(pl.col("location").str.replace(_OF_LINE, " ").alias("function"))
+    sums = functions.sort("time_ns", "location", descending=[True, False]).group_by("function", maintain_order=True)
+    found = sums.agg(pl.col("location").first(), pl.col("time_ns").sum()).sort("time_ns", descending=True)
+    if not found.height or found["time_ns"][0] < MOSTLY * time_ns:
+        return ""
+    return shortened(str(found["location"][0]), line=True)

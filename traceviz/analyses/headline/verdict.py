@@ -235,7 +235,8 @@ def _families(steps: CpuSteps, time: Judged) -> str:
     ]
     if not named:
         return ""
-    largest, share = shortened(str(groups["largest"][0]).strip("# ")), time.share(int(groups["largest_ns"][0]))
+    largest = shortened(str(groups["largest"][0]).strip("# "), line=time.sampled)
+    share = time.share(int(groups["largest_ns"][0]))
     return f", mostly {' and '.join(named)}, above all {largest} ({format_ratio(share)})"
 
 

@@ -67,7 +67,11 @@ _RULES: tuple[_Rule, ...] = (
     _Rule(
         "TV208", frozenset({"first_launch"}), "no device works while first calls load device code or create a context"
     ),
-    _Rule("TV209", frozenset({"os_call", "python_wait"}), "no device works while the leading thread waits"),
+    _Rule(
+        "TV209",
+        frozenset({"os_call", "python_wait", "io", "sleep", "lock", "gil", "wait"}),
+        "no device works while the leading thread waits",
+    ),
     _Rule("TV210", frozenset({"allocation", "stream"}), "no device works while memory and streams are made or freed"),
     _Rule("TV211", frozenset({"compilation"}), "no device works while code is compiled or loaded"),
 )

@@ -29,7 +29,7 @@ from traceviz.units import format_ratio
 
 OF_OPERATORS: frozenset[KindKey] = frozenset({"operator", "optimizer"})
 """Kinds of causes that are operators of the framework."""
-OF_THE_PROGRAM: frozenset[KindKey] = frozenset({"python", "python_wait", "range", "runtime", "os_call"})
+OF_THE_PROGRAM: frozenset[KindKey] = frozenset({"python", "python_wait", "library", "range", "runtime", "os_call"})
 """Kinds in which the program does something else than to compute with operators."""
 _NAMED = 3
 """Operators of a family that a sentence names,"""
@@ -51,6 +51,7 @@ _WORDS: dict[str, str] = {
     "runtime": "the runtime",
     "python_wait": "Python functions that wait",
     "os_call": "calls of the operating system",
+    "library": "libraries",
 }
 _FUSE = "Fuse it with what is around. PyTorch: torch.compile; TensorFlow: tf.function(jit_compile=True)."
 _ADVICE: dict[str, str] = {

@@ -6,14 +6,21 @@ import re
 
 LONGEST_NAME = 48
 """Characters of a name within a sentence."""
-_FRAME = re.compile(r"^(?:\$|(?:.*/)?)(?P<file>[^/()$:]+)(?:\(\d+\): |:\d+ )(?P<function>.+)$")
+_FRAME = re.compile(r"^(?:\$|(?:.*/)?)(?P<file>[^/()$:]+)(?:\((?P<first>\d+)\): |:(?P<line>\d+) )(?P<function>.+)$")
 """Frames of Python as torch (``lib/a.py(12): f``) and JAX (``$a.py:12 f``) name them."""
 
 
-def shortened(name: str) -> str:
-    """``name`` within a sentence; of a Python frame, the function and its file."""
+def shortened(name: str, *, line: bool = False) -> str:
+    """``name`` within a sentence; of a Python frame, the function and its file, and the ``line`` if that says more.
+
+    Profilers give the line in which a function begins, samples the one that ran.
+    """
     frame = _FRAME.match(name)
-    text = f"{frame['function']} ({frame['file']})" if frame else name
+    text = name
+    if frame is not None:
+        function = frame["function"].rpartition(".")[2] if line else frame["function"]
+        where = f"{frame['file']}:{frame['line']}" if line and frame["line"] else frame["file"]
+        text = where if line and function.startswith("<module") else f"{function} ({where})"
     return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
 
 

@@ -53,9 +53,9 @@ test-long: $(VENV)/dev nsys
 mutants: $(VENV)/dev
 	$(BIN)/python scripts/mutants --at-least 0.9 $(MUTANTS_OPTIONS)
 
-# Every column of every format with every extreme value: most of an hour.
+# Every column of every format with every extreme value, every pattern with more texts: most of an hour.
 extremes: $(VENV)/dev
-	TRACEVIZ_EXTREMES=all $(PYTEST) tests/extremes $(PYTEST_OPTIONS)
+	TRACEVIZ_EXTREMES=all $(PYTEST) tests/extremes tests/test_patterns.py $(PYTEST_OPTIONS)
 
 # Counts go to build/fuzz, inputs that broke something to build/fuzz/faults.
 MINUTES ?= 10

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.analyses.builders import tables
+from tests.analyses.stacks import sampled
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew
 from traceviz.analyses.ranks.rank_grids import cautions
@@ -14,7 +15,7 @@ STEP = 1_000
 """µs of a step."""
 
 
-def gloo_job(ready, *, busy="aten::mm", tail=0, transfer=30, of_run=True, reduces=1, shift=0):
+def gloo_job(ready, *, busy="aten::mm", tail=0, transfer=30, of_run=True, reduces=1, shift=0, **more):
     """Two ranks that work from the begin of each step until ``ready[rank](step)`` µs, and then reduce on gloo's thread.
 
     ::
@@ -48,7 +49,7 @@ def gloo_job(ready, *, busy="aten::mm", tail=0, transfer=30, of_run=True, reduce
     stated = [("run.duration_ns", "9000000"), ("run.status", "finished")]
     rows = [(key, value, {"process_id": None if of_run else 0}) for key, value in stated]
     processes = [(rank, "python", {"rank": rank}) for rank in (0, 1)]
-    return tables(host_ops=host_ops, steps=steps, run=run, settings=rows, processes=processes)
+    return tables(host_ops=host_ops, steps=steps, run=run, settings=rows, processes=processes, **more)
 
 
 REDUCE = ("gloo:all_reduce", "annotation")
@@ -118,4 +119,35 @@ def test_waiting_and_the_rest_of_collectives_stand_for_them_together_and_both_ar
     assert report.verdict.cause == "host-collectives"  # 380 of each 1,000 µs; the waits are 400 of every 2,000
     assert "late collectives (20.0 % of the steady step time of a rank)" in report.verdict.sentence
     (host,) = (finding for finding in report.findings if finding.code == "TV506")
-    assert not any(text.startswith("Record all ranks") for text in host.advice)
+    assert not any(text.startswith(("Record all ranks", "PyTorch: on GPUs")) for text in host.advice)
+
+
+SLEEP = "train.py:9 main > train.py:23 prepare > time.sleep"
+WORK = "train.py:9 main > train.py:27 step"
+
+
+def sampled_job(steps):
+    """The job, of which profilers recorded the first six steps, and samples of the main threads in these ``steps``.
+
+    There are two in each: of the first 600 µs, in which the late rank sleeps, and of the rest.
+    """
+    rows, phases = [], []
+    for step in steps:
+        for rank in (0, 1):
+            at = {"process_id": rank, "thread_id": 2 * rank}
+            phases.append((STEP * step * US, STEP * US, "step", {**at, "number": step}))
+            start = STEP * step * US
+            rows.append((start, 600 * US, SLEEP if rank else WORK, {**at, "samples": 1}))
+            rows.append((start + 600 * US, 400 * US, WORK, {**at, "samples": 1}))
+    return gloo_job((always(100), always(700)), phases=phases, **sampled(*rows))
+
+
+def test_the_line_of_the_late_rank_is_that_in_which_it_is_sampled_more_than_the_others():
+    message, _ = late(sampled_job(range(6)))
+    assert message.endswith("Most of the difference is aten::mm in train.py:23 prepare (700 µs per step).")
+
+
+@pytest.mark.parametrize(("steps", "said"), [(4, "aten::mm (700"), (5, "aten::mm in train.py:23 prepare (700")])
+def test_steps_that_no_profiler_recorded_tell_the_line_from_10_samples_on(steps, said):
+    message, _ = late(sampled_job(range(6, 6 + steps)))
+    assert message.endswith(f"Most of the difference is {said} µs per step).")

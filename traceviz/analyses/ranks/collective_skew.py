@@ -97,7 +97,7 @@ def collective_skew(trace: TraceView, tolerance: float) -> Skew:
     )
     usable = groups.filter((pl.col("ranks") > 1) & ~pl.col("ambiguous"))
     matched, clock, unaligned = _matched(alike.join(usable.select(*_KEY, "shared", "unequal"), on=_KEY), tolerance)
-    one_clock = _share_a_clock(trace)
+    one_clock = share_a_clock(trace)
     if one_clock:
         clock, apart = _by_their_own_clock(matched, clock)
         unaligned = tuple(sorted({*unaligned, *apart}))
@@ -112,7 +112,7 @@ def collective_skew(trace: TraceView, tolerance: float) -> Skew:
     )
 
 
-def _share_a_clock(trace: TraceView) -> bool:
+def share_a_clock(trace: TraceView) -> bool:
     """Whether the collectives were recorded on the host, by one run of ``traceviz collect``: on one machine.
 
     What is stated of such a run is stated of the capture; where several were put together, of the processes of each.

@@ -11,7 +11,11 @@ import polars as pl
 from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS
+from traceviz.analyses.derived.causes.sampling import LEAST_SAMPLES
+from traceviz.analyses.derived.frames import end_ns, intervals
 from traceviz.analyses.derived.host.classes import LABELS
+from traceviz.analyses.derived.stacks.kinds import KIND_LABELS as STACK_LABELS
+from traceviz.analyses.derived.stacks.sampled import main_thread, time_by_stack
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.rank_times import RankTimes
 from traceviz.units import format_ns
@@ -23,6 +27,9 @@ _SAID_WITH_LINE = frozenset(
     {"sleep", "io", "lock", "gil", "wait", "saving", "logging", "serialization", "import", "compilation", "input"}
 )
 """Kinds that say more of a line than that it runs."""
+_RUNS = frozenset({"compute", "python"})
+"""Kinds of stacks that say no more of a line than that it runs."""
+_LINES = pl.DataFrame(schema={"process_id": pl.Int64, "kind": pl.String, "location": pl.String, "step_ns": pl.Float64})
 _TOLD_BY_CLASS = frozenset({"input_wait"})
 """Classes whose name says more than that of the event in which the time went, unless its line is known."""
 
@@ -55,7 +62,31 @@ def causes_of_ranks(trace: TraceView) -> pl.DataFrame:
     return host_causes(trace).group_by(columns).agg(pl.col("time_ns").sum())
 
 
-def largest_excess(ranks: Sequence[RankTimes], slow: RankTimes, causes: pl.DataFrame) -> Excess:
+def lines_of_ranks(trace: TraceView) -> pl.DataFrame:
+    """``process_id, kind, location, step_ns``: what the main threads of ranks do in a step, by samples of their stacks.
+
+    All steps of the run count, as far as the hooks in the program saw them: those that profilers recorded are few. No
+    rows of a rank of which fewer than :data:`LEAST_SAMPLES` were taken in them, or where ranks use devices.
+    """
+    parts = [_LINES] if trace.rank_busy else [_LINES, *(_lines_of(trace, rank) for rank in trace.ranks)]
+    return pl.concat(parts)
+
+
+def _lines_of(trace: TraceView, rank: int) -> pl.DataFrame:
+    phases = trace.frame("phases", "process_id", pl.col("kind").cast(pl.String), "start_ns", end_ns())
+    steps = phases.filter((pl.col("process_id") == rank) & (pl.col("kind") == "step"))
+    thread = main_thread(trace, rank)
+    if not steps.height or thread is None:
+        return _LINES
+    did = time_by_stack(trace, intervals(steps), rank, thread).filter(pl.col("kind") != "collective")
+    if (did["samples"].sum() or 0) < LEAST_SAMPLES:
+        return _LINES
+    sums = did.drop_nulls("location").group_by("kind", "location").agg(pl.col("time_ns").sum() / steps.height)
+    rows = sums.rename({"time_ns": "step_ns"}).with_columns(pl.lit(rank, pl.Int64).alias("process_id"))
+    return rows.select(pl.col(name).cast(dtype) for name, dtype in _LINES.schema.items())
+
+
+def largest_excess(ranks: Sequence[RankTimes], slow: RankTimes, causes: pl.DataFrame, lines: pl.DataFrame) -> Excess:
     """What ``slow`` does longer than the other ``ranks``: its largest cause if that is most of it, else the class."""
     others = [rank for rank in ranks if rank is not slow]
     excess = {
@@ -64,7 +95,27 @@ def largest_excess(ranks: Sequence[RankTimes], slow: RankTimes, causes: pl.DataF
         if key != "communication"
     }
     key = max(excess, key=lambda name: excess[name])
-    return _precise(others, slow, causes, excess[key]) or Excess(LABELS[key], round(excess[key]))
+    named = _precise(others, slow, causes, excess[key])
+    line = _line(others, slow, lines, excess[key])
+    if named and line and " in " not in named.what:
+        return Excess(f"{named.what} in {line.what.rpartition(' in ')[2]}", named.time_ns)
+    return named or line or Excess(LABELS[key], round(excess[key]))
+
+
+def _line(others: Sequence[RankTimes], slow: RankTimes, lines: pl.DataFrame, least: float) -> Excess | None:
+    """The line in which the main thread is longer than those of the others by most, if that is more than half."""
+    if not {rank.process_id for rank in (*others, slow)} <= set(lines["process_id"]):
+        return None
+    largest: Excess | None = None
+    ordered = lines.sort("step_ns", "location", "kind", descending=[True, False, False])
+    for (location, *_), same in ordered.group_by("location", maintain_order=True):
+        sums = dict(same.group_by("process_id").agg(pl.col("step_ns").sum()).iter_rows())
+        more = sums.get(slow.process_id, 0.0) - median(sums.get(rank.process_id, 0.0) for rank in others)
+        if more > max(least / 2, largest.time_ns if largest else 0):
+            kind = same["kind"][0]
+            what = f"{STACK_LABELS[kind]} in {location}" if kind not in _RUNS else str(location)
+            largest = Excess(what, round(more))
+    return largest
 
 
 def _precise(others: Sequence[RankTimes], slow: RankTimes, causes: pl.DataFrame, least: float) -> Excess | None:

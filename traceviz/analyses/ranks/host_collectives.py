@@ -13,7 +13,7 @@ from traceviz.analyses.derived.host.collectives import BETWEEN_TWO, BY_MPI, host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, totals_by
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.ranks.collective_skew import waiting_in_collectives
+from traceviz.analyses.ranks.collective_skew import share_a_clock, waiting_in_collectives
 from traceviz.intervals import IntervalSet
 from traceviz.report import Column, Fact, Finding, Prose, Section, Skipped
 from traceviz.rules import rule
@@ -36,6 +36,7 @@ class HostCollectives:
             compared.
         judged_ns: Judged time of all ranks.
         judged_words: What the judged time is, in words.
+        one_machine: Whether the ranks are known to run on one machine, so that there is no network between them.
     """
 
     by_name: pl.DataFrame
@@ -44,6 +45,7 @@ class HostCollectives:
     waiting_ns: int | None
     judged_ns: int
     judged_words: str
+    one_machine: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
             waiting_ns=sum(inside[rank].intersect(waits[rank]).total for rank in trace.ranks) if compared else None,
             judged_ns=sum(time.total for time in judged.values()),
             judged_words=judged_words(trace),
+            one_machine=share_a_clock(trace),
         )
 
     def judge(self, result: HostCollectives) -> tuple[Finding, ...]:
@@ -103,8 +106,9 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
             Fact("largest", "largest", largest),
         )
         by_mpi = result.by_name["name"].str.contains(BY_MPI)
-        others = ("PyTorch:",) if by_mpi.all() else () if by_mpi.any() else ("MPI:",)
+        others: tuple[str, ...] = ("PyTorch:",) if by_mpi.all() else () if by_mpi.any() else ("MPI:",)
         others += ("Record all ranks",) * (result.waiting_ns is not None)  # they were, and the report says who is late
+        others += ("PyTorch: on GPUs",) * result.one_machine  # it uses no device, and the ranks no network
         advice = tuple(text for text in rule("TV506").advice if not text.startswith(others))
         return (finding("TV506", message, evidence, cost, result.judged_ns, result.judged_words, advice=advice),)
 

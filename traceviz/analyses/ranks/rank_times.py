@@ -93,7 +93,8 @@ class RanksResult:
         imbalance: The ranks' steps side by side.
         skew: Their collectives side by side.
         compared: Whether the collectives of all ranks could be compared.
-        causes: What takes the time of each rank, where none uses a device: see :mod:`.excess`.
+        causes: What takes the time of each rank, where none uses a device,
+        lines: and what their main threads do in a step, by samples of their stacks: see :mod:`.excess`.
         judged_words: What the judged time is, in words.
     """
 
@@ -105,6 +106,7 @@ class RanksResult:
     skew: Skew
     compared: bool
     causes: pl.DataFrame
+    lines: pl.DataFrame
     judged_words: str
 
     @property

@@ -16,7 +16,7 @@ from traceviz.analyses.derived.judged_time import judged_words
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew
-from traceviz.analyses.ranks.excess import causes_of_ranks, largest_excess
+from traceviz.analyses.ranks.excess import causes_of_ranks, largest_excess, lines_of_ranks
 from traceviz.analyses.ranks.rank_grids import arrivals_grid, cautions, collectives_grid, steps_grid, times_grid
 from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times, waiting
 from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
@@ -79,6 +79,7 @@ class RanksAnalysis(Analysis[RanksResult]):
             skew=skew,
             compared=compared,
             causes=causes_of_ranks(trace),
+            lines=lines_of_ranks(trace),
             judged_words=judged_words(trace),
         )
 
@@ -96,7 +97,7 @@ class RanksAnalysis(Analysis[RanksResult]):
         if cost < self.straggler_share * result.judged_ns:
             return ()
         unit = "per step" if rank.steps else "in all"
-        excess = largest_excess(result.ranks, rank, result.causes)
+        excess = largest_excess(result.ranks, rank, result.causes, result.lines)
         more = sum(other > self.straggler_score for other in result.scores) - 1
         message = (
             f"Rank {rank.rank} needs {format_ns(round(own))} {unit} for its own work, the others "
@@ -122,7 +123,7 @@ class RanksAnalysis(Analysis[RanksResult]):
         slowest = max(timed, key=lambda rank: imbalance.medians[rank.process_id])
         if (slowest.own_ns or 0) < max(rank.own_ns or 0 for rank in timed):
             return ()  # most of its steps take longer, and all of them together less: neither rank is slow
-        excess = largest_excess(result.ranks, slowest, result.causes)
+        excess = largest_excess(result.ranks, slowest, result.causes, result.lines)
         message = (
             f"Rank {slowest.rank} needs {format_ns(round(imbalance.medians[slowest.process_id]))} per step for its own "
             f"work (median), {format_ratio(imbalance.share)} more than the median rank "
@@ -160,8 +161,8 @@ class RanksAnalysis(Analysis[RanksResult]):
                 f"others {format_ns(round(others))}), and arrives last at {rank.last:,} of "
                 f"{counted(rank.arrivals, 'collective')}."
             )
-            excess = largest_excess(result.ranks, rank, result.causes)
-            if result.causes.height and excess.time_ns > (own - others) / 2:
+            excess = largest_excess(result.ranks, rank, result.causes, result.lines)
+            if (result.causes.height or result.lines.height) and excess.time_ns > (own - others) / 2:
                 message += f" {excess.sentence(unit)}"
             evidence = (
                 Fact("rank", "rank with the most work of its own", rank.rank, "id"),

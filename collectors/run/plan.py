@@ -17,6 +17,13 @@ AUTO = "auto"
 RUNS = "traceviz-runs"
 """Folder in the current one for runs, by default."""
 
+_LAUNCHERS = frozenset(
+    {
+        *("torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate", "deepspeed", "horovodrun"),
+        *("mpirun", "mpiexec", "srun", "env", "nice", "numactl", "taskset", "time", "uv"),
+    }
+)
+"""Programs and modules that run others, which a run is named after."""
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME = 60
 _STEPS = re.compile(r"(?P<first>\d*):(?P<end>\d*)")
@@ -204,16 +211,19 @@ def split_arguments(text: str) -> tuple[str, ...]:
 
 
 def program_name(command: tuple[str, ...]) -> str:
-    """What a person calls the program: the script or module that Python runs, else the program.
+    """What a person calls the program: the script or module that Python or a launcher runs, else the program.
 
     >>> program_name(("python", "-u", "src/train.py", "--lr", "0.1")), program_name(("python", "-m", "pkg.train"))
     ('train', 'pkg.train')
+    >>> program_name(("torchrun", "--nproc-per-node", "2", "train.py"))
+    'train'
     """
     program = PurePath(command[0]).name
-    if program.startswith("python"):
+    if program.startswith("python") or program in _LAUNCHERS:
         for position, argument in enumerate(command[1:], 1):
-            if argument == "-m":
-                program = "".join(command[position + 1 : position + 2]) or program
+            module = "".join(command[position + 1 : position + 2]) if argument == "-m" else ""
+            if module and module not in _LAUNCHERS:
+                program = module
                 break
             if argument.endswith(".py"):
                 program = PurePath(argument).stem

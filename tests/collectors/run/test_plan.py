@@ -165,12 +165,16 @@ def test_flags_are_quoted_as_in_a_shell():
     [
         (("python", "train.py"), "train"),
         (("/usr/bin/python3.11", "-u", "-W", "error", "src/my train.py", "--data=x.py"), "my-train"),
-        (("python", "-m", "torch.distributed.run", "train.py"), "torch.distributed.run"),
         (("python", "-m"), "python"),
         (("python", "-c", "print(1)"), "python"),
-        (("torchrun", "--nproc-per-node=2", "train.py"), "torchrun"),
+        (("torchrun", "--nproc-per-node=2", "train"), "torchrun"),
         (("./..",), "run"),
         (("x" * 300,), "x" * 60),
+        (("torchrun", "--nproc-per-node", "2", "src/train.py"), "train"),
+        (("python", "-m", "torch.distributed.run", "--standalone", "train.py"), "train"),
+        (("torchrun", "-m", "pkg.train", "config.py"), "pkg.train"),
+        (("env", "OMP_NUM_THREADS=1", "python", "train.py"), "train"),
+        (("bash", "train.py"), "bash"),
     ],
 )
 def test_a_run_is_named_after_the_script_or_the_program(command, name):

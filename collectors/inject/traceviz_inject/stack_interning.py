@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from .stack_names import Places
 
 DEEPEST = 128
-"""Frames of a stack that are kept, the innermost ones."""
+"""Frames of a stack that are kept: the innermost ones,"""
+
+OUTERMOST = 16
+"""and so many of the outermost, which say where the program is that imports or calls so deeply,"""
+
+FARTHEST = 1_024
+"""unless the stack is deeper than that: then it is the recursion that matters."""
 
 MOST_CODES = 20_000
 """Functions that are known at once: they are kept alive for that. Programs that make functions all the time go on with
@@ -56,9 +62,11 @@ class Interning:
     def number(self, frame: FrameType | None) -> int:
         """The number of the stack whose innermost frame this is; -1 if all of it is ours."""
         frames = []
-        while frame is not None and len(frames) < DEEPEST:
+        while frame is not None and len(frames) < FARTHEST:
             frames.append(frame)
             frame = frame.f_back
+        if len(frames) > DEEPEST:
+            frames[DEEPEST - OUTERMOST :] = frames[-OUTERMOST:] if frame is None else ()
         stack, known = -1, self._known
         for frame in reversed(frames):
             key = (stack, id(frame.f_code), frame.f_lasti)

@@ -153,6 +153,11 @@ def test_what_explains_half_of_the_time_outside_of_steps_is_said_in_its_place():
     )
 
 
+@pytest.mark.parametrize(("after", "found"), [(19, False), (20, True)])
+def test_less_than_a_fifth_of_the_run_outside_of_steps_is_no_finding_of_its_own(after, found):
+    assert ("TV701" in codes(run(startup=80 - after + 10, stepping=10, after=after))) is found
+
+
 def test_a_run_without_steps_is_said_by_its_two_largest_parts():
     phases = [(0, 10 * S, "program", "")]
     report = analyze(tables(phases=phases, stacks=[(0, 6 * S, 4, 600), (6 * S, 4 * S, 1, 400)], stack_frames=FRAMES))

@@ -22,7 +22,8 @@ class WholeRunAnalysis(Analysis[RunParts]):
     Args:
         least_steps: A run with a smaller share of steps, from the first of them on, spends its time outside of them.
         least_share: Share of the run from which on validation, saving and time between steps are findings.
-        hint_share: Up to this share of it, validation may well be meant: it is for information.
+        hint_share: Up to this share of it, validation may well be meant: it is for information; and all that is outside
+            of steps together is worth no finding of its own.
         least_startup: Share of the run from which on its start-up is a finding;
         long_startup_ns: of one that is shorter, only what is not import counts, for information: short runs import.
     """
@@ -51,7 +52,7 @@ class WholeRunAnalysis(Analysis[RunParts]):
     def _found(self, run: RunParts) -> Iterator[Finding]:
         outside = run.time_ns(*OUTSIDE)
         stepping = run.time_ns(*STEPS)
-        if outside and stepping < self.least_steps * (stepping + outside):
+        if stepping < self.least_steps * (stepping + outside) and outside >= self.hint_share * run.run_ns:
             yield self._finding("TV701", run, OUTSIDE, f"Steps are {format_ratio(run.share(*STEPS))} of this run")
         if run.share("validation") >= self.least_share:
             is_hint = run.share("validation") < self.hint_share

@@ -903,6 +903,139 @@ RULES: tuple[Rule, ...] = (
         ("https://ui.perfetto.dev",),
     ),
     Rule(
+        "TV610",
+        "blocking-io",
+        "In at least 5 % of the steps, the program's main thread reads, writes, flushes or forces something to disk, "
+        "or saves a checkpoint, by samples of its stack (ten or more in the steps, three or more of it).",
+        "Nothing is computed while the main thread waits for a file, a pipe or a socket.",
+        (
+            "Do it less often: every N steps or minutes, not in each step.",
+            (
+                "Do it beside the steps, on another thread or process. PyTorch: torch.distributed.checkpoint.async_save, "
+                "or copy the state and write it from a thread; JAX: orbax's AsyncCheckpointer; TensorFlow: "
+                "tf.train.CheckpointOptions(enable_async=True)."
+            ),
+            "Leave fsync to where a crash of the machine may not lose it; write to a local disk, and move it later.",
+        ),
+        "A machine whose disk others keep busy. What the input reads is not counted here, but as input.",
+        ("https://pytorch.org/docs/stable/distributed.checkpoint.html",),
+        half_of=("TV612", "TV615"),
+    ),
+    Rule(
+        "TV611",
+        "python-in-loop",
+        "No device was captured, and either at least 100 operators a step are called one by one, half of them no longer "
+        "than 100 microseconds, and take at least 20 % of the steps together with the Python between them; or at least "
+        "20 % of the steps are Python of the program itself, by samples of its stack.",
+        "A call of an operator costs ten microseconds and more before it computes anything, and a line of Python a tenth "
+        "of one: loops over small pieces cost that for each piece.",
+        (
+            (
+                "Call fewer and larger operators: put what a loop computes piece by piece into one tensor. PyTorch: "
+                "torch.stack and torch.bmm, torch.vmap, foreach or fused optimizers; JAX: jax.vmap, jax.lax.scan; "
+                "TensorFlow: tf.vectorized_map, tf.while_loop within tf.function."
+            ),
+            "Compile the step. PyTorch: torch.compile; TensorFlow: tf.function; JAX: jax.jit.",
+            "Use a larger batch, where it is small: the calls stay as many.",
+            "Replace loops in Python by operations on whole arrays; what is the same in each step, do once before.",
+            "Do it less often, or in a worker process: metrics every N steps, text and JSON from a process of its own.",
+            "Compile what has to stay a loop (numba, Cython), or use a faster library (orjson for json).",
+        ),
+        "While operators are recorded they take longer: the share of small ones is too large by about a tenth. Steps "
+        "that have to run one after another (a simulation, a recurrence) cannot be put together.",
+        ("https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
+        half_of=("TV612", "TV615", "TV616"),
+    ),
+    Rule(
+        "TV612",
+        "gil-contention",
+        "On average at least 1.5 threads of the process want to run Python at once, and the main thread waits for the "
+        "interpreter, or for threads that take turns with it, in at least 5 % of the steps, by samples of all stacks.",
+        "The interpreter runs one thread at a time (its global lock, the GIL), each for five milliseconds while others "
+        "want it: the main thread launches its next operator that much later.",
+        (
+            "Put Python's own work into processes: multiprocessing, concurrent.futures.ProcessPoolExecutor.",
+            "PyTorch: workers of the DataLoader (num_workers) in place of threads.",
+            "Use libraries that release the lock while they work: NumPy on whole arrays, Pillow-SIMD, orjson, polars.",
+            "Let background threads rest: longer pauses, fewer of them, larger pieces of work.",
+        ),
+        "What a thread waits for a core that other programs use is left out by a bound, not measured.",
+        ("https://docs.python.org/3/glossary.html#term-global-interpreter-lock",),
+        half_of=("TV615",),
+    ),
+    Rule(
+        "TV613",
+        "lock-wait",
+        "In at least 5 % of the steps, the program's main thread waits for a lock, a queue, another thread or process, or "
+        "sleeps, by samples of its stack, and no thread computes for it meanwhile.",
+        "The main thread has nothing to do until another one has done its part.",
+        (
+            "Look at what the other thread does meanwhile: that is what has to become faster, or to be done by several.",
+            "Hold locks for a moment: prepare first, then lock, exchange and unlock; never sleep or write under a lock.",
+            "Let the thread that fills a queue run ahead (a larger maxsize), and several fill it.",
+            "Sleep only where nothing waits: poll less often from another thread.",
+        ),
+        "A program that waits by design: for other programs, for requests, for the rate of a service.",
+        ("https://docs.python.org/3/library/threading.html",),
+        half_of=("TV612", "TV615"),
+    ),
+    Rule(
+        "TV614",
+        "logging-in-steps",
+        "In at least 5 % of the steps, the program's main thread writes messages, metrics or a progress bar, by samples of "
+        "its stack.",
+        "Each message is formatted and written, and flushed, before the step goes on.",
+        (
+            "Log every N steps, and gather what several steps have to say into one line.",
+            "Format only what is written: logger.debug('%s', x) with the level that is on; no f-strings of tensors.",
+            "Write from another thread: logging.handlers.QueueHandler with a QueueListener.",
+        ),
+        "A terminal or a file system that is slow at the moment.",
+        ("https://docs.python.org/3/howto/logging-cookbook.html#dealing-with-handlers-that-block",),
+        half_of=("TV612", "TV615"),
+    ),
+    Rule(
+        "TV615",
+        "garbage-collection",
+        "Python's garbage collector works in at least 5 % of the steps, as its own callbacks tell.",
+        "A full collection looks at every object of the program, and nothing else runs Python meanwhile.",
+        (
+            "Do not call gc.collect() in steps.",
+            "Freeze what was made before the loop, so that it is not looked at again: gc.collect(); gc.freeze().",
+            "Collect at a time of your own: gc.disable() before the loop, gc.collect() every N steps or epochs.",
+            "Keep fewer objects: arrays and tensors in place of lists of Python numbers and dictionaries.",
+        ),
+        "Programs that make reference cycles need collections: without them memory grows.",
+        ("https://docs.python.org/3/library/gc.html#gc.freeze",),
+    ),
+    Rule(
+        "TV616",
+        "small-batch",
+        "No device was captured, a batch has at most eight examples, and at least 100 operators a step, half of them no "
+        "longer than 100 microseconds, take at least 20 % of the steps together with the Python between them.",
+        "The fixed cost of each operator is paid for a few examples: more of them take hardly longer.",
+        (
+            "Use a larger batch (and adapt the learning rate): a step of many examples costs little more.",
+            "Where the batch has to stay small: compile the step, so that it calls fewer operators. PyTorch: "
+            "torch.compile; TensorFlow: tf.function; JAX: jax.jit.",
+        ),
+        "Models for which a batch of one is meant (online learning), or that fill the memory with it.",
+        ("https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
+    ),
+    Rule(
+        "TV617",
+        "cpu-bound",
+        "No device was captured, the main thread computes, or waits for what it computes, in at least 80 % of the steps, "
+        "and nothing else was found to hold it up.",
+        "It is what a program on a CPU should do: it becomes faster by computing less, or faster.",
+        (
+            "Look at what the CPU computes: the operators with most of the time.",
+            "Where the machine has a device, see that the program uses it.",
+        ),
+        "It is no fault, and said so that its absence is one.",
+        ("https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
+    ),
+    Rule(
         "TV701",
         "time-outside-steps",
         "From the first step on, the program spends more time validating, saving, between epochs and after the last "

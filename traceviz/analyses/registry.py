@@ -143,6 +143,12 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry("idle_gaps", "device.idle_gaps:IdleGapsAnalysis", needs=("kernels",), uses=CLASS_TABLES),
     Entry("host_waits", "host.host_waits:HostWaitsAnalysis", uses=CLASS_TABLES),
+    Entry(
+        "host_limits",
+        "host.host_limits:HostLimitsAnalysis",
+        uses=(*CLASS_TABLES, "op_args", "phases", "stacks", "stack_frames"),
+        expected=False,
+    ),
     Entry("launch", "launch.launch:LaunchAnalysis", needs=("cuda_api", "kernels"), uses=STEP_TABLES),
     Entry(
         "launch_contention",

@@ -11,6 +11,8 @@ from traceviz.units import format_ratio
 
 _LAUNCHES = frozenset({"kernel_launch", "launch_queue", HOST})
 _COMMUNICATION = frozenset({"communication", "host_collective"})
+_HOST_WAITS = frozenset({"os_call", "waiting"})
+_HOST_WORK = frozenset({HOST})
 _COPIES = frozenset({"copy_h2d", "copy_d2h", "blocking_copy"})
 
 EXPLAINS: dict[str, tuple[Certainty, frozenset[str]]] = {
@@ -36,6 +38,13 @@ EXPLAINS: dict[str, tuple[Certainty, frozenset[str]]] = {
     "TV504": ("measured", frozenset({"communication"})),
     "TV505": ("measured", frozenset({"parameter_transfer"})),
     "TV506": ("measured", frozenset({"host_collective"})),
+    "TV610": ("measured", _HOST_WAITS),
+    "TV611": ("measured", _HOST_WORK),
+    "TV612": ("measured", _HOST_WAITS),
+    "TV613": ("measured", _HOST_WAITS),
+    "TV614": ("measured", _HOST_WAITS),
+    "TV615": ("measured", _HOST_WORK),
+    "TV616": ("measured", _HOST_WORK),
     "TV902": ("measured", frozenset({"profiler"})),
 }
 """How sure the findings of a code are, and which parts lie in their time. Findings of other codes are bounds."""
@@ -44,6 +53,9 @@ LAUNCH_BOUND = frozenset({"TV202", "TV407"})
 """Codes of findings in which the device waits for its next launch, whatever the host does."""
 LABELS = {"TV202": "launch-bound"}
 """Names of findings within a sentence, where their slug reads badly."""
+
+NAMED = frozenset({"TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616"})
+"""Codes of findings whose messages begin with what they are about: *Saving: 48 % of steady step time is ...*."""
 
 SAID_OTHERWISE = frozenset(
     {
@@ -88,6 +100,8 @@ def precise(
         if "%" not in message:
             message = f"{message} At stake: {format_ratio(share)} of the {of}."
         sentence = f"{label[0].upper()}{label[1:]}: {_lowered(message)}"
+        if finding.code in NAMED:
+            label, sentence = _lowered(message.partition(":")[0]), message
         yield Option(
             finding.slug, label, finding.cost_ns, share, of, certainty, finding.code, sentence, within, finding.code
         )

@@ -1,0 +1,472 @@
+"""What limits a program that the host holds up: what the main thread does in the steps, beside computing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from traceviz.analyses.base import Analysis, finding, known
+from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
+from traceviz.analyses.derived.statistics import wilson
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.host.gil import Contention, contention
+from traceviz.analyses.host.small_operators import SMALL_NS, SmallOperators, small_operators
+from traceviz.analyses.host.step_samples import LEAST_SAMPLES, StepSamples, step_samples
+from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
+from traceviz.rules import rule
+from traceviz.units import counted, format_ns, format_number, format_ratio
+
+FEW = 30
+"""A share of fewer samples is said with *about*."""
+MOSTLY = 0.5
+"""A place is named with *mostly* where this part of the time was spent in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What the main thread does in a part of the steps.
+
+    Args:
+        group: Key of the part: ``io, lock, logging, python, compute, input, ...``.
+        share: Its share of the steps.
+        samples: Samples in it; ``None`` where a profiler recorded exact times.
+        interval: The 95 % interval of the share.
+        activity: What it does there most of the time.
+        location: The line of the program in which most of it is spent.
+        leaf: The innermost frame there.
+        location_share: Part of it that is spent in that line.
+    """
+
+    group: str
+    share: float
+    samples: float | None
+    interval: tuple[float, float]
+    activity: str
+    location: str
+    leaf: str
+    location_share: float
+
+    @property
+    def words(self) -> str:
+        """The share, with *about* where few samples make it uncertain."""
+        return f"{'about ' if self.samples is not None and self.samples < FEW else ''}{format_ratio(self.share)}"
+
+    @property
+    def mostly(self) -> str:
+        """Where, after a comma."""
+        return f"{', mostly in' if self.location_share >= MOSTLY else ', most of all in'} {place(self.location)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Meanwhile:
+    """What other threads do while the main thread waits: the largest, and its share of the wait."""
+
+    thread: str
+    activity: str
+    location: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class HostLimits:
+    """What limits the steps of a program, as far as it is the host.
+
+    Args:
+        steps: The samples of its steps; ``None`` without.
+        parts: What its main thread does in them, the largest first.
+        gil: Contention for the interpreter.
+        threads: Names of the threads that want it, besides the main thread.
+        meanwhile: What others do while the main thread waits for a lock.
+        collections: Garbage collections in the steps.
+        operators: Small operators of the steps that a profiler recorded.
+    """
+
+    steps: StepSamples | None
+    parts: tuple[Part, ...]
+    gil: Contention | None
+    threads: tuple[str, ...]
+    meanwhile: Meanwhile | None
+    collections: int
+    operators: SmallOperators | None
+
+    def part(self, group: str) -> Part | None:
+        """The part of this key."""
+        return next((part for part in self.parts if part.group == group), None)
+
+
+@dataclass(frozen=True, slots=True)
+class HostLimitsAnalysis(Analysis[HostLimits]):
+    """Findings about what the host does in the steps of a program.
+
+    Args:
+        least_share: Input and output, locks, logging, garbage collection and the interpreter's lock are findings from
+            this share of the steps on,
+        python_share: Python itself, and small operators, from this share on.
+        least_samples: A part needs so many samples.
+        gil_threads: So many threads must want the interpreter at once, on average.
+        small_ns: Operators are small if the median of them takes at most this long,
+        small_calls: and there are at least so many in a step.
+        small_batch: A batch of so many examples is small.
+        computes: A program is bound by its own computing from this share on.
+    """
+
+    slug = "host_limits"
+    title = "What limits the host"
+    rules = ("TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616", "TV617")
+
+    least_share: float = 0.05
+    python_share: float = 0.20
+    least_samples: float = 3.0
+    gil_threads: float = 1.5
+    small_ns: int = SMALL_NS
+    small_calls: int = 100
+    small_batch: int = 8
+    computes: float = 0.80
+
+    def run(self, trace: TraceView) -> HostLimits | Skipped:
+        """Sum up what the threads did in the steps."""
+        found = step_samples(trace)
+        steps = found if found is not None and found.is_enough else None
+        operators = small_operators(trace)
+        if steps is None and operators is None:
+            few = f"fewer than {LEAST_SAMPLES} samples of stacks lie in steps"
+            return self.skipped(few if found is not None else "no stacks were sampled in steps")
+        if steps is None:
+            return HostLimits(None, (), None, (), None, 0, operators)
+        gil = contention(steps)
+        names = dict(trace.frame("threads", "thread_id", pl.col("name").cast(pl.String)).iter_rows())
+        wanting = [
+            names.get(thread) or f"thread {thread}" for thread in gil.others["thread_id"].unique(maintain_order=True)
+        ]
+        return HostLimits(
+            steps,
+            _parts(steps),
+            gil,
+            tuple(wanting),
+            _meanwhile(steps, names),
+            len(steps.collections),
+            operators,
+        )
+
+    def judge(self, result: HostLimits) -> tuple[Finding, ...]:
+        """What takes much of the steps; where nothing does and the program computes, that."""
+        found = tuple(self._found(result))
+        return found or tuple(self._computes(result))
+
+    def _found(self, result: HostLimits) -> Iterator[Finding]:
+        steps = result.steps
+        if steps is not None:
+            yield from self._collects(result, steps)
+            yield from self._contends(result, steps)
+            for part in result.parts:
+                least = self.python_share if part.group == "python" else self.least_share
+                is_sampled = part.samples is None or part.samples >= self.least_samples
+                if (
+                    part.group in _OF_PART
+                    and part.share >= least
+                    and is_sampled
+                    and not _computes_elsewhere(part, result)
+                ):
+                    yield _of_part(_OF_PART[part.group], part, result, steps)
+        if result.operators is not None and self._are_small(result.operators):
+            yield self._of_operators(result.operators)
+
+    def _collects(self, result: HostLimits, steps: StepSamples) -> Iterator[Finding]:
+        share = steps.collections.total / steps.step_ns
+        if share < self.least_share:
+            return
+        message = (
+            f"Garbage collection: in {format_ratio(share)} of {_steps(steps)} Python collects garbage "
+            f"({counted(result.collections, 'collection')})."
+        )
+        facts = (
+            Fact("share", "of the steps", share, "ratio"),
+            Fact("collections", "collections", result.collections, "count"),
+            Fact("collection_ns", "each, mean", round(steps.collections.total / max(result.collections, 1)), "ns"),
+        )
+        yield _finding("TV615", message, facts, share, steps)
+
+    def _contends(self, result: HostLimits, steps: StepSamples) -> Iterator[Finding]:
+        gil = result.gil
+        share = gil.lost_ns / steps.step_ns if gil is not None else 0.0
+        if gil is None or share < self.least_share or gil.threads < self.gil_threads or not gil.others.height:
+            return
+        _, location, _ = gil.others.row(0)
+        number = counted(round(gil.threads), "thread")
+        among = f", among them {result.threads[0]}" if len(result.threads) > 1 else ""
+        message = (
+            f"GIL: {number} want Python's interpreter lock at once{among} in {place(location)}: the steps wait for it "
+            f"in {_about(steps)}{format_ratio(share)} of their time."
+        )
+        facts = (
+            Fact("share", "of the steps", share, "ratio"),
+            Fact("threads", "threads that want it at once", gil.threads, "number"),
+            Fact("others", "other threads that want it", len(result.threads), "count"),
+            Fact("location", "most of it in", location),
+            Fact("samples", "samples in the steps", steps.samples, "number"),
+        )
+        yield _finding("TV612", message, known(facts), share, steps)
+
+    def _are_small(self, operators: SmallOperators) -> bool:
+        is_many = operators.per_step >= self.small_calls
+        return is_many and operators.median_ns <= self.small_ns and operators.share >= self.python_share
+
+    def _of_operators(self, operators: SmallOperators) -> Finding:
+        calls = (
+            f"{format_number(round(operators.per_step))} operator calls a step, {format_ns(operators.median_ns)} each"
+        )
+        taken = f"they and the Python between them take {format_ratio(operators.share)} of steady step time"
+        facts = (
+            Fact("per_step", "operator calls in a step", operators.per_step, "number"),
+            Fact("median_ns", "each, in the median", operators.median_ns, "ns"),
+            Fact("share", "of the steps", operators.share, "ratio"),
+            Fact("operator", "most often", operators.most),
+            Fact("operator_calls", "its calls in a step", operators.most_calls / max(operators.steps, 1), "number"),
+            Fact("batch", "examples in a batch", operators.batch, "count"),
+        )
+        code, message = "TV611", f"Small operators: {calls} in the median: {taken}."
+        if operators.batch is not None and operators.batch <= self.small_batch:
+            code = "TV616"
+            message = (
+                f"Small batch: {counted(operators.batch, 'example')} a step, and {calls}: {taken}, nearly as long as "
+                "for many examples."
+            )
+        cost = round(operators.share * operators.step_ns)
+        return finding(
+            code, message, known(facts), cost, operators.step_ns, "steady step time", advice=_advice(code, small=True)
+        )
+
+    def _computes(self, result: HostLimits) -> Iterator[Finding]:
+        steps = result.steps
+        if steps is None or steps.has_device:
+            return
+        parts = [part for part in result.parts if part.group in {"compute", "device_wait"}]
+        share = sum(part.share for part in parts)
+        if share < self.computes:
+            return
+        message = (
+            f"The program is bound by its own computing: {format_ratio(share)} of {_steps(steps)}{parts[0].mostly}."
+        )
+        yield finding(
+            "TV617",
+            message,
+            (Fact("share", "of the steps", share, "ratio"),),
+            0,
+            steps.judged_ns,
+            steps.words,
+            is_hint=True,
+        )
+
+    def describe(self, result: HostLimits) -> Section:
+        """What the main thread does in the steps, and the figures of the findings."""
+        steps, gil, operators = result.steps, result.gil, result.operators
+        facts = (
+            Fact("samples", "samples in the steps", None if steps is None else steps.samples, "number"),
+            Fact("step_ns", "steps judged", None if steps is None else steps.step_ns, "ns"),
+            Fact("gil_threads", "threads that want the interpreter", None if gil is None else gil.threads, "number"),
+            Fact("collections", "garbage collections", None if steps is None else result.collections, "count"),
+            Fact(
+                "calls_per_step",
+                "operator calls in a step",
+                None if operators is None else operators.per_step,
+                "number",
+            ),
+            Fact("call_ns", "each, in the median", None if operators is None else operators.median_ns, "ns"),
+        )
+        rows = tuple(
+            (
+                *(LABELS.get(part.group, part.group), part.share, *part.interval, part.samples),
+                *(part.location, part.location_share, part.leaf, part.group),
+            )
+            for part in result.parts
+        )
+        grid = Grid(_COLUMNS, rows, "What the main thread does in the steps")
+        return Section(self.slug, self.title, (Facts(known(facts)), *((grid,) if rows else ())))
+
+
+LABELS: dict[str, str] = {
+    **KIND_LABELS,
+    "io": "input and output, saving",
+    "lock": "locks, queues, sleep",
+    "python": "Python",
+}
+"""Parts of the steps for people."""
+_COLUMNS = (
+    Column("what", "What", "text", 0),
+    Column("share_of_steps", "Of steps", "ratio", 0, bar=True),
+    Column("low", "At least", "ratio", 2),
+    Column("high", "At most", "ratio", 2),
+    Column("samples", "Samples", "number", 3),
+    Column("location", "Mostly in", "text", 0),
+    Column("share_of_part", "Of it", "ratio", 4),
+    Column("leaf", "Calls", "text", 5),
+    Column("group", "Key", "text", 9),
+)
+_OF_PART = {"io": "TV610", "python": "TV611", "lock": "TV613", "logging": "TV614"}
+"""Findings of parts of the steps."""
+
+
+def _finding(code: str, message: str, facts: tuple[Fact, ...], share: float, steps: StepSamples) -> Finding:
+    return finding(
+        code, message, facts, round(share * steps.judged_ns), steps.judged_ns, steps.words, advice=_advice(code)
+    )
+
+
+def _advice(code: str, *, small: bool = False) -> tuple[str, ...]:
+    """Advice of the rule; of that about Python in the loop, the lines about small operators come first."""
+    lines = rule(code).advice
+    if code != "TV611":
+        return lines
+    return lines[:_ABOUT_SMALL] if small else lines[_ABOUT_SMALL:]
+
+
+_ABOUT_SMALL = 3
+"""So many lines of TV611's advice are about small operators."""
+
+
+def _steps(steps: StepSamples) -> str:
+    return steps.words if steps.words.startswith("steady") else f"the {steps.words}"
+
+
+def _about(steps: StepSamples) -> str:
+    return "about " if steps.samples is not None and steps.samples < FEW else ""
+
+
+def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> Finding:
+    """A finding about what the main thread does."""
+    of, where = _steps(steps), place(part.location)
+    call = called(part.leaf)
+    match code:
+        case "TV610":
+            kind = "Saving" if _SAVES in part.activity else "Input and output"
+            message = f"{kind}: {part.words} of {of} is {f'{call} in ' if call else 'spent in '}{where}."
+        case "TV613":
+            does = _waits_for(part)
+            message = (
+                f"{does[0]}: in {part.words} of {of} the main thread {does[1]} in {where}{_others(result.meanwhile)}."
+            )
+        case "TV614":
+            message = f"Logging: {part.words} of {of} is spent on messages and metrics{part.mostly}."
+        case _:
+            is_text = part.activity == "serialization"
+            what = (
+                f"Serialization: {part.words} of {of} turns objects into text or bytes"
+                if is_text
+                else f"Python: {part.words} of {of} is Python itself"
+            )
+            message = f"{what}{part.mostly}."
+    facts = (
+        Fact("share", "of the steps", part.share, "ratio"),
+        Fact("location", "mostly in", part.location),
+        Fact("location_share", "of it", part.location_share, "ratio"),
+        Fact("leaf", "which calls", part.leaf if part.leaf != part.location else None),
+        Fact("samples", "samples of it", part.samples, "number"),
+        Fact("low", "at least", part.interval[0], "ratio"),
+        Fact("high", "at most", part.interval[1], "ratio"),
+    )
+    return _finding(code, message, known(facts), part.share, steps)
+
+
+_SAVES = "saving"
+"""Activity of a part whose purpose is to save."""
+
+
+def _waits_for(part: Part) -> tuple[str, str]:
+    """What the main thread waits for, by the innermost frame: a heading, and a verb."""
+    leaf = part.leaf.lower()
+    if part.activity == "sleep":
+        return "Sleep", "sleeps"
+    if "queue" in leaf or "simplequeue" in leaf:
+        return "Starved", "waits for a queue"
+    if any(word in leaf for word in ("subprocess", "waitpid", "popen", "process")):
+        return "Waiting", "waits for another process"
+    if any(word in leaf for word in ("join", "result", "futures")):
+        return "Waiting", "waits for another thread"
+    return "Locks", "waits for a lock"
+
+
+def _others(meanwhile: Meanwhile | None) -> str:
+    if meanwhile is None or meanwhile.share < MOSTLY / 2:
+        return ""
+    verb = _DOES.get(meanwhile.activity, "is in")
+    return f"; meanwhile {meanwhile.thread} {verb} {place(meanwhile.location)}"
+
+
+_DOES = {
+    "sleep": "sleeps in",
+    "io": "reads or writes in",
+    "compute": "computes in",
+    "python": "runs",
+    "gil": "runs",
+    "lock": "waits in",
+}
+
+
+def _computes_elsewhere(part: Part, result: HostLimits) -> bool:
+    """Whether the main thread waits for threads that compute for it: that is no starvation."""
+    others = result.meanwhile
+    return part.group == "lock" and others is not None and others.activity == "compute" and others.share >= MOSTLY
+
+
+def place(location: str) -> str:
+    """``train.py:41 decode_jpeg`` as it is said in a sentence: ``decode_jpeg (train.py:41)``."""
+    where, _, function = location.partition(" ")
+    return f"{function} ({where})" if function and function != "<module>" else where
+
+
+def called(leaf: str) -> str:
+    """The compiled function that was called, if the innermost frame is one."""
+    return "" if ".py" in leaf or not leaf else leaf
+
+
+def _parts(steps: StepSamples) -> tuple[Part, ...]:
+    """What the main thread does in the steps."""
+    main = steps.of_main.with_columns((pl.col("samples") * pl.col("part")).alias("share_of_samples"))
+    activity = pl.when(pl.col("kind") == _SAVES).then(pl.lit(_SAVES)).otherwise("activity").alias("activity")
+    summed = (
+        main.with_columns(activity)
+        .group_by("group", "location", "activity", "leaf")
+        .agg(pl.col("time_ns").sum(), pl.col("share_of_samples").sum())
+    )
+    order = ["time_ns", "location", "activity", "leaf"]
+    found = []
+    for (group,), rows in summed.group_by("group"):  # once per kind
+        ordered = rows.sort(order, descending=[True, False, False, False])
+        by_line = ordered.group_by("location", maintain_order=True).agg(
+            pl.col("time_ns").sum(), pl.first("leaf", "activity")
+        )
+        line = by_line.sort("time_ns", "location", descending=[True, False]).row(0, named=True)
+        time, samples = int(rows["time_ns"].sum()), float(rows["share_of_samples"].sum())
+        share, whole = time / steps.step_ns, steps.samples
+        found.append(
+            Part(
+                str(group),
+                share,
+                None if whole is None else samples,
+                (share, share) if whole is None else wilson(share, whole),
+                str(line["activity"]),
+                str(line["location"]),
+                str(line["leaf"]),
+                line["time_ns"] / time,
+            )
+        )
+    return tuple(sorted(found, key=lambda part: (-part.share, part.group)))
+
+
+def _meanwhile(steps: StepSamples, names: dict[int, str | None]) -> Meanwhile | None:
+    """What other threads do while the main thread waits for a lock, waits of their own left out."""
+    waits = intervals(steps.of_main.filter(pl.col("group") == "lock")).intersect(steps.within)
+    others = steps.rows.filter((pl.col("thread_id") != steps.main) & (pl.col("activity") != "lock"))
+    if not waits.total or not others.height:
+        return None
+    others = others.with_columns(pl.Series("meanwhile", waits.overlap(*bounds(others)), pl.Int64))
+    keys = ("thread_id", "location")
+    sums = others.group_by(keys).agg(pl.col("meanwhile").sum(), pl.col("activity").sort_by("meanwhile").last())
+    best = sums.sort("meanwhile", *keys, descending=[True, False, False]).row(0, named=True)
+    if not best["meanwhile"]:
+        return None
+    thread = names.get(best["thread_id"]) or "another thread"
+    return Meanwhile(thread, best["activity"], best["location"], min(best["meanwhile"] / waits.total, 1.0))

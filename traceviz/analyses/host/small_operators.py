@@ -1,0 +1,120 @@
+"""Small operators: calls whose fixed cost, in Python and in the framework, is more than what they compute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.derived.calls.call_tree import CallTree
+from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.steps.search import training_steps
+from traceviz.analyses.derived.view import TraceView
+from traceviz.intervals import Array, IntervalSet
+
+SMALL_NS = 100_000
+"""An operator that takes no longer mostly costs the call itself, of ten to fifty microseconds while it is recorded."""
+_OF_FRAMEWORK = r"^(aten|torchvision|torchaudio)::|^autograd::engine|Backward\d*$|^Optimizer\."
+_AROUND = r"^(autograd::engine|Optimizer\.|torch::autograd)|Backward\d*$"
+"""Events that only enclose operators."""
+
+
+@dataclass(frozen=True, slots=True)
+class SmallOperators:
+    """Operators that the program calls one by one in steady steps.
+
+    Args:
+        calls: All of them, those that others call left out.
+        steps: Steady steps.
+        median_ns: Their median duration.
+        small_ns: Time of the steps in small ones, and between them.
+        step_ns: Steady step time.
+        most: The one with most calls.
+        most_calls: Its calls.
+        batch: Examples in a batch, where the trace shows it.
+    """
+
+    calls: int
+    steps: int
+    median_ns: int
+    small_ns: int
+    step_ns: int
+    most: str
+    most_calls: int
+    batch: int | None
+
+    @property
+    def per_step(self) -> float:
+        """Calls in a step."""
+        return self.calls / max(self.steps, 1)
+
+    @property
+    def share(self) -> float:
+        """Share of the steps that small operators take."""
+        return min(self.small_ns / self.step_ns, 1.0) if self.step_ns else 0.0
+
+
+def small_operators(trace: TraceView) -> SmallOperators | None:
+    """PyTorch's operators of a program without a device; ``None`` where there are none in steady steps."""
+    steady = steady_time(trace)
+    if trace.rank_busy or trace.has_device_tables or not steady or "pytorch" not in trace.frameworks:
+        return None
+    operators = trace.host_ops("op").with_columns(pl.col("name").cast(pl.String))
+    operators = operators.filter(pl.col("name").str.contains(_OF_FRAMEWORK) & ~pl.col("name").str.contains(_AROUND))
+    operators = operators.filter(pl.col("process_id").is_in(list(steady)))
+    tree = CallTree.of(operators)
+    inside = _within(tree, steady)
+    outer = tree.calls.with_columns(pl.Series("dur_ns", tree.durations)).filter(pl.Series((tree.depth == 0) & inside))
+    if not outer.height:
+        return None
+    small = [_time_of_small(part, steady[int(key[0])]) for key, part in outer.group_by("process_id")]
+    names = outer.group_by("name").len().sort("len", "name", descending=[True, False])
+    return SmallOperators(
+        calls=outer.height,
+        steps=training_steps(trace).steady.height,
+        median_ns=round(float(outer["dur_ns"].to_numpy().mean() if outer.height < 2 else np.median(outer["dur_ns"]))),
+        small_ns=sum(small),
+        step_ns=sum(time.total for time in steady.values()),
+        most=str(names["name"][0]),
+        most_calls=int(names["len"][0]),
+        batch=_batch(trace, outer),
+    )
+
+
+def _within(tree: CallTree, steady: dict[int, IntervalSet]) -> Array:
+    processes = tree.calls["process_id"].to_numpy()
+    inside = np.zeros(processes.size, dtype=bool)
+    for process, time in steady.items():
+        own = processes == process
+        inside[own] = time.contains(tree.starts[own])
+    return inside
+
+
+def _time_of_small(operators: pl.DataFrame, steady: IntervalSet) -> int:
+    """Time of steps in small operators and in the short gaps after them, in which Python calls the next one."""
+    found = []
+    for _, part in operators.sort("start_ns").group_by("thread_id", maintain_order=True):
+        starts, ends = part["start_ns"].to_numpy(), part["end_ns"].to_numpy()
+        following = np.append(starts[1:], ends[-1:])
+        reaches = np.where(following - ends <= SMALL_NS, np.maximum(following, ends), ends)
+        is_small = ends - starts <= SMALL_NS
+        found.append(IntervalSet.of(starts[is_small], reaches[is_small]))
+    return IntervalSet.empty().union(*found).intersect(steady).total
+
+
+_BATCH_OPERATORS = r"^aten::(linear|addmm|conv[123]d|mm|matmul|embedding|lstm|gru)$"
+
+
+def _batch(trace: TraceView, operators: pl.DataFrame) -> int | None:
+    """The first dimension of most layers' input, where shapes were recorded."""
+    layers = operators.filter(pl.col("name").str.contains(_BATCH_OPERATORS)).select("op_id")
+    if "op_args" not in trace.tables or not layers.height:
+        return None
+    scan = trace.tables.scan("op_args").filter(pl.col("key") == "Input Dims").select("op_id", "text")
+    shapes = scan.join(layers.lazy(), on="op_id", how="semi").collect()["text"].cast(pl.String)
+    first = shapes.str.extract(r"^\[\[(\d+),").cast(pl.Int64, strict=False).drop_nulls()
+    if not first.len():
+        return None
+    counts = first.value_counts(sort=True)
+    return int(counts[first.name][0])

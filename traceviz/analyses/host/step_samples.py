@@ -1,0 +1,163 @@
+"""What the threads of the process that trains did in its steps, row by row, and what for: the findings' evidence.
+
+A profiler records few of the steps, samples are taken in all of them. So the steps judged here are those of the whole
+run where the hooks count them, without warm-up, and without those that a profiler slowed down, where others are enough::
+
+    steps       |w|w|s|s|s|p|p|p|s|s|s|s|s|s|     w warm-up, p recorded by a profiler
+    judged          -------      -------------
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.judged_time import judged_words, steady_time
+from traceviz.analyses.derived.run_parts.main_process import main_process
+from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks
+from traceviz.analyses.derived.steps.steps import warmup_steps
+from traceviz.analyses.derived.view import TraceView
+from traceviz.intervals import IntervalSet
+
+LEAST_SAMPLES = 10
+"""Fewer samples of the steps say nothing of them."""
+PYTHON_FRAME = r"\.py(:\d+)? "
+"""A place in Python code; other frames are calls of compiled functions."""
+RUNS = 0.01
+"""A thread that never uses this share of a processor in its Python code does not run it: it waits in a call within."""
+_ALIKE = {"saving": "io", "sleep": "lock", "wait": "lock", "serialization": "python"}
+"""Kinds that one finding is about."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepSamples:
+    """The threads of a process in its steps.
+
+    Args:
+        process_id: The process.
+        main: The thread that runs the program's main code.
+        within: The steps; where the process has a device, as far as that idles.
+        step_ns: Duration of the steps.
+        rows: Rows of :func:`~traceviz.analyses.derived.stacks.sampled.sampled_stacks` of all threads, with ``time_ns``
+            (that within), ``part`` (share of the row within), ``group`` (what the findings are about: ``io, lock,
+            logging, python, compute, input, ...``), and ``is_python`` (its thread ran Python, or wanted to).
+        collections: Time in which Python's garbage collector worked, within.
+        judged_ns: The time that other findings are judged on; findings here are scaled to it, to compare with them.
+        words: What that is.
+        has_device: Whether devices work.
+    """
+
+    process_id: int
+    main: int
+    within: IntervalSet
+    step_ns: int
+    rows: pl.DataFrame
+    collections: IntervalSet
+    judged_ns: int
+    words: str
+    has_device: bool
+
+    @property
+    def of_main(self) -> pl.DataFrame:
+        """Rows of the main thread."""
+        return self.rows.filter(pl.col("thread_id") == self.main)
+
+    @property
+    def samples(self) -> float | None:
+        """Samples of the main thread in the steps; ``None`` where a profiler recorded exact times."""
+        counts = (self.of_main["samples"] * self.of_main["part"]).drop_nulls()
+        return float(counts.sum()) if counts.len() else None
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there are samples enough to say something."""
+        return self.rows.height > 0 and (self.samples is None or self.samples >= LEAST_SAMPLES)
+
+
+def step_samples(trace: TraceView) -> StepSamples | None:
+    """The samples of the steps of the process that trains; ``None`` where it has no known steps, or no stacks."""
+    process = _process(trace)
+    main = None if process is None else main_thread(trace, process)
+    if process is None or main is None:
+        return None
+    steps = _steps(trace, process, main)
+    if not steps.total:
+        return None
+    busy = trace.rank_busy.get(process, IntervalSet.empty())
+    within = steps.subtract(busy)
+    phases = trace.frame("phases", "start_ns", "dur_ns", "process_id", pl.col("kind").cast(pl.String)).drop_nulls()
+    collecting = phases.filter((pl.col("kind") == "collection") & (pl.col("process_id") == process))
+    collecting = collecting.with_columns((pl.col("start_ns") + pl.col("dur_ns")).alias("end_ns"))
+    collections = intervals(collecting).intersect(within)
+    judged_ns = sum(time.total for time in steady_time(trace).values())
+    return StepSamples(
+        process,
+        main,
+        within,
+        steps.total,
+        _rows(trace, process, within.subtract(collections)),
+        collections,
+        judged_ns or steps.total,
+        judged_words(trace) if judged_ns else "steps of the run",
+        has_device=bool(trace.rank_busy),
+    )
+
+
+def _process(trace: TraceView) -> int | None:
+    """The process that trains, as the hooks know it; of a CPU program that a profiler recorded, its first rank."""
+    known = main_process(trace)
+    if known is not None:
+        return known.process_id
+    recorded = sampled_stacks(trace)["process_id"].unique().to_list()
+    return next((rank for rank in trace.ranks if rank in recorded), None) if not trace.rank_busy else None
+
+
+def _steps(trace: TraceView, process: int, main: int) -> IntervalSet:
+    """The steps that are judged."""
+    recorded = steady_time(trace).get(process, IntervalSet.empty())
+    known = main_process(trace)
+    if trace.rank_busy or known is None or known.process_id != process or not known.steps.height:
+        return recorded
+    starts, ends = bounds(known.steps)
+    steady = ~warmup_steps(ends - starts)
+    run = IntervalSet.of(starts[steady], ends[steady])
+    undisturbed = run.subtract(IntervalSet.span(*trace.program_window)) if trace.captured_ns else run
+    own = sampled_stacks(trace).filter((pl.col("process_id") == process) & (pl.col("thread_id") == main))
+    samples = (own["samples"].fill_null(0).to_numpy() * undisturbed.overlap(*bounds(own))) / np.maximum(
+        own["end_ns"].to_numpy() - own["start_ns"].to_numpy(), 1
+    )
+    return undisturbed if samples.sum() >= ENOUGH and undisturbed.total >= run.total / 4 else run
+
+
+ENOUGH = 30
+"""So many samples of steps that no profiler slowed down are enough without the others."""
+
+
+def _rows(trace: TraceView, process: int, within: IntervalSet) -> pl.DataFrame:
+    rows = sampled_stacks(trace).filter(pl.col("process_id") == process)
+    time = within.overlap(*bounds(rows))
+    rows = rows.with_columns(pl.Series("time_ns", time, pl.Int64)).filter(pl.col("time_ns") > 0)
+    length = pl.col("end_ns") - pl.col("start_ns")
+    leaf_is_python = pl.col("leaf").str.contains(PYTHON_FRAME)
+    not_waiting = ~pl.col("activity").is_in(["lock", "sleep", "io", "device_wait", "collective"])
+    is_python = (leaf_is_python & not_waiting) | (pl.col("activity") == "gil")
+    rows = rows.with_columns((pl.col("time_ns") / length).alias("part"), is_python.alias("is_python"))
+    return _without_blocked(rows).with_columns(_group())
+
+
+def _without_blocked(rows: pl.DataFrame) -> pl.DataFrame:
+    """``rows`` in which threads that use no processor in a line of Python do not count as running it."""
+    used = rows.filter(pl.col("is_python") & pl.col("cpu_ns").is_not_null()).group_by("thread_id", "location")
+    use = used.agg((pl.col("cpu_ns").sum() / (pl.col("end_ns") - pl.col("start_ns")).sum()).alias("use"))
+    known = rows.join(use, on=["thread_id", "location"], how="left", maintain_order="left")
+    runs = (pl.col("use") >= RUNS).fill_null(value=True) | (pl.col("activity") == "gil")
+    return known.with_columns((pl.col("is_python") & runs).alias("is_python")).drop("use")
+
+
+def _group() -> pl.Expr:
+    """What the findings are about: waits in Python code are Python where its thread runs at all."""
+    waits_to_run = (pl.col("kind") == "wait") & pl.col("is_python")
+    return pl.when(waits_to_run).then(pl.lit("python")).otherwise(pl.col("kind").replace(_ALIKE)).alias("group")

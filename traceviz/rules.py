@@ -911,9 +911,9 @@ RULES: tuple[Rule, ...] = (
         (
             "Do it less often: every N steps or minutes, not in each step.",
             (
-                "Do it beside the steps, on another thread or process. PyTorch: torch.distributed.checkpoint.async_save, "
-                "or copy the state and write it from a thread; JAX: orbax's AsyncCheckpointer; TensorFlow: "
-                "tf.train.CheckpointOptions(enable_async=True)."
+                "Do it beside the steps, on another thread or process. PyTorch: "
+                "torch.distributed.checkpoint.async_save, or copy the state and write it from a thread; JAX: orbax's "
+                "AsyncCheckpointer; TensorFlow: tf.train.CheckpointOptions(enable_async=True)."
             ),
             "Leave fsync to where a crash of the machine may not lose it; write to a local disk, and move it later.",
         ),
@@ -924,11 +924,11 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV611",
         "python-in-loop",
-        "No device was captured, and either at least 100 operators a step are called one by one, half of them no longer "
-        "than 100 microseconds, and take at least 20 % of the steps together with the Python between them; or at least "
-        "20 % of the steps are Python of the program itself, by samples of its stack.",
-        "A call of an operator costs ten microseconds and more before it computes anything, and a line of Python a tenth "
-        "of one: loops over small pieces cost that for each piece.",
+        "Either at least 100 operators a step are called one by one without any device, half of them no longer than "
+        "100 microseconds, and take at least 20 % of the steps together with the Python between them; or at least 20 % "
+        "of the steps are Python of the program itself, by samples of its stack.",
+        "A call of an operator costs microseconds before it computes anything, and so does each line of Python: loops "
+        "over small pieces cost that for each piece.",
         (
             (
                 "Call fewer and larger operators: put what a loop computes piece by piece into one tensor. PyTorch: "
@@ -966,12 +966,12 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV613",
         "lock-wait",
-        "In at least 5 % of the steps, the program's main thread waits for a lock, a queue, another thread or process, or "
-        "sleeps, by samples of its stack, and no thread computes for it meanwhile.",
+        "In at least 5 % of the steps, the program's main thread waits for a lock, a queue, another thread or process, "
+        "or sleeps, by samples of its stack, and no thread computes for it meanwhile.",
         "The main thread has nothing to do until another one has done its part.",
         (
-            "Look at what the other thread does meanwhile: that is what has to become faster, or to be done by several.",
-            "Hold locks for a moment: prepare first, then lock, exchange and unlock; never sleep or write under a lock.",
+            "Look at what the other thread does meanwhile: that has to become faster, or to be done by several.",
+            "Hold locks for a moment: prepare first, then lock, exchange and unlock; do not sleep or write under one.",
             "Let the thread that fills a queue run ahead (a larger maxsize), and several fill it.",
             "Sleep only where nothing waits: poll less often from another thread.",
         ),
@@ -982,8 +982,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV614",
         "logging-in-steps",
-        "In at least 5 % of the steps, the program's main thread writes messages, metrics or a progress bar, by samples of "
-        "its stack.",
+        "In at least 5 % of the steps, the program's main thread writes messages, metrics or a progress bar, by "
+        "samples of its stack.",
         "Each message is formatted and written, and flushed, before the step goes on.",
         (
             "Log every N steps, and gather what several steps have to say into one line.",
@@ -1011,13 +1011,15 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV616",
         "small-batch",
-        "No device was captured, a batch has at most eight examples, and at least 100 operators a step, half of them no "
-        "longer than 100 microseconds, take at least 20 % of the steps together with the Python between them.",
+        "No device was captured, a batch has at most eight examples, and at least 100 operators a step, half of them "
+        "no longer than 100 microseconds, take at least 20 % of the steps together with the Python between them.",
         "The fixed cost of each operator is paid for a few examples: more of them take hardly longer.",
         (
             "Use a larger batch (and adapt the learning rate): a step of many examples costs little more.",
-            "Where the batch has to stay small: compile the step, so that it calls fewer operators. PyTorch: "
-            "torch.compile; TensorFlow: tf.function; JAX: jax.jit.",
+            (
+                "Where the batch has to stay small: compile the step, so that it calls fewer operators. PyTorch: "
+                "torch.compile; TensorFlow: tf.function; JAX: jax.jit."
+            ),
         ),
         "Models for which a batch of one is meant (online learning), or that fill the memory with it.",
         ("https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
@@ -1025,8 +1027,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV617",
         "cpu-bound",
-        "No device was captured, the main thread computes, or waits for what it computes, in at least 80 % of the steps, "
-        "and nothing else was found to hold it up.",
+        "No device was captured, the main thread computes, or waits for what it computes, in at least 80 % of the "
+        "steps, and nothing else was found to hold it up.",
         "It is what a program on a CPU should do: it becomes faster by computing less, or faster.",
         (
             "Look at what the CPU computes: the operators with most of the time.",

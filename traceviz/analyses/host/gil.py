@@ -15,8 +15,9 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.frames import bounds
+from traceviz.analyses.host.samples import Floats, Times
 from traceviz.analyses.host.step_samples import StepSamples
-from traceviz.intervals import Array, IntervalSet
+from traceviz.intervals import IntervalSet
 
 _BLOCKED = ("lock", "sleep", "io", "device_wait", "collective", "gil")
 """Activities of the main thread in which it does not run Python."""
@@ -63,7 +64,7 @@ def contention(steps: StepSamples) -> Contention:
     return Contention(round(float(lost.sum())), at_once, places)
 
 
-def _wanted(others: pl.DataFrame, main: pl.DataFrame, within: IntervalSet) -> Array:
+def _wanted(others: pl.DataFrame, main: pl.DataFrame, within: IntervalSet) -> Floats:
     """For each row of the main thread, how many other threads want the interpreter meanwhile, on average."""
     starts, ends = bounds(main)
     length = np.maximum(within.overlap(starts, ends), 1)
@@ -74,11 +75,11 @@ def _wanted(others: pl.DataFrame, main: pl.DataFrame, within: IntervalSet) -> Ar
     return wanted
 
 
-def _use(rows: pl.DataFrame) -> Array:
+def _use(rows: pl.DataFrame) -> Floats:
     """Share of each row in which its thread used a processor; 0 where that is not known."""
     length = np.maximum((rows["end_ns"] - rows["start_ns"]).to_numpy(), 1)
     return np.asarray(np.minimum(rows["cpu_ns"].fill_null(0).to_numpy() / length, 1.0))
 
 
-def _mean(values: Array, weights: Array) -> float:
+def _mean(values: Floats, weights: Times) -> float:
     return float(np.average(values, weights=weights)) if weights.sum() else 0.0

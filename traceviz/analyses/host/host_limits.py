@@ -178,9 +178,10 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         share = steps.collections.total / steps.step_ns
         if share < self.least_share:
             return
+        where = f", mostly in {place(steps.collecting)}" if steps.collecting else ""
         message = (
             f"Garbage collection: in {format_ratio(share)} of {_steps(steps)} Python collects garbage "
-            f"({counted(result.collections, 'collection')})."
+            f"({counted(result.collections, 'collection')}{where})."
         )
         facts = (
             Fact("share", "of the steps", share, "ratio"),

@@ -68,6 +68,8 @@ def small_operators(trace: TraceView) -> SmallOperators | None:
     outer = tree.calls.with_columns(pl.Series("dur_ns", tree.durations)).filter(pl.Series((tree.depth == 0) & inside))
     if not outer.height:
         return None
+    # Small by name, not one by one: any of them lasts longer where another program takes the core
+    outer = outer.with_columns((pl.col("dur_ns").median().over("name") <= SMALL_NS).alias("small"))
     small = [_time_of_small(part, steady[int(key[0])]) for key, part in outer.group_by("process_id")]
     names = outer.group_by("name").len().sort("len", "name", descending=[True, False])
     return SmallOperators(
@@ -98,7 +100,7 @@ def _time_of_small(operators: pl.DataFrame, steady: IntervalSet) -> int:
         starts, ends = part["start_ns"].to_numpy(), part["end_ns"].to_numpy()
         following = np.append(starts[1:], ends[-1:])
         reaches = np.where(following - ends <= SMALL_NS, np.maximum(following, ends), ends)
-        is_small = ends - starts <= SMALL_NS
+        is_small = part["small"].to_numpy()
         found.append(IntervalSet.of(starts[is_small], reaches[is_small]))
     return IntervalSet.empty().union(*found).intersect(steady).total
 

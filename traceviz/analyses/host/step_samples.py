@@ -1,7 +1,7 @@
 """What the threads of the process that trains did in its steps, row by row, and what for: the findings' evidence.
 
 A profiler records few of the steps, samples are taken in all of them. So the steps judged here are those of the whole
-run where the hooks count them, without warm-up, and without those that a profiler slowed down, where others are enough::
+run where the hooks count them, without warm-up, and without those that a profiler slowed down if others are enough::
 
     steps       |w|w|s|s|s|p|p|p|s|s|s|s|s|s|     w warm-up, p recorded by a profiler
     judged          -------      -------------
@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.judged_time import judged_words, steady_time
 from traceviz.analyses.derived.run_parts.main_process import main_process
-from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks
+from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks, time_by_stack
 from traceviz.analyses.derived.steps.steps import warmup_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
@@ -41,10 +40,12 @@ class StepSamples:
         main: The thread that runs the program's main code.
         within: The steps; where the process has a device, as far as that idles.
         step_ns: Duration of the steps.
+        samples: Samples of the main thread in the steps; ``None`` where a profiler recorded exact times.
         rows: Rows of :func:`~traceviz.analyses.derived.stacks.sampled.sampled_stacks` of all threads, with ``time_ns``
             (that within), ``part`` (share of the row within), ``group`` (what the findings are about: ``io, lock,
             logging, python, compute, input, ...``), and ``is_python`` (its thread ran Python, or wanted to).
         collections: Time in which Python's garbage collector worked, within.
+        collecting: Where the main thread was meanwhile most of the time; empty where that is no single place.
         judged_ns: The time that other findings are judged on; findings here are scaled to it, to compare with them.
         words: What that is.
         has_device: Whether devices work.
@@ -54,8 +55,10 @@ class StepSamples:
     main: int
     within: IntervalSet
     step_ns: int
+    samples: float | None
     rows: pl.DataFrame
     collections: IntervalSet
+    collecting: str
     judged_ns: int
     words: str
     has_device: bool
@@ -66,15 +69,9 @@ class StepSamples:
         return self.rows.filter(pl.col("thread_id") == self.main)
 
     @property
-    def samples(self) -> float | None:
-        """Samples of the main thread in the steps; ``None`` where a profiler recorded exact times."""
-        counts = (self.of_main["samples"] * self.of_main["part"]).drop_nulls()
-        return float(counts.sum()) if counts.len() else None
-
-    @property
     def is_enough(self) -> bool:
         """Whether there are samples enough to say something."""
-        return self.rows.height > 0 and (self.samples is None or self.samples >= LEAST_SAMPLES)
+        return self.samples is None or self.samples >= LEAST_SAMPLES
 
 
 def step_samples(trace: TraceView) -> StepSamples | None:
@@ -98,8 +95,10 @@ def step_samples(trace: TraceView) -> StepSamples | None:
         main,
         within,
         steps.total,
+        _samples(trace, process, main, within),
         _rows(trace, process, within.subtract(collections)),
         collections,
+        _place_of(trace, process, main, collections),
         judged_ns or steps.total,
         judged_words(trace) if judged_ns else "steps of the run",
         has_device=bool(trace.rank_busy),
@@ -125,15 +124,32 @@ def _steps(trace: TraceView, process: int, main: int) -> IntervalSet:
     steady = ~warmup_steps(ends - starts)
     run = IntervalSet.of(starts[steady], ends[steady])
     undisturbed = run.subtract(IntervalSet.span(*trace.program_window)) if trace.captured_ns else run
-    own = sampled_stacks(trace).filter((pl.col("process_id") == process) & (pl.col("thread_id") == main))
-    samples = (own["samples"].fill_null(0).to_numpy() * undisturbed.overlap(*bounds(own))) / np.maximum(
-        own["end_ns"].to_numpy() - own["start_ns"].to_numpy(), 1
-    )
-    return undisturbed if samples.sum() >= ENOUGH and undisturbed.total >= run.total / 4 else run
+    is_enough = (_samples(trace, process, main, undisturbed) or 0) >= ENOUGH and 4 * undisturbed.total >= run.total
+    return undisturbed if is_enough else run
 
 
 ENOUGH = 30
 """So many samples of steps that no profiler slowed down are enough without the others."""
+
+
+def _place_of(trace: TraceView, process: int, main: int, within: IntervalSet) -> str:
+    """The line in which the main thread was for at least half of ``within``."""
+    places = time_by_stack(trace, within, process, main).group_by("location").agg(pl.col("time_ns").sum())
+    largest = places.sort("time_ns", "location", descending=[True, False]).head(1)
+    return str(largest["location"][0]) if largest.height and 2 * largest["time_ns"][0] >= within.total else ""
+
+
+def _samples(trace: TraceView, process: int, main: int, within: IntervalSet) -> float | None:
+    """Samples of the main thread within; ``None`` where its stacks were not sampled."""
+    own = sampled_stacks(trace).filter((pl.col("process_id") == process) & (pl.col("thread_id") == main))
+    time = within.overlap(*bounds(own))
+    counted = own.select(
+        (pl.col("samples") * pl.Series(time, dtype=pl.Int64) / (pl.col("end_ns") - pl.col("start_ns")))
+        .sum()
+        .alias("n"),
+        pl.col("samples").count().alias("known"),
+    )
+    return float(counted["n"][0]) if own.height == 0 or counted["known"][0] else None
 
 
 def _rows(trace: TraceView, process: int, within: IntervalSet) -> pl.DataFrame:
@@ -141,9 +157,8 @@ def _rows(trace: TraceView, process: int, within: IntervalSet) -> pl.DataFrame:
     time = within.overlap(*bounds(rows))
     rows = rows.with_columns(pl.Series("time_ns", time, pl.Int64)).filter(pl.col("time_ns") > 0)
     length = pl.col("end_ns") - pl.col("start_ns")
-    leaf_is_python = pl.col("leaf").str.contains(PYTHON_FRAME)
-    not_waiting = ~pl.col("activity").is_in(["lock", "sleep", "io", "device_wait", "collective"])
-    is_python = (leaf_is_python & not_waiting) | (pl.col("activity") == "gil")
+    in_python = pl.col("leaf").str.contains(PYTHON_FRAME) & (pl.col("activity") == "compute")
+    is_python = in_python | pl.col("activity").is_in(["python", "serialization", "wait", "gil"])
     rows = rows.with_columns((pl.col("time_ns") / length).alias("part"), is_python.alias("is_python"))
     return _without_blocked(rows).with_columns(_group())
 

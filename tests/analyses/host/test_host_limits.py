@@ -1,0 +1,253 @@
+"""What holds up a program on its host: findings from samples of stacks in the steps of the whole run."""
+
+import pytest
+
+from tests.analyses.builders import tables, trace
+from tests.analyses.stacks import sampled
+from traceviz.analyses.host.host_limits import HostLimitsAnalysis, place
+from traceviz.analyses.run import analyze
+from traceviz.report import Severity, Skipped
+
+ANALYSIS = HostLimitsAnalysis()
+MS = 1_000_000
+STEP = 100 * MS
+"""Ten samples of 10 ms each."""
+MAIN = "train.py:90 main"
+COMPUTES = f"{MAIN} > train.py:20 train_step > torch/nn/functional.py:9 linear > torch.nn.functional.linear"
+
+
+def step(stacks, thread=0, steps=10):
+    """The same in each step: pairs of a stack and its share of the step, in tenths."""
+    rows = []
+    for number in range(steps):
+        start = number * STEP
+        for stack, tenths, *cpu in stacks:
+            length = tenths * STEP // 10
+            used = round(length * (cpu[0] if cpu else 1.0))
+            rows.append((start, length, stack, {"thread_id": thread, "samples": tenths, "cpu_ns": used}))
+            start += length
+    return rows
+
+
+def recorded(*threads, steps=10, **more):
+    """Steps of 100 ms, and what each thread does in them; the first thread is the main one."""
+    rows = [row for number, stacks in enumerate(threads) for row in step(stacks, number, steps)]
+    names = [(number, 0, "MainThread" if not number else f"worker-{number}") for number in range(len(threads))]
+    phases = [(n * STEP, STEP, "step", "train.py", {"thread_id": 0}) for n in range(steps)]
+    if "marked" in more:
+        more["steps"] = more.pop("marked")
+    given = {"phases": [*phases, *more.pop("phases", [])], **sampled(*rows), "threads": names, **more}
+    return tables(span_ns=0, **given)
+
+
+def view(*threads, **more):
+    from traceviz.analyses.derived.view import TraceView
+
+    return TraceView(recorded(*threads, **more))
+
+
+def found(*threads, **more):
+    result = ANALYSIS.run(view(*threads, **more))
+    assert not isinstance(result, Skipped), result
+    return {finding.code: finding for finding in ANALYSIS.judge(result)}
+
+
+def evidence(finding):
+    return {fact.key: fact.value for fact in finding.evidence}
+
+
+class TestParts:
+    def test_fsync_in_half_of_each_step_is_named_with_its_line(self):
+        saves = (f"{MAIN} > train.py:88 save_checkpoint > os.fsync", 5, 0.0)
+        (finding,) = found([(COMPUTES, 5), saves]).values()
+        assert (finding.code, finding.share, finding.severity) == ("TV610", pytest.approx(0.5), Severity.ERROR)
+        assert finding.message == "Saving: 50.0 % of the steps of the run is os.fsync in save_checkpoint (train.py:88)."
+        assert (evidence(finding)["samples"], evidence(finding)["low"]) == (50, pytest.approx(0.404, abs=0.001))
+
+    @pytest.mark.parametrize(
+        ("stack", "code", "says"),
+        [
+            (
+                "train.py:50 export > os.write",
+                "TV610",
+                "Input and output: 40.0 % of the steps of the run is os.write in export",
+            ),
+            (
+                "train.py:50 log_all > logging/__init__.py:1100 emit",
+                "TV614",
+                "Logging: 40.0 % of the steps of the run is spent",
+            ),
+            (
+                "train.py:50 distance",
+                "TV611",
+                "Python: 40.0 % of the steps of the run is Python itself, mostly in distance",
+            ),
+            (
+                "train.py:50 encode > json/encoder.py:250 iterencode",
+                "TV611",
+                "Serialization: 40.0 % of the steps of the run",
+            ),
+            (
+                "train.py:50 add > lock.acquire",
+                "TV613",
+                "Locks: in 40.0 % of the steps of the run the main thread waits for a lock in add",
+            ),
+            (
+                "train.py:50 nap > time.sleep",
+                "TV613",
+                "Sleep: in 40.0 % of the steps of the run the main thread sleeps in nap",
+            ),
+        ],
+    )
+    def test_of_40_percent_is_said_in_words_of_its_own(self, stack, code, says):
+        waits = 0.0 if code in {"TV610", "TV613"} else 1.0
+        (finding,) = found([(COMPUTES, 6), (f"{MAIN} > {stack}", 4, waits)]).values()
+        assert finding.code == code
+        assert finding.message.startswith(says)
+        assert "train.py:50" in finding.message
+
+    @pytest.mark.parametrize(("steps", "codes"), [(2, {"TV617"}), (3, {"TV614"})])
+    def test_needs_three_samples(self, steps, codes):
+        logs = (f"{MAIN} > train.py:50 log_all > logging/__init__.py:1100 emit", 1)
+        assert found([(COMPUTES, 9), logs], steps=steps).keys() == codes
+
+    def test_fewer_than_ten_samples_of_steps_say_nothing(self):
+        rows = step([(f"{MAIN} > train.py:88 save_checkpoint > os.fsync", 9)], 0, 1)
+        phases = [(0, STEP, "step", "train.py", {"thread_id": 0})]
+        result = ANALYSIS.run(trace(span_ns=0, phases=phases, **sampled(*rows)))
+        assert isinstance(result, Skipped)
+        assert result.reason == "fewer than 10 samples of stacks lie in steps"
+
+    def test_of_20_samples_is_said_with_about(self):
+        saves = (f"{MAIN} > train.py:88 save_checkpoint > os.fsync", 5, 0.0)
+        (finding,) = found([(COMPUTES, 5), saves], steps=2).values()
+        assert finding.message.startswith("Saving: about 50.0 %")
+
+    def test_a_program_that_computes_in_90_percent_is_bound_by_that_and_healthy(self):
+        (finding,) = found([(COMPUTES, 9), (f"{MAIN} > train.py:91 main", 1)]).values()
+        assert (finding.code, finding.severity, finding.cost_ns) == ("TV617", Severity.INFO, 0)
+        assert "90.0 % of the steps of the run, mostly in train_step (train.py:20)" in finding.message
+
+    def test_reading_for_the_input_is_told_by_the_input_and_not_as_0_findings_more(self):
+        loads = (f"{MAIN} > torch/utils/data/dataloader.py:1 __next__ > data.py:9 load_image > io.open", 7, 0.0)
+        assert found([(COMPUTES, 3), loads]) == {}
+
+    def test_time_outside_of_the_10_steps_does_not_count(self):
+        late = [
+            (10 * STEP, 50 * STEP, f"{MAIN} > train.py:88 save_checkpoint > os.fsync", {"samples": 500, "cpu_ns": 0})
+        ]
+        rows = [*step([(COMPUTES, 10)]), *late]
+        phases = [(n * STEP, STEP, "step", "train.py", {"thread_id": 0}) for n in range(10)]
+        result = ANALYSIS.run(trace(span_ns=0, phases=phases, **sampled(*rows)))
+        assert [finding.code for finding in ANALYSIS.judge(result)] == ["TV617"]
+
+
+class TestLocks:
+    WAITS = (f"{MAIN} > train.py:30 train > queue.py:171 get > threading.py:327 wait > lock.acquire", 8, 0.0)
+
+    def test_a_queue_names_what_its_filler_does_meanwhile(self):
+        fills = ("threading.py:982 run > train.py:12 read_shard > time.sleep", 10, 0.0)
+        (finding,) = found([(COMPUTES, 2), self.WAITS], [fills]).values()
+        assert finding.message == (
+            "Locks: in 80.0 % of the steps of the run the main thread waits for a lock in train (train.py:30); meanwhile "
+            "worker-1 sleeps in read_shard (train.py:12)."
+        )
+
+    def test_a_wait_of_80_percent_for_a_thread_that_computes_is_no_starvation(self):
+        computes = (
+            "threading.py:982 run > train.py:12 forward > torch/nn/functional.py:9 linear > torch.nn.linear",
+            10,
+        )
+        assert found([(COMPUTES, 2), self.WAITS], [computes]) == {}
+
+
+class TestInterpreterLock:
+    PYTHON = ("threading.py:982 run > train.py:16 count_words", 10, 0.2)
+
+    def test_four_threads_that_want_it_beside_the_main_thread_cost_80_percent(self):
+        own = (f"{MAIN} > train.py:20 train_step > torch/nn/functional.py:9 linear", 10, 0.2)
+        codes = found([own], *[[self.PYTHON]] * 4)
+        assert set(codes) == {"TV612"}
+        assert codes["TV612"].share == pytest.approx(0.8)
+        assert codes["TV612"].message == (
+            "GIL: 5 threads want Python's interpreter lock at once, among them worker-1 in count_words (train.py:16): the "
+            "steps wait for it in 80.0 % of their time."
+        )
+
+    def test_a_main_thread_that_waits_for_four_that_take_turns_waits_for_the_lock(self):
+        joins = (f"{MAIN} > train.py:30 train > concurrent/futures/_base.py:451 result > lock.acquire", 10, 0.0)
+        codes = found([joins], *[[self.PYTHON]] * 4)
+        assert codes["TV612"].share == pytest.approx(0.75)
+
+    def test_a_main_thread_that_computes_beside_4_of_them_and_uses_its_core_loses_nothing(self):
+        assert "TV612" not in found([(COMPUTES, 10, 1.0)], *[[self.PYTHON]] * 4)
+
+    def test_other_threads_that_wait_in_4_locks_want_nothing(self):
+        own = (f"{MAIN} > train.py:20 train_step > torch/nn/functional.py:9 linear", 10, 0.2)
+        rests = ("threading.py:982 run > train.py:16 count_words > lock.acquire", 10, 0.0)
+        assert "TV612" not in found([own], *[[rests]] * 4)
+
+    def test_a_thread_that_never_uses_1_percent_of_a_core_is_blocked_in_its_line(self):
+        own = (f"{MAIN} > train.py:20 train_step > torch/nn/functional.py:9 linear", 10, 0.2)
+        blocked = ("threading.py:982 run > train.py:16 count_words", 10, 0.005)
+        assert "TV612" not in found([own], *[[blocked]] * 4)
+
+    def test_alone_on_a_busy_machine_the_program_does_not_wait_for_0_other_threads(self):
+        assert found([(COMPUTES, 10, 0.1)]).keys() == {"TV617"}
+
+
+class TestGarbage:
+    def collected(self, tenths):
+        calls = (f"{MAIN} > train.py:12 free_memory > gc.collect", tenths)
+        phases = [
+            (n * STEP + (10 - tenths) * STEP // 10, tenths * STEP // 10, "collection", "2", {"thread_id": 0})
+            for n in range(10)
+        ]
+        return found([(COMPUTES, 10 - tenths), calls], phases=phases)
+
+    def test_in_7_tenths_of_each_step_is_named_with_who_calls_it(self):
+        (finding,) = self.collected(7).values()
+        assert (finding.code, finding.share) == ("TV615", pytest.approx(0.7))
+        assert finding.message == (
+            "Garbage collection: in 70.0 % of the steps of the run Python collects garbage (10 collections, mostly in "
+            "free_memory (train.py:12))."
+        )
+
+
+def operators(count, each_ns, gap_ns, steps=10):
+    """Operators of one step after another, on a program without a device."""
+    rows, marks, moment = [], [], 0
+    for number in range(steps):
+        begin = moment
+        for _ in range(count):
+            rows.append((moment, each_ns, "aten::mm", "op"))
+            moment += each_ns + gap_ns
+        marks.append((begin, moment - begin, number))
+    return tables(host_ops=rows, steps=marks, run={"framework": "PyTorch"})
+
+
+class TestSmallOperators:
+    @pytest.mark.parametrize(
+        ("count", "each_us", "codes"), [(99, 10, set()), (100, 10, {"TV611"}), (100, 100, {"TV611"}), (100, 101, set())]
+    )
+    def test_are_100_a_step_of_at_most_100_microseconds(self, count, each_us, codes):
+        report = analyze(operators(count, each_us * 1000, 2000))
+        assert {finding.code for finding in report.findings} & {"TV611", "TV616"} == codes
+
+    def test_lead_the_first_sentence_with_their_number_and_time(self):
+        report = analyze(operators(900, 10_000, 2000))
+        assert "Small operators: 900 operator calls a step, 10.0 µs each in the median" in report.verdict.sentence
+        assert report.verdict.cause == "python-in-loop"
+
+
+def test_a_place_is_said_with_its_function_first():
+    assert place("train.py:41 decode_jpeg") == "decode_jpeg (train.py:41)"
+    assert place("train.py:7 <module>") == "train.py:7"
+
+
+def test_half_of_the_steps_in_fsync_lead_the_first_sentence():
+    saves = (f"{MAIN} > train.py:88 save_checkpoint > os.fsync", 5, 0.0)
+    steps = [(n * STEP, STEP, n) for n in range(10)]
+    report = analyze(recorded([(COMPUTES, 5), saves], steps=10, marked=steps, run={"framework": "PyTorch"}))
+    assert (report.findings[0].code, report.verdict.cause) == ("TV610", "blocking-io")
+    assert "50.0 % of steady step time is os.fsync in save_checkpoint (train.py:88)" in report.verdict.sentence

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tests.analyses.builders import tables
+from tests.analyses.literals.host_limits import LIMITED
 from tests.analyses.literals.whole_run import RUN
 from traceviz import rules, schema
 from traceviz.analyses.capture.capture import Capture
@@ -64,6 +65,10 @@ STABLE = {
     "host_waits": (
         {"idle_share", "unexplained_share"},
         {"cause", "where", "label", "time_ns", "share_of_judged", "calls", "total_ns", "kind", "location"},
+    ),
+    "host_limits": (
+        {"samples", "step_ns", "gil_threads", "collections", "calls_per_step", "call_ns"},
+        {"what", "share_of_steps", "low", "high", "samples", "location", "share_of_part", "leaf", "group"},
     ),
     "steps": (
         {"count", "warmup", "median_ns", "p95_ns", "source", "confidence"},
@@ -253,7 +258,13 @@ def whole_run():
     return RUN
 
 
+def host_limits():
+    """As the section's literal has it."""
+    return LIMITED
+
+
 TRACES = {
+    "host_limits": host_limits,
     "whole_run": whole_run,
     "run": collected,
     "host": sampled,

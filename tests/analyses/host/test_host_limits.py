@@ -29,15 +29,14 @@ def step(stacks, thread=0, steps=10):
     return rows
 
 
-def recorded(*threads, steps=10, **more):
+def recorded(*threads, steps=10, marks=None, **more):
     """Steps of 100 ms, and what each thread does in them; the first thread is the main one."""
     rows = [row for number, stacks in enumerate(threads) for row in step(stacks, number, steps)]
     names = [(number, 0, "MainThread" if not number else f"worker-{number}") for number in range(len(threads))]
     phases = [(n * STEP, STEP, "step", "train.py", {"thread_id": 0}) for n in range(steps)]
-    if "marked" in more:
-        more["steps"] = more.pop("marked")
     given = {"phases": [*phases, *more.pop("phases", [])], **sampled(*rows), "threads": names, **more}
-    return tables(span_ns=0, **given)
+    given |= {"steps": marks} if marks else {}
+    return tables(**{"span_ns": 0, **given})
 
 
 def view(*threads, **more):
@@ -149,8 +148,8 @@ class TestLocks:
         fills = ("threading.py:982 run > train.py:12 read_shard > time.sleep", 10, 0.0)
         (finding,) = found([(COMPUTES, 2), self.WAITS], [fills]).values()
         assert finding.message == (
-            "Locks: in 80.0 % of the steps of the run the main thread waits for a lock in train (train.py:30); meanwhile "
-            "worker-1 sleeps in read_shard (train.py:12)."
+            "Locks: in 80.0 % of the steps of the run the main thread waits for a lock in train (train.py:30); "
+            "meanwhile worker-1 sleeps in read_shard (train.py:12)."
         )
 
     def test_a_wait_of_80_percent_for_a_thread_that_computes_is_no_starvation(self):
@@ -170,8 +169,8 @@ class TestInterpreterLock:
         assert set(codes) == {"TV612"}
         assert codes["TV612"].share == pytest.approx(0.8)
         assert codes["TV612"].message == (
-            "GIL: 5 threads want Python's interpreter lock at once, among them worker-1 in count_words (train.py:16): the "
-            "steps wait for it in 80.0 % of their time."
+            "GIL: 5 threads want Python's interpreter lock at once, among them worker-1 in count_words (train.py:16): "
+            "the steps wait for it in 80.0 % of their time."
         )
 
     def test_a_main_thread_that_waits_for_four_that_take_turns_waits_for_the_lock(self):
@@ -248,6 +247,6 @@ def test_a_place_is_said_with_its_function_first():
 def test_half_of_the_steps_in_fsync_lead_the_first_sentence():
     saves = (f"{MAIN} > train.py:88 save_checkpoint > os.fsync", 5, 0.0)
     steps = [(n * STEP, STEP, n) for n in range(10)]
-    report = analyze(recorded([(COMPUTES, 5), saves], steps=10, marked=steps, run={"framework": "PyTorch"}))
+    report = analyze(recorded([(COMPUTES, 5), saves], span_ns=10 * STEP, marks=steps))
     assert (report.findings[0].code, report.verdict.cause) == ("TV610", "blocking-io")
     assert "50.0 % of steady step time is os.fsync in save_checkpoint (train.py:88)" in report.verdict.sentence

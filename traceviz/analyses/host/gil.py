@@ -57,7 +57,7 @@ def contention(steps: StepSamples) -> Contention:
     lost = np.where(blocked, 0.0, np.minimum(idle, at_worst))
     several = waits_for_them & (by_others >= 2)
     lost = np.where(several, length * (1 - 1 / np.maximum(by_others, 1)), lost)
-    wants = main["is_python"].to_numpy() | ~blocked
+    wants = main["is_python"].to_numpy() | (lost > 0)
     at_once = _mean(by_others + wants, length)
     places = others.group_by("thread_id", "location").agg(pl.col("time_ns").sum())
     places = places.sort("time_ns", "thread_id", "location", descending=[True, False, False])

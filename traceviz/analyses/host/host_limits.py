@@ -264,18 +264,14 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
     def describe(self, result: HostLimits) -> Section:
         """What the main thread does in the steps, and the figures of the findings."""
         steps, gil, operators = result.steps, result.gil, result.operators
+        per_step, each = (None, None) if operators is None else (operators.per_step, operators.median_ns)
         facts = (
             Fact("samples", "samples in the steps", None if steps is None else steps.samples, "number"),
             Fact("step_ns", "steps judged", None if steps is None else steps.step_ns, "ns"),
             Fact("gil_threads", "threads that want the interpreter", None if gil is None else gil.threads, "number"),
             Fact("collections", "garbage collections", None if steps is None else result.collections, "count"),
-            Fact(
-                "calls_per_step",
-                "operator calls in a step",
-                None if operators is None else operators.per_step,
-                "number",
-            ),
-            Fact("call_ns", "each, in the median", None if operators is None else operators.median_ns, "ns"),
+            Fact("calls_per_step", "operator calls in a step", per_step, "number"),
+            Fact("call_ns", "each, in the median", each, "ns"),
         )
         rows = tuple(
             (

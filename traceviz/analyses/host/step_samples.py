@@ -84,11 +84,9 @@ def step_samples(trace: TraceView) -> StepSamples | None:
     if not steps.total:
         return None
     busy = trace.rank_busy.get(process, IntervalSet.empty())
+    steps = steps.subtract(_phases(trace, process, "recording"))
     within = steps.subtract(busy)
-    phases = trace.frame("phases", "start_ns", "dur_ns", "process_id", pl.col("kind").cast(pl.String)).drop_nulls()
-    collecting = phases.filter((pl.col("kind") == "collection") & (pl.col("process_id") == process))
-    collecting = collecting.with_columns((pl.col("start_ns") + pl.col("dur_ns")).alias("end_ns"))
-    collections = intervals(collecting).intersect(within)
+    collections = _phases(trace, process, "collection").intersect(within)
     judged_ns = sum(time.total for time in steady_time(trace).values())
     return StepSamples(
         process,
@@ -103,6 +101,13 @@ def step_samples(trace: TraceView) -> StepSamples | None:
         judged_words(trace) if judged_ns else "steps of the run",
         has_device=bool(trace.rank_busy),
     )
+
+
+def _phases(trace: TraceView, process: int, kind: str) -> IntervalSet:
+    """When the hooks in the program saw something of this kind."""
+    phases = trace.frame("phases", "start_ns", "dur_ns", "process_id", pl.col("kind").cast(pl.String)).drop_nulls()
+    found = phases.filter((pl.col("kind") == kind) & (pl.col("process_id") == process))
+    return intervals(found.with_columns((pl.col("start_ns") + pl.col("dur_ns")).alias("end_ns")))
 
 
 def _process(trace: TraceView) -> int | None:

@@ -109,6 +109,7 @@ _INPUT_TABLES = ("input_pipeline", "host_time", "input_pipeline:1", "os_calls", 
 _LAUNCHES = ("launch", "kernels", "cuda_api")
 _COPIES = ("copies", "cuda_api", "host_waits")
 _HOST_CALLS = ("host_waits", "cuda_api", "os_calls")
+_RUN_TABLES = ("whole_run:1", "host_time", "host_waits")
 _RANKS = ("ranks", "communication", "host_collectives", "host_time")
 _BEHIND_CAUSE: dict[str, tuple[str, ...]] = {
     "healthy": _COMPUTING,
@@ -135,6 +136,7 @@ _BEHIND_CAUSE: dict[str, tuple[str, ...]] = {
     "host": ("host_time", "host_waits", "operators"),
     "unexplained": ("host_time", "host_waits", "idle_gaps"),
     "devices_in_turn": ("device_use", "idle_gaps"),
+    **dict.fromkeys(("imports", "preparation", "validation", "saving", "between", "after", "shutdown"), _RUN_TABLES),
 }
 """Sections whose tables are behind a cause, the most telling first; ``name:1`` is the second table of a section."""
 _BEHIND_CODE: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -159,7 +161,7 @@ _BEHIND_CODE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("TV5", _RANKS),
     ("TV60", ("host", "cpu_steps", "host_time")),
     ("TV6", ("host_time", "host_waits", "cpu_steps")),
-    ("TV7", ("whole_run:1", "host_time", "whole_run")),
+    ("TV7", _RUN_TABLES),
 )
 """The same for findings, by the first of these that their code begins with."""
 _OF_THE_RUN, _OUTSIDE = "TV7", "whole_run:1"
@@ -226,7 +228,8 @@ def first_screen(report: Report, detail: Detail = DETAILS[0]) -> FirstScreen:
 def spoken(report: Report) -> tuple[str, ...]:
     """The same in a few lines, for the end of a recording: the verdict, and what each finding adds to it."""
     screen = first_screen(report)
-    added = (f"{f.code} {f.slug}: {f.message or next(iter(f.advice), '')}" for f in screen.findings)
+    serious = (finding for finding in screen.findings if finding.severity is not Severity.INFO)
+    added = (f"{f.code} {f.slug}: {f.message or next(iter(f.advice), '')}" for f in serious)
     return screen.verdict.sentence, *added
 
 

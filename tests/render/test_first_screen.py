@@ -115,7 +115,9 @@ def test_what_is_spoken_is_the_verdict_and_what_findings_add_to_it():
     lead = finding("TV202", "launch-bound-kernels", message="Kernels take 3 µs.", advice=("Use larger batches.", "b"))
     other = finding("TV302", "pageable-copies", message="Copies take 5 ms.", cost_ns=1)
     hint = finding("TV204", "small", Severity.INFO)
-    said = spoken(report((lead, other, hint), cause="launch-bound-kernels", sentence="Launch-bound: kernels take 3 µs."))
+    said = spoken(
+        report((lead, other, hint), cause="launch-bound-kernels", sentence="Launch-bound: kernels take 3 µs.")
+    )
     assert said == (
         "Launch-bound: kernels take 3 µs.",
         "TV202 launch-bound-kernels: Use larger batches.",

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from traceviz.foreign.json_documents import read_object
 
-NSYS, NVTX, RESOURCES, STACKS = "nsys", "nvtx", "resources", "stacks"
+NSYS, NVTX, PYSPY, RESOURCES, STACKS = "nsys", "nvtx", "py-spy", "resources", "stacks"
 """Names of collectors that others have to know of: one records what another one makes, or waits for."""
 
 State = Literal["ready", "not-installed", "too-old", "not-permitted", "no-device", "unsupported"]

@@ -9,12 +9,14 @@ from traceviz.collectors.frameworks.stacks import StacksCollector
 from traceviz.collectors.frameworks.tensorflow import TensorFlowCollector
 from traceviz.collectors.frameworks.torch import TorchCollector
 from traceviz.collectors.nsys.collector import NsysCollector
+from traceviz.collectors.pyspy.collector import PySpyCollector
 from traceviz.collectors.sampler.collector import ResourcesCollector
 
 COLLECTORS: tuple[Collector, ...] = (
     JaxCollector(),
     NsysCollector(),
     NvtxCollector(),
+    PySpyCollector(),
     ResourcesCollector(),
     StacksCollector(),
     TensorFlowCollector(),

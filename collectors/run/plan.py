@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path, PurePath
 
-from traceviz.collectors.base import NSYS, NVTX, RESOURCES, STACKS, Availability, Collector, Plan, Window
+from traceviz.collectors.base import NSYS, NVTX, PYSPY, RESOURCES, STACKS, Availability, Collector, Plan, Window
 from traceviz.collectors.nsys.flags import traces_cuda
 from traceviz.errors import MissingToolError, UsageError
 
@@ -89,8 +89,8 @@ def make_plan(
 
 
 def _automatic(options: CollectOptions, states: Mapping[str, Availability]) -> tuple[str, ...]:
-    """Everything that can record; NVTX ranges only with nsys, which alone records them."""
-    ready = [name for name, state in states.items() if state.is_ready]
+    """Everything that can record; NVTX ranges only with nsys, which alone records them; py-spy where it is named."""
+    ready = [name for name, state in states.items() if state.is_ready and name != PYSPY]
     ranges = options.nvtx and NSYS in ready
     return tuple(name for name in ready if name != NVTX or ranges)
 
@@ -133,7 +133,7 @@ def _device_tracer(names: tuple[str, ...], nsys_args: tuple[str, ...]) -> str | 
     """
     if NSYS in names and traces_cuda(nsys_args):
         return NSYS
-    frameworks = [name for name in names if name not in {NSYS, NVTX, RESOURCES, STACKS}]
+    frameworks = [name for name in names if name not in {NSYS, NVTX, PYSPY, RESOURCES, STACKS}]
     return frameworks[0] if len(frameworks) == 1 else None
 
 

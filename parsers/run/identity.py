@@ -21,6 +21,8 @@ from traceviz.parsers.shared.identity import Key, by_trace, numbered, numbered_r
 
 _OPAQUE_THREADS = ("xplane", "tf-trace")
 """Formats that begin so have thread ids of their own, not those of the system."""
+_PYTHONS_THREADS = "py-spy"
+"""The collector that knows threads by Python's ids only."""
 _NAMING = STACKS_FORMAT
 """Format whose threads have the names that the program gives them, which say more than the system's."""
 
@@ -103,7 +105,10 @@ def _threads(sources: Sequence[Source], processes: Rows, process_ids: Numbers) -
     threads: dict[tuple[Any, ...], dict[str, Any]] = {}
     keys: dict[tuple[int, int], tuple[Any, ...]] = {}
     formats = [str(run_row(source.tables).get("format")) for source in sources]
-    opaque = [name.startswith(_OPAQUE_THREADS) for name in formats]
+    opaque = [
+        name.startswith(_OPAQUE_THREADS) or source.collector == _PYTHONS_THREADS
+        for name, source in zip(formats, sources, strict=True)
+    ]
     given: dict[tuple[Any, ...], str] = {}
     for place in sorted(range(len(sources)), key=lambda place: opaque[place]):
         rows = rows_of(sources[place].tables, "threads")

@@ -7,7 +7,8 @@
     NVTX, system calls        nsys, else any other source                  one owner each
     operations                the profilers of all frameworks              each sees its own framework only
     stacks                    py-spy, the sampler in the program, nsys     one owner of stacks and their frames
-    samples, phases, overhead all                                          each measures something else
+    phases                    hooks in the program, else py-spy            one owner
+    samples, overhead         all                                          each measures something else
 """
 
 from __future__ import annotations
@@ -20,13 +21,18 @@ from traceviz.parsers.run.sources import Source, count_rows
 
 DEVICE_TABLES = (*schema.DEVICE_WORK, "graph_nodes", "cuda_api", "sync", "device_ops", "collectives")
 """Tables about devices that refer to each other: all are taken from one source."""
-SHARED = ("host_ops", "op_args", "samples", "phases", "overhead", "totals")
+SHARED = ("host_ops", "op_args", "samples", "overhead", "totals")
 """Tables that are taken from every source: each has other rows."""
 
 _NSYS, _FRAMEWORKS = ("nsys",), ("torch", "tensorflow", "jax")
 _DEVICE_FIRST = (*_NSYS, *_FRAMEWORKS)
 _FRAMEWORK_FIRST = (*_FRAMEWORKS, *_NSYS)
-_ORDERS = {"nvtx": _DEVICE_FIRST, "os_calls": _DEVICE_FIRST, "stacks": ("py-spy", "stacks", *_NSYS)}
+_ORDERS = {
+    "nvtx": _DEVICE_FIRST,
+    "os_calls": _DEVICE_FIRST,
+    "stacks": ("py-spy", "stacks", *_NSYS),
+    "phases": ("stacks", "py-spy"),
+}
 """Orders of trust by table; of other tables, :data:`_FRAMEWORK_FIRST`."""
 
 

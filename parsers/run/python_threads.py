@@ -17,10 +17,10 @@ _ID_BYTES = 8
 
 
 def tracer_ids(ident: int) -> frozenset[int]:
-    """Numbers that lines of XPlane captures may have which are of the thread that Python knows as ``ident``."""
+    """Numbers by which other sources than the system may know the thread that Python knows as ``ident``."""
     hashed = _hash(ident & _MASK)
     low = ident & 0xFFFFFFFF
-    return frozenset({_signed(hashed, 64), hashed & (_MASK >> 1), low, _signed(low, 32)})
+    return frozenset({ident, _signed(hashed, 64), hashed & (_MASK >> 1), low, _signed(low, 32)})
 
 
 def _hash(word: int) -> int:

@@ -217,6 +217,11 @@ def read_stacks(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Tabl
     yield "notes", notes.table()
 
 
+def _number(thread: ThreadLine, otherwise: int) -> int:
+    """The system's number of a thread, else Python's."""
+    return next((number for number in (thread.tid, thread.ident) if number is not None), otherwise)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Placed:
     """A recording whose zero is known.
@@ -256,13 +261,13 @@ class _Placed:
         }
 
     def threads(self, notes: Notes) -> pa.Table:
-        """Table ``threads`` and Python's ids; threads whose number the system did not tell have negative ones."""
+        """Table ``threads`` and Python's ids; threads of which no number is known have negative ones."""
         listed = list(self.recording.threads.values())
         rows = [
             {
                 "thread_id": at,
                 "process_id": 0,
-                "tid": -1 - at if thread.tid is None else thread.tid,
+                "tid": _number(thread, -1 - at),
                 "name": thread.name,
             }
             for at, thread in enumerate(listed)

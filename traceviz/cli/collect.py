@@ -85,8 +85,8 @@ _recording_options = option_group(
         *("--with", "collectors"),
         default="auto",
         metavar="NAMES",
-        help="Collectors, separated by commas: jax, nsys, nvtx, resources, stacks, tensorflow, torch; "
-        "or auto: all that are ready.",
+        help="Collectors, separated by commas: jax, nsys, nvtx, py-spy, resources, stacks, tensorflow, torch; "
+        "or auto: all that are ready, but for py-spy.",
     ),
     click.option("-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="Run folder to create."),
     click.option("--name", default="", help="Name of the run (the program's name)."),

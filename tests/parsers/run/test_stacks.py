@@ -249,7 +249,7 @@ class TestRun:
 
     def test_threads_of_xplane_are_found_by_what_its_profiler_makes_of_pythons_ids(self, stacks):
         ident = WHOLE[2][5]
-        (own,) = {number for number in tracer_ids(ident) if number > 2**32}
+        (own,) = {number for number in tracer_ids(ident) if number > 2**32} - {ident}
         space = literal(
             "jax",
             START + 1_500,
@@ -261,6 +261,26 @@ class TestRun:
         )
         threads = merged(space, stacks()).arrow("threads").to_pylist()
         assert [(row["tid"], row["name"]) for row in threads] == [(12, "MainThread")]
+
+    def test_py_spy_replaces_the_samples_of_the_sampler_in_the_program_and_not_its_phases(self, tmp_path, stacks):
+        lines = [
+            process(name=None, started_unix_ns=None),
+            ["clock", 0, START],
+            ["thread", 0, None, None, False, WHOLE[2][5]],
+            ["frame", 0, "fsync", "libc.so.6", None, "native"],
+            ["stack", 0, None, 0],
+            ["samples", [sample(2_100, 400, 0, n=4)]],
+            ["end", 2_600],
+        ]
+        path = write(tmp_path / "py-spy" / "stacks.jsonl", lines)
+        spied = Source("py-spy", "raw/py-spy/12", dict(StacksReader().tables(path, ReadOptions())), 12)
+        trace = merged(profiled(), stacks(), spied)
+        assert called(trace) == [(("fsync",), 400)]
+        assert trace.arrow("stacks").select(["start_ns", "thread_id", "samples"]).to_pylist() == [
+            {"start_ns": 600, "thread_id": 0, "samples": 4}
+        ]
+        assert trace.arrow("phases")["kind"].to_pylist() == ["program", "saving"]
+        assert [(row["tid"], row["name"]) for row in trace.arrow("threads").to_pylist()] == [(12, "MainThread")]
 
     def test_ids_are_hashed_as_the_libraries_do(self):
         """Two threads of a TensorFlow 2.20 program: ``threading.get_ident()`` and the id of their line."""

@@ -160,7 +160,7 @@ def _without_private_folders(frames: pa.Table, removed: Counter[str]) -> pa.Tabl
     stated, origins = (frames[name].cast(pa.string()) for name in ("file", "origin"))
     files = _source_files(stated, "")
     for origin in ("library", "standard"):
-        files = pc.if_else(pc.equal(origins, origin), _source_files(stated, origin), files)
+        files = pc.if_else(pc.is_in(origins, pa.array([origin])), _source_files(stated, origin), files)
     removed[CLEANED] += int(pc.sum(pc.not_equal(files, stated).cast(pa.int64())).as_py() or 0)
     return frames.set_column(frames.column_names.index("file"), "file", files)
 

@@ -1,0 +1,1 @@
+"""Stacks of Python and of compiled code, sampled from outside by py-spy."""

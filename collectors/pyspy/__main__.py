@@ -1,0 +1,103 @@
+"""Lets py-spy sample a program, and writes its samples anew: ``python -m traceviz.collectors.pyspy``.
+
+It ends with the program, or upon SIGTERM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from traceviz.collectors.pyspy.convert import Clock, write_stacks
+
+_RAW = "py-spy.json"
+_AGAIN_S = 0.1
+"""How long to wait before py-spy is started again for a program in which Python does not run yet."""
+_YOUNG_S = 20.0
+"""A program in which py-spy finds no Python for so long has none."""
+
+
+def main() -> None:
+    """Run py-spy as the command line says."""
+    parser = argparse.ArgumentParser(prog="python -m traceviz.collectors.pyspy", description=__doc__)
+    parser.add_argument("--program", required=True, help="path of py-spy")
+    parser.add_argument("--pid", type=int, required=True, help="process id of the program")
+    parser.add_argument("--out", type=Path, required=True, help="existing folder for the samples")
+    parser.add_argument("--rate", type=float, default=100.0, help="samples per second")
+    parser.add_argument("--wrapped", type=Path, help="file in which the pid of the program that --pid wraps will stand")
+    options = parser.parse_args()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program
+    raw = options.out / _RAW
+    clock = _sample(options, raw)
+    if clock is not None and raw.is_file():
+        rate = max(1.0, round(options.rate))
+        processes = write_stacks(raw, options.out, clock, rate)
+        facts = {"rate_hz": rate, "processes": processes, "format": "chrometrace"}
+        (options.out / "status.json").write_text(json.dumps(facts), encoding="utf-8")
+    raw.unlink(missing_ok=True)  # it names folders of the machine
+
+
+def _sample(options: argparse.Namespace, raw: Path) -> Clock | None:
+    """Run py-spy until the program ends; its clock begins when it is started. ``None`` where it recorded nothing."""
+    began, ended = time.monotonic(), False
+    while not ended and time.monotonic() - began < _YOUNG_S:
+        pid = options.pid if options.wrapped is None else _pid_in(options.wrapped)
+        if pid is not None and not _is_alive(pid):
+            return None
+        if pid is not None:
+            clock = Clock(time.monotonic_ns(), time.time_ns())
+            rate = str(max(1, round(options.rate)))
+            flags = ("--format", "chrometrace", "--idle", "--native", "--subprocesses", "--full-filenames")
+            command = (options.program, "record", *flags, "--rate", rate, "--output", str(raw), "--pid", str(pid))
+            ended = _run(command)
+            if raw.is_file():
+                return clock
+        ended = ended or _is_asked_to_end(_AGAIN_S)
+    return None
+
+
+def _run(command: tuple[str, ...]) -> bool:
+    """Run py-spy to its end; whether we were asked to end meanwhile: it writes what it has then."""
+    # The signal that is blocked here is not to be blocked there.
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_unblock) as process:  # noqa: PLW1509
+        asked = False
+        while process.poll() is None:
+            if _is_asked_to_end(_AGAIN_S) and not asked:
+                asked = True
+                process.send_signal(signal.SIGINT)
+    return asked
+
+
+def _unblock() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+
+
+def _is_asked_to_end(seconds: float) -> bool:
+    return signal.sigtimedwait({signal.SIGTERM}, seconds) is not None
+
+
+def _pid_in(path: Path) -> int | None:
+    with suppress(OSError, ValueError):
+        return int(path.read_text(encoding="ascii"))
+    return None
+
+
+def _is_alive(pid: int) -> bool:
+    with suppress(PermissionError):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+    return True
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""The collector that lets py-spy sample the program: Python stacks with the compiled functions that they call.
+
+py-spy is a process beside the program, which it stops for each sample: what it costs, the program pays. So it records
+only where it is asked for. The sampler in the program (collector ``stacks``) needs no right to look into others.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+from functools import cache
+from pathlib import Path
+from typing import ClassVar
+
+from traceviz.collectors.base import NSYS, PYSPY, Availability, Collector, Companion, Harvest, Plan, Problem, read_facts
+from traceviz.collectors.program.wrapped import pid_file
+
+FILE, LOG, STATUS = "stacks.jsonl", "py-spy.log", "status.json"
+_PATIENCE_S = 30.0
+"""How long py-spy may take to write what it has, and we to write it again."""
+_SCOPE = "proc/sys/kernel/yama/ptrace_scope"
+
+
+class PySpyCollector(Collector):
+    """Records the stacks of the program and of its worker processes.
+
+    Args:
+        root: Where the kernel shows itself.
+    """
+
+    name: ClassVar[str] = PYSPY
+    title: ClassVar[str] = "Python and native stacks"
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self.root = root
+
+    def availability(self) -> Availability:
+        """Ready where py-spy is installed, and this user may look into processes that are not children of py-spy."""
+        path = find_pyspy()
+        if path is None:
+            fix = f"{sys.executable} -m pip install py-spy"
+            return Availability("not-installed", "There is no py-spy on PATH nor beside this Python.", fix)
+        scope = _text(self.root / _SCOPE)
+        if scope not in ("", "0") and os.geteuid() != 0:
+            detail = f"{path} may not look into a program that it did not start (ptrace_scope is {scope})."
+            return Availability("not-permitted", detail, "sudo sysctl kernel.yama.ptrace_scope=0")
+        return Availability("ready", f"{path}; records only where --with names it")
+
+    def start(self, plan: Plan, pid: int) -> Companion | None:
+        """Start what runs py-spy; ``None`` where that fails, which :meth:`harvest` reports."""
+        folder, path = plan.raw(self.name), find_pyspy()
+        command = (
+            *(sys.executable, "-P", "-m", "traceviz.collectors.pyspy", "--program", str(path)),
+            *("--pid", str(pid), "--out", str(folder.resolve()), "--rate", f"{plan.stacks_hz:g}"),
+            *(("--wrapped", str(pid_file(plan.raw(NSYS)).resolve())) if NSYS in plan.collectors else ()),
+        )
+        try:
+            with (folder / LOG).open("wb") as log:
+                kept = {name: value for name, value in os.environ.items() if name != "TRACEVIZ_INJECT"}
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=kept,
+                    start_new_session=True,  # signals of the terminal are for the program
+                )
+        except OSError as error:
+            (folder / LOG).write_text(f"{error}\n", encoding="utf-8")
+            return None
+        return Spying(process)
+
+    def harvest(self, plan: Plan) -> Harvest:
+        """The folder of each process that py-spy saw."""
+        folder = plan.raw(self.name)
+        folders = tuple(sorted(path.parent for path in folder.glob(f"*/{FILE}")))
+        facts = read_facts(folder / STATUS)
+        if folders:
+            return Harvest(folders, (), facts)
+        said = [line for line in _text(folder / LOG).splitlines() if line.strip()]
+        reason = f" It said: {said[-1]}" if said else ""
+        return Harvest((), (Problem("no-stacks", f"py-spy recorded nothing.{reason}"),), facts)
+
+
+class Spying(Companion):
+    """py-spy at work."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+
+    def stop(self) -> None:
+        """Let py-spy end, which it does with the program, and its samples be written."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+@cache
+def find_pyspy() -> str | None:
+    """Where py-spy is: on PATH, or beside this Python."""
+    return shutil.which("py-spy") or shutil.which("py-spy", path=sysconfig.get_path("scripts"))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""

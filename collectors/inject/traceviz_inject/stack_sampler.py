@@ -46,9 +46,12 @@ FIRST_FLUSH_NS = 500_000_000
 """A process that ends before leaves nothing: it is a helper."""
 CLOCK_NS = 10_000_000_000
 """How often the two clocks are compared."""
-MOST_OF_A_CORE = 0.005
+MOST_OF_A_CORE = 0.008
 """Processor time of a core that sampling may take; the rate falls before it takes more."""
-SLOWEST_NS = 1_000_000_000
+SLOWEST_NS = 100_000_000
+JUDGED_TICKS = 10
+"""Ticks by which the cost of one is judged: what is done once a second counts, and one slow tick does not."""
+LEAST_NS = 10_000_000_000
 MOST_BYTES = 64 << 20
 """Bytes of the file: the rate is halved at one half of them, at three quarters, at seven eighths and so on."""
 _PATIENCE_S = 2.0
@@ -107,7 +110,7 @@ class Sampler:
         self._began_ns = self._last_ns = _monotonic_ns()
         self._clocked_ns = 0
         self._flushed_ns = self._began_ns
-        self._flushed_cpu_ns = 0
+        self._flushed_cpu_ns = self._flushed_ticks = 0
         self.ticks = 0
         self.cpu_ns = 0
         self.late_ns = 0
@@ -289,14 +292,14 @@ class Sampler:
 
     def _adapt(self, now: int) -> None:
         """Take the rate back where sampling costs too much, and up again where it does not."""
-        share = (self.cpu_ns - self._flushed_cpu_ns) / max(1, now - self._flushed_ns)
-        self._flushed_ns, self._flushed_cpu_ns = now, self.cpu_ns
-        if share > MOST_OF_A_CORE:
-            self._interval_ns = min(SLOWEST_NS, int(self._interval_ns * 1.5))
-        elif share < MOST_OF_A_CORE / 2:
-            self._interval_ns = max(self._shortest_ns, int(self._interval_ns / 1.5))
+        self._flushed_ns = now
+        ticks = self.ticks - self._flushed_ticks
+        if ticks >= JUDGED_TICKS:
+            cost_ns = (self.cpu_ns - self._flushed_cpu_ns) / ticks
+            self._flushed_cpu_ns, self._flushed_ticks = self.cpu_ns, self.ticks
+            self._interval_ns = max(self._shortest_ns, min(SLOWEST_NS, int(cost_ns / MOST_OF_A_CORE)))
         if self._file.bytes > self._next_bytes:
-            self._shortest_ns = min(SLOWEST_NS, self._shortest_ns * 2)
+            self._shortest_ns = min(LEAST_NS, self._shortest_ns * 2)
             self._next_bytes += (MOST_BYTES - self._next_bytes) // 2
 
     def _finish(self) -> None:

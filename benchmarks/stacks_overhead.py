@@ -1,6 +1,6 @@
 """How much slower steps become while Python's stacks are sampled, within one run.
 
-    python benchmarks/stacks_overhead.py [--python PROGRAM] [--step python|matmul|wait|torch] [--rate 100] [--seconds 60]
+    python benchmarks/stacks_overhead.py [--python PROGRAM] [--step python|matmul|wait|torch] [--rate 100]
 
 The sampler rides in a program that makes steps of about 5 ms. It is stopped and started in turn, in random order within
 each pair of slices: both halves of a pair see the same machine. Prints the median over the pairs of the ratio of the
@@ -91,17 +91,22 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "pairs.json")
         (Path(folder) / "raw").mkdir()
-        given = {"PYTHONPATH": str(FOLDER), "TRACEVIZ_INJECT": f"{folder}/none", "TRACEVIZ_INJECT_STACKS": options.rate}
+        Path(folder, "inject.json").write_text("{}", encoding="utf-8")
+        given = {
+            "PYTHONPATH": str(FOLDER),
+            "TRACEVIZ_INJECT": f"{folder}/inject.json",
+            "TRACEVIZ_INJECT_STACKS": options.rate,
+        }
         words = [options.python, "-c", PROGRAM, options.step, options.seconds, options.slice, options.seed, str(out)]
         subprocess.run(words, env={**os.environ, **given}, check=True)
         pairs = json.loads(out.read_text())
     report("time per step", [pair[0] / pair[2] for pair in pairs])
     report("processor time per step", [pair[1] / pair[3] for pair in pairs])
     ticks, cpu_ns, wall_ns = (sum(pair[part] for pair in pairs) for part in (4, 5, 6))
-    print(f"sampler: {cpu_ns / wall_ns:.2%} of a core, {ticks / wall_ns * 1e9:.0f} samples a second, ", end="")
-    print(
-        f"{cpu_ns / max(1, ticks) / 1e3:.0f} µs each; a step takes {statistics.median(p[2] for p in pairs) / 1e6:.2f} ms"
-    )
+    rate, cost_us = ticks / wall_ns * 1e9, cpu_ns / max(1, ticks) / 1e3
+    step_ms = statistics.median(pair[2] for pair in pairs) / 1e6
+    print(f"sampler: {cpu_ns / wall_ns:.2%} of a core, {rate:.0f} samples a second, {cost_us:.0f} µs each")
+    print(f"a step takes {step_ms:.2f} ms")
 
 
 def report(what: str, ratios: list[float]) -> None:

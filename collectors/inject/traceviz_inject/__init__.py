@@ -8,8 +8,8 @@
 ``parts``             the parts of a step; ``torch_steps`` and ``loops_keras``, which ``loops`` installs, tell of them
 ``frameworks``        which of the imported frameworks is at work, and with how many threads
 ``recorder``          a profiler's window on the clock; ``tensorflow_profiler``, ``jax_profiler``, ``torch_profiler``
-``stack_recording``   the stacks of all threads from the start: ``stack_sampler``, ``stack_interning``, ``stack_names``,
-                      ``stack_file``; and the parts of the run, of which hooks tell it
+``stack_recording``   the stacks of all threads from the start, and the parts of the run, of which hooks tell it:
+                      ``stack_sampler``, ``stack_states``, ``stack_interning``, ``stack_names``, ``stack_file``
 ``phases``            hooks that tell of saving, validation, epochs, compilation: ``phases_compiling``, ``phases_keras``
 ``ending``            save at exit, at SIGTERM, at ``os._exit``
 ``status``            what others can read of it: status.json, problems.jsonl

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from . import ending, frameworks, hooks, process
-from .stack_recording import note_phase
+from .stack_recording import in_window, note_phase
 from .status import Status, explain, guarded
 from .steps import CLOCK, SOURCES
 
@@ -181,6 +181,7 @@ class Recorder:
                 status.problem(*_why_not(error, self._profiler.framework))
                 return
             self.state = RECORDING
+            in_window(begins=True)
             ending.arm()
             status.update(
                 state=self.state,
@@ -210,6 +211,7 @@ class Recorder:
             if self.state != RECORDING:
                 return
             self.state = DONE
+            in_window(begins=False)
             status = self._tell()
             begun = time.monotonic_ns()
             try:

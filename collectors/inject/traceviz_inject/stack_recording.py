@@ -86,6 +86,12 @@ def note_phase(kind: str, name: str, start_ns: int, end_ns: int, number: int | N
         sampler.phases.append((kind, name, number, start_ns, end_ns, get_native_id()))
 
 
+def in_window(*, begins: bool) -> None:
+    """A profiler's window begins or ends: within it, samples are taken at the full rate."""
+    if _STATE.sampler is not None:
+        _STATE.sampler.is_judged = begins
+
+
 def install(settings: Settings) -> None:
     """Listen to the clock of steps and to hooks, now that a framework is there; sampling has begun long before."""
     from .steps import CLOCK  # noqa: PLC0415 only needed with a framework

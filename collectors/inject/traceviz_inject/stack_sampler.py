@@ -23,6 +23,7 @@ from _json import encode_basestring_ascii as quoted
 from _thread import allocate_lock, get_ident, get_native_id, start_new_thread
 
 from .stack_interning import Interning
+from .stack_states import LATELY_NS, States
 
 TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
 if TYPE_CHECKING:
@@ -39,16 +40,15 @@ _clock_ns = getattr(time, "clock_gettime_ns", None)
 _clock_of = getattr(time, "pthread_getcpuclockid", None)
 _stacks_of_threads = sys._current_frames  # noqa: SLF001 the one way to see other threads
 
-RUNNING, WAITING = '"running"', '"waiting"'
-
 FLUSH_NS = 1_000_000_000
 FIRST_FLUSH_NS = 500_000_000
 """A process that ends before leaves nothing: it is a helper."""
 CLOCK_NS = 10_000_000_000
 """How often the two clocks are compared."""
-MOST_OF_A_CORE = 0.008
+MOST_OF_A_CORE = 0.005
 """Processor time of a core that sampling may take; the rate falls before it takes more."""
-SLOWEST_NS = 100_000_000
+SLOWEST_NS = 50_000_000
+"""The time between ticks that it falls to at most."""
 JUDGED_TICKS = 10
 """Ticks by which the cost of one is judged: what is done once a second counts, and one slow tick does not."""
 LEAST_NS = 10_000_000_000
@@ -62,8 +62,20 @@ class _Thread:
     """A thread of the program, and its row in the making."""
 
     __slots__ = (
-        *("clock", "cpu_ns", "end_ns", "name", "native", "number", "row_cpu_ns", "samples", "seen", "stack"),
-        *("start_ns", "state"),
+        *(
+            "clock",
+            "cpu_ns",
+            "end_ns",
+            "name",
+            "native",
+            "number",
+            "ran_lately",
+            "ran_ns",
+            "row_cpu_ns",
+            "samples",
+            "seen",
+        ),
+        *("stack", "start_ns", "state", "used_ns"),
     )
 
     def __init__(self, number: int, clock: int | None) -> None:
@@ -72,6 +84,9 @@ class _Thread:
         self.native = None if clock is None else ~(clock >> 3)
         self.name = ""
         self.cpu_ns: int | None = None
+        self.used_ns: int | None = None
+        self.ran_ns = 0
+        self.ran_lately = False
         self.stack = -1
         self.start_ns = 0
         self.end_ns = 0
@@ -95,12 +110,15 @@ class Sampler:
         self._lines: list[str] = []
         self._rows: list[str] = []
         self._interning = Interning(self._lines, places)
+        self._states = States()
         self._threads: dict[int, _Thread] = {}
         self._numbers = 0
         self._asked_hz = rate_hz
         self._interval_ns = self._shortest_ns = int(1e9 / rate_hz)
         self._next_bytes = MOST_BYTES // 2
         self._main = get_ident()
+        self._described = ""
+        self._started_unix_ns = _time_ns()
         self._own = 0
         self._native = 0
         self._wake, self._ended = allocate_lock(), allocate_lock()
@@ -116,6 +134,9 @@ class Sampler:
         self.late_ns = 0
         self._cpu_before_ns = 0
         self._clock_is_exact = _is_exact()
+        self.is_judged = False
+        """Whether a profiler records, whose steps are those that are judged: samples of them are worth more than what
+        they cost beside the profiler."""
         self.phases: list[Phase] = []
         """Kind, name, number, start, end, thread: what is to be written beside the stacks."""
 
@@ -185,7 +206,8 @@ class Sampler:
     def _next_interval_ns(self) -> int:
         """Between half and one and a half times the mean."""
         self._random = (self._random * 1103515245 + 12345) & 0x7FFFFFFF
-        return self._interval_ns // 2 + self._interval_ns * (self._random >> 8) // 0x7FFFFF
+        mean = self._shortest_ns if self.is_judged else self._interval_ns
+        return mean // 2 + mean * (self._random >> 8) // 0x7FFFFF
 
     def _tick(self, now: int) -> None:
         """Look at all threads. The collection of garbage waits meanwhile: it is not to happen in this thread."""
@@ -196,31 +218,47 @@ class Sampler:
             self.ticks += 1
             frames = _stacks_of_threads()
             frames.pop(self._own, None)
+            most = max([self._measure(ident, now) for ident in frames], default=0)
             for ident in frames:
-                self._look(ident, frames[ident], now)
+                self._look(self._threads[ident], frames[ident], now, most)
             frames.clear()
         finally:
             if collects:
                 gc.enable()
         self._last_ns = now
 
-    def _look(self, ident: int, frame: FrameType, now: int) -> None:
+    def _measure(self, ident: int, now: int) -> int:
+        """Find the thread, and return the processor time that it used since the last tick."""
         clock = _clock_of(ident) if _clock_of is not None and ident else None
         thread = self._threads.get(ident)
         if thread is None or thread.clock != clock:
             if thread is not None:
                 self._close(thread)
             thread = self._threads[ident] = self._new_thread(clock)
-        before, last = thread.cpu_ns, self._last_ns
-        cpu = thread.cpu_ns = _read(clock)
-        used: int | None = None
-        if cpu is not None:
-            used = cpu - before if before is not None else min(cpu, now - last)
-        if used == 0 and before is not None and self._clock_is_exact:
-            stack = thread.stack
-        else:
-            stack = self._interning.number(frame)
-        state = "null" if used is None else RUNNING if used * 2 >= now - last else WAITING
+        cpu, before = _read(clock), thread.cpu_ns
+        thread.cpu_ns = cpu
+        if cpu is None:
+            thread.used_ns = None
+            return 0
+        used = thread.used_ns = cpu - before if before is not None else min(cpu, now - self._last_ns)
+        if used:
+            thread.ran_ns = now
+        thread.ran_lately = now - thread.ran_ns < LATELY_NS
+        return used
+
+    def _look(self, thread: _Thread, frame: FrameType, now: int, most: int) -> None:
+        """Note what a thread does.
+
+        Args:
+            thread: The thread.
+            frame: Its innermost frame.
+            now: The time.
+            most: The most processor time that a thread used since the last tick.
+        """
+        last, used = self._last_ns, thread.used_ns
+        stays = used == 0 and thread.seen and self._clock_is_exact
+        stack = thread.stack if stays else self._interning.number(frame)
+        state = self._states.state(thread, frame, now - last, is_first=used == most > 0)
         if stack == thread.stack and state == thread.state and thread.samples and thread.seen == self.ticks - 1:
             thread.samples += 1
             if used is not None and thread.row_cpu_ns is not None:
@@ -251,7 +289,11 @@ class Sampler:
     def _flush(self, now: int) -> None:
         """Write what there is."""
         if not self._file.exists:
-            self._lines.insert(0, describe_process(self._asked_hz, self._began_ns))
+            if _is_tracker():
+                self._file.is_broken = True
+                return
+            self._states.load()
+        self._describe()
         if now - self._clocked_ns >= CLOCK_NS or not self._clocked_ns:
             self._clocked_ns = now
             self._lines.append(f'["clock",{_monotonic_ns()},{_time_ns()}]\n')
@@ -277,6 +319,13 @@ class Sampler:
         if is_first:
             self._file.tell(self._status("recording"))
         self._interning.forget_if_full()
+
+    def _describe(self) -> None:
+        """Write which process this is, again where that has changed: a fork may turn out to train."""
+        described = describe_process(self._asked_hz, self._started_unix_ns)
+        if described != self._described:
+            self._lines.insert(0, described)
+            self._described = described
 
     def _name(self, ident: int, thread: _Thread) -> None:
         """Write what the thread is called, again where that has changed."""
@@ -319,7 +368,7 @@ class Sampler:
         )
 
 
-def describe_process(rate_hz: float, began_ns: int) -> str:
+def describe_process(rate_hz: float, started_unix_ns: int) -> str:
     """The line that says which process this is."""
     from . import process  # noqa: PLC0415
 
@@ -331,12 +380,12 @@ def describe_process(rate_hz: float, began_ns: int) -> str:
         name = str(named.current_process().name)
     if not name:
         arguments = getattr(sys, "argv", None) or [""]
-        name = os.path.basename(arguments[0]) or "python"  # noqa: PTH119
+        name = os.path.basename(arguments[0])  # noqa: PTH119
+        name = name if name not in ("", "-", "-c", "-m") else "python"
     python = "%d.%d.%d" % sys.version_info[:3]  # noqa: UP031
-    started = _time_ns() - (_monotonic_ns() - began_ns)
     return (
         f'["process",{{"pid":{os.getpid()},"ppid":{os.getppid()},"role":"{"worker" if is_worker else "program"}",'
-        f'"name":{quoted(name[:100])},"python":"{python}","rate_hz":{rate_hz:g},"started_unix_ns":{started}}}]\n'
+        f'"name":{quoted(name[:100])},"python":"{python}","rate_hz":{rate_hz:g},"started_unix_ns":{started_unix_ns}}}]\n'
     )
 
 
@@ -344,6 +393,22 @@ def _line_of_phase(phase: Phase) -> str:
     kind, name, number, start_ns, end_ns, native = phase
     shown = "null" if number is None else str(int(number))
     return f'["phase",{quoted(kind)},{quoted(name[:200])},{shown},{start_ns},{max(0, end_ns - start_ns)},{native}]\n'
+
+
+def _is_tracker() -> bool:
+    """Whether this process only waits for others to end, to tidy up after them: multiprocessing starts it unasked."""
+    return "multiprocessing.resource_tracker" in sys.modules and b"multiprocessing.resource_tracker" in _command_line()
+
+
+def _command_line() -> bytes:
+    try:
+        handle = os.open("/proc/self/cmdline", os.O_RDONLY)
+        try:
+            return os.read(handle, 4096)
+        finally:
+            os.close(handle)
+    except OSError:
+        return b""
 
 
 def _read(clock: int | None) -> int | None:

@@ -30,6 +30,10 @@ _SAID_WITH_LINE = frozenset(
 _RUNS = frozenset({"compute", "python"})
 """Kinds of stacks that say no more of a line than that it runs."""
 _LINES = pl.DataFrame(schema={"process_id": pl.Int64, "kind": pl.String, "location": pl.String, "step_ns": pl.Float64})
+_EXPLAINS = 0.5
+"""What is longer by more than this part of the largest difference of a class is most of it."""
+_PLACES = 0.25
+"""The line in which most of the difference was sampled, at least this part of it, is where a known cause was."""
 _TOLD_BY_CLASS = frozenset({"input_wait"})
 """Classes whose name says more than that of the event in which the time went, unless its line is known."""
 
@@ -95,15 +99,17 @@ def largest_excess(ranks: Sequence[RankTimes], slow: RankTimes, causes: pl.DataF
         if key != "communication"
     }
     key = max(excess, key=lambda name: excess[name])
-    named = _precise(others, slow, causes, excess[key])
-    line = _line(others, slow, lines, excess[key])
-    if named and line and " in " not in named.what:
+    named = _precise(others, slow, causes, excess[key] * _EXPLAINS)
+    if named and " in " in named.what:
+        return named
+    line = _line(others, slow, lines, excess[key] * (_PLACES if named else _EXPLAINS))
+    if named and line:
         return Excess(f"{named.what} in {line.what.rpartition(' in ')[2]}", named.time_ns)
     return named or line or Excess(LABELS[key], round(excess[key]))
 
 
 def _line(others: Sequence[RankTimes], slow: RankTimes, lines: pl.DataFrame, least: float) -> Excess | None:
-    """The line in which the main thread is longer than those of the others by most, if that is more than half."""
+    """The line in which the main thread is longer than those of the others by most, if by more than ``least``."""
     if not {rank.process_id for rank in (*others, slow)} <= set(lines["process_id"]):
         return None
     largest: Excess | None = None
@@ -111,7 +117,7 @@ def _line(others: Sequence[RankTimes], slow: RankTimes, lines: pl.DataFrame, lea
     for (location, *_), same in ordered.group_by("location", maintain_order=True):
         sums = dict(same.group_by("process_id").agg(pl.col("step_ns").sum()).iter_rows())
         more = sums.get(slow.process_id, 0.0) - median(sums.get(rank.process_id, 0.0) for rank in others)
-        if more > max(least / 2, largest.time_ns if largest else 0):
+        if more > max(least, largest.time_ns if largest else 0):
             kind = same["kind"][0]
             what = f"{STACK_LABELS[kind]} in {location}" if kind not in _RUNS else str(location)
             largest = Excess(what, round(more))
@@ -119,7 +125,7 @@ def _line(others: Sequence[RankTimes], slow: RankTimes, lines: pl.DataFrame, lea
 
 
 def _precise(others: Sequence[RankTimes], slow: RankTimes, causes: pl.DataFrame, least: float) -> Excess | None:
-    """The cause that exceeds the others' by most, if that is more than half of ``least``."""
+    """The cause that exceeds the others' by most, if by more than ``least``."""
     rounds = {rank.process_id: rank.rounds for rank in (*others, slow)}
     of_work = causes.filter((pl.col("class") != "communication") & ~pl.col("kind").is_in(_COMMON))
     by_cause = of_work.drop_nulls("cause").sort("time_ns", *_KEYS, descending=[True, *[False] * len(_KEYS)])
@@ -128,7 +134,7 @@ def _precise(others: Sequence[RankTimes], slow: RankTimes, causes: pl.DataFrame,
         sums = dict(same.group_by("process_id").agg(pl.col("time_ns").sum()).iter_rows())
         per_round = {process: sums.get(process, 0) / count for process, count in rounds.items()}
         more = per_round[slow.process_id] - median(per_round[rank.process_id] for rank in others)
-        if more > max(least / 2, largest.time_ns if largest else 0):
+        if more > max(least, largest.time_ns if largest else 0):
             largest = Excess(_words(same["class"][0], same["kind"][0], str(cause), location), round(more))
     return largest
 

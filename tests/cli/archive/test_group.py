@@ -70,6 +70,9 @@ def test_list_writes_a_file_once(place, tmp_path):
 def test_show_prints_the_report_and_its_sections(place):
     trace_id = id_of(place, INPUT_BOUND)
     assert "Highly input-bound: 46.3 %" in run("show", place, trace_id[:6])
+    first, whole = run("show", place, trace_id), run("show", place, trace_id, "--all")
+    assert ("all 17 sections: --all" in first, "Step time breakdown" in first) == (True, False)
+    assert "Step time breakdown" in whole
     document = json.loads(run("show", place, trace_id, "--format", "json", "--section", "steps"))
     assert [section["slug"] for section in document["sections"]] == ["steps"]
     run("show", place, "zzzz", code=2)

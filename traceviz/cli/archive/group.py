@@ -150,9 +150,10 @@ def list_traces(
 @archive.command(short_help="Print the report of a trace.")
 @click.argument("location", metavar="ARCHIVE")
 @click.argument("trace_id", metavar="ID")
+@click.option("--all", "everything", is_flag=True, help="All sections, not only the first screen.")
 @click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, small ones folded).")
 @page_options("terminal, csv, json or markdown.", has_sections=True)
-def show(location: str, trace_id: str, *, top: int | None, page: PageOptions) -> None:
+def show(location: str, trace_id: str, *, everything: bool, top: int | None, page: PageOptions) -> None:
     """Print the report of the trace ID, saved when the trace was added; the first digits are enough.
 
     It is the report that `traceviz report` prints for the trace.
@@ -163,7 +164,7 @@ def show(location: str, trace_id: str, *, top: int | None, page: PageOptions) ->
     store, rows = _opened(location)
     found_id = full_id(rows, trace_id)
     row = next(row for row in rows.to_dicts() if row["trace_id"] == found_id)
-    _print(saved_report(store, row), page, top)
+    _print(saved_report(store, row), page, top, first_screen=not everything)
 
 
 @archive.command(short_help="Check that every file is there and intact.")
@@ -254,7 +255,7 @@ def _names(text: str | None) -> tuple[str, ...]:
     return tuple(name for part in (text or "").split(",") if (name := part.strip()))
 
 
-def _print(report: Report, page: PageOptions, top: int | None = None) -> None:
+def _print(report: Report, page: PageOptions, top: int | None = None, *, first_screen: bool = False) -> None:
     """Print a document in one of the formats that all documents have.
 
     Raises:
@@ -262,7 +263,7 @@ def _print(report: Report, page: PageOptions, top: int | None = None) -> None:
     """
     if page.format_name not in _FORMATS:
         raise UsageError.unknown("output format", page.format_name, _FORMATS)
-    page.print(report, top)
+    page.print(report, top, first_screen=first_screen)
 
 
 # What an add and a check say

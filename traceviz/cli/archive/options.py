@@ -36,12 +36,13 @@ class PageOptions:
     width: int | None
     sections: tuple[str, ...] = ()
 
-    def print(self, report: Report, top: int | None = None) -> None:
-        """Print a report, with ``top`` rows per table."""
+    def print(self, report: Report, top: int | None = None, *, first_screen: bool = False) -> None:
+        """Print a report, with ``top`` rows per table; only its ``first_screen`` where that is wanted."""
         from traceviz.render.options import RenderOptions
         from traceviz.render.registry import renderer
 
-        layout = RenderOptions(self.width or page_width(), wants_color(self.output), top, self.sections or None)
+        width, color = self.width or page_width(), wants_color(self.output)
+        layout = RenderOptions(width, color, top, self.sections or None, first_screen=first_screen)
         write(renderer(self.format_name).render(report, layout), self.output, force=self.force)
 
 

@@ -143,7 +143,8 @@ def verdict_lines(report: Report, width: int) -> list[Text]:
     """The sentence that matters most, behind a bar in the colour of the worst finding."""
     worst = max((finding.severity for finding in report.findings), key=lambda severity: severity.rank, default=None)
     style = FINE_STYLE if worst in {None, Severity.INFO} else SEVERITY_STYLE[worst or Severity.INFO]
-    style = _VERDICT_STYLE.get(report.verdict.code, style)
+    if worst is not Severity.ERROR:
+        style = _VERDICT_STYLE.get(report.verdict.code, style)
     text = sentence(report.verdict.sentence)
     return [Text.assemble((_GUTTER, style), (line.plain, STRONG)) for line in paragraph(text, width - len(_GUTTER))]
 

@@ -29,10 +29,40 @@ COLLECTOR = "stacks"
 LONG_NS = 100_000
 """A collection of garbage that takes less is not told of."""
 
+JOINED = ((50_000, 1), (500_000, 10), (float("inf"), 100))
+"""Steps up to a number, and how many of them are noted as one."""
+
 PHASES: tuple[str, ...] = ("phases",)
 """Modules that tell :func:`note_phase` of parts of the run. Each has ``install(settings)``."""
 
 _monotonic_ns = time.monotonic_ns
+
+
+class Steps:
+    """Notes steps: each of the first, then ten or a hundred as one, so that no file grows with a run of days."""
+
+    __slots__ = ("_begin_ns", "_count", "_first_ns", "_held")
+
+    def __init__(self) -> None:
+        self._count = self._held = 0
+        self._begin_ns = self._first_ns = 0
+
+    def begin(self, number: int) -> None:  # noqa: ARG002 called by the clock
+        """A step begins."""
+        now = _monotonic_ns()
+        if not self._held:
+            self._first_ns = now
+        self._begin_ns = now
+
+    def end(self, source: str, number: int) -> None:
+        """It ends."""
+        if not self._begin_ns:
+            return
+        self._count += 1
+        self._held += 1
+        if self._held >= next(joined for most, joined in JOINED if self._count <= most):
+            self._held = 0
+            note_phase("step", source, self._first_ns, _monotonic_ns(), number)
 
 
 class _Recording:
@@ -43,10 +73,10 @@ class _Recording:
     rate_hz = 0.0
     places: Places | None = None
     collecting_ns = 0
-    step_ns = 0
 
 
 _STATE = _Recording()
+_STEPS = Steps()
 
 
 def begin(run: str, rate_hz: float) -> None:
@@ -96,14 +126,11 @@ def install(settings: Settings) -> None:
     """Listen to the clock of steps and to hooks, now that a framework is there; sampling has begun long before."""
     from .steps import CLOCK  # noqa: PLC0415 only needed with a framework
 
-    def step_begins(number: int) -> None:  # noqa: ARG001
-        _STATE.step_ns = _monotonic_ns()
-
     def step_ends(number: int, complete: bool) -> None:  # noqa: FBT001 called by the clock
-        if complete and _STATE.step_ns:
-            note_phase("step", CLOCK.source or "", _STATE.step_ns, _monotonic_ns(), number)
+        if complete:
+            _STEPS.end(CLOCK.source or "", number)
 
-    CLOCK.listen(step_begins, step_ends)
+    CLOCK.listen(_STEPS.begin, step_ends)
     for name in PHASES:
         guarded(import_module(f"{__package__}.{name}").install)(settings)
 

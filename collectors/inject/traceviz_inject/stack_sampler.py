@@ -24,6 +24,7 @@ from _thread import allocate_lock, get_ident, get_native_id, start_new_thread
 
 from .stack_interning import Interning
 from .stack_states import LATELY_NS, States
+from .status import complain, explain
 
 TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ JUDGED_TICKS = 10
 LEAST_NS = 10_000_000_000
 MOST_BYTES = 64 << 20
 """Bytes of the file: the rate is halved at one half of them, at three quarters, at seven eighths and so on."""
+END_BYTES = 4 * MOST_BYTES
+"""What threads, phases and frames may make of the file; then it ends."""
 _PATIENCE_S = 2.0
 _SYNCHRONOUS = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGSYS"}
 
@@ -174,8 +177,6 @@ class Sampler:
         try:
             self._sample()
         except Exception as error:  # noqa: BLE001 the program comes first, whatever is wrong with us
-            from .status import complain, explain  # noqa: PLC0415
-
             complain(f"stacks are not sampled any more: {explain(error)}")
         finally:
             self.cpu_ns = self._cpu_before_ns + _own_cpu_ns()
@@ -319,6 +320,9 @@ class Sampler:
         if is_first:
             self._file.tell(self._status("recording"))
         self._interning.forget_if_full()
+        if self._file.bytes > END_BYTES:
+            self._file.is_broken = True
+            complain("stacks of this process are not recorded any more: they fill 256 MB")
 
     def _describe(self) -> None:
         """Write which process this is, again where that has changed: a fork may turn out to train."""

@@ -113,7 +113,10 @@ class RanksAnalysis(Analysis[RanksResult]):
             Fact("mean_wait_ns", "mean waiting of all ranks", result.wait_ns if result.compared else None, "ns"),
             Fact("cause", "most of the difference", excess.what),
         )
-        return (finding("TV501", message, evidence, cost, result.judged_ns, f"{result.judged_words} of a rank"),)
+        rest = rule("TV501").advice
+        advice = (excess.advice(rank.rank, unit), *rest[1:]) if " in " in excess.what else rest
+        of = f"{result.judged_words} of a rank"
+        return (finding("TV501", message, evidence, cost, result.judged_ns, of, advice=advice),)
 
     def _imbalance(self, result: RanksResult) -> tuple[Finding, ...]:
         imbalance = result.imbalance
@@ -143,6 +146,7 @@ class RanksAnalysis(Analysis[RanksResult]):
         if not cost or cost < self.late_share * result.judged_ns:
             return ()
         blamed = self._blamed(result)
+        first: tuple[str, ...] = ()
         waited = (
             f"Ranks wait for one another in collectives for {format_ratio(cost / result.judged_ns)} of the "
             f"{result.judged_words}, and compute nothing meanwhile"
@@ -164,6 +168,9 @@ class RanksAnalysis(Analysis[RanksResult]):
             excess = largest_excess(result.ranks, rank, result.causes, result.lines)
             if (result.causes.height or result.lines.height) and excess.time_ns > (own - others) / 2:
                 message += f" {excess.sentence(unit)}"
+                first = (
+                    f"Look at rank {rank.rank}: {excess.what} takes {format_ns(excess.time_ns)} more {unit} there.",
+                )
             evidence = (
                 Fact("rank", "rank with the most work of its own", rank.rank, "id"),
                 Fact("own_ns", f"its own time {unit}", round(own), "ns"),
@@ -172,8 +179,8 @@ class RanksAnalysis(Analysis[RanksResult]):
                 Fact("cause", "most of the difference", excess.what),
                 *evidence,
             )
-        unfit = _OF_ONE if blamed is None else _OF_ALL
-        advice = tuple(text for text in rule("TV503").advice if not text.startswith(unfit))
+        unfit = (*((_OF_ALL,) if blamed else ()), *((_OF_ONE,) if first or not blamed else ()))
+        advice = (*first, *(text for text in rule("TV503").advice if not text.startswith(unfit)))
         of = f"{result.judged_words} of a rank"
         return (finding("TV503", message, evidence, cost, result.judged_ns, of, advice=advice),)
 

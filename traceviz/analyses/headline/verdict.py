@@ -22,7 +22,7 @@ from traceviz.analyses.headline.options import COMPUTE, INPUT, INPUTS, UNEXPLAIN
 from traceviz.analyses.headline.parts import kinds_in_words, own_work, parts
 from traceviz.analyses.headline.precise import LAUNCH_BOUND, precise, suspicion
 from traceviz.analyses.headline.sentences import about_input, beside, fitting, input_cause, mildly, short_remedy
-from traceviz.analyses.headline.whole_run import is_of_the_run, of_the_run
+from traceviz.analyses.headline.whole_run import is_of_the_run, of_the_capture, of_the_run
 from traceviz.analyses.host.host_waits import HostCauses
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
 from traceviz.analyses.program.cpu_steps import OF_OPERATORS, OF_THE_PROGRAM, CpuSteps, CpuStepsAnalysis
@@ -81,6 +81,8 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     ]
     cause = choice.lead.key if choice.lead else "healthy" if _is_healthy(time) else ""
     run = of_the_run(results.get("whole_run"), are_steps_judged=bool(steady_time(trace)))
+    if not is_of_the_run(results.get("whole_run")) and not (late or lanes) and pipeline.verdict != "not judged":
+        run = of_the_capture(trace)
     cause = run.candidate.key if run.candidate else cause
     return Verdict(code, fitting(run.before(sentences)), cause, run.among(choice.candidates))
 

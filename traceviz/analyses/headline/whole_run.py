@@ -6,9 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from traceviz.analyses.capture.whole_run import OUTSIDE, START_UP, largest, said, where_of, whole
+from traceviz.analyses.derived.frames import unions_by
+from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, RunParts
+from traceviz.analyses.derived.steps.search import training_steps
+from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.choice import BOUND
 from traceviz.analyses.headline.options import UNEXPLAINED
+from traceviz.intervals import IntervalSet
 from traceviz.report import Candidate, Certainty
 from traceviz.units import format_ratio
 
@@ -123,6 +128,16 @@ def _candidate(run: RunParts, part: str) -> Candidate:
     key = f"{OF_THE_RUN}_{'startup' if part in STARTUP else part}"
     time, share = run.time_ns(*parts), run.share(*parts)
     return Candidate(key, said(run, part), time, share, OF_THE_RUN, certainty, "the whole run", reason, leads=True)
+
+
+def of_the_capture(trace: TraceView) -> OfTheRun:
+    """The same where no more is known than what was captured: which share of it the steps are, if that is little."""
+    captured = IntervalSet.span(*trace.recorded_window)
+    steps = unions_by(training_steps(trace).frame, "process_id")
+    share = sum(own.intersect(captured).total for own in steps.values()) / max(len(steps) * captured.total, 1)
+    if not steady_time(trace) or share >= LEAST_STEPS:
+        return OfTheRun()
+    return OfTheRun(prefix=f"In steps, {format_ratio(share)} of the captured time")
 
 
 def lowered(text: str) -> str:

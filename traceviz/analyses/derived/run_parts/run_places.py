@@ -112,14 +112,14 @@ def _sampled(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> t
 def _frames(part: str, samples: MainSamples) -> Array:
     """The frame that stands for each sample: the outermost that does this, else the program's innermost; -1 for none.
 
-    Of what the loop does only now and then, it is the function that the line of the loop calls, else that line.
+    Of what the loop does only now and then, it is the function that the line of the loop calls.
     """
     tree, own = samples.tree, words.is_own(samples.tree)
     frames = _of(samples.places, tree.around(own))
     frames = np.where(frames >= 0, frames, samples.places)
     if part == "between":
-        line, called = samples.lines, _of(samples.places, _called(samples, own))
-        return np.where(line >= 0, np.where(called >= 0, called, line), frames)
+        called = _of(samples.places, _called(samples, own))
+        return np.where(called >= 0, called, frames)
     if part in _OF_WHAT:
         outer = _of(samples.places, tree.outermost(_OF_WHAT[part](tree) & own))
         return np.where(outer >= 0, outer, frames)
@@ -163,4 +163,4 @@ def _name(hook: str, row: dict[str, Any]) -> str:
     where = row["file"] if row["line"] is None else f"{row['file']}:{row['line']}"
     function = "" if row["function"] == _MODULE else row["function"]
     name = " in ".join(filter(None, (hook, function)))
-    return f"{name} ({where})" if name else where
+    return f"{name} ({where})" if name and where else name or where

@@ -109,6 +109,7 @@ _INPUT_TABLES = ("input_pipeline", "host_time", "input_pipeline:1", "os_calls", 
 _LAUNCHES = ("launch", "kernels", "cuda_api")
 _COPIES = ("copies", "cuda_api", "host_waits")
 _HOST_CALLS = ("host_waits", "cuda_api", "os_calls")
+_OTHER_THREADS = "host_time:Other threads"
 _RUN_TABLES = ("whole_run:1", "host_time", "host_waits")
 _RANKS = ("ranks", "communication", "host_collectives", "host_time")
 _BEHIND_CAUSE: dict[str, tuple[str, ...]] = {
@@ -132,13 +133,15 @@ _BEHIND_CAUSE: dict[str, tuple[str, ...]] = {
     "launch_queue": _LAUNCHES,
     "compilation": ("compilation", "host_waits", "host_time"),
     "os_call": ("os_calls", "host_time", "host_waits"),
-    "waiting": ("host_time", "host_waits"),
+    "waiting": ("host_time", _OTHER_THREADS, "host_waits"),
     "host": ("host_time", "host_waits", "operators"),
     "unexplained": ("host_time", "host_waits", "idle_gaps"),
     "devices_in_turn": ("device_use", "idle_gaps"),
-    **dict.fromkeys(("imports", "preparation", "validation", "saving", "between", "after", "shutdown"), _RUN_TABLES),
+    **dict.fromkeys(("lock", "gil", "sleep"), ("host_time", _OTHER_THREADS, "host_waits")),
+    **dict.fromkeys(("imports", "preparation", "validation", "between", "after", "shutdown"), _RUN_TABLES),
 }
-"""Sections whose tables are behind a cause, the most telling first; ``name:1`` is the second table of a section."""
+"""Sections whose tables are behind a cause, the most telling first; ``name:1`` is the second table of a section, and
+``name:Other`` the first whose title begins so."""
 _BEHIND_CODE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("TV203", _HOST_CALLS),
     ("TV204", ("kernels", "launch")),
@@ -160,14 +163,20 @@ _BEHIND_CODE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("TV506", ("host_collectives", "ranks", "host_time")),
     ("TV5", _RANKS),
     ("TV60", ("host", "cpu_steps", "host_time")),
+    ("TV610", ("host_time", "os_calls", "host_waits")),
+    ("TV612", ("host_time", _OTHER_THREADS, "host_waits")),
+    ("TV613", ("host_time", _OTHER_THREADS, "host_waits")),
+    ("TV617", ("cpu_steps", "host_time", "operators")),
     ("TV6", ("host_time", "host_waits", "cpu_steps")),
     ("TV7", _RUN_TABLES),
 )
 """The same for findings, by the first of these that their code begins with."""
+_SLOW_WORKERS = "TV109"
+"""The finding that other processes prepare the input: what they do is behind it."""
 _OF_THE_RUN, _OUTSIDE = "TV7", "whole_run:1"
 """Findings on the run as a whole, and the table of where its time outside of steps went."""
 _ELSEWHERE = ("host_time", "host_waits", "cpu_steps", "kernels", "operators", "framework_ops", "cuda_api", "os_calls")
-"""Where to look when nothing of that was recorded."""
+"""Where to look for any other cause, and when nothing of that was recorded."""
 
 _STEADY = "steady step time"
 _ABSENT = {
@@ -348,6 +357,8 @@ def _tables(report: Report, first: Finding | None) -> Iterator[Section]:
     serious = [finding for finding in by_time_at_stake(report.findings) if finding.severity is not Severity.INFO]
     if serious and serious[0].code.startswith(_OF_THE_RUN):
         places = [_OUTSIDE, *places]
+    if any(finding.code == _SLOW_WORKERS for finding in report.findings):
+        places = [_OTHER_THREADS if place == "host_time" else place for place in places]
     as_large = next((f for f in serious if first and f is not first and f.cost_ns >= _AS_LARGE * first.cost_ns), None)
     if as_large and not as_large.code.startswith(_OF_THE_RUN):
         places[1:1] = _places("", as_large)[:1]
@@ -358,20 +369,22 @@ def _tables(report: Report, first: Finding | None) -> Iterator[Section]:
 def _places(cause: str, first: Finding | None) -> tuple[str, ...]:
     """Where the tables are behind the cause that the verdict names, else behind the first finding."""
     code = first.code if first and first.severity is not Severity.INFO else ""
-    by_code = next((places for start, places in _BEHIND_CODE if code.startswith(start)), _COMPUTING)
+    others = _ELSEWHERE if cause else _COMPUTING
+    by_code = next((places for start, places in _BEHIND_CODE if code.startswith(start)), others)
     return _BEHIND_CAUSE.get(cause, by_code)
 
 
 def _table(report: Report, place: str) -> Iterator[Section]:
-    slug, _, number = place.partition(":")
+    slug, _, which = place.partition(":")
     for section in report.sections:
         if section.slug == slug:
             grids = [block for block in blocks_for_people(section.blocks) if isinstance(block, Grid) and block.rows]
-            for grid in grids[int(number or 0) :][:1]:
+            named = [grid for grid in grids if grid.title.startswith(which)]
+            for grid in (grids[int(which) :] if which.isdecimal() else named)[:1]:
                 if slug == "host_waits" and _largest_share(grid) < _WORTH_A_TABLE:
                     continue
-                named = _TITLE_END.split(grid.title, maxsplit=1)[0]
-                title = f"{section.title} · {named}" if named else section.title
+                table = _TITLE_END.split(grid.title, maxsplit=1)[0]
+                title = f"{section.title} · {table}" if table else section.title
                 rows = _largest_first(grid) if place == _OUTSIDE else grid.rows
                 yield Section(slug, title, (replace(grid, title="", rows=rows, complete=False),))
 

@@ -41,6 +41,7 @@ class CollectOptions:
         window: Which part of the run the profilers record.
         nvtx: Whether NVTX ranges may be put around steps, input and epochs.
         rate_hz: Samples per second of the resource sampler.
+        stacks_hz: Samples per second of Python's stacks; 0 for none.
         nsys_args: Flags for ``nsys profile``; they win over ours.
         keep_raw: Keep what the profilers wrote once it has been read into tables.
         keep_private: Store the command line and the host name.
@@ -54,6 +55,7 @@ class CollectOptions:
     window: Window = field(default_factory=Window)
     nvtx: bool = True
     rate_hz: float = 10.0
+    stacks_hz: float = 100.0
     nsys_args: tuple[str, ...] = ()
     keep_raw: bool = True
     keep_private: bool = False
@@ -85,14 +87,17 @@ def make_plan(
         device_tracer=_device_tracer(names, options.nsys_args),
         nsys_args=options.nsys_args,
         rate_hz=options.rate_hz,
+        stacks_hz=options.stacks_hz,
     )
 
 
 def _automatic(options: CollectOptions, states: Mapping[str, Availability]) -> tuple[str, ...]:
     """Everything that can record; NVTX ranges only with nsys, which alone records them; py-spy where it is named."""
     ready = [name for name, state in states.items() if state.is_ready and name != PYSPY]
-    ranges = options.nvtx and NSYS in ready
-    return tuple(name for name in ready if name != NVTX or ranges)
+    left_out = {NVTX} if not options.nvtx or NSYS not in ready else set()
+    if not options.stacks_hz:
+        left_out.add(STACKS)
+    return tuple(name for name in ready if name not in left_out)
 
 
 def _by_name(options: CollectOptions, states: Mapping[str, Availability]) -> tuple[str, ...]:
@@ -112,6 +117,9 @@ def _by_name(options: CollectOptions, states: Mapping[str, Availability]) -> tup
             raise _cannot(name, states[name], _automatic(options, states))
     if NVTX in names and not options.nvtx:
         raise UsageError("--with nvtx and --nvtx off contradict each other.", fix="Leave one out.")
+    for name in sorted(names & {PYSPY, STACKS}):
+        if not options.stacks_hz:
+            raise UsageError(f"--with {name} and --stacks-rate 0 contradict each other.", fix="Leave one out.")
     if NSYS in names and options.nvtx and NVTX in states and states[NVTX].is_ready:
         names.add(NVTX)
     return tuple(name for name in states if name in names)

@@ -61,6 +61,7 @@ def test_a_window_of_time_is_printed_as_such(collect_here, tmp_path):
         ((), 125, "There is no command to run"),
         (("--no-such-option", "--", "true"), 125, "No such option"),
         (("--rate", "1e9", "--", "true"), 125, "is not in the range"),
+        (("--stacks-rate", "-1", "--", "true"), 125, "is not in the range"),
         (("--with", "perf", "--", "true"), 125, "no collector 'perf'"),
         (("--with", "missing", "--", "true"), 125, "pip install it"),
         (("--steps", "5:5", "--", "true"), 125, "names no steps"),

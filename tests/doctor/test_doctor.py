@@ -87,6 +87,12 @@ def test_a_framework_is_judged_by_the_python_that_runs_the_program(machine, name
     assert checks["Python"].condition == "ok"
 
 
+@pytest.mark.parametrize(("version", "condition"), [("3.8.18", "missing"), ("3.9.0", "ok"), ("3.14.0", "ok")])
+def test_stacks_need_a_program_in_python_3_9_or_later(machine, version, condition):
+    checks = checks_of(machine, {"stacks": READY}, python=ProgramPython("python", version, {}))
+    assert checks["stacks"].condition == condition
+
+
 def test_a_python_without_any_framework_is_probably_another_one(machine):
     check = checks_of(machine, python=ProgramPython("/venv/bin/python", "3.12.1", {"nvtx": "0.2.11"}))["Python"]
     assert (check.condition, check.fix) == ("limited", "traceviz doctor --python PATH")

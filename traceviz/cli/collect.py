@@ -48,6 +48,7 @@ class _Recording:
     duration: int | None
     nvtx: str
     rate: float
+    stacks_rate: float
     nsys_args: str
     keep_raw: bool
     keep_private: bool
@@ -71,6 +72,7 @@ class _Recording:
             window=window_of(self.steps, delay_s, duration_s),
             nvtx=self.nvtx != "off",
             rate_hz=self.rate,
+            stacks_hz=self.stacks_rate,
             nsys_args=split_arguments(self.nsys_args),
             keep_raw=self.keep_raw,
             keep_private=self.keep_private,
@@ -107,6 +109,12 @@ _recording_options = option_group(
         help="NVTX ranges around steps and input, for nsys.",
     ),
     click.option("--rate", type=click.FloatRange(0.1, 100.0), default=10.0, help="Resource samples per second (10)."),
+    click.option(
+        "--stacks-rate",
+        type=click.FloatRange(0.0, 1000.0),
+        default=100.0,
+        help="Samples of Python's stacks per second at most (100); 0 for none.",
+    ),
     click.option("--nsys-args", default="", metavar="ARGS", help="Flags for `nsys profile`; they override ours."),
     click.option("--keep-raw/--no-keep-raw", default=True, help="Keep the profilers' own files next to the tables."),
     click.option("--keep-private", is_flag=True, help="Store command line and host name too."),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from traceviz.collectors.base import Availability
+from traceviz.collectors.base import STACKS, Availability
 from traceviz.collectors.nsys.collector import NsysCollector
 from traceviz.collectors.run.folder import room
 from traceviz.collectors.run.machine import Machine, read_machine, read_text
@@ -50,6 +50,9 @@ FRAMEWORKS = {
 
 PACKAGES = ("keras", "nvtx", *(name for framework in FRAMEWORKS.values() for name in framework.distributions))
 """Packages of the program's Python that matter to a recording."""
+
+OLDEST_SAMPLED = "3.9"
+"""The oldest Python whose stacks are sampled."""
 
 LOSING_NVTX = "0.2.12"
 """From this version on, ranges of the package nvtx do not reach nsys up to :data:`LOSING_NSYS`."""
@@ -118,6 +121,9 @@ def _collector(name: str, state: Availability, python: ProgramPython) -> Check:
         )
     if name in FRAMEWORKS:
         return _framework(name, FRAMEWORKS[name], python)
+    if name == STACKS and python.version is not None and version_in(python.version) < version_in(OLDEST_SAMPLED):
+        detail = f"too old: {python.path} is Python {python.version}; {OLDEST_SAMPLED} or newer is sampled."
+        return Check(COLLECTORS, name, "missing", detail)
     return Check(COLLECTORS, name, "limited" if state.fix else "ok", _sentence(state.detail), state.fix)
 
 

@@ -76,6 +76,14 @@ def test_an_unknown_collector_is_named_with_the_7_that_are_known():
     assert caught.value.fix == "Known: auto, jax, nsys, nvtx, resources, tensorflow, torch."
 
 
+def test_a_rate_of_0_leaves_stacks_out_and_contradicts_their_name():
+    machine = states() | {"stacks": Availability("ready", "fine")}
+    assert plan(machine).collectors == (*NAMES, "stacks")
+    assert plan(machine, stacks_hz=0.0).collectors == NAMES
+    with pytest.raises(UsageError, match="--with stacks and --stacks-rate 0 contradict"):
+        plan(machine, collectors=("stacks",), stacks_hz=0.0)
+
+
 def test_ranges_asked_for_and_switched_off_contradict_each_other():
     with pytest.raises(UsageError, match="contradict"):
         plan(collectors=("nsys", "nvtx"), nvtx=False)

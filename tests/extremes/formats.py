@@ -202,7 +202,12 @@ def _stacks() -> Sample:
     def write(text: str, folder: Path) -> Path:
         return write_stacks(folder / "stacks.jsonl", json.loads(text))
 
-    return JsonSample(training(2), write, lambda line: line[0] if isinstance(line, list) and line else None)
+    def kind(element: Any) -> str:  # what a place of a line means, its position tells
+        if isinstance(element, list):
+            return element[0] if element and isinstance(element[0], str) else "row"
+        return repr(element)
+
+    return JsonSample(training(2), write, kind)
 
 
 def _saved_report() -> Sample:

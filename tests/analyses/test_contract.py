@@ -7,6 +7,7 @@ import pytest
 
 from tests.analyses.builders import tables
 from tests.analyses.literals.host_limits import LIMITED
+from tests.analyses.literals.host_time import RUN as STACKS
 from tests.analyses.literals.whole_run import RUN
 from traceviz import rules, schema
 from traceviz.analyses.capture.capture import Capture
@@ -59,6 +60,21 @@ STABLE = {
         {
             *("device", "utilisation", "sm_efficiency", "occupancy", "blocks_per_sm", "small_grid_share"),
             *("span_utilisation", "kernel_ns", "judged_kernel_ns", "judged_ns"),
+        },
+    ),
+    "host_time": (
+        {"steps_ns", "outside_ns", "samples"},
+        {
+            "place",
+            "label",
+            "called",
+            "time_ns",
+            "share_of_part",
+            "samples",
+            "share_low",
+            "share_high",
+            "kind",
+            "location",
         },
     ),
     "idle_gaps": ({"gaps", "idle_ns"}, {"start_ns", "dur_ns", "device", "cause", "range"}),
@@ -263,9 +279,15 @@ def host_limits():
     return LIMITED
 
 
+def host_time():
+    """As the section's literal has it."""
+    return STACKS
+
+
 TRACES = {
     "host_limits": host_limits,
     "whole_run": whole_run,
+    "host_time": host_time,
     "run": collected,
     "host": sampled,
     "serving": served,

@@ -21,7 +21,7 @@ DEVICE_WORK = ("kernels", "memcpy", "memset", "graphs")
 """As :data:`traceviz.schema.DEVICE_WORK`, without loading what the schema is made of."""
 STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", "cuda_api", *DEVICE_WORK, "phases", "windows", "overhead")
 """Tables in which steps, ranks and the time that is judged are found: what every analysis of steps may read."""
-CLASS_TABLES = (*STEP_TABLES, "os_calls")
+CLASS_TABLES = (*STEP_TABLES, "os_calls", "stacks", "stack_frames")
 """Tables from which the classes of a step are made."""
 
 
@@ -146,8 +146,14 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "host_limits",
         "host.host_limits:HostLimitsAnalysis",
-        uses=(*CLASS_TABLES, "op_args", "phases", "stacks", "stack_frames"),
+        uses=(*CLASS_TABLES, "op_args"),
         expected=False,
+    ),
+    Entry(
+        "host_time",
+        "host.host_time:HostTimeAnalysis",
+        uses=CLASS_TABLES,
+        formats=frozenset({"run"}),
     ),
     Entry("launch", "launch.launch:LaunchAnalysis", needs=("cuda_api", "kernels"), uses=STEP_TABLES),
     Entry(
@@ -186,7 +192,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "ranks",
         "ranks.ranks:RanksAnalysis",
-        uses=(*CLASS_TABLES, "stacks", "stack_frames", "collectives", "settings"),
+        uses=(*CLASS_TABLES, "collectives", "settings"),
         expected=False,
     ),
     Entry(

@@ -218,10 +218,14 @@ class TraceView:
     def ranks(self) -> tuple[int, ...]:
         """Processes that own device work, by ``process_id``; where none does, all :attr:`traced` processes.
 
-        Where some of these state a rank, the others are none: the launcher of a job (torchrun), workers of a loader.
+        Where some of these state a rank, or hooks count steps in some, the others are none: the launcher of a job
+        (torchrun), workers of a loader.
         """
         stated = set(self.frame("processes", "process_id", "rank").drop_nulls()["process_id"])
-        return tuple(sorted(self.rank_busy)) or tuple(filter(stated.__contains__, self.traced)) or self.traced
+        phases = self.frame("phases", "process_id", pl.col("kind").cast(pl.String))
+        stepping = set(phases.filter(pl.col("kind") == "step")["process_id"])
+        chosen = (tuple(filter(some.__contains__, self.traced)) for some in (stated, stepping))
+        return tuple(sorted(self.rank_busy)) or next(filter(None, chosen), self.traced)
 
     def idle_of(self, process_id: int) -> IntervalSet:
         """Time in which no device is seen to work for the process, which may own no device work."""

@@ -1,0 +1,313 @@
+"""Where the host's time goes, to the line: what the leading thread runs in steps and outside, and what others do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.frames import bounds, intervals, outermost_by
+from traceviz.analyses.derived.judged_time import judged_time
+from traceviz.analyses.derived.stacks.functions import placed, wilson
+from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
+from traceviz.analyses.derived.stacks.recorded import function_frames
+from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks, time_by_stack
+from traceviz.analyses.derived.stacks.trees import stack_tree
+from traceviz.analyses.derived.statistics import frame_grid, share
+from traceviz.analyses.derived.view import TraceView
+from traceviz.intervals import IntervalSet
+from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
+from traceviz.units import format_ratio
+
+OF_LIBRARIES = 0.005
+"""Functions of libraries are listed from this part of the time on, which they take themselves."""
+MOST_ROWS = 200
+"""So many rows of a table are kept, the largest."""
+_SUMS = (
+    pl.col("time_ns").sum(),
+    pl.when(pl.col("samples").count() > 0).then(pl.col("samples").sum()).alias("samples"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What the main threads of all ranks did in one part of the run.
+
+    Args:
+        lines: ``kind, function, location, leaf, time_ns, samples`` by kind and function, the largest first: where
+            ``location`` is the line, and ``leaf`` the innermost frame, with most of it.
+        time_ns: All of it.
+        samples: Samples of it; ``None`` where functions were recorded.
+    """
+
+    lines: pl.DataFrame
+    time_ns: int
+    samples: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class HostTime:
+    """The time of the host by function.
+
+    Args:
+        steps: In steps: all of the run that were counted, else those that are judged.
+        outside: Outside of steps.
+        functions: ``function, inclusive_ns, self_ns`` of the main threads, in steps where there are any.
+        threads: ``process, thread, kind, function, location, time_ns, samples, of_thread`` of all other threads.
+        sampled: Whether stacks were sampled; else Python functions were recorded.
+        has_steps: Whether there are steps.
+    """
+
+    steps: Part
+    outside: Part
+    functions: pl.DataFrame
+    threads: pl.DataFrame
+    sampled: bool
+    has_steps: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HostTimeAnalysis(Analysis[HostTime]):
+    """Time of threads by the function and line that they are in.
+
+    Args:
+        fold_below: Rows below this share fold into "other" in pictures, never in data.
+    """
+
+    slug = "host_time"
+    title = "Where the host's time goes, to the line"
+
+    fold_below: float = 0.01
+
+    def run(self, trace: TraceView) -> HostTime | Skipped:
+        """Sum what was seen of each thread in steps and outside of them."""
+        rows = sampled_stacks(trace)
+        if not rows.height:
+            return self.skipped("neither stacks were sampled nor Python functions recorded")
+        seen = rows["process_id"].unique().sort().to_list()
+        ranks = [rank for rank in trace.ranks if rank in seen] or seen[:1]
+        steps = {rank: _steps(trace, rank) for rank in ranks}
+        rest = {rank: _extent(rows, rank).subtract(steps[rank]) for rank in ranks}
+        has_steps = any(len(own) for own in steps.values())
+        return HostTime(
+            _part(trace, steps),
+            _part(trace, rest),
+            _functions(trace, steps if has_steps else rest),
+            _threads(trace, steps, rows),
+            sampled=bool(trace.tables.rows("stacks")),
+            has_steps=has_steps,
+        )
+
+    def describe(self, result: HostTime) -> Section:
+        """Kinds in steps as one stacked bar, then lines in steps, outside, functions with what they call, threads."""
+        facts = (
+            Fact("steps_ns", "main thread in steps", result.steps.time_ns, "ns"),
+            Fact("outside_ns", "outside of steps", result.outside.time_ns, "ns"),
+            Fact("samples", "samples in steps", _rounded(result.steps.samples), "count"),
+            Fact("outside_samples", "samples outside", _rounded(result.outside.samples), "count"),
+        )
+        known = tuple(fact for fact in facts if fact.value is not None)
+        blocks: list[Block] = [Facts(known)]
+        main = result.steps if result.has_steps else result.outside
+        kinds = (
+            main.lines.group_by("kind").agg(pl.col("time_ns").sum()).sort("time_ns", "kind", descending=[True, False])
+        )
+        bars = tuple(
+            Bar(kind, KIND_LABELS[kind], time, time / main.time_ns) for kind, time in kinds.iter_rows() if main.time_ns
+        )
+        where = "of the main thread in steps" if result.has_steps else "of the main thread"
+        blocks.append(Bars("What for", f"time {where}", "ns", bars))
+        if result.has_steps:
+            blocks.append(self._lines(result.steps, "In steps"))
+        blocks.append(self._lines(result.outside, "Outside of steps" if result.has_steps else "The main thread"))
+        blocks.append(self._functions(result, main.time_ns))
+        if result.threads.height:
+            blocks.append(self._threads(result.threads))
+        if result.sampled:
+            blocks.append(Prose(_SAMPLING.format(half=format_ratio(_half_width(main.samples)))))
+        return Section(self.slug, self.title, tuple(blocks))
+
+    def _lines(self, part: Part, title: str) -> Grid:
+        low, high = _interval(part.lines, part.samples, part.time_ns)
+        rows = part.lines.with_columns(
+            _placed("location").alias("place"),
+            pl.col("kind").replace_strict(KIND_LABELS, default=None).alias("label"),
+            _called().alias("called"),
+            share("time_ns", part.time_ns, "share_of_part"),
+            low.alias("share_low"),
+            high.alias("share_high"),
+        )
+        columns = (
+            Column("place", "Where", "text", 0),
+            Column("label", "What for", "text", 1),
+            Column("called", "It calls", "text", 2),
+            Column("time_ns", "Time", "ns", 0),
+            Column("share_of_part", "Share", "ratio", 0, bar=True),
+            Column("samples", "Samples", "count", 3),
+            Column("share_low", "At least", "ratio", 4),
+            Column("share_high", "At most", "ratio", 4),
+            Column("kind", "Key", "text", 9),
+            Column("location", "Line", "text", 9),
+            Column("leaf", "Innermost", "text", 9),
+        )
+        rows = rows.with_columns(pl.col("samples").round(0).cast(pl.Int64))
+        return frame_grid(columns, rows, title, fold_below=self.fold_below)
+
+    def _functions(self, result: HostTime, whole_ns: int) -> Grid:
+        columns = (
+            Column("function", "Function", "text", 0),
+            Column("inclusive_ns", "Inclusive", "ns", 0),
+            Column("share_of_part", "Share", "ratio", 0),
+            Column("self_ns", "Self", "ns", 1),
+        )
+        rows = result.functions.with_columns(share("inclusive_ns", whole_ns, "share_of_part"))
+        return frame_grid(columns, rows, "Functions, with what they call and alone")
+
+    def _threads(self, threads: pl.DataFrame) -> Grid:
+        columns = (
+            Column("process", "Process", "text", 2),
+            Column("thread", "Thread", "text", 0),
+            Column("place", "Where", "text", 0),
+            Column("label", "What for", "text", 1),
+            Column("time_ns", "Time", "ns", 0),
+            Column("of_thread", "Of the thread", "ratio", 0, bar=True),
+            Column("samples", "Samples", "count", 3),
+            Column("kind", "Key", "text", 9),
+            Column("location", "Line", "text", 9),
+        )
+        label = pl.col("kind").replace_strict(KIND_LABELS, default=None).alias("label")
+        rows = threads.with_columns(_placed("location").alias("place"), label)
+        rows = rows.with_columns(pl.col("samples").round(0).cast(pl.Int64))
+        return frame_grid(columns, rows, "Other threads and processes", fold_below=self.fold_below)
+
+
+_SAMPLING = "Shares are of time seen by samples of the stack; a share of one half is sure to ±{half} here."
+
+
+def _steps(trace: TraceView, rank: int) -> IntervalSet:
+    """The steps of a process: all that hooks counted throughout the run, else those that are judged."""
+    phases = trace.frame("phases", "start_ns", "dur_ns", "process_id", pl.col("kind").cast(pl.String))
+    own = phases.filter((pl.col("process_id") == rank) & (pl.col("kind") == "step"))
+    return intervals(own) if own.height else judged_time(trace, rank)
+
+
+def _extent(rows: pl.DataFrame, rank: int) -> IntervalSet:
+    own = rows.filter(pl.col("process_id") == rank)
+    return IntervalSet.span(int(own["start_ns"].min() or 0), int(own["end_ns"].max() or 0))  # type: ignore[arg-type]
+
+
+def _part(trace: TraceView, within: dict[int, IntervalSet]) -> Part:
+    parts = [time_by_stack(trace, time, rank, main_thread(trace, rank)) for rank, time in within.items()]
+    rows = pl.concat(parts)
+    samples = None if rows["samples"].null_count() == rows.height else float(rows["samples"].sum())
+    return Part(_by_function(rows, "kind", "function").head(MOST_ROWS), int(rows["time_ns"].sum()), samples)
+
+
+def _by_function(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
+    """Sums by ``keys``, with the line and the innermost frame that have most of each, the largest first."""
+    lines = rows.group_by(*keys, "location", "leaf").agg(*_SUMS)
+    lines = lines.sort("time_ns", "location", "leaf", descending=[True, False, False])
+    sums = lines.group_by(keys, maintain_order=True).agg(pl.col("location", "leaf").first(), *_SUMS)
+    return sums.sort("time_ns", *keys, descending=[True, *[False] * len(keys)])
+
+
+def _functions(trace: TraceView, within: dict[int, IntervalSet]) -> pl.DataFrame:
+    """``function, inclusive_ns, self_ns`` of the main threads, those with most time in all first.
+
+    Functions of libraries count where they take time themselves: what only passes calls on says nothing.
+    """
+    read = _sampled_functions if trace.tables.rows("stacks") else _recorded_functions
+    parts = pl.concat([read(trace, rank, time) for rank, time in within.items()])
+    sums = parts.group_by("function").agg(pl.col("own").any(), pl.col("inclusive_ns", "self_ns").sum())
+    counts = pl.col("own") | (pl.col("self_ns") >= OF_LIBRARIES * int(sums["self_ns"].sum()))
+    descending = [True, True, False]
+    ordered = sums.filter(counts & (pl.col("inclusive_ns") > 0))
+    return ordered.sort("inclusive_ns", "self_ns", "function", descending=descending).drop("own").head(MOST_ROWS)
+
+
+def _sampled_functions(trace: TraceView, rank: int, within: IntervalSet) -> pl.DataFrame:
+    """Each function once per stack, however often it calls itself."""
+    tree = stack_tree(trace)
+    rows = sampled_stacks(trace)
+    rows = rows.filter((pl.col("process_id") == rank) & (pl.col("thread_id") == main_thread(trace, rank)))
+    times = pl.DataFrame({"stack_id": rows["stack_id"], "time": within.overlap(*bounds(rows))})
+    sums = times.group_by("stack_id").agg(pl.col("time").sum())
+    own = tree.frames.select("stack_id").join(sums, on="stack_id", how="left", maintain_order="left")
+    self_ns = own["time"].fill_null(0).to_numpy()
+    names = tree.frames.select(
+        pl.format("{} {}", "file", "function").str.strip_chars(" ").alias("function")
+    ).to_series()
+    again = tree.repeats(names.rank("dense").to_numpy())
+    inclusive = np.where(again, 0, tree.totals(self_ns))
+    is_own = tree.frames["origin"] == "program"
+    return pl.DataFrame({"function": names, "own": is_own, "inclusive_ns": inclusive, "self_ns": self_ns})
+
+
+def _recorded_functions(trace: TraceView, rank: int, within: IntervalSet) -> pl.DataFrame:
+    """Each call once, unless it lies in one of the same function, which is told by the line in which it begins."""
+    thread = main_thread(trace, rank)
+    calls = trace.host_ops("python").filter((pl.col("process_id") == rank) & (pl.col("thread_id") == thread))
+    calls = calls.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True])
+    outer = calls.filter(outermost_by(calls, "thread_id", "name"))
+    times = outer.select("name").with_columns(pl.Series("inclusive_ns", within.overlap(*bounds(outer))))
+    sums = times.group_by("name").agg(pl.col("inclusive_ns").sum()).with_columns(pl.col("name").cast(pl.String))
+    frames = function_frames(sums["name"]).with_columns((pl.col("origin") == "program").alias("own"))
+    where = pl.when(pl.col("line").is_null()).then("file").otherwise(pl.format("{}:{}", "file", "line"))
+    text = pl.concat_str([where, "function"], separator=" ").str.strip_chars(" ").alias("function")
+    inclusive = sums.join(frames, on="name").select(text, "own", "inclusive_ns")
+    alone = time_by_stack(trace, within, rank, thread).select(
+        pl.col("leaf").alias("function"), pl.col("time_ns").alias("self_ns")
+    )
+    return pl.concat([inclusive, alone], how="diagonal").fill_null(0).with_columns(pl.col("own").fill_null(value=False))
+
+
+def _threads(trace: TraceView, steps: dict[int, IntervalSet], rows: pl.DataFrame) -> pl.DataFrame:
+    """What all threads but the main ones of ranks did in the steps of any rank, else in the whole run."""
+    within = IntervalSet.empty().union(*steps.values())
+    span = IntervalSet.span(int(rows["start_ns"].min() or 0), int(rows["end_ns"].max() or 0))  # type: ignore[arg-type]
+    within = within if len(within) else span
+    processes = rows["process_id"].unique().sort().to_list()
+    mains = [main_thread(trace, rank) for rank in steps]
+    found = pl.concat([time_by_stack(trace, within, process) for process in processes])
+    found = found.filter(~pl.col("thread_id").is_in([main for main in mains if main is not None]))
+    sums = _by_function(found, "process_id", "thread_id", "kind", "function")
+    whole = pl.col("time_ns").sum().over("thread_id")
+    named = sums.with_columns((pl.col("time_ns") / whole).alias("of_thread")).head(MOST_ROWS)
+    threads = trace.frame("threads", "thread_id", pl.col("name").cast(pl.String).alias("thread"))
+    names = trace.frame("processes", "process_id", pl.col("name").cast(pl.String).alias("process"))
+    return named.join(threads, on="thread_id", how="left", maintain_order="left").join(
+        names, on="process_id", how="left", maintain_order="left"
+    )
+
+
+def _placed(column: str) -> pl.Expr:
+    """Lines as people read them: few, so that a function of each is quick."""
+    return pl.col(column).map_elements(placed, return_dtype=pl.String)
+
+
+def _called() -> pl.Expr:
+    """The innermost frame, where it is not the line itself."""
+    return pl.when(pl.col("leaf") != pl.col("location")).then(_placed("leaf"))
+
+
+def _interval(lines: pl.DataFrame, samples: float | None, time_ns: int) -> tuple[pl.Series, pl.Series]:
+    """Shares at least and at most; null where nothing was sampled."""
+    if samples is None or not time_ns:
+        nothing = pl.Series([None] * lines.height, dtype=pl.Float64)
+        return nothing, nothing
+    found = [wilson(time / time_ns, samples) for time in lines["time_ns"].to_list()]
+    return pl.Series([low for low, _ in found], dtype=pl.Float64), pl.Series(
+        [high for _, high in found], dtype=pl.Float64
+    )
+
+
+def _half_width(samples: float | None) -> float:
+    """Half of the interval of a share of one half."""
+    low, high = wilson(0.5, samples or 0.0)
+    return (high - low) / 2
+
+
+def _rounded(samples: float | None) -> int | None:
+    return None if samples is None else round(samples)

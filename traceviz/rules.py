@@ -43,6 +43,14 @@ class Rule:
 READ_RARELY = "Read results (loss.item(), numpy(), print) every N steps, not in each."
 """General advice about waits for results; left out where the operation that waits has advice of its own."""
 
+_HOST_LIMITS = ("TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616")
+"""Codes of rules that say what the host does in steps, so that few busy cores are no surprise."""
+_NOT_HEALTHY = (
+    *("TV101", "TV102", "TV401", "TV407", "TV501", "TV502", "TV503", "TV506"),
+    *("TV701", "TV702", "TV703", "TV705"),
+)
+"""Codes of rules that say what else holds a program on the CPU up."""
+
 RULES: tuple[Rule, ...] = (
     Rule(
         "TV101",
@@ -773,6 +781,7 @@ RULES: tuple[Rule, ...] = (
         ),
         "Work that cannot be split (a simulator, a tokenizer for one stream) keeps one core busy by design.",
         ("https://docs.python.org/3/glossary.html#term-global-interpreter-lock",),
+        half_of=_HOST_LIMITS,
     ),
     Rule(
         "TV602",
@@ -789,6 +798,7 @@ RULES: tuple[Rule, ...] = (
         "Short captures in which workers start. Work that one part of waits for the other cannot be split.",
         ("https://www.tensorflow.org/guide/data_performance",),
         part_of=("TV601",),
+        half_of=_HOST_LIMITS,
     ),
     Rule(
         "TV603",
@@ -1036,6 +1046,7 @@ RULES: tuple[Rule, ...] = (
         ),
         "It is no fault, and said so that its absence is one.",
         ("https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
+        part_of=_NOT_HEALTHY,
     ),
     Rule(
         "TV701",

@@ -312,7 +312,7 @@ def test_a_sampled_cause_leads_with_the_function_and_the_line_that_ran():
         "run": {"framework": "PyTorch"},
     }
     verdict = analyze(tables(**literals, **sampled(*rows))).verdict
-    assert verdict.cause == "saving"
+    assert verdict.cause == "blocking-io"
     assert (
-        "Saving: in 40.0 % of steady step time the program saves, above all os.fsync in save_checkpoint (train.py:88)."
+        "Saving: about 40.0 % of steady step time is os.fsync in save_checkpoint (train.py:88)."
     ) in verdict.sentence

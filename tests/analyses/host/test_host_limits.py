@@ -84,7 +84,7 @@ class TestParts:
             (
                 "train.py:50 encode > json/encoder.py:250 iterencode",
                 "TV611",
-                "Serialization: 40.0 % of the steps of the run",
+                "Serialization: in 40.0 % of the steps of the run",
             ),
             (
                 "train.py:50 add > lock.acquire",
@@ -148,7 +148,7 @@ class TestLocks:
         fills = ("threading.py:982 run > train.py:12 read_shard > time.sleep", 10, 0.0)
         (finding,) = found([(COMPUTES, 2), self.WAITS], [fills]).values()
         assert finding.message == (
-            "Locks: in 80.0 % of the steps of the run the main thread waits for a lock in train (train.py:30); "
+            "Starved: in 80.0 % of the steps of the run the main thread waits for a queue in train (train.py:30); "
             "meanwhile worker-1 sleeps in read_shard (train.py:12)."
         )
 
@@ -158,6 +158,31 @@ class TestLocks:
             10,
         )
         assert found([(COMPUTES, 2), self.WAITS], [computes]) == {}
+
+    @pytest.mark.parametrize(
+        ("frames", "says"),
+        [
+            (
+                "threading.py:327 wait > lock.acquire",
+                "Locks: in 40.0 % of the steps of the run the main thread waits for a lock",
+            ),
+            (
+                "subprocess.py:9 wait > os.waitpid",
+                "Waiting: in 40.0 % of the steps of the run the main thread waits for another process",
+            ),
+            (
+                "concurrent/futures/_base.py:4 result > lock.acquire",
+                "Waiting: in 40.0 % of the steps of the run the main thread waits for another thread",
+            ),
+            (
+                "multiprocessing/queues.py:4 get > lock.acquire",
+                "Starved: in 40.0 % of the steps of the run the main thread waits for a queue",
+            ),
+        ],
+    )
+    def test_files_of_the_stack_say_what_40_percent_wait_for(self, frames, says):
+        (finding,) = found([(COMPUTES, 6), (f"{MAIN} > train.py:30 train > {frames}", 4, 0.0)]).values()
+        assert finding.message.startswith(says)
 
 
 class TestInterpreterLock:
@@ -237,6 +262,28 @@ class TestSmallOperators:
         report = analyze(operators(900, 10_000, 2000))
         assert "Small operators: 900 operator calls a step, 10.0 µs each in the median" in report.verdict.sentence
         assert report.verdict.cause == "python-in-loop"
+
+
+class TestBesideOthers:
+    SAVES = (f"{MAIN} > train.py:88 save_checkpoint > os.fsync", 5, 0.0)
+    MARKS = tuple((n * STEP, STEP, n) for n in range(10))
+
+    def test_what_no_event_covers_is_explained_by_samples_of_half_of_it(self):
+        report = analyze(recorded([(COMPUTES, 5), self.SAVES], span_ns=10 * STEP, marks=self.MARKS))
+        assert "nexplained" not in report.verdict.sentence
+
+    def test_one_busy_core_of_two_is_no_surprise_while_the_program_saves(self):
+        samples = [(n * STEP, "program CPU", 100.0, {"unit": "%", "device_id": None}) for n in range(1, 11)]
+        machine = {"samples": samples, "settings": [("machine.cores", "2")]}
+        saving = recorded([(COMPUTES, 5), self.SAVES], span_ns=10 * STEP, marks=self.MARKS, **machine)
+        computing = recorded([(COMPUTES, 10)], span_ns=10 * STEP, marks=self.MARKS, **machine)
+        assert "TV601" not in {finding.code for finding in analyze(saving).findings}
+        assert "TV601" in {finding.code for finding in analyze(computing).findings}
+
+    def test_a_program_that_waits_for_input_in_90_percent_is_not_said_to_be_bound_by_computing(self):
+        waits = [(n * STEP, 9 * STEP // 10, "DataLoader.__next__", "input") for n in range(10)]
+        report = analyze(recorded([(COMPUTES, 10)], span_ns=10 * STEP, marks=self.MARKS, host_ops=waits))
+        assert {"TV101", "TV617"} & {finding.code for finding in report.findings} == {"TV101"}
 
 
 def test_a_place_is_said_with_its_function_first():

@@ -22,8 +22,7 @@ PAGEABLE = (
 PREFETCH = "TensorFlow: let the input run ahead by .prefetch(tf.data.AUTOTUNE) at the end of the pipeline."
 FIRST_ADVICE = {
     "MapAndBatch": (
-        "The map is parallel already and still too slow: vectorise it (batch first, then map whole batches), or move "
-        "part of it to the device."
+        "Replace the fixed number by num_parallel_calls=tf.data.AUTOTUNE, or raise it to the number of cores."
     ),
     "Prefetch": "The stages before this prefetch cannot keep up: make them parallel, or cache their result.",
     "TFRecord": (

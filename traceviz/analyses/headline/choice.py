@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from traceviz.analyses.headline.options import COMPUTE, INPUT, Option
+from traceviz.analyses.headline.options import COMPUTE, INPUT, UNEXPLAINED, Option
 from traceviz.report import Candidate
 from traceviz.units import format_ratio
 
@@ -26,6 +26,8 @@ NEEDS_PARTS = frozenset({"TV203"})
 APART = ({"TV501", "TV502", "TV503"}, {"TV506"})
 """Codes of findings on two parts of the same time, which neither shares with the other: waiting in collectives of the
 host for a rank that is late, and the rest of them."""
+SAMPLED = frozenset({"TV610", "TV611", "TV612", "TV613", "TV614", "TV615"})
+"""Codes of findings from samples of all steps of a run, of which a profiler recorded few."""
 BESIDE = 0.5
 """From this part of the leading share on, another one is said beside it,"""
 MUCH = 0.20
@@ -92,7 +94,17 @@ def _settled(options: tuple[Option, ...]) -> dict[str, str]:
         else:
             named = " and ".join(part.label for part in own)
             reasons[precise.key] = f"It explains {format_ratio(precise.share / whole)} of {named}, less than half."
-    return reasons
+    return reasons | _sampled(options, parts, reasons)
+
+
+def _sampled(options: tuple[Option, ...], parts: dict[str, Option], reasons: dict[str, str]) -> dict[str, str]:
+    """That time is explained which no event covers, where samples of more steps say what at least half of it is."""
+    known = [option for option in options if option.code in SAMPLED and option.key not in reasons]
+    largest = max(known, key=lambda option: option.share, default=None)
+    unknown = parts.get(UNEXPLAINED)
+    if largest is None or unknown is None or largest.share < STANDS_FOR * unknown.share:
+        return {}
+    return {UNEXPLAINED: f"{largest.code} says it by samples of more steps ({format_ratio(largest.share)})."}
 
 
 def _apart_from(code: str) -> set[str]:

@@ -11,8 +11,7 @@ from traceviz.units import format_ratio
 
 _LAUNCHES = frozenset({"kernel_launch", "launch_queue", HOST})
 _COMMUNICATION = frozenset({"communication", "host_collective"})
-_HOST_WAITS = frozenset({"os_call", "waiting"})
-_HOST_WORK = frozenset({HOST})
+_SYSTEM = frozenset({"os_call", "waiting"})
 _COPIES = frozenset({"copy_h2d", "copy_d2h", "blocking_copy"})
 
 EXPLAINS: dict[str, tuple[Certainty, frozenset[str]]] = {
@@ -38,13 +37,13 @@ EXPLAINS: dict[str, tuple[Certainty, frozenset[str]]] = {
     "TV504": ("measured", frozenset({"communication"})),
     "TV505": ("measured", frozenset({"parameter_transfer"})),
     "TV506": ("measured", frozenset({"host_collective"})),
-    "TV610": ("measured", _HOST_WAITS),
-    "TV611": ("measured", _HOST_WORK),
-    "TV612": ("measured", _HOST_WAITS),
-    "TV613": ("measured", _HOST_WAITS),
-    "TV614": ("measured", _HOST_WAITS),
-    "TV615": ("measured", _HOST_WORK),
-    "TV616": ("measured", _HOST_WORK),
+    "TV610": ("measured", _SYSTEM | {"saving", "io"}),
+    "TV611": ("measured", frozenset({HOST, "serialization"})),
+    "TV612": ("measured", frozenset({"gil", "lock", "waiting"})),
+    "TV613": ("measured", _SYSTEM | {"lock", "sleep"}),
+    "TV614": ("measured", frozenset({"logging"})),
+    "TV615": ("measured", frozenset({HOST})),
+    "TV616": ("measured", frozenset({HOST})),
     "TV902": ("measured", frozenset({"profiler"})),
 }
 """How sure the findings of a code are, and which parts lie in their time. Findings of other codes are bounds."""
@@ -56,6 +55,9 @@ LABELS = {"TV202": "launch-bound"}
 
 NAMED = frozenset({"TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616"})
 """Codes of findings whose messages begin with what they are about: *Saving: 48 % of steady step time is ...*."""
+
+_NAMES = frozenset({"GIL", "Python"})
+"""Headings that are names."""
 
 SAID_OTHERWISE = frozenset(
     {
@@ -101,7 +103,8 @@ def precise(
             message = f"{message} At stake: {format_ratio(share)} of the {of}."
         sentence = f"{label[0].upper()}{label[1:]}: {_lowered(message)}"
         if finding.code in NAMED:
-            label, sentence = _lowered(message.partition(":")[0]), message
+            heading = message.partition(":")[0]
+            label, sentence = heading if heading in _NAMES else _lowered(heading), message
         yield Option(
             finding.slug, label, finding.cost_ns, share, of, certainty, finding.code, sentence, within, finding.code
         )

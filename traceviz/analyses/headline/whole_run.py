@@ -143,5 +143,6 @@ def of_the_capture(trace: TraceView) -> OfTheRun:
 def lowered(text: str) -> str:
     """A sentence after a colon: its first letter small, unless the word is a name."""
     first = text.partition(" ")[0]
-    is_name = not first[1:].rstrip(":,").replace("-", "").islower() and len(first) > 1
+    plain = first.rstrip(":,")
+    is_name = plain == "Python" or (not plain[1:].replace("-", "").islower() and len(first) > 1)
     return text if is_name else f"{text[:1].lower()}{text[1:]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -38,6 +39,7 @@ class Part:
         location: The line of the program in which most of it is spent.
         leaf: The innermost frame there.
         location_share: Part of it that is spent in that line.
+        waits_for: What it waits for there, where the files of its stack tell.
     """
 
     group: str
@@ -48,6 +50,7 @@ class Part:
     location: str
     leaf: str
     location_share: float
+    waits_for: str
 
     @property
     def words(self) -> str:
@@ -349,11 +352,8 @@ def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> F
             message = f"Logging: {part.words} of {of} is spent on messages and metrics{part.mostly}."
         case _:
             is_text = part.activity == "serialization"
-            what = (
-                f"Serialization: {part.words} of {of} turns objects into text or bytes"
-                if is_text
-                else f"Python: {part.words} of {of} is Python itself"
-            )
+            what = f"Python: {part.words} of {of} is Python itself"
+            what = f"Serialization: in {part.words} of {of} objects become text or bytes, or back" if is_text else what
             message = f"{what}{part.mostly}."
     facts = (
         Fact("share", "of the steps", part.share, "ratio"),
@@ -372,16 +372,13 @@ _SAVES = "saving"
 
 
 def _waits_for(part: Part) -> tuple[str, str]:
-    """What the main thread waits for, by the innermost frame: a heading, and a verb."""
-    leaf = part.leaf.lower()
+    """What the main thread waits for: a heading, and a verb."""
     if part.activity == "sleep":
         return "Sleep", "sleeps"
-    if "queue" in leaf or "simplequeue" in leaf:
+    if part.waits_for == "a queue":
         return "Starved", "waits for a queue"
-    if any(word in leaf for word in ("subprocess", "waitpid", "popen", "process")):
-        return "Waiting", "waits for another process"
-    if any(word in leaf for word in ("join", "result", "futures")):
-        return "Waiting", "waits for another thread"
+    if part.waits_for or ".join" in part.leaf:
+        return "Waiting", f"waits for {part.waits_for or 'another thread'}"
     return "Locks", "waits for a lock"
 
 
@@ -416,7 +413,11 @@ def place(location: str) -> str:
 
 def called(leaf: str) -> str:
     """The compiled function that was called, if the innermost frame is one."""
-    return "" if ".py" in leaf or not leaf else leaf
+    return leaf if ".py" not in leaf and _WRITES.search(leaf) else ""
+
+
+_WRITES = re.compile(r"(?i)sync|write|flush|read|open|send|recv|save|dump|copy|rename|replace")
+"""Compiled functions of which the name says that they read or write."""
 
 
 def _parts(steps: StepSamples) -> tuple[Part, ...]:
@@ -425,7 +426,7 @@ def _parts(steps: StepSamples) -> tuple[Part, ...]:
     activity = pl.when(pl.col("kind") == _SAVES).then(pl.lit(_SAVES)).otherwise("activity").alias("activity")
     summed = (
         main.with_columns(activity)
-        .group_by("group", "location", "activity", "leaf")
+        .group_by("group", "location", "activity", "leaf", "waits_for")
         .agg(pl.col("time_ns").sum(), pl.col("share_of_samples").sum())
     )
     order = ["time_ns", "location", "activity", "leaf"]
@@ -433,7 +434,7 @@ def _parts(steps: StepSamples) -> tuple[Part, ...]:
     for (group,), rows in summed.group_by("group"):  # once per kind
         ordered = rows.sort(order, descending=[True, False, False, False])
         by_line = ordered.group_by("location", maintain_order=True).agg(
-            pl.col("time_ns").sum(), pl.first("leaf", "activity")
+            pl.col("time_ns").sum(), pl.first("leaf", "activity", "waits_for")
         )
         line = by_line.sort("time_ns", "location", descending=[True, False]).row(0, named=True)
         time, samples = int(rows["time_ns"].sum()), float(rows["share_of_samples"].sum())
@@ -448,6 +449,7 @@ def _parts(steps: StepSamples) -> tuple[Part, ...]:
                 str(line["location"]),
                 str(line["leaf"]),
                 line["time_ns"] / time,
+                line["waits_for"] or "",
             )
         )
     return tuple(sorted(found, key=lambda part: (-part.share, part.group)))

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
+from traceviz.analyses.derived.causes.sampling import ticks
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.judged_time import judged_words, steady_time
 from traceviz.analyses.derived.run_parts.main_process import main_process
 from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks, time_by_stack
+from traceviz.analyses.derived.stacks.trees import stack_tree
 from traceviz.analyses.derived.steps.steps import warmup_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
@@ -43,7 +46,8 @@ class StepSamples:
         samples: Samples of the main thread in the steps; ``None`` where a profiler recorded exact times.
         rows: Rows of :func:`~traceviz.analyses.derived.stacks.sampled.sampled_stacks` of all threads, with ``time_ns``
             (that within), ``part`` (share of the row within), ``group`` (what the findings are about: ``io, lock,
-            logging, python, compute, input, ...``), and ``is_python`` (its thread ran Python, or wanted to).
+            logging, python, compute, input, ...``), ``is_python`` (its thread ran Python, or wanted to), and
+            ``waits_for`` (what a wait is for, where the files of its stack tell).
         collections: Time in which Python's garbage collector worked, within.
         collecting: Where the main thread was meanwhile most of the time; empty where that is no single place.
         judged_ns: The time that other findings are judged on; findings here are scaled to it, to compare with them.
@@ -165,7 +169,51 @@ def _rows(trace: TraceView, process: int, within: IntervalSet) -> pl.DataFrame:
     in_python = pl.col("leaf").str.contains(PYTHON_FRAME) & (pl.col("activity") == "compute")
     is_python = in_python | pl.col("activity").is_in(["python", "serialization", "wait", "gil"])
     rows = rows.with_columns((pl.col("time_ns") / length).alias("part"), is_python.alias("is_python"))
-    return _without_blocked(rows).with_columns(_group())
+    rows = _without_operators(trace, process, _without_blocked(rows).with_columns(_group()))
+    return rows.join(_waits(trace), on="stack_id", how="left", maintain_order="left")
+
+
+def _without_operators(trace: TraceView, process: int, rows: pl.DataFrame) -> pl.DataFrame:
+    """``rows`` in which a line of Python counts as computing as often as it was seen to, where operators were recorded.
+
+    A stack does not always tell what its innermost line calls: ``step(batch)`` may be Python, or compiled code.
+    """
+    working = intervals(trace.host_ops("op", "runtime").filter(pl.col("process_id") == process))
+    seen = ticks(trace, process).filter(pl.col("did") == "python")
+    recorded = steady_time(trace).get(process, IntervalSet.empty())
+    moments = seen["moment_ns"].to_numpy()
+    seen = seen.with_columns(pl.Series("computes", working.contains(moments), dtype=pl.Boolean))
+    seen = seen.filter(pl.Series(recorded.contains(moments), dtype=pl.Boolean))
+    lines = seen.group_by(pl.col("line").alias("location")).agg(pl.col("computes").mean())
+    known = rows.join(lines, on="location", how="left", maintain_order="left")
+    computes = pl.col("computes").fill_null(0.0)
+    is_python = pl.col("group") == "python"
+    own = known.with_columns(pl.when(is_python).then(1 - computes).otherwise(1.0).alias("kept"))
+    other = known.filter(is_python & (computes > 0)).with_columns(
+        computes.alias("kept"), pl.lit("compute").alias("group")
+    )
+    parts = pl.concat([own, other]).with_columns(
+        (pl.col("time_ns") * pl.col("kept")).round(0).cast(pl.Int64).alias("time_ns"), pl.col("part") * pl.col("kept")
+    )
+    return parts.filter(pl.col("time_ns") > 0).drop("computes", "kept")
+
+
+_WAITS = {
+    "a queue": r"^(queue|multiprocessing/(queues|connection))\.py$",
+    "another process": r"^(subprocess|multiprocessing/(popen_\w+|process|pool))\.py$",
+    "another thread": r"^(concurrent/futures/.*)\.py$",
+}
+"""What a thread waits for that is in a function of these files, above all others."""
+
+
+def _waits(trace: TraceView) -> pl.DataFrame:
+    """What a thread waits for, by the files in its stack: ``stack_id, waits_for``; null where they do not tell."""
+    tree = stack_tree(trace)
+    found = np.full(tree.frames.height, None, dtype=object)
+    for words, files in reversed(_WAITS.items()):  # the first of several decides
+        is_there = tree.frames["file"].str.contains(files).fill_null(value=False).to_numpy()
+        found[tree.around(is_there) >= 0] = words
+    return tree.frames.select("stack_id", pl.Series("waits_for", found.tolist(), pl.String))
 
 
 def _without_blocked(rows: pl.DataFrame) -> pl.DataFrame:

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
 from tests.render.sample_report import sample_report
-from traceviz.analyses.headline.parts import PARTS
 from traceviz.analyses.registry import SLUGS
-from traceviz.render import first_screen as module
+from traceviz.render.behind_causes import BY_CAUSE, BY_CODE
 from traceviz.render.first_screen import DETAILS, Detail, first_screen, most_lines, spoken
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
@@ -21,6 +20,7 @@ from traceviz.report import (
     Bars,
     Candidate,
     Column,
+    Fact,
     Finding,
     Grid,
     Note,
@@ -99,6 +99,10 @@ def test_evidence_is_what_neither_verdict_nor_message_state():
     (shown, *_) = first_screen(INPUT).findings
     assert (shown.code, shown.message) == ("TV101", "")
     unnumbered = tuple(section for section in INPUT.sections if section.slug != "breakdown")
+    placed = replace(finding("TV613", "lock-wait"), evidence=(Fact("place", "mostly in", "train.py:41 decode"),))
+    said = (replace(placed, message=f"It is in {where}.") for where in ("decode (train.py:41)", "load (train.py:4)"))
+    shown = [first_screen(report((placed,))).findings[0].evidence for placed in said]
+    assert [len(evidence) for evidence in shown] == [0, 1]
     stated = replace(INPUT, verdict=replace(INPUT.verdict, sentence="130 ms of each, 57.5 %."), sections=unnumbered)
     assert [fact.key for fact in first_screen(stated).findings[0].evidence] == ["waits"]
     assert first_screen(INPUT).bars[0].whole == "57 steady steps"
@@ -151,7 +155,9 @@ def test_the_bar_of_the_whole_run_comes_before_that_of_its_steps():
         return Bars("Parts", label, "ns", (Bar("a", "a", 1, 1.0),))
 
     sections = (Section("breakdown", "", (bars("steps"),)), Section("whole_run", "", (bars("34 s"),)))
-    shown = first_screen(report(sections=sections)).bars
+    spanned = replace(report(sections=sections), run=(Fact("span_ns", "captured time", 811_000_000, "ns"),))
+    assert [fact.value for fact in first_screen(spanned).run] == ["811 ms profiled"]
+    shown = first_screen(spanned).bars
     assert [(bar.title, bar.whole) for bar in shown] == [
         ("Where the run's time went", "34 s"),
         ("Where the steps' time went", "steps"),
@@ -245,14 +251,11 @@ def test_tables_are_those_behind_the_cause(cause, code, tables):
     assert len(behind) <= 2
 
 
-def test_parts_that_may_lead_have_tables_that_exist():
-    places = {place.partition(":")[0] for places in module._BEHIND_CAUSE.values() for place in places}
-    places |= {place.partition(":")[0] for _, places in module._BEHIND_CODE for place in places}
-    assert places - {*SLUGS, "host_time", "whole_run"} == set()
-    of_the_host = {"io", "saving", "logging", "serialization", "import"}
-    assert set(PARTS) - of_the_host - set(module._BEHIND_CAUSE) == set()
-    starts = tuple(start for start, _ in module._BEHIND_CODE)
-    assert [rule.code for rule in RULES if not rule.code.startswith((*starts, "TV9"))] == []
+def test_tables_behind_causes_are_those_of_sections_that_exist():
+    places = {place.partition(":")[0] for places in (*BY_CAUSE.values(), *BY_CODE.values()) for place in places}
+    assert places - {*SLUGS, "host_time"} == set()
+    assert {code for code in BY_CODE if len(code) == 5} - {rule.code for rule in RULES} == set()
+    assert {rule.code[:3] for rule in RULES} - set(BY_CODE) == set()
 
 
 def test_the_finding_that_leads_is_told_by_its_code_too():

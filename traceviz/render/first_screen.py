@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from traceviz.render.behind_causes import tables_behind
 from traceviz.render.options import FINDINGS, GATES, NOTES
-from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake, is_share, number_of, time_at_stake
+from traceviz.render.rows import absence, by_time_at_stake, time_at_stake
 from traceviz.render.text import ELLIPSIS
-from traceviz.report import Bar, Bars, Fact, Finding, Grid, Note, Report, Row, Section, Severity, Verdict
+from traceviz.report import Bar, Bars, Fact, Finding, Note, Report, Section, Severity, Verdict
 from traceviz.units import counted, format_value
 
 
@@ -104,80 +105,6 @@ _STEP_BARS = (
 
 _SAID_BY_THE_INPUT = frozenset({"TV101", "TV102"})
 _INPUTS = frozenset({"input", "possible_input"})
-_COMPUTING = ("cpu_steps", "kernels", "host_time", "operators", "framework_ops", "totals", "totals:1")
-_INPUT_TABLES = ("input_pipeline", "host_time", "input_pipeline:1", "os_calls", "host_waits")
-_LAUNCHES = ("launch", "kernels", "cuda_api")
-_COPIES = ("copies", "cuda_api", "host_waits")
-_HOST_CALLS = ("host_waits", "cuda_api", "os_calls")
-_OTHER_THREADS = "host_time:Other threads"
-_RUN_TABLES = ("whole_run:1", "host_time", "host_waits")
-_RANKS = ("ranks", "communication", "host_collectives", "host_time")
-_BEHIND_CAUSE: dict[str, tuple[str, ...]] = {
-    "healthy": _COMPUTING,
-    "input": _INPUT_TABLES,
-    "possible_input": ("host_time", "host_waits", "os_calls", "input_pipeline"),
-    "communication": ("communication", "ranks", "communication:1"),
-    "host_collective": ("host_collectives", "ranks", "host_time"),
-    "copy_d2h": _COPIES,
-    "copy_h2d": _COPIES,
-    "other_device": _COPIES,
-    "blocking_copy": ("host_waits", "copies", "cuda_api"),
-    "parameter_transfer": _COPIES,
-    "synchronisation": _HOST_CALLS,
-    "device_wait": ("host_waits", "framework_ops", "operators"),
-    "allocation": ("cuda_api", "memory", "host_waits"),
-    "stream": ("cuda_api", "host_waits"),
-    "first_launch": ("host_waits", "cuda_api"),
-    "profiler": ("host_waits", "cpu_steps"),
-    "kernel_launch": _LAUNCHES,
-    "launch_queue": _LAUNCHES,
-    "compilation": ("compilation", "host_waits", "host_time"),
-    "os_call": ("os_calls", "host_time", "host_waits"),
-    "waiting": ("host_time", _OTHER_THREADS, "host_waits"),
-    "host": ("host_time", "host_waits", "operators"),
-    "unexplained": ("host_time", "host_waits", "idle_gaps"),
-    "devices_in_turn": ("device_use", "idle_gaps"),
-    **dict.fromkeys(("lock", "gil", "sleep"), ("host_time", _OTHER_THREADS, "host_waits")),
-    **dict.fromkeys(("imports", "preparation", "validation", "between", "after", "shutdown"), _RUN_TABLES),
-}
-"""Sections whose tables are behind a cause, the most telling first; ``name:1`` is the second table of a section, and
-``name:Other`` the first whose title begins so."""
-_BEHIND_CODE: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("TV203", _HOST_CALLS),
-    ("TV204", ("kernels", "launch")),
-    ("TV206", ("host_waits", "copies", "cuda_api")),
-    ("TV301", ("cuda_api", "memory", "host_waits")),
-    ("TV401", ("compilation", "host_waits", "host_time")),
-    ("TV402", ("compilation", "host_waits", "host_time")),
-    ("TV405", ("precision", "kernels")),
-    ("TV406", ("launch_contention", "launch", "operators")),
-    ("TV407", _LAUNCHES),
-    ("TV408", ("gpu_efficiency:1", "kernels")),
-    ("TV202", _LAUNCHES),
-    ("TV1", _INPUT_TABLES),
-    ("TV2", ("host_waits", "host_time", "cuda_api")),
-    ("TV3", _COPIES),
-    ("TV4", ("kernels", "operators", "framework_ops", "compilation")),
-    ("TV504", ("communication", "communication:1", "ranks")),
-    ("TV505", _COPIES),
-    ("TV506", ("host_collectives", "ranks", "host_time")),
-    ("TV5", _RANKS),
-    ("TV60", ("host", "cpu_steps", "host_time")),
-    ("TV610", ("host_time", "os_calls", "host_waits")),
-    ("TV612", ("host_time", _OTHER_THREADS, "host_waits")),
-    ("TV613", ("host_time", _OTHER_THREADS, "host_waits")),
-    ("TV617", ("cpu_steps", "host_time", "operators")),
-    ("TV6", ("host_time", "host_waits", "cpu_steps")),
-    ("TV7", _RUN_TABLES),
-)
-"""The same for findings, by the first of these that their code begins with."""
-_SLOW_WORKERS = "TV109"
-"""The finding that other processes prepare the input: what they do is behind it."""
-_OF_THE_RUN, _OUTSIDE = "TV7", "whole_run:1"
-"""Findings on the run as a whole, and the table of where its time outside of steps went."""
-_ELSEWHERE = ("host_time", "host_waits", "cpu_steps", "kernels", "operators", "framework_ops", "cuda_api", "os_calls")
-"""Where to look for any other cause, and when nothing of that was recorded."""
-
 _STEADY = "steady step time"
 _ABSENT = {
     "kernels": "device work",
@@ -198,17 +125,11 @@ _OF_DEVICES = frozenset({"cuda_api", "memcpy", "device_ops"})
 _ABOUT_THE_REPORT = frozenset({"window", "selection"})
 """Codes of notes on which part of the capture the report is about."""
 _MOST_NAMES = 8
-_AS_LARGE = 0.9
-"""A finding with this part of the time of the first is as large: it may be about the same time."""
-_WORTH_A_TABLE = 0.05
-"""Causes of idle time of which none has this share are not worth a table."""
 _WORTH_A_PART = 0.01
 """Parts of a bar below this share are one, where there are several of them."""
 _LONGEST_FACT = 60
 _LONGEST_NAME = 200
-_CODE = re.compile(r"TV\d+")
-_TITLE_END = re.compile(r"[:,] | \(")
-"""Where the title of a table begins to explain itself."""
+_PLACE = re.compile(r"(?P<line>\S+:\d+) (?P<function>\S+)")
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
 
 
@@ -220,12 +141,12 @@ def first_screen(report: Report, detail: Detail = DETAILS[0]) -> FirstScreen:
     notes = _notes(report, detail)
     bars = tuple(_folded(bars, detail.parts) for bars in _bars(report))
     return FirstScreen(
-        run=tuple(_short(fact, min(detail.characters, _LONGEST_NAME)) for fact in report.run),
+        run=tuple(_short(fact, min(detail.characters, _LONGEST_NAME)) for fact in _facts_of_the_run(report)),
         verdict=replace(report.verdict, sentence=_sentences(report.verdict.sentence, 2 * detail.characters)),
         bars=bars,
         findings=tuple(_compact(shown, report.verdict, lead, bars, detail)),
         others=_others(report, shown),
-        tables=tuple(_tables(report, lead or next(iter(shown), None)))[: detail.tables],
+        tables=tables_behind(report, lead or next(iter(shown), None))[: detail.tables],
         rows=detail.rows,
         gates=gates,
         notes=notes,
@@ -240,6 +161,16 @@ def spoken(report: Report) -> tuple[str, ...]:
     serious = (finding for finding in screen.findings if finding.severity is not Severity.INFO)
     added = (f"{f.code} {f.slug}: {f.message or next(iter(f.advice), '')}" for f in serious)
     return screen.verdict.sentence, *added
+
+
+def _facts_of_the_run(report: Report) -> Iterator[Fact]:
+    """Facts about the run; beside a longer run, the captured time is the part of it that was profiled."""
+    has_run = any(_first_bars(report, _RUN_BARS))
+    for fact in report.run:
+        if has_run and fact.key == "span_ns" and fact.value is not None:
+            yield replace(fact, value=f"{format_value(fact.value, fact.unit)} profiled", unit="text")
+        else:
+            yield fact
 
 
 def _lead(report: Report) -> Finding | None:
@@ -283,7 +214,9 @@ def _compact(
 
 
 def _states(text: str, value: str) -> bool:
-    """Whether a value stands in a text: ``2`` is not in ``2.3×``."""
+    """Whether a value stands in a text: ``2`` is not in ``2.3×``; places are written in two ways."""
+    if place := _PLACE.fullmatch(value):
+        return f"{place['function']} ({place['line']})" in text
     return re.search(rf"(?<![\w.,]){re.escape(value)}(?![.,]?\w)", text) is not None
 
 
@@ -349,55 +282,6 @@ def _folded(bars: Bars, most: int) -> Bars:
     values = [bar.value for bar in small if isinstance(bar.value, int | float)]
     rest = Bar("other", f"other ({len(small)})", sum(values), math.fsum(bar.share for bar in small))
     return replace(bars, bars=(*kept, rest))
-
-
-def _tables(report: Report, first: Finding | None) -> Iterator[Section]:
-    """The tables behind what takes the time, each in a section of its own; without any, one that is always of use."""
-    places = list(_places(report.verdict.cause, first))
-    serious = [finding for finding in by_time_at_stake(report.findings) if finding.severity is not Severity.INFO]
-    if serious and serious[0].code.startswith(_OF_THE_RUN):
-        places = [_OUTSIDE, *places]
-    if any(finding.code == _SLOW_WORKERS for finding in report.findings):
-        places = [_OTHER_THREADS if place == "host_time" else place for place in places]
-    as_large = next((f for f in serious if first and f is not first and f.cost_ns >= _AS_LARGE * first.cost_ns), None)
-    if as_large and not as_large.code.startswith(_OF_THE_RUN):
-        places[1:1] = _places("", as_large)[:1]
-    behind = [section for place in dict.fromkeys(places) for section in _table(report, place)]
-    yield from behind or [section for place in _ELSEWHERE for section in _table(report, place)]
-
-
-def _places(cause: str, first: Finding | None) -> tuple[str, ...]:
-    """Where the tables are behind the cause that the verdict names, else behind the first finding."""
-    code = first.code if first and first.severity is not Severity.INFO else ""
-    others = _ELSEWHERE if cause else _COMPUTING
-    by_code = next((places for start, places in _BEHIND_CODE if code.startswith(start)), others)
-    return _BEHIND_CAUSE.get(cause, by_code)
-
-
-def _table(report: Report, place: str) -> Iterator[Section]:
-    slug, _, which = place.partition(":")
-    for section in report.sections:
-        if section.slug == slug:
-            grids = [block for block in blocks_for_people(section.blocks) if isinstance(block, Grid) and block.rows]
-            named = [grid for grid in grids if grid.title.startswith(which)]
-            for grid in (grids[int(which) :] if which.isdecimal() else named)[:1]:
-                if slug == "host_waits" and _largest_share(grid) < _WORTH_A_TABLE:
-                    continue
-                table = _TITLE_END.split(grid.title, maxsplit=1)[0]
-                title = f"{section.title} · {table}" if table else section.title
-                rows = _largest_first(grid) if place == _OUTSIDE else grid.rows
-                yield Section(slug, title, (replace(grid, title="", rows=rows, complete=False),))
-
-
-def _largest_share(grid: Grid) -> float:
-    shares = [index for index, column in enumerate(grid.columns) if is_share(column)]
-    return max((number_of(row[index]) for row in grid.rows for index in shares), default=1.0)
-
-
-def _largest_first(grid: Grid) -> tuple[Row, ...]:
-    """The rows of a table that is in the order of time, the longest first."""
-    times = [index for index, column in enumerate(grid.columns) if column.unit == "ns"]
-    return tuple(sorted(grid.rows, key=lambda row: -number_of(row[times[0]]))) if times else grid.rows
 
 
 def _others(report: Report, shown: list[Finding]) -> str:

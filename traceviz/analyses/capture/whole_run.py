@@ -109,7 +109,7 @@ class WholeRunAnalysis(Analysis[RunParts]):
         of = f" of the first of {result.processes} processes" if result.processes > 1 else ""
         blocks: list[Block] = [
             Facts(facts, audience="machine"),
-            Bars("The run", f"{format_ns(total)}{of} with {counted(result.steps, 'step')}", "ns", bars),
+            Bars("The run", f"{format_ns(total)}{of} {_stepping(result.steps)}", "ns", bars),
             _parts(result, shown),
         ]
         if places := _places(result):
@@ -119,6 +119,10 @@ class WholeRunAnalysis(Analysis[RunParts]):
                 Prose(f"Left out: {format_ns(result.recording_ns)} in which the recording started, stopped and saved.")
             )
         return Section(self.slug, self.title, tuple(blocks))
+
+
+def _stepping(steps: int) -> str:
+    return f"with {counted(steps, 'step')}" if steps else "without steps"
 
 
 def _parts(run: RunParts, shown: list[tuple[str, str]]) -> Grid:

@@ -23,6 +23,8 @@ LONG_STARTUP_NS = 30_000_000_000
 """A start-up of this length is the matter of a run. Below it, most runs for a test are mostly start-up."""
 BEFORE = (*STARTUP, "compilation")
 """Parts of which a short run mostly consists."""
+OTHER = "other"
+"""All else of a run without steps."""
 OF_THE_RUN = "run"
 """What its parts are shares of."""
 
@@ -96,21 +98,22 @@ def is_of_the_run(run: object) -> bool:
 
 
 def _without_steps(run: RunParts) -> OfTheRun:
-    """What a run was in which no step was seen: its two largest parts."""
+    """What a run was in which no step was seen: the two parts or places that took most of it."""
     parts = sorted((key for key in run.times if run.time_ns(key)), key=run.time_ns, reverse=True)
     if parts[0] == UNEXPLAINED:
         return OfTheRun()
-    worth = [part for part in parts[:2] if run.share(part) >= BOUND and part != UNEXPLAINED] or parts[:1]
-    shares = ", ".join(f"{format_ratio(run.share(part))} is {_said_alone(run, part)}" for part in worth)
-    sentence = f"No steps were seen in this run: {shares}."
-    return OfTheRun(sentence, candidate=_candidate(run, parts[0]))
+    spent = [(run.time_ns(part), _said_alone(run, part)) for part in parts if part not in (OTHER, UNEXPLAINED)]
+    spent += [(place.time_ns, place.name) for place in run.places.get(OTHER, ())]
+    spent += [(run.time_ns(OTHER), "the program's own work")] if OTHER in parts and not run.places.get(OTHER) else []
+    ranked = sorted(spent, reverse=True)[:2]
+    worth = [(time, what) for time, what in ranked if time >= BOUND * run.run_ns] or ranked[:1]
+    shares = ", ".join(f"{format_ratio(time / run.run_ns)} is {what}" for time, what in worth)
+    return OfTheRun(f"No steps were seen in this run: {shares}.", candidate=_candidate(run, parts[0]))
 
 
 def _said_alone(run: RunParts, part: str) -> str:
-    """A part of a run without steps, where nothing is before or outside of anything."""
-    if part == "imports":
-        return "imports"
-    return (where_of(run, (part,)) or "the program's own work") if part == "other" else said(run, part)
+    """A part of a run without steps, where nothing is before them."""
+    return LABELS[part] if part in STARTUP else said(run, part)
 
 
 def _label(part: str) -> str:

@@ -68,6 +68,18 @@ SUBJECTS = (
         "resources", {"samples": "sampled value"}, "CPU, memory, threads over time", "traceviz collect --with resources"
     ),
     Subject(
+        "Python stacks",
+        {"stacks": "sampled stack"},
+        "the function and the line that take the host's time",
+        "traceviz collect --with stacks",
+    ),
+    Subject(
+        "phases",
+        {"phases": "phase"},
+        "start-up, saving, validation: the run outside of steps",
+        "traceviz collect --with stacks",
+    ),
+    Subject(
         "memory",
         {"memory_events": "memory event"},
         "allocations",

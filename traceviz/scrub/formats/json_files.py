@@ -19,7 +19,8 @@ OWN_WORDS = tuple(
     b"parquet json jsonl nsys nvtx jax torch tensorflow resources report kind version name tags command left_out "
     b"exit code signal window first_step steps delay_s duration_s rate_hz collectors state detail fix sources "
     b"facts machine cores usable cpu sockets memory kernel container gpus driver ordinal uuid versions settings "
-    b"pid usage overhead recorded unused failed finished framework samples parts missed options device_tracer".split()
+    b"pid usage overhead recorded unused failed finished framework samples parts missed options device_tracer "
+    b"stacks spy".split()
 )
 """Words of file names and keys that traceviz and profilers write: a user of such a name must not change them."""
 MOST_BYTES = 64 << 20

@@ -1,0 +1,60 @@
+"""Phases of unmodified programs with the real frameworks, from the hooks to the parts of the run."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.collectors.inject.runs import run_under
+
+pytestmark = pytest.mark.live
+
+TORCH = """
+import torch
+model, double = torch.nn.Linear(2_000, 2_000), torch.compile(lambda x: x * 2, backend="eager")
+torch.save(model.state_dict(), "model.pt")
+model.load_state_dict(torch.load("model.pt"))
+double(torch.ones(3))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(12):
+    model(torch.ones(4, 2_000)).sum().backward()
+    optimizer.step()
+"""
+
+KERAS = """
+import os
+os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1", KERAS_BACKEND="tensorflow")
+import keras, numpy
+model = keras.Sequential([keras.layers.Dense(64), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+rows = numpy.ones((320, 4), "float32")
+saving = keras.callbacks.ModelCheckpoint("model.keras")
+model.fit(rows, rows[:, :1], epochs=2, batch_size=32, verbose=0, validation_split=0.1, callbacks=[saving])
+"""
+
+
+def phases_of(folder: Path, python: str, program: str) -> Counter[tuple[str, str]]:
+    """How many phases of each kind and name were told."""
+    ran = run_under(folder / "run", ["stacks"], [python, "-c", program])
+    assert (ran.code, ran.problems) == (0, [])
+    (file,) = folder.glob("run/raw/stacks/*/stacks.jsonl")
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    return Counter((record[1], record[2]) for record in records if record[0] == "phase")
+
+
+def test_torch_tells_of_saving_loading_compiling_and_steps(tmp_path: Path, torch_python: str) -> None:
+    told = phases_of(tmp_path, torch_python, TORCH)
+    assert (told["saving", "torch.save"], told["loading", "torch.load"]) == (1, 1)
+    assert told["compilation", "torch.compile"] >= 1
+    assert told["step", "torch_optimizer"] >= 11
+
+
+def test_keras_tells_of_its_epochs_evaluations_checkpoints_and_what_is_compiled(
+    tmp_path: Path, oracle_python: str
+) -> None:
+    told = phases_of(tmp_path, oracle_python, KERAS)
+    assert (told["epoch", "keras"], told["validation", "keras evaluate"], told["train", "keras fit"]) == (2, 2, 1)
+    assert told["saving", "keras save_model"] == 2
+    assert told["compilation", "tf.function"] >= 1
+    assert told["step", "keras"] == 18

@@ -64,6 +64,8 @@ def test_a_stack_has_a_purpose_and_an_activity(stack: str) -> None:
         ("train.py:9 main", {"cpu_ns": 0}, "wait"),
         ("train.py:9 main", {"cpu_ns": 2}, "python"),
         ("train.py:9 main", {"state": "waiting"}, "wait"),
+        # it could run, and others have the cores
+        ("train.py:9 main", {"state": "running", "cpu_ns": 0}, "python"),
         ("train.py:9 main", {"state": "gil", "cpu_ns": 9}, "gil"),
         ("train.py:9 next_batch", {"state": "gil"}, "gil"),
         ("train.py:9 main > torch/a.py:1 backward", {"cpu_ns": 0}, "compute"),

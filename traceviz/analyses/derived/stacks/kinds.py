@@ -153,6 +153,7 @@ def is_import() -> pl.Expr:
 def activity_seen(activity: pl.Expr, state: pl.Expr, cpu_ns: pl.Expr, dur_ns: pl.Expr) -> pl.Expr:
     """What a thread did, corrected by what was seen of it: that it waited for the GIL, or used no processor."""
     idle = pl.coalesce(cpu_ns < IDLE_SHARE * dur_ns, state == "waiting").fill_null(value=False)
+    idle &= (state != "running").fill_null(value=True)  # it wants a core, which others have
     busy = (cpu_ns > BUSY_SHARE * dur_ns).fill_null(value=False)
     return (
         pl.when((state == "gil").fill_null(value=False))

@@ -105,6 +105,14 @@ def test_changes_that_are_not_shown_are_summed():
     assert rest == (None, 2, -8)
 
 
+def test_shares_of_several_wholes_are_not_summed():
+    columns = (Column("thread", "Thread"), Column("time_ns", "Time", "ns"), Column("of_thread", "", "ratio", bar=True))
+    rest = shown_rows(Grid(columns, (("a", 1, 0.9),) * 5), 3).rest
+    assert rest == (None, None, None)
+    of_one = (*columns[:2], Column("of_steps", "", "ratio", bar=True))
+    assert shown_rows(Grid(of_one, (("a", 1, 0.2),) * 5), 3).rest == (None, None, 0.4)
+
+
 def test_columns_of_changes_and_complete_tables_come_back_from_json():
     report = told(Grid(SIDES.columns, SIDES.rows, complete=True), schema="traceviz.report/1")
     assert loads(dumps(report)) == report

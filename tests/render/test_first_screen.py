@@ -225,6 +225,14 @@ def test_what_other_threads_do_is_shown_where_the_program_waits_for_them(code, c
     assert [table.title for table in first_screen(shown).tables] == [f"Host · {title}" for title in titles]
 
 
+def test_threads_that_wait_for_work_come_last():
+    columns = (Column("thread", "Thread"), Column("kind", "Key", importance=9))
+    rows = (("feeder", "lock"), ("server", "io"), ("worker", "input"))
+    host = Section("host_time", "Host", (Grid(columns, rows, "Other threads and processes"),))
+    (table,) = first_screen(report((finding("TV109", "slow-loader-workers"),), (host,), "input")).tables
+    assert [row[0] for row in table.blocks[0].rows] == ["worker", "server", "feeder"]
+
+
 def test_causes_of_little_idle_time_have_no_table():
     columns = (Column("cause", "Cause"), Column("share", "Of steps", "ratio", bar=True))
     tables = []

@@ -117,6 +117,7 @@ _AS_LARGE = 0.9
 """A finding with this part of the time of the first is as large: it may be about the same time."""
 _WORTH_A_TABLE = 0.05
 """Causes of idle time of which none has this share are not worth a table."""
+_TURN = {"input": 0, "lock": 2}
 _TITLE_END = re.compile(r"[:,] | \(")
 """Where the title of a table begins to explain itself."""
 
@@ -168,13 +169,23 @@ def _table(report: Report, place: str) -> Iterator[Section]:
                     continue
                 table = _TITLE_END.split(grid.title, maxsplit=1)[0]
                 title = f"{section.title} · {table}" if table else section.title
-                rows = _largest_first(grid) if place == OUTSIDE else grid.rows
+                rows = {OUTSIDE: _largest_first, OTHER_THREADS: _busy_first}.get(place, _as_they_are)(grid)
                 yield Section(slug, title, (replace(grid, title="", rows=rows, complete=False),))
 
 
 def _largest_share(grid: Grid) -> float:
     shares = [index for index, column in enumerate(grid.columns) if is_share(column)]
     return max((number_of(row[index]) for row in grid.rows for index in shares), default=1.0)
+
+
+def _as_they_are(grid: Grid) -> tuple[Row, ...]:
+    return grid.rows
+
+
+def _busy_first(grid: Grid) -> tuple[Row, ...]:
+    """Rows of what threads prepare for the steps, then the others; waits for the next piece of work last."""
+    kinds = [index for index, column in enumerate(grid.columns) if column.name == "kind"]
+    return tuple(sorted(grid.rows, key=lambda row: _TURN.get(str(row[kinds[0]]), 1))) if kinds else grid.rows
 
 
 def _largest_first(grid: Grid) -> tuple[Row, ...]:

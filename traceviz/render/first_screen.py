@@ -98,6 +98,7 @@ _RUN_BARS = (("whole_run", "Where the run's time went"),)
 _STEP_BARS = (
     ("cpu_steps", "Where the steps' time went"),
     ("breakdown", "Where the steps' time went"),
+    ("host_time", "Where the host's time went"),
     ("host_waits", "What the host did"),
     ("kernels", "What the device did"),
 )

@@ -32,6 +32,8 @@ _ADDITIVE = frozenset(
         *("base_calls", "new_calls", "base_ns", "new_ns", "difference_ns", "base_bytes", "new_bytes"),
     }
 )
+_OF_SEVERAL_WHOLES = frozenset({"of_thread"})
+"""Columns of shares whose rows are parts of different wholes: a sum of them says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,8 @@ def _totals(grid: Grid, rows: tuple[Row, ...]) -> Row | None:
         return None
     totals: list[Value] = []
     for index, column in enumerate(grid.columns):
-        adds_up = is_share(column) or column.name in _ADDITIVE or column.name.startswith("share_of_")
+        is_part = is_share(column) and column.name not in _OF_SEVERAL_WHOLES
+        adds_up = is_part or column.name in _ADDITIVE or column.name.startswith("share_of_")
         values = [row[index] for row in rows] if adds_up else []
         numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
         totals.append(sum(numbers) if numbers else None)

@@ -61,7 +61,7 @@ class Interning:
 
     def number(self, frame: FrameType | None) -> int:
         """The number of the stack whose innermost frame this is; -1 if all of it is ours."""
-        frames = []
+        frames: list[FrameType] = []
         while frame is not None and len(frames) < FARTHEST:
             frames.append(frame)
             frame = frame.f_back
@@ -81,7 +81,7 @@ class Interning:
         """Begin anew where too much is known."""
         if len(self._codes) > MOST_CODES or len(self._known) > MOST_STACKS:
             for table in (self._known, self._codes, self._frames, self._stacks, self._calls, self._names, self._called):
-                table.clear()  # type: ignore[attr-defined]
+                table.clear()
 
     def _with_call(self, stack: int, frame: FrameType) -> int:
         """The stack with what its innermost frame calls, as far as that has no frame: ``os.fsync``, ``time.sleep``.

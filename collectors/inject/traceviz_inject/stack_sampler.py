@@ -14,7 +14,7 @@ program works on alive.
 
 from __future__ import annotations
 
-import _signal
+import _signal  # type: ignore[import-not-found,unused-ignore]
 import gc
 import os
 import sys
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Phase = tuple[str, str, int | None, int, int, int]
 
 # Programs replace functions of these modules (gevent, freezegun); these are the interpreter's own.
-_monotonic_ns, _time_ns, _own_cpu_ns = time.monotonic_ns, time.time_ns, time.thread_time_ns
+_monotonic_ns, _time_ns, _own_cpu_ns, _sleep = time.monotonic_ns, time.time_ns, time.thread_time_ns, time.sleep
 _clock_ns = getattr(time, "clock_gettime_ns", None)
 _clock_of = getattr(time, "pthread_getcpuclockid", None)
 _stacks_of_threads = sys._current_frames  # noqa: SLF001 the one way to see other threads
@@ -171,7 +171,7 @@ class Sampler:
         for _ in range(200):
             if not os.path.exists(path):  # noqa: PTH110
                 return
-            time.sleep(0.0001)
+            _sleep(0.0001)
 
     def _run(self) -> None:
         try:

@@ -47,6 +47,10 @@ KINDS = {
         "python",
     ),
     "train.py:9 main > train.py:50 load_checkpoint": ("python", "python"),
+    (
+        "tensorflow/python/autograph/impl/api.py:600 wrapper > "
+        "tensorflow/python/data/ops/from_generator_op.py:9 next > gen.py:4 tokens"
+    ): ("input", "python"),
     "train.py:9 main > model.py:7 Net.save_for_backward": ("python", "python"),
 }
 
@@ -61,16 +65,18 @@ def test_a_stack_has_a_purpose_and_an_activity(stack: str) -> None:
 @pytest.mark.parametrize(
     ("stack", "seen", "kind"),
     [
-        ("train.py:9 main", {"cpu_ns": 0}, "wait"),
-        ("train.py:9 main", {"cpu_ns": 2}, "python"),
+        ("train.py:9 main > model.fetch_all", {"cpu_ns": 0}, "wait"),
+        ("train.py:9 main > model.fetch_all", {"cpu_ns": 2}, "python"),
+        ("train.py:9 main", {"cpu_ns": 0, "samples": 4}, "python"),
+        ("train.py:9 main", {"cpu_ns": 0, "samples": 5}, "wait"),
         ("train.py:9 main", {"state": "waiting"}, "wait"),
         # it could run, and others have the cores
         ("train.py:9 main", {"state": "running", "cpu_ns": 0}, "python"),
         ("train.py:9 main", {"state": "gil", "cpu_ns": 9}, "gil"),
         ("train.py:9 next_batch", {"state": "gil"}, "gil"),
         ("train.py:9 main > torch/a.py:1 backward", {"cpu_ns": 0}, "compute"),
-        ("train.py:9 main > text.join", {"cpu_ns": 9}, "python"),
-        ("train.py:9 main > text.join", {"cpu_ns": 5}, "lock"),
+        ("train.py:9 main > lock.acquire", {"cpu_ns": 9}, "python"),
+        ("train.py:9 main > lock.acquire", {"cpu_ns": 5}, "lock"),
     ],
 )
 def test_what_was_seen_of_a_thread_corrects_what_its_stack_says(stack: str, seen: dict[str, object], kind: str) -> None:

@@ -110,9 +110,13 @@ def _either(patterns: list[str]) -> str:
 
 
 IDLE_SHARE = 0.1
-"""A thread that used less processor time than this share of the time waited, whatever its stack says,"""
+"""A thread that used less processor time than this share of the time, in a call, waited there."""
+STARVED_SHARE = 0.01
+"""In its own Python it waits for nothing, but others may keep it from running: only if it used less than this share,"""
+STARVED_SAMPLES = 5
+"""over so many samples in a row, to say that it waited."""
 BUSY_SHARE = 0.5
-"""and one that used more than this share did not sleep, or wait for a lock."""
+"""A thread that used more than this share did not sleep, or wait for a lock."""
 _BUSY: frozenset[StackKind] = frozenset({"python", "serialization"})
 """Activities that use a processor: a thread that does not, waits. Libraries compute on threads of their own."""
 
@@ -150,9 +154,13 @@ def is_import() -> pl.Expr:
     return frame_text(pl.col("file"), pl.col("function")).str.contains(catalogue().imports)
 
 
-def activity_seen(activity: pl.Expr, state: pl.Expr, cpu_ns: pl.Expr, dur_ns: pl.Expr) -> pl.Expr:
+def activity_seen(  # noqa: PLR0917 (columns of one row)
+    activity: pl.Expr, state: pl.Expr, cpu_ns: pl.Expr, dur_ns: pl.Expr, samples: pl.Expr, is_call: pl.Expr
+) -> pl.Expr:
     """What a thread did, corrected by what was seen of it: that it waited for the GIL, or used no processor."""
-    idle = pl.coalesce(cpu_ns < IDLE_SHARE * dur_ns, state == "waiting").fill_null(value=False)
+    starved = (cpu_ns < STARVED_SHARE * dur_ns) & (samples >= STARVED_SAMPLES)
+    unused = pl.when(is_call).then(cpu_ns < IDLE_SHARE * dur_ns).otherwise(starved)
+    idle = pl.coalesce(pl.when(cpu_ns.is_not_null()).then(unused), state == "waiting").fill_null(value=False)
     idle &= (state != "running").fill_null(value=True)  # it wants a core, which others have
     busy = (cpu_ns > BUSY_SHARE * dur_ns).fill_null(value=False)
     return (

@@ -54,7 +54,12 @@ def sampled_stacks(trace: TraceView) -> pl.DataFrame:
     rows = trace.frame("stacks", *columns, pl.col("state").cast(pl.String))
     known = rows.join(stack_meanings(trace), on="stack_id", how="left", maintain_order="left")
     seen = activity_seen(
-        pl.col("activity").fill_null("python"), pl.col("state"), pl.col("cpu_ns"), pl.col("end_ns") - pl.col("start_ns")
+        pl.col("activity").fill_null("python"),
+        pl.col("state"),
+        pl.col("cpu_ns"),
+        pl.col("end_ns") - pl.col("start_ns"),
+        pl.col("samples"),
+        ~pl.col("leaf").str.contains(r"[ :]"),
     )
     seen_rows = known.with_columns(seen.alias("activity"))
     kind = pl.when(pl.col("activity") == "gil").then("activity").otherwise(pl.coalesce("purpose", "activity"))

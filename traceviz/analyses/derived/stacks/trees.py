@@ -25,7 +25,8 @@ Mask = npt.NDArray[np.bool_]
 DEEPEST = 4_096
 """Frames of a stack that are followed; of deeper ones the outer frames count as absent."""
 _TEXTS = ("function", "file", "origin")
-_NAMELESS = r"^<(listcomp|dictcomp|setcomp|genexpr|lambda)>$"
+_MADE = "<string>"
+_NAMELESS = r"<(listcomp|dictcomp|setcomp|genexpr|lambda)>$"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +139,8 @@ def stack_meanings(trace: TraceView) -> pl.DataFrame:
     serves = tree.outermost(frames["purpose"].is_not_null().to_numpy())
     purpose = _gathered(frames["purpose"], serves)
     purpose = pl.select(pl.when(pl.Series(for_import)).then(pl.lit("import")).otherwise(purpose)).to_series()
-    place = _first_known(tree.around(own), tree.around(library), np.arange(frames.height))
+    written = own & (frames["file"] != _MADE).to_numpy()  # what libraries make and run is nowhere to be found
+    place = _first_known(*(tree.around(mask) for mask in (written, own, library)), np.arange(frames.height))
     frames = frames.with_columns(_enclosing(tree, own).alias("function"))
     texts = frames.select(
         pl.format("{}:{} {}", "file", "line", "function")

@@ -3,6 +3,8 @@
 import shlex
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from traceviz.plain_arguments import HIDDEN, is_plain, names_here, plain_command
 
@@ -81,6 +83,31 @@ def test_what_was_shortened_once_stays_as_it_is_and_other_commands_are_not_plain
     assert [is_plain(line) for line in lines] == [True, True]
     others = ["python train.py --data /home/ann/x", "python train.py --token word", "cat secrets", "python train.py  x"]
     assert [is_plain(line) for line in others] == [False] * 4
+
+
+PARTS = [
+    "--x",
+    "-c",
+    "python",
+    "bash",
+    "--token",
+    "train.py",
+    "-5",
+    "--a=b",
+    "a.b=3",
+    "--",
+    "-",
+    "~/x",
+    "/home/ann",
+    "…/x",
+    "_=",
+]
+
+
+@settings(max_examples=200)
+@given(st.lists(st.sampled_from(PARTS) | st.text("abAB01._-/=~@:,+ …\\é", max_size=12), min_size=1, max_size=7))
+def test_shortening_twice_is_shortening_once(command):
+    assert is_plain(plain_command(command, NAMES))
 
 
 def test_a_command_of_1000_options_is_cut_at_500_characters():

@@ -126,7 +126,7 @@ def _shown(command: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
         elif option:
             yield _value(argument, option, names)
             option = ""
-        elif equals and _KEY.fullmatch(named):
+        elif equals and (named == HIDDEN or _KEY.fullmatch(named)):
             yield f"{named if _is_word(named, names, _KEY) else HIDDEN}={_value(text, named, names)}"
         else:
             yield _positional(argument, names)
@@ -137,7 +137,8 @@ def _option(name: str, names: tuple[str, ...]) -> str:
         return name
     if name.startswith("--") or "_" in name:
         return name if _is_word(name.lstrip("-"), names) and _NAME.fullmatch(name) else f"--{HIDDEN}"
-    return f"{name[:2]}{HIDDEN}"  # a value may follow the letter: -pSECRET
+    letter = name[1:2] if re.match(r"-[A-Za-z]", name) else ""
+    return f"-{letter}{HIDDEN}"  # a value may follow the letter: -pSECRET
 
 
 def _positional(text: str, names: tuple[str, ...]) -> str:

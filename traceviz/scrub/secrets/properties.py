@@ -44,9 +44,11 @@ _FOLDERS = re.compile(rb"(?<![^\s\"'<>(),;|])[^\s\"'<>(),;|]*[/\\]")
 _FRAME = re.compile(rb"^\$.*[/\\](?=[^/\\]*:\d+ )")
 _TORCH_FRAME = re.compile(rb"^(.*[/\\])(?=[^/\\]*\(\d+\): )", re.DOTALL)
 _LIBRARY = re.compile(
-    rb"(?:^|.*/(?:site|dist)-packages/)((?:torch|torchvision|torchaudio|torchdata|triton|functorch|numpy|PIL|cv2|transformers"
+    rb"(?:^|.*/(?:site-packages|dist-packages|python3\.\d+)/)((?:torch|torchvision|torchaudio|torchdata|triton|functorch|numpy|PIL|cv2|transformers"
     rb"|datasets|accelerate|lightning|pytorch_lightning|deepspeed|apex|tqdm|multiprocessing|concurrent|asyncio|importlib"
-    rb"|tensorflow|keras|jax|jaxlib|flax|optax)/(?:[\w.\-]+/)*)",
+    rb"|tensorflow|keras|jax|jaxlib|flax|optax)/(?:[\w.\-]+/)*"
+    # Python's own packages; a program may have a folder of that name, and more below it.
+    rb"|(?:collections|ctypes|email|encodings|html|http|json|logging|sqlite3|unittest|urllib|xml|zoneinfo)/)",
     re.DOTALL,
 )
 """Folders of public libraries, which tell what a frame does (``torch/utils/data/``), not whose it is."""
@@ -133,7 +135,7 @@ def source_file(file: str, origin: str) -> str:
     """
     package, slash, _ = file.partition("/")
     public = _STANDARD if origin == "standard" else _PUBLIC if origin == "library" else frozenset()
-    if not slash or package in public:
+    if slash and package in public and "\\" not in file:
         return file
     return re.split(r"[/\\]", file)[-1]
 

@@ -38,6 +38,22 @@ def test_the_main_threads_own_function_is_named_with_its_share_of_the_wait() -> 
     assert lines.words == "75.0 % of that in decode_jpeg (data.py:41)"
 
 
+def test_findings_and_the_section_name_the_function_of_the_loader() -> None:
+    report = analyze(tables(**steps([(0, 600, DECODE), (600, 200, f"{NEXT} > data.py:50 collate"), (800, 200, STEP)])))
+    messages = {finding.code: finding.message for finding in report.findings}
+    assert (
+        "single-process DataLoader (num_workers=0) (5 calls, 4.00 µs): 75.0 % of that in decode_jpeg"
+        in messages["TV101"]
+    )
+    assert "800 ns each in the median, mostly in decode_jpeg (data.py:41)" in messages["TV108"]
+    section = next(section for section in report.sections if section.slug == "input_pipeline")
+    (grid,) = (block for block in section.blocks if getattr(block, "title", "") == "What takes the time of the wait")
+    assert [row[:4] for row in grid.rows] == [  # type: ignore[union-attr]
+        ("decode_jpeg (data.py:41)", 3000, 0.75, 300),
+        ("collate (data.py:50)", 1000, 0.25, 100),
+    ]
+
+
 def test_where_the_main_thread_waits_its_workers_say_what_for() -> None:
     """A worker also waits for somebody to take its batches: that is not what the steps wait for."""
     wait = f"{NEXT} > multiprocessing/queues.py:103 get > threading.py:327 wait"

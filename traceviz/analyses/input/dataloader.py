@@ -211,22 +211,25 @@ def _use(kind: LoaderKind, parts: list[_Calls], *, has_device: bool) -> LoaderUs
     )
 
 
-def loader_findings(uses: tuple[LoaderUse, ...], wait_ns: int, blamed: float) -> tuple[Finding, ...]:
+def loader_findings(
+    uses: tuple[LoaderUse, ...], wait_ns: int, blamed: float, function: str = ""
+) -> tuple[Finding, ...]:
     """TV108 and TV109: kinds of loaders that steps wait for, each with at least a share of ``blamed`` of ``wait_ns``.
 
-    They have no time at stake of their own: they explain the wait that another finding counts.
+    They have no time at stake of their own: they explain the wait that another finding counts. ``function`` of the
+    training process takes most of it, where that is known.
     """
-    return tuple(_finding(use, wait_ns) for use in uses if wait_ns and use.waited_ns >= blamed * wait_ns)
+    return tuple(_finding(use, wait_ns, function) for use in uses if wait_ns and use.waited_ns >= blamed * wait_ns)
 
 
-def _finding(use: LoaderUse, wait_ns: int) -> Finding:
+def _finding(use: LoaderUse, wait_ns: int, function: str) -> Finding:
     rule = rules.rule("TV108" if use.kind == "single-process" else "TV109")
     share = min(use.waited_ns / wait_ns, 1.0)
     typical = f"{counted(use.calls, 'call')}, {format_ns(use.median_ns)} each in the median"
     if use.kind == "single-process":
         message = (
             f"The training process loads its batches itself (num_workers=0): {format_ratio(share)} of the wait "
-            f"({typical}{_mostly_inside(use)})."
+            f"({typical}{f', mostly in {function}' if function else _mostly_inside(use)})."
         )
     else:
         late = f"; most of it in few long waits, the longest {format_ns(use.longest_ns)}" if use.starts_late else ""

@@ -21,6 +21,7 @@ from traceviz.analyses.derived.stacks.kinds import WAITS
 from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks, time_by_stack
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
+from traceviz.report import Column, Grid
 from traceviz.units import counted
 
 Who = Literal["main", "threads", "workers"]
@@ -59,6 +60,29 @@ class InputLines:
             return f"{first.share_words} of that in {first.words}"
         of = counted(self.processes, "worker") if self.who == "workers" else "another thread"
         return f"meanwhile {of} {'are' if self.processes > 1 else 'is'} in {first.words} ({first.share_words})"
+
+
+def lines_grid(lines: InputLines) -> Grid:
+    """The functions that take the time of the input."""
+    columns = (
+        Column("place", "Where", "text", 0),
+        Column("time_ns", "Time", "ns", 0),
+        Column("share_of_input", "Of the wait" if lines.who == "main" else "Of their time", "ratio", 0, bar=True),
+        Column("samples", "Samples", "count", 2),
+        Column("location", "Line", "text", 9),
+    )
+    rows = tuple(
+        (f.words, f.time_ns, min(f.share, 1.0), None if f.samples is None else round(f.samples), f.location)
+        for f in lines.functions
+    )
+    return Grid(columns, rows, _TITLES[lines.who])
+
+
+_TITLES: dict[Who, str] = {
+    "main": "What takes the time of the wait",
+    "threads": "What other threads do meanwhile",
+    "workers": "What the workers do meanwhile",
+}
 
 
 def input_lines(trace: TraceView) -> InputLines | None:

@@ -25,7 +25,7 @@ from traceviz.analyses.derived.steps.serving import engine_calls
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input import dataloader
 from traceviz.analyses.input.dataloader import LABELS, LoaderUse, inside_grid, loader_findings, loader_kind, loader_uses
-from traceviz.analyses.input.input_lines import InputLines, input_lines
+from traceviz.analyses.input.input_lines import InputLines, input_lines, lines_grid
 from traceviz.analyses.input.recorded_stages import pipeline_stages
 from traceviz.analyses.input.stages import (
     INFEED,
@@ -223,6 +223,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             Fact("stage_calls", "calls in the capture", stage.capture_calls if stage else None, "count"),
             Fact("stage_ns", "time in the capture", stage.capture_ns if stage else None, "ns"),
             Fact("best_case_speedup", "speed-up at best", speedup, "factor"),
+            Fact("line", "the line", result.lines.functions[0].location if result.lines is not None else None),
         )
         evidence = known(facts)
         if result.verdict == "possibly input-bound":
@@ -232,7 +233,9 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             )
             return (finding("TV102", message, evidence, result.at_stake_ns, result.step_ns, "steady step time"),)
         bound = f" ({result.caveat})" if result.caveat else ""
-        message = f"Steps wait for input in {format_ratio(share)} of their time{_mostly(stage)}{bound}.{gain}"
+        line = result.lines.words if result.lines is not None else ""
+        where = f"{_mostly(stage)}{f': {line}' if line else ''}"
+        message = f"Steps wait for input in {format_ratio(share)} of their time{where}{bound}.{gain}"
         advice = _advice(stage, result, self.empty)
         explained = settings_findings(
             result.settings, result.stages, empty=self.empty, blamed=self.blamed, memory=self.memory
@@ -240,7 +243,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         return (
             finding("TV101", message, evidence, result.at_stake_ns, result.step_ns, "steady step time", advice=advice),
             *explained,
-            *loader_findings(result.loaders, result.wait_ns, self.blamed),
+            *loader_findings(result.loaders, result.wait_ns, self.blamed, _function(result)),
         )
 
     def describe(self, result: InputPipelineResult) -> Section:
@@ -268,6 +271,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             blocks.append(_grid(result))
         if result.verdict in {"moderately input-bound", "highly input-bound"}:
             blocks.extend(inside_grid(use) for use in result.loaders if use.inside.height > 1)
+            blocks.extend(lines_grid(lines) for lines in [result.lines] if lines is not None)
         blocks.extend(describe_settings(result.settings))
         return Section(self.slug, self.title, tuple(blocks))
 
@@ -280,6 +284,12 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             f"copies to the device take {share} more of steady step time; nothing shows that they are input, so they "
             "do not count (name the range around them with --input-range REGEX if they are)"
         )
+
+
+def _function(result: InputPipelineResult) -> str:
+    """The function of the main thread that takes most of the wait; may be empty."""
+    lines = result.lines
+    return lines.functions[0].words if lines is not None and lines.who == "main" and lines.words else ""
 
 
 def _without_verdict(trace: TraceView, verdict: InputVerdict, reason: str, remedy: str = "") -> InputPipelineResult:

@@ -258,6 +258,18 @@ class TestSmallOperators:
         report = analyze(operators(count, each_us * 1000, 2000))
         assert {finding.code for finding in report.findings} & {"TV611", "TV616"} == codes
 
+    @pytest.mark.parametrize(("steps", "codes"), [(2, set()), (3, {"TV611"})])
+    def test_need_three_steps(self, steps, codes):
+        report = analyze(operators(200, 10_000, 2000, steps))
+        assert {finding.code for finding in report.findings} & {"TV611", "TV616"} == codes
+
+    @pytest.mark.parametrize(("batch", "code"), [(8, "TV616"), (9, "TV611")])
+    def test_of_a_batch_of_8_are_a_small_batch(self, batch, code):
+        made = operators(200, 10_000, 2000)
+        shapes = [(number, "Input Dims", {"text": f"[[{batch}, 64], [64, 64]]"}) for number in range(2000)]
+        report = analyze(made.replace({"op_args": tables(op_args=shapes).arrow("op_args")}))
+        assert {finding.code for finding in report.findings} & {"TV611", "TV616"} == {code}
+
     def test_lead_the_first_sentence_with_their_number_and_time(self):
         report = analyze(operators(900, 10_000, 2000))
         assert "Small operators: 900 operator calls a step, 10.0 µs each in the median" in report.verdict.sentence

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding, known
+from traceviz.analyses.derived.capture.step_words import FEW_STEPS
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
 from traceviz.analyses.derived.statistics import wilson
@@ -215,7 +216,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         yield _finding("TV612", message, known(facts), share, steps)
 
     def _are_small(self, operators: SmallOperators) -> bool:
-        is_many = operators.per_step >= self.small_calls
+        is_many = operators.per_step >= self.small_calls and operators.steps >= FEW_STEPS
         return is_many and operators.median_ns <= self.small_ns and operators.share >= self.python_share
 
     def _of_operators(self, operators: SmallOperators) -> Finding:

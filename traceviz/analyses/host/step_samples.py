@@ -119,8 +119,10 @@ def _process(trace: TraceView) -> int | None:
     known = main_process(trace)
     if known is not None:
         return known.process_id
+    if trace.rank_busy:
+        return None
     recorded = sampled_stacks(trace)["process_id"].unique().to_list()
-    return next((rank for rank in trace.ranks if rank in recorded), None) if not trace.rank_busy else None
+    return next((rank for rank in trace.ranks if rank in recorded), None)
 
 
 def _steps(trace: TraceView, process: int, main: int) -> IntervalSet:

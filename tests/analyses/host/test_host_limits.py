@@ -4,7 +4,7 @@ import pytest
 
 from tests.analyses.builders import tables, trace
 from tests.analyses.stacks import sampled
-from traceviz.analyses.host.host_limits import HostLimitsAnalysis, place
+from traceviz.analyses.host.host_limits import HostLimitsAnalysis
 from traceviz.analyses.run import analyze
 from traceviz.report import Severity, Skipped
 
@@ -296,11 +296,6 @@ class TestBesideOthers:
         waits = [(n * STEP, 9 * STEP // 10, "DataLoader.__next__", "input") for n in range(10)]
         report = analyze(recorded([(COMPUTES, 10)], span_ns=10 * STEP, marks=self.MARKS, host_ops=waits))
         assert {"TV101", "TV617"} & {finding.code for finding in report.findings} == {"TV101"}
-
-
-def test_a_place_is_said_with_its_function_first():
-    assert place("train.py:41 decode_jpeg") == "decode_jpeg (train.py:41)"
-    assert place("train.py:7 <module>") == "train.py:7"
 
 
 def test_half_of_the_steps_in_fsync_lead_the_first_sentence():

@@ -11,7 +11,7 @@
 from tests.analyses.builders import tables
 from tests.analyses.literals.literal import Literal
 from tests.analyses.stacks import sampled
-from traceviz.analyses.derived.statistics import wilson
+from traceviz.analyses.derived.stacks.functions import wilson
 
 MS = 1_000_000
 MAIN = "train.py:90 main"

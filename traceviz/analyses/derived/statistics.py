@@ -8,7 +8,6 @@ An aggregation and the grid that shows it stay in step by using both halves of t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 import polars as pl
@@ -79,13 +78,3 @@ def frame_grid(
 ) -> Grid:
     """A grid whose ``columns`` are columns of an (aggregated, hence short) frame, by their names."""
     return Grid(columns, rows_of(frame, tuple(column.name for column in columns)), title, fold_below, audience)
-
-
-def wilson(share_seen: float, samples: float) -> tuple[float, float]:
-    """The 95 % interval of a share that was seen in ``samples`` (Wilson's score interval); 0 to 1 without samples."""
-    if samples <= 0:
-        return 0.0, 1.0
-    z, seen = 1.959964, min(max(share_seen, 0.0), 1.0)
-    middle = (seen + z * z / (2 * samples)) / (1 + z * z / samples)
-    half = z / (1 + z * z / samples) * math.sqrt(seen * (1 - seen) / samples + z * z / (4 * samples * samples))
-    return max(middle - half, 0.0), min(middle + half, 1.0)

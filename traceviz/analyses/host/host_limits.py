@@ -11,8 +11,8 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding, known
 from traceviz.analyses.derived.capture.step_words import FEW_STEPS
 from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.stacks.functions import placed, wilson
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
-from traceviz.analyses.derived.statistics import wilson
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host.gil import Contention, contention
 from traceviz.analyses.host.small_operators import SMALL_NS, SmallOperators, small_operators
@@ -61,7 +61,7 @@ class Part:
     @property
     def mostly(self) -> str:
         """Where, after a comma."""
-        return f"{', mostly in' if self.location_share >= MOSTLY else ', most of all in'} {place(self.location)}"
+        return f"{', mostly in' if self.location_share >= MOSTLY else ', most of all in'} {placed(self.location)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         share = steps.collections.total / steps.step_ns
         if share < self.least_share:
             return
-        where = f", mostly in {place(steps.collecting)}" if steps.collecting else ""
+        where = f", mostly in {placed(steps.collecting)}" if steps.collecting else ""
         message = (
             f"Garbage collection: in {format_ratio(share)} of {_steps(steps)} Python collects garbage "
             f"({counted(result.collections, 'collection')}{where})."
@@ -203,7 +203,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         number = counted(round(gil.threads), "thread")
         among = f", among them {result.threads[0]}" if len(result.threads) > 1 else ""
         message = (
-            f"GIL: {number} want Python's interpreter lock at once{among} in {place(location)}: the steps wait for it "
+            f"GIL: {number} want Python's interpreter lock at once{among} in {placed(location)}: the steps wait for it "
             f"in {_about(steps)}{format_ratio(share)} of their time."
         )
         facts = (
@@ -338,7 +338,7 @@ def _about(steps: StepSamples) -> str:
 
 def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> Finding:
     """A finding about what the main thread does."""
-    of, where = _steps(steps), place(part.location)
+    of, where = _steps(steps), placed(part.location)
     call = called(part.leaf)
     match code:
         case "TV610":
@@ -387,7 +387,7 @@ def _others(meanwhile: Meanwhile | None) -> str:
     if meanwhile is None or meanwhile.share < MOSTLY / 2:
         return ""
     verb = _DOES.get(meanwhile.activity, "is in")
-    return f"; meanwhile {meanwhile.thread} {verb} {place(meanwhile.location)}"
+    return f"; meanwhile {meanwhile.thread} {verb} {placed(meanwhile.location)}"
 
 
 _DOES = {
@@ -404,12 +404,6 @@ def _computes_elsewhere(part: Part, result: HostLimits) -> bool:
     """Whether the main thread waits for threads that compute for it: that is no starvation."""
     others = result.meanwhile
     return part.group == "lock" and others is not None and others.activity == "compute" and others.share >= MOSTLY
-
-
-def place(location: str) -> str:
-    """``train.py:41 decode_jpeg`` as it is said in a sentence: ``decode_jpeg (train.py:41)``."""
-    where, _, function = location.partition(" ")
-    return f"{function} ({where})" if function and function != "<module>" else where
 
 
 def called(leaf: str) -> str:
@@ -445,7 +439,7 @@ def _parts(steps: StepSamples) -> tuple[Part, ...]:
                 str(group),
                 share,
                 None if whole is None else samples,
-                (share, share) if whole is None else wilson(share, whole),
+                (share, share) if whole is None else wilson(min(share, 1.0), whole),
                 str(line["activity"]),
                 str(line["location"]),
                 str(line["leaf"]),

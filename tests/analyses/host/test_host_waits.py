@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.analyses.builders import trace
+from tests.analyses.stacks import sampled
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host.host_waits import HostCauses, HostWaitsAnalysis
 from traceviz.report import Bars, Finding, Grid, Prose, Severity, Skipped
@@ -99,3 +100,16 @@ def test_devices_that_always_work_leave_nothing_to_explain() -> None:
     skipped = ANALYSIS.run(trace(kernels=[(0, 1_000, "gemm")], host_ops=[(0, 1_000, "aten::mm", "op")]))
     assert isinstance(skipped, Skipped)
     assert skipped.reason == "devices worked all the time"
+
+
+@pytest.mark.parametrize(
+    ("samples", "record"),
+    [
+        (5, "more steps (collect --steps FIRST:END): too few samples of stacks lie in these"),
+        (10, "torch.profiler.record_function around"),
+    ],
+)
+def test_where_stacks_were_sampled_frames_are_not_what_to_record(samples: int, record: str) -> None:
+    stacks = sampled((10, 100, "train.py:9 main", {"samples": samples}))
+    view = trace(kernels=[(0, 10, "gemm"), (210, 10, "gemm")], host_ops=[], run={"framework": "PyTorch"}, **stacks)
+    assert result(view).record.startswith(record)

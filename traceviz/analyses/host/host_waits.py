@@ -15,6 +15,7 @@ from traceviz.analyses.derived.capture.time_spent import spent_in
 from traceviz.analyses.derived.causes.attribution import host_causes, time_in_calls
 from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS, KindKey
 from traceviz.analyses.derived.causes.places import PLACES
+from traceviz.analyses.derived.causes.sampling import ticks_within
 from traceviz.analyses.derived.host.classes import host_classes, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import frame_grid, ratio, share
@@ -31,6 +32,7 @@ _MARK = {
 }
 _TRACER = "Python frames (python_tracer_level=1)"
 _FRAMES = {"pytorch": "torch.profiler.profile(with_stack=True)", "tensorflow": _TRACER, "jax": _TRACER}
+_MORE_STEPS = "more steps (collect --steps FIRST:END): too few samples of stacks lie in these"
 _OF_CUDA = frozenset({"nsys", "nvprof"})
 _NSYS = "nsys profile --trace=cuda,nvtx,osrt"
 _UNEXPLAINED = "{} is unexplained: no recorded event covers it. To see more, record {}."
@@ -43,6 +45,9 @@ _MOST_TOTALS = 200
 def _record(trace: TraceView) -> str:
     """What to record, besides what was, so that less remains unexplained."""
     framework = next((name for name in _MARK if name in trace.frameworks), "")
+    if trace.tables.rows("stacks"):
+        few = all(ticks_within(trace, rank, judged_time(trace, rank)).is_empty() for rank in trace.ranks)
+        return _MORE_STEPS if few else _MARK.get(framework, f"ranges {_PARTS}")
     if framework and "host_ops" in trace.tables:
         has_frames = "python" in trace.host_names["category"]
         return _MARK[framework] if has_frames else f"{_FRAMES[framework]}, and {_MARK[framework]}"

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.analyses.builders import tables
+from traceviz.analyses.headline.whole_run import lowered
 from traceviz.analyses.run import analyze
 
 S = 1_000_000_000
@@ -94,8 +95,24 @@ def test_where_nothing_leads_within_the_steps_their_sentence_is_about_computing(
     assert report.verdict.cause == "healthy"
 
 
-def test_a_long_start_up_is_what_a_run_is_about():
-    report = run(startup=30, stepping=10, profiled=True)
+def test_start_up_that_is_partly_the_programs_own_work_is_said_by_imports_and_that():
+    phases = [(0, 12 * S, "program", ""), *((10 * S + at * S // 10, S // 10, "step", "keras") for at in range(20))]
+    rows = [(0, 6 * S, 4, 600), (6 * S, 4 * S, 5, 400)]
+    report = analyze(tables(phases=phases, stacks=[*rows, (10 * S, 2 * S, 3, 200)], stack_frames=FRAMES))
+    assert first_sentence(report) == (
+        "Steps are 16.7 % of this run; 83.3 % is start-up (imports 50.0 %, export (train.py:95) 33.3 %)"
+    )
+    assert message(report, "TV704").endswith("83.3 % of the run, 10.0 s (imports 50.0 %, export (train.py:95) 33.3 %).")
+
+
+def test_a_long_start_up_leaves_the_sentence_to_what_leads_within_the_steps():
+    report = run(startup=40, stepping=10, profiled=True)
+    assert report.verdict.sentence.startswith("In steps, 20.0 % of this run (80.0 % is start-up): highly input-bound")
+    assert "TV704" in codes(report)
+
+
+def test_a_long_start_up_is_what_a_run_is_about_in_whose_steps_nothing_leads():
+    report = run(startup=30, stepping=10)
     assert first_sentence(report) == "Steps are 25.0 % of this run; 75.0 % is start-up, mostly train.py:3"
     assert report.verdict.cause == "run_startup"
     assert (
@@ -209,3 +226,17 @@ def test_of_a_capture_that_is_mostly_not_steps_the_first_sentence_says_so(span, 
     report = analyze(tables(steps=steps, kernels=kernels))
     assert report.verdict.sentence.startswith(f"{begin}: the device computes in 100.0 % of steady step time.")
     assert report.verdict.cause == "healthy"
+
+
+@pytest.mark.parametrize(
+    ("text", "within"),
+    [
+        ("Healthy: it computes.", "healthy: it computes."),
+        ("Launch-bound: kernels", "launch-bound: kernels"),
+        ("GIL: four threads", "GIL: four threads"),
+        ("Python: 78 % of it", "Python: 78 % of it"),
+        ("A device computes.", "a device computes."),
+    ],
+)
+def test_a_sentence_after_a_colon_begins_small_unless_with_a_name(text, within):
+    assert lowered(text) == within

@@ -80,8 +80,10 @@ class WholeRunAnalysis(Analysis[RunParts]):
     ) -> Finding:
         cost = run.time_ns(*parts) if cost_ns is None else cost_ns
         where = where_of(run, parts)
+        mostly = _halves(run) if parts == STARTUP else ""
+        mostly = mostly or (f", mostly {where}" if where else "")
         share = format_ratio(cost / run.run_ns)
-        message = f"{what}: {share} of the run, {format_ns(cost)}{f', mostly {where}' if where else ''}."
+        message = f"{what}: {share} of the run, {format_ns(cost)}{mostly}."
         if code == "TV701":
             part = largest(run, OUTSIDE)
             message = f"{what}; {format_ratio(run.share(part))} is {said(run, part)}."
@@ -160,6 +162,8 @@ NAMED = frozenset({"validation", "saving"})
 """Parts whose places say what they are."""
 MOSTLY = 0.5
 """A place with this share of a part is named for it;"""
+LEAST_HALF = 0.2
+"""imports and what prepares data are both said where each has this share of the start-up;"""
 STANDS_FOR = 0.8
 """with this share, it stands for it."""
 
@@ -185,9 +189,21 @@ def whole(part: str) -> tuple[str, ...]:
 def said(run: RunParts, part: str) -> str:
     """A part within a sentence: the function that stands for it, else its name and its largest place."""
     label = START_UP if part in STARTUP else LABELS[part]
+    if part in STARTUP and (halves := _halves(run)):
+        return f"{label}{halves}"
     where = where_of(run, whole(part))
     if where is None:
         return label
     most = max(place.time_ns for key in whole(part) for place in run.places.get(key, ()))
     stands = part in NAMED and most >= STANDS_FOR * run.time_ns(part) and "(" in where
     return where if stands else f"{label}, mostly {where}"
+
+
+def _halves(run: RunParts) -> str:
+    """Imports and the rest of the start-up, where both are much of it and the place of the rest is known."""
+    prepares = where_of(run, ("preparation",))
+    least = LEAST_HALF * run.time_ns(*STARTUP)
+    if prepares is None or any(run.time_ns(part) < least for part in STARTUP):
+        return ""
+    imports, rest = (format_ratio(run.share(part)) for part in STARTUP)
+    return f" (imports {imports}, {prepares} {rest})"

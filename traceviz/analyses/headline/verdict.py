@@ -80,7 +80,9 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (0, trace.clock_doubt),
     ]
     cause = choice.lead.key if choice.lead else "healthy" if _is_healthy(time) else ""
-    run = of_the_run(results.get("whole_run"), are_steps_judged=bool(steady_time(trace)))
+    judges_steps = bool(steady_time(trace))
+    leads = judges_steps and choice.lead is not None and choice.lead.key != UNEXPLAINED
+    run = of_the_run(results.get("whole_run"), are_steps_judged=judges_steps, leads=leads)
     if not is_of_the_run(results.get("whole_run")) and not (late or lanes) and pipeline.verdict != "not judged":
         run = of_the_capture(trace)
     cause = run.candidate.key if run.candidate else cause

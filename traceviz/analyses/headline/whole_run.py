@@ -60,12 +60,13 @@ class OfTheRun:
         return (self.candidate, *(replace(candidate, leads=False) for candidate in candidates))
 
 
-def of_the_run(run: object, *, are_steps_judged: bool) -> OfTheRun:
+def of_the_run(run: object, *, are_steps_judged: bool, leads: bool) -> OfTheRun:
     """What a verdict says of the whole run; nothing where steps are most of it.
 
     Args:
         run: The result of the section on the whole run, if there is one.
         are_steps_judged: Whether the trace has steps by which it is judged.
+        leads: Whether something leads within the steps.
     """
     if not isinstance(run, RunParts) or not run.run_ns:
         return OfTheRun()
@@ -75,8 +76,8 @@ def of_the_run(run: object, *, are_steps_judged: bool) -> OfTheRun:
         return OfTheRun()
     before, outside = largest(run, BEFORE), run.time_ns(*OUTSIDE)
     if outside > run.time_ns(*STEPS) and run.share(*OUTSIDE) >= BOUND:
-        part = largest(run, OUTSIDE if _is_a_start(run, before) else run.times)
-    elif run.time_ns(*whole(before)) >= outside and _is_a_start(run, before):
+        part = largest(run, OUTSIDE if _is_a_start(run, before, leads=leads) else run.times)
+    elif run.time_ns(*whole(before)) >= outside and _is_a_start(run, before, leads=leads):
         share = format_ratio(run.share(*whole(before)))
         return OfTheRun(prefix=f"In steps, {_steps(run)} of this run ({share} is {_label(before)})")
     else:
@@ -85,11 +86,14 @@ def of_the_run(run: object, *, are_steps_judged: bool) -> OfTheRun:
     return OfTheRun(sentence, candidate=_candidate(run, part))
 
 
-def _is_a_start(run: RunParts, before: str) -> bool:
-    """Whether what comes before the steps is what it is in all short runs: frameworks are imported, and compile."""
+def _is_a_start(run: RunParts, before: str, *, leads: bool) -> bool:
+    """Whether what comes before the steps is what all short runs are: frameworks are imported, and compile.
+
+    So it is in longer ones where something leads within the steps, which is more of the program.
+    """
     own = run.time_ns("preparation") if where_of(run, ("preparation",)) else 0
     is_own = before in STARTUP and own > run.time_ns(*STEPS) and own >= BOUND * run.run_ns
-    return run.time_ns(*whole(before)) < LONG_STARTUP_NS and not is_own
+    return (leads or run.time_ns(*whole(before)) < LONG_STARTUP_NS) and not is_own
 
 
 def is_of_the_run(run: object) -> bool:
@@ -141,6 +145,10 @@ def of_the_capture(trace: TraceView) -> OfTheRun:
     if not steady_time(trace) or share >= LEAST_STEPS:
         return OfTheRun()
     return OfTheRun(prefix=f"In steps, {format_ratio(share)} of the captured time")
+
+
+_NAMES = frozenset({"Python"})
+"""Words at the begin of a sentence that are names."""
 
 
 def lowered(text: str) -> str:

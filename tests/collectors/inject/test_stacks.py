@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.collectors.inject.bench import HOOKS, LOOP, Bench
+from traceviz.api import open_trace
 from traceviz.collectors.base import STACKS, Plan, Window
 from traceviz.collectors.frameworks.injection import injection_environment, write_injection
 from traceviz.collectors.frameworks.stacks import StacksCollector
@@ -115,7 +116,8 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def test_rows_of_a_thread_cover_its_time_without_a_gap_and_name_its_functions(run: Any) -> None:
     program = WORK + "threading.Thread(target=time.sleep, args=(1,), name='the loader').start()\nspend(1)\n"
-    (process,) = run(program).processes
+    ran = run(program)
+    (process,) = ran.processes
     names = {thread[0]: (thread[2], thread[3]) for thread in process.of("thread")}
     assert set(names.values()) == {("MainThread", True), ("the loader", False)}
     (main,) = [number for number, (_, is_main) in names.items() if is_main]
@@ -124,6 +126,10 @@ def test_rows_of_a_thread_cover_its_time_without_a_gap_and_name_its_functions(ru
     assert any(process.stack(row[3])[:2] == [("<module>", "train.py"), ("spend", "train.py")] for row in rows)
     assert sum(row[4] for row in rows) == process.of("cost")[-1][0]["ticks"]
     assert (process.facts["role"], process.lines[-1][0]) == ("program", "end")
+    trace = open_trace(next(ran.plan.raw(STACKS).glob("*/stacks.jsonl")))  # all of it is read, and nothing is amiss
+    read = trace.scan("stacks").select("dur_ns", "samples").sum().collect().row(0)
+    assert (trace.rows("stacks"), trace.rows("notes")) == (len(process.rows), 0)
+    assert read == (sum(row[1] for row in process.rows), sum(row[4] for row in process.rows))
 
 
 def test_a_process_that_ends_at_once_leaves_nothing_and_its_program_sees_one_thread(run: Any) -> None:

@@ -874,6 +874,7 @@ RULES: tuple[Rule, ...] = (
         "It is a hint and no fault: something has to take most of the time. Times are those of the thread that leads, "
         "or of one that works for it; threads that compute the same operator beside it take none of their own.",
         ("https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
+        half_of=("TV612",),
     ),
     Rule(
         "TV607",
@@ -897,6 +898,7 @@ RULES: tuple[Rule, ...] = (
         "there by design.",
         ("https://pytorch.org/docs/stable/profiler.html",),
         part_of=("TV608",),
+        half_of=_HOST_LIMITS,
     ),
     Rule(
         "TV608",

@@ -359,9 +359,9 @@ def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> F
     facts = (
         Fact("share", "of the steps", part.share, "ratio"),
         Fact("location", "mostly in", part.location),
-        Fact("location_share", "of it", part.location_share, "ratio"),
+        Fact("location_share", "in that place", part.location_share, "ratio"),
         Fact("leaf", "which calls", part.leaf if part.leaf != part.location else None),
-        Fact("samples", "samples of it", part.samples, "number"),
+        Fact("samples", "samples", None if part.samples is None else round(part.samples), "count"),
         Fact("low", "at least", part.interval[0], "ratio"),
         Fact("high", "at most", part.interval[1], "ratio"),
     )

@@ -26,6 +26,7 @@ BOUNDS = {
 """Patterns whose callers cut the text before: the constant, and how many characters it leaves."""
 
 KNOWN_WHEN_THEY_RUN = {
+    "traceviz.analyses.followed:_compiled",  # words of advice, and settings as they are
     "traceviz.analyses.launch.waits:advice_for",  # its table is among the patterns
     "traceviz.analyses.options:is_pattern",  # only whether the user's pattern is one
     "traceviz.analyses.ranks.collectives:bus_factor",  # its table is among the patterns
@@ -37,6 +38,7 @@ KNOWN_WHEN_THEY_RUN = {
     "traceviz.kernel_names:_Pattern.of",  # the catalogue is among the patterns
     "traceviz.op_families:_compiled",  # the catalogue is among the patterns
     "traceviz.parsers.xplane.capture:_without_hosts",  # names as they are, without repeats
+    "traceviz.render.first_screen:_states",  # a value as it is
     "traceviz.scrub.secrets.search:position_of_secret",  # a name as it is
     "traceviz.scrub.secrets.secrets:Redactor._paths",  # one of some redactor is among the patterns
     "traceviz.scrub.secrets.secrets:Redactor._pattern",  # one of some redactor is among the patterns

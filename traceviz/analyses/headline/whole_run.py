@@ -147,10 +147,6 @@ def of_the_capture(trace: TraceView) -> OfTheRun:
     return OfTheRun(prefix=f"In steps, {format_ratio(share)} of the captured time")
 
 
-_NAMES = frozenset({"Python"})
-"""Words at the begin of a sentence that are names."""
-
-
 def lowered(text: str) -> str:
     """A sentence after a colon: its first letter small, unless the word is a name."""
     first = text.partition(" ")[0]

@@ -185,7 +185,7 @@ def test_a_step_that_takes_long_at_what_all_steps_do_is_a_step():
 
 
 def test_less_than_a_step_of_something_else_is_part_of_the_step():
-    slow = looping(rare_stack=2)[0], [*looping(rare_stack=2)[1][:-1], sampled(700, 715, 4)]
+    slow = looping(rare_stack=2)[0], [*looping(rare_stack=2)[1][:-1], sampled(700, 715, 4, samples=12)]
     assert times_of(parts_of(*slow, RARE)) == {"preparation": 100, "steps": 700, "shutdown": 200}
 
 
@@ -297,3 +297,9 @@ def test_the_line_that_leads_to_half_of_a_part_is_said_where_no_place_has_half()
     parts = parts_of([PROGRAM, *steps(20)], rows, frames)
     assert (parts.mostly["preparation"].name, parts.mostly["preparation"].time_ns) == ("prepare (data.py:7)", 60 * MS)
     assert "steps" not in parts.mostly
+
+
+def test_what_is_nameless_in_a_function_is_that_function():
+    frames = [(0, None, "tokenize", "data.py", 7), (1, 0, "tokenize.<locals>.<listcomp>", "data.py", 8)]
+    parts = parts_of([PROGRAM, *steps(20)], [sampled(0, 100, 1)], frames)
+    assert [place.name for place in parts.places["preparation"]] == ["tokenize (data.py:7)"]

@@ -22,7 +22,7 @@ from traceviz.intervals import Array
 
 Mask = npt.NDArray[np.bool_]
 
-DEEPEST = 4_096
+DEEPEST = 256
 """Frames of a stack that are followed; of deeper ones the outer frames count as absent."""
 _TEXTS = ("function", "file", "origin")
 _MADE = "<string>"

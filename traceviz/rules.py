@@ -47,7 +47,7 @@ _HOST_LIMITS = ("TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616")
 """Codes of rules that say what the host does in steps, so that few busy cores are no surprise."""
 _NOT_HEALTHY = (
     *("TV101", "TV102", "TV401", "TV407", "TV501", "TV502", "TV503", "TV506"),
-    *("TV701", "TV702", "TV703", "TV705"),
+    *("TV603", "TV604", "TV701", "TV702", "TV703", "TV705"),
 )
 """Codes of rules that say what else holds a program on the CPU up."""
 

@@ -194,3 +194,9 @@ def test_copies_that_wait_and_first_calls_are_told_by_what_they_did() -> None:
         ("kernel_launch", 20 * us),
         ("synchronisation", 879 * us),
     ]
+
+
+def test_steps_outside_of_what_was_captured_have_no_causes() -> None:
+    late = [(1_000 + 100 * n, 100, n, "Step") for n in range(4)]
+    view = trace(host_ops=[(0, 50, "aten::add", "op")], steps=late, span_ns=100)
+    assert host_causes(view).height == 0

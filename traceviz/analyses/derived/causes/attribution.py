@@ -113,9 +113,9 @@ def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
     """Rows of :func:`host_causes` of a rank, if it has any."""
     busy = trace.rank_busy.get(rank, IntervalSet.empty())
     judged = judged_time(trace, rank).subtract(busy)
-    if not judged.total:
-        return
     sets = {key: owned.intersect(judged) for key, owned in host_classes(trace)[rank].sets.items()}
+    if not any(owned.total for owned in sets.values()):  # also where a trace states steps outside of what it captured
+        return
     events = _events(trace, rank, judged)
     samples = ticks_within(trace, rank, judged)
     shares = [_of_class(events, c.key, sets[c.key], samples) for c in CLASSES if sets[c.key].total]

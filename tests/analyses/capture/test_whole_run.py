@@ -112,13 +112,13 @@ def test_a_long_start_up_leaves_the_sentence_to_what_leads_within_the_steps():
 
 
 def test_a_long_start_up_is_what_a_run_is_about_in_whose_steps_nothing_leads():
-    report = run(startup=30, stepping=10)
+    report = run(startup=120, stepping=40)
     assert first_sentence(report) == "Steps are 25.0 % of this run; 75.0 % is start-up, mostly train.py:3"
     assert report.verdict.cause == "run_startup"
-    assert (
-        message(report, "TV704") == "The first step waits for start-up: 75.0 % of the run, 30.0 s, mostly train.py:3."
-    )
+    assert message(report, "TV704") == "The first step waits for start-up: 75.0 % of the run, 120 s, mostly train.py:3."
     assert report.findings[0].severity.value == "error"
+    shorter = run(startup=117, stepping=39)
+    assert shorter.verdict.sentence.startswith("In steps, 25.0 % of this run (75.0 % is start-up): ")
 
 
 @pytest.mark.parametrize(("seconds", "found"), [(2, False), (3, True)])

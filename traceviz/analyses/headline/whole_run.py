@@ -19,8 +19,8 @@ from traceviz.units import format_ratio
 
 LEAST_STEPS = 0.5
 """Steps with less than this share of the run are not what it is about."""
-LONG_STARTUP_NS = 30_000_000_000
-"""A start-up of this length is the matter of a run. Below it, most runs for a test are mostly start-up."""
+LONG_STARTUP_NS = 120_000_000_000
+"""Imports of this length are the matter of a run. Short runs, and all on a busy machine, mostly import."""
 BEFORE = (*STARTUP, "compilation")
 """Parts of which a short run mostly consists."""
 OTHER = "other"

@@ -13,6 +13,7 @@ TRACEVIZ_ORACLE (``make oracle`` installs both).
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -33,7 +34,7 @@ TRACEVIZ = (sys.executable, "-m", "traceviz")
 WITHOUT_NSYS = "jax,resources,stacks,tensorflow,torch"
 """What ``collect`` takes by itself where nsys is not installed, as on most machines without a GPU."""
 
-_LATEST = (1980, 1, 1, 0, 0, 0)
+_EARLIEST = (1980, 1, 1, 0, 0, 0)
 _SECONDS = 300
 
 
@@ -85,14 +86,26 @@ def pack(run: Path) -> Path:
     """``recorded/NAME.zip``: the scrubbed tables of a run."""
     packed = RECORDED / f"{run.name}.zip"
     with tempfile.TemporaryDirectory() as temporary:
-        tables, scrubbed = Path(temporary, "tables"), Path(temporary, run.name)
-        subprocess.run([*TRACEVIZ, "convert", str(run), "-o", str(tables)], check=True, stderr=subprocess.DEVNULL)
+        copy, tables, scrubbed = (Path(temporary, kind, run.name) for kind in ("run", "tables", "scrubbed"))
+        shutil.copytree(run, copy, ignore=shutil.ignore_patterns("tables"))
+        _forget_the_machine(copy / "manifest.json")
+        tables.parent.mkdir()
+        subprocess.run([*TRACEVIZ, "convert", str(copy), "-o", str(tables)], check=True, stdout=subprocess.DEVNULL)
         subprocess.run([*TRACEVIZ, "scrub", str(tables), "-o", str(scrubbed)], check=True, stdout=subprocess.DEVNULL)
         RECORDED.mkdir(exist_ok=True)
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        with zipfile.ZipFile(packed, "w") as archive:
             for path in sorted(scrubbed.rglob("*.*")):
-                archive.writestr(zipfile.ZipInfo(str(path.relative_to(scrubbed)), _LATEST), path.read_bytes())
+                entry = zipfile.ZipInfo(str(path.relative_to(scrubbed)), _EARLIEST)
+                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     return packed
+
+
+def _forget_the_machine(manifest: Path) -> None:
+    """Which build of which system it ran on is no matter of the samples."""
+    stated = json.loads(manifest.read_text(encoding="utf-8"))
+    for key in ("container", "kernel", "os"):
+        stated.get("machine", {}).pop(key, None)
+    manifest.write_text(json.dumps(stated), encoding="utf-8")
 
 
 @contextmanager

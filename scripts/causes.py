@@ -1,13 +1,15 @@
 """Score the first sentence of reports by what is known to be true of their traces, and write it into docs/causes.md.
 
-The truths stand in ``scripts/causes.toml``, found without traceviz. Samples are always scored; public traces where
-TRACEVIZ_TRACES and TRACEVIZ_CASES name their folders. Rows of traces that are not at hand stay as they are.
+The truths stand in ``scripts/causes.toml``, and those of small programs that ``collect`` recorded in
+``sample_traces/causes/expected.toml``, found without traceviz. Samples and programs are always scored; public traces
+where TRACEVIZ_TRACES and TRACEVIZ_CASES name their folders. Rows of traces that are not at hand stay as they are.
 
 ::
 
     python scripts/causes.py                      # score, and write the table
     python scripts/causes.py --only kineto        # score traces whose path holds this, and write nothing
     python scripts/causes.py --at-least 0.85      # exit 1 where fewer are right or honest, or one blames falsely
+    python scripts/causes.py --runs FOLDER        # score FOLDER/NAME, the runs of programs that were just recorded
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import traceviz
+from scripts import cause_programs
 from traceviz.errors import TracevizError
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -33,8 +36,15 @@ TRUTHS = REPOSITORY / "scripts" / "causes.toml"
 PAGE = REPOSITORY / "docs" / "causes.md"
 BEGIN = "<!-- begin: written by make causes from scripts/causes.toml -->"
 END = "<!-- end: written by make causes -->"
-COLLECTIONS = {"samples": "Samples", "traces": "Public traces", "cases": "Public traces on which reports were wrong"}
+COLLECTIONS = {
+    "samples": "Samples",
+    "traces": "Public traces",
+    "cases": "Public traces on which reports were wrong",
+    "causes": "Programs with one cause, recorded by collect",
+}
 """Folders of :attr:`Truth.file`, and the titles of their tables."""
+WORK_OF_OTHERS = ("oversubscri", "want a core")
+"""What other programs do beside is nobody's fault: said of no recorded program, none of which has too many threads."""
 
 _PERCENT = re.compile(r"(?<![\d.])([\d,]+(?:\.\d+)?) %")
 
@@ -93,29 +103,41 @@ class Scored:
 
 
 def truths(path: Path = TRUTHS) -> tuple[Truth, ...]:
-    """All truths, in the order of the file."""
+    """All truths, in the order of the files."""
+    entries = tomllib.loads(path.read_text(encoding="utf-8"))["trace"]
+    recorded = [
+        {key: value for key, value in program.items() if key not in {"name", "launch", "collect"}}
+        | {"file": f"causes/{program['name']}.zip", "false": [*program.get("false", ()), *WORK_OF_OTHERS]}
+        for program in cause_programs.programs()
+    ]
     return tuple(
         Truth(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
-        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["trace"]
+        for entry in [*entries, *recorded]
     )
 
 
 def judge(truth: Truth, said: Said) -> Scored:
     """False blame weighs more than the right name beside it; an honest sentence is as good as a right one."""
-    blamed = _first_match(truth.false, (said.sentence, *said.messages))
+    sentence, *messages = (_without_name(truth, text) for text in (said.sentence, *said.messages))
+    blamed = _first_match(truth.false, (sentence, *messages))
     if blamed:
         return Scored(truth, said, Judgement.FALSE, f'says "{blamed}"')
-    leading = _leading(said.sentence)
+    leading = _leading(sentence)
     lacks = [pattern for pattern in truth.right if not _holds(pattern, leading)]
     right = bool(truth.right) and not lacks
     if right and _states_share(truth, leading):
         return Scored(truth, said, Judgement.RIGHT)
-    if truth.honest and all(_holds(pattern, said.sentence) for pattern in truth.honest):
+    if truth.honest and all(_holds(pattern, sentence) for pattern in truth.honest):
         return Scored(truth, said, Judgement.HONEST)
     if right:
         return Scored(truth, said, Judgement.WRONG, f"no share of {truth.share} %")
-    lacks = lacks or [pattern for pattern in truth.honest if not _holds(pattern, said.sentence)]
+    lacks = lacks or [pattern for pattern in truth.honest if not _holds(pattern, sentence)]
     return Scored(truth, said, Judgement.WRONG, f"does not say {' and '.join(lacks)}")
+
+
+def _without_name(truth: Truth, text: str) -> str:
+    """The name of a program says what is wrong with it: who repeats it has not found it out."""
+    return text.replace(Path(truth.name).stem, "program") if truth.collection == "causes" else text
 
 
 def _leading(sentence: str) -> str:
@@ -146,7 +168,8 @@ def _states_share(truth: Truth, sentence: str) -> bool:
 def folders(environment: Mapping[str, str] = os.environ) -> dict[str, Path]:
     """Where the collections are that are at hand."""
     named = {"traces": environment.get("TRACEVIZ_TRACES"), "cases": environment.get("TRACEVIZ_CASES")}
-    return {"samples": REPOSITORY / "sample_traces"} | {key: Path(value) for key, value in named.items() if value}
+    shipped = {"samples": REPOSITORY / "sample_traces", "causes": cause_programs.RECORDED}
+    return shipped | {key: Path(value) for key, value in named.items() if value}
 
 
 def at_hand(truth: Truth, places: Mapping[str, Path]) -> Path | None:
@@ -161,7 +184,11 @@ def at_hand(truth: Truth, places: Mapping[str, Path]) -> Path | None:
 def say(path: Path) -> Said:
     """What the report of a trace says, or the error where there is none."""
     try:
-        report = traceviz.report_on(path)
+        if path.suffix == ".zip":
+            with cause_programs.unpacked(path) as tables:
+                report = traceviz.report_on(tables)
+        else:
+            report = traceviz.report_on(path)
     except TracevizError as error:
         return Said(str(error).replace(str(path), path.name))
     return Said(report.verdict.sentence, tuple(finding.message for finding in report.findings))
@@ -178,6 +205,14 @@ def score(wanted: Iterable[Truth], places: Mapping[str, Path]) -> Iterator[Score
         path = at_hand(truth, places)
         if path is not None:
             yield judge(truth, say(path))
+
+
+def score_runs(wanted: Iterable[Truth], folder: Path) -> Iterator[Scored]:
+    """Those of the programs that ``folder`` has a run of."""
+    for truth in wanted:
+        run = folder / Path(truth.name).stem
+        if truth.collection == "causes" and run.is_dir():
+            yield judge(truth, say(run))
 
 
 def summary(scored: Sequence[Scored]) -> str:
@@ -227,16 +262,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", default="", help="score only traces whose path holds this; write nothing")
     parser.add_argument("--at-least", type=float, default=0.0, help="share that has to be right or honest")
+    parser.add_argument("--runs", type=Path, help="score the run folders in this folder; write nothing")
     options = parser.parse_args(arguments)
     every = truths()
     scored = []
-    for one in score([truth for truth in every if options.only in truth.file], folders()):
+    wanted = [truth for truth in every if options.only in truth.file]
+    for one in score_runs(wanted, options.runs) if options.runs else score(wanted, folders()):
         scored.append(one)
         if one.judgement not in GOOD:
             print(f"{one.judgement}: {one.truth.file}: {one.reason}")
             print(f"    says: {one.said.sentence}\n    true: {one.truth.truth}")
     print(summary(scored))
-    if not options.only:
+    if not options.only and not options.runs:
         PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), scored, every), encoding="utf-8")
     good = sum(one.judgement in GOOD for one in scored)
     false = sum(one.judgement is Judgement.FALSE for one in scored)

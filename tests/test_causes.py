@@ -43,6 +43,22 @@ def test_a_finding_that_blames_falsely_makes_a_right_sentence_false():
     assert judge(COPIES, said).reason == 'says "kernel launch"'
 
 
+def test_the_name_of_a_program_says_nothing_of_its_cause():
+    saving = Truth("causes/torch_checkpoint.zip", "saving, 50 %", "timers", right=("checkpoint", "program\\.py:9"))
+    assert judge(saving, Said("50 % is train (torch_checkpoint.py:9).")).judgement is Judgement.WRONG
+    assert judge(saving, Said("50 % is a checkpoint in train (torch_checkpoint.py:9).")).judgement is Judgement.RIGHT
+
+
+def test_programs_are_not_blamed_for_the_work_of_others():
+    [program] = [truth for truth in TRUTHS if truth.file == "causes/torch_slow_decode.zip"]
+    sentence = (
+        "Highly input-bound: 90 % of steady step time waits for input: 98 % of that in program.py:22 decode_jpeg."
+    )
+    assert judge(program, Said(sentence)).judgement is Judgement.RIGHT
+    blamed = judge(program, Said(sentence, ("1.12 threads want a core, and there are 2.",)))
+    assert (blamed.judgement, blamed.reason) == (Judgement.FALSE, 'says "want a core"')
+
+
 def test_a_page_keeps_rows_of_traces_that_were_not_scored():
     other = Truth("cases/b", "an | other", "seen", honest=("lost",))
     text = f"before\n{causes.BEGIN}\n{causes.END}\nafter\n"

@@ -986,7 +986,6 @@ RULES: tuple[Rule, ...] = (
             "Hold locks for a moment: prepare first, then lock, exchange and unlock; do not sleep or write under one.",
             "Let the thread that fills a queue run ahead (a larger maxsize), and several fill it.",
             "Sleep only where nothing waits: poll less often from another thread.",
-            "Let other programs run beside the steps: start them without waiting, and look at their results later.",
         ),
         "A program that waits by design: for other programs, for requests, for the rate of a service.",
         ("https://docs.python.org/3/library/threading.html",),

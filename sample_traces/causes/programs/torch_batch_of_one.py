@@ -15,7 +15,7 @@ def train_step(model, optimizer, features, labels):
 
 def train():
     torch.set_num_threads(1)
-    layers = [layer for _ in range(100) for layer in (nn.Linear(64, 64), nn.LayerNorm(64), nn.ReLU())]
+    layers = [layer for _ in range(50) for layer in (nn.Linear(64, 64), nn.LayerNorm(64), nn.ReLU())]
     model = nn.Sequential(*layers, nn.Linear(64, 10))
     optimizer = torch.optim.Adam(model.parameters(), foreach=False)
     features, labels = torch.randn(STEPS, 64), torch.randint(0, 10, (STEPS,))

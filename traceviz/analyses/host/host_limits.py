@@ -310,16 +310,10 @@ _OF_PART = {"io": "TV610", "python": "TV611", "lock": "TV613", "logging": "TV614
 """Findings of parts of the steps."""
 
 
-def _finding(  # noqa: PLR0917 (a finding, its time, and what to do)
-    code: str,
-    message: str,
-    facts: tuple[Fact, ...],
-    share: float,
-    steps: StepSamples,
-    advice: tuple[str, ...] = (),
-) -> Finding:
-    cost_ns = round(share * steps.judged_ns)
-    return finding(code, message, facts, cost_ns, steps.judged_ns, steps.words, advice=advice or _advice(code))
+def _finding(code: str, message: str, facts: tuple[Fact, ...], share: float, steps: StepSamples) -> Finding:
+    return finding(
+        code, message, facts, round(share * steps.judged_ns), steps.judged_ns, steps.words, advice=_advice(code)
+    )
 
 
 def _advice(code: str, *, small: bool = False) -> tuple[str, ...]:
@@ -371,22 +365,7 @@ def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> F
         Fact("low", "at least", part.interval[0], "ratio"),
         Fact("high", "at most", part.interval[1], "ratio"),
     )
-    advice = _advice_on_wait(part) if code == "TV613" else ()
-    return _finding(code, message, known(facts), part.share, steps, advice)
-
-
-def _advice_on_wait(part: Part) -> tuple[str, ...]:
-    """Advice of TV613 about what the main thread waits for."""
-    thread, lock, queue, sleep, program = rule("TV613").advice
-    match _waits_for(part):
-        case ("Sleep", _):
-            return (sleep,)
-        case ("Starved", _):
-            return (queue, thread)
-        case ("Locks", _):
-            return (lock, thread)
-        case _:
-            return (program,) if part.waits_for == "another process" else (thread,)
+    return _finding(code, message, known(facts), part.share, steps)
 
 
 _SAVES = "saving"

@@ -9,7 +9,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.frames import bounds, intervals, outermost_by
-from traceviz.analyses.derived.judged_time import judged_time, steady_time
+from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.stacks.functions import placed, wilson
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
 from traceviz.analyses.derived.stacks.recorded import function_frames
@@ -187,12 +187,10 @@ _SAMPLING = "Shares are of time seen by samples of the stack; a share of one hal
 
 
 def _steps(trace: TraceView, rank: int) -> IntervalSet:
-    """The steps of a process: all that hooks counted throughout the run, else those that are judged; none without."""
+    """The steps of a process: all that hooks counted throughout the run, else those that are judged."""
     phases = trace.frame("phases", "start_ns", "dur_ns", "process_id", pl.col("kind").cast(pl.String))
     own = phases.filter((pl.col("process_id") == rank) & (pl.col("kind") == "step"))
-    if own.height:
-        return intervals(own)
-    return judged_time(trace, rank) if steady_time(trace) else IntervalSet.empty()
+    return intervals(own) if own.height else judged_time(trace, rank)
 
 
 def _extent(rows: pl.DataFrame, rank: int) -> IntervalSet:

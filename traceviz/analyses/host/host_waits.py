@@ -184,8 +184,7 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
 
     def describe(self, result: HostCauses) -> Section:
         """Kinds as one stacked bar, then the causes."""
-        has_steps = result.judged_words.startswith("steady")
-        title = f"What the {'steps' if has_steps else 'program'} did" if result.host_only else self.title
+        title = "What the steps did" if result.host_only else self.title
         unexplained = result.time_of(["unexplained"])
         facts = (
             Fact("idle_ns", "without device work", None if result.host_only else result.idle_ns, "ns"),
@@ -194,9 +193,7 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
         )
         shown = tuple(fact for fact in facts if fact.value is not None)
         bars = tuple(Bar(kind, KIND_LABELS[kind], time, time / result.idle_ns) for kind, time in result.kinds.items())
-        whole = "time without device work"
-        if result.host_only:
-            whole = "time of the steps" if has_steps else "captured time"
+        whole = "time of the steps" if result.host_only else "time without device work"
         blocks: list[Block] = [Facts(shown), Bars("Kinds", whole, "ns", bars)]
         if unexplained >= self.fold_below * result.judged_ns:
             blocks.append(Prose(_UNEXPLAINED.format(result.share(unexplained), result.record)))

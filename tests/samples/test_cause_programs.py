@@ -1,0 +1,75 @@
+"""Small programs with one cause each, as collect recorded them: what is shipped, and what reports say of it."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections import Counter
+
+import polars as pl
+import pytest
+
+from scripts import cause_programs, causes
+from scripts.causes import GOOD
+from tests.samples.test_manifest import PRIVATE
+
+PROGRAMS = {program["name"]: program for program in cause_programs.programs()}
+TRUTHS = {truth.name.removesuffix(".zip"): truth for truth in causes.truths() if truth.collection == "causes"}
+ISSUE = {
+    *("torch_slow_decode", "torch_slow_workers", "keras_slow_sequence", "keras_sequential_map", "tf_sequential_map"),
+    *("tf_generator", "jax_slow_augment", "tf_retracing", "jax_recompiles", "torch_checkpoint_fsync"),
+    *("torch_slow_generator", "torch_gil_threads", "torch_tiny_matmuls", "torch_batch_of_one", "torch_ddp_straggler"),
+    *("torch_slow_validation", "jax_loader_sleeps", "torch_starved_queue"),
+}
+"""Programs that users recorded; of half of them, reports once named something else."""
+QUICK = {"torch_slow_decode", "torch_checkpoint_fsync", "torch_slow_validation", "torch_gil_threads", "jax_healthy"}
+names = pytest.mark.parametrize("name", sorted(PROGRAMS))
+
+
+def tables_of(name: str) -> dict[str, bytes]:
+    with zipfile.ZipFile(cause_programs.RECORDED / f"{name}.zip") as archive:
+        return {entry: archive.read(entry) for entry in archive.namelist()}
+
+
+def test_every_program_has_a_cause_and_a_recording_and_each_framework_a_healthy_one():
+    written = {path.stem for path in (cause_programs.CAUSES / "programs").glob("*.py")}
+    recorded = {path.stem for path in cause_programs.RECORDED.glob("*.zip")}
+    assert set(PROGRAMS) == set(TRUTHS) == written == recorded
+    assert len(PROGRAMS) >= 24
+    assert len(ISSUE) == 18
+    assert set(PROGRAMS) >= ISSUE
+    healthy = Counter(name.partition("_")[0] for name in PROGRAMS if name.endswith("_healthy"))
+    assert healthy == {"torch": 1, "keras": 1, "tf": 1, "jax": 1}
+
+
+def test_recordings_are_small():
+    sizes = {path.name: path.stat().st_size for path in cause_programs.RECORDED.glob("*.zip")}
+    assert {name for name, size in sizes.items() if size > 400_000} == set()
+    assert sum(sizes.values()) < 5_000_000
+
+
+@names
+def test_recordings_hold_stacks_of_the_whole_run_and_nothing_private(name):
+    tables = tables_of(name)
+    assert {"stacks.parquet", "stack_frames.parquet", "phases.parquet", "scrubbed.json"} <= set(tables)
+    for entry, raw in tables.items():
+        assert PRIVATE.findall(raw) == [], entry
+        if entry.endswith(".parquet"):
+            frame = pl.read_parquet(raw)
+            assert PRIVATE.findall(frame.write_csv().encode()) == [], entry
+
+
+def test_frames_of_the_program_name_its_file_alone():
+    frames = pl.read_parquet(tables_of("torch_slow_decode")["stack_frames.parquet"])
+    own = set(frames.filter(pl.col("origin") == "program")["file"]) - {"<string>"}
+    assert own == {"torch_slow_decode.py"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in sorted(PROGRAMS)]
+)
+def test_the_first_sentence_names_the_cause(name):
+    truth = TRUTHS[name]
+    scored = causes.judge(truth, causes.say(cause_programs.RECORDED / f"{name}.zip"))
+    assert scored.judgement in GOOD, f"{scored.reason}: {scored.said.sentence}"
+    assert re.search(r"want a core|oversubscri", scored.said.sentence) is None

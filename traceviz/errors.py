@@ -39,9 +39,18 @@ class TracevizError(Exception):
 _MOST_SUGGESTED = 3
 
 
+_SLIP = 0.85
+"""Names that are so alike differ by a slip of the keyboard."""
+
+
 def _nearest(name: str, known: list[str]) -> list[str]:
-    """The ``known`` names of which ``name`` is a word or the start of one, else the one that is spelled most alike."""
+    """The ``known`` name that is nearly ``name``, else those of which it is a word or the start of one.
+
+    Else the one that is spelled most alike.
+    """
     word = name.strip().lower().replace("-", "_").replace(" ", "_").strip("_")
+    if slip := get_close_matches(word, known, 1, _SLIP):
+        return slip
     holds = (
         [other for other in known if f"_{word}" in f"_{other.lower()}"]
         if len(word) > 1 and not word.isdecimal()

@@ -21,6 +21,8 @@ from traceviz.collectors.inject.traceviz_inject.stack_names import NATIVE, STAND
 
 FILE = "stacks.jsonl"
 _PIECE = 1 << 20
+_MOST_EVENT = 16 << 20
+"""A longer event is none that py-spy wrote."""
 _MODULE = "<module>"
 """What Python calls the code that a script or module is."""
 _UNNAMED = "(compiled)"
@@ -196,8 +198,10 @@ def _events(source: Path) -> Iterator[dict[str, Any]]:
             while (begin := text.find("{", at)) >= 0:
                 try:
                     element, at = decoder.raw_decode(text, begin)
-                except ValueError:
+                except (ValueError, RecursionError):
                     break
                 if isinstance(element, dict):
                     yield element
             text = text[at:] if begin < 0 else text[begin:]
+            if len(text) > _MOST_EVENT:
+                return

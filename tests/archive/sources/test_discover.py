@@ -518,7 +518,8 @@ def test_the_public_traces_have_the_same_hashes_in_folders_and_packed(tmp_path, 
 
 
 def test_the_samples_have_the_same_hashes_in_folders_and_packed(tmp_path, samples):
-    expected = hashes(samples, tmp_path / "local")
+    folder = shutil.copytree(samples, tmp_path / "samples", ignore=shutil.ignore_patterns("recorded"))  # zip files
+    expected = hashes(folder, tmp_path / "local")
     assert sum("/rank" in name for name in expected) == 6
     for kind in ("t.zip", "t.tar.zst"):
-        assert hashes(packed_in(samples, tmp_path / kind), tmp_path / f"of-{kind}") == expected
+        assert hashes(packed_in(folder, tmp_path / kind), tmp_path / f"of-{kind}") == expected

@@ -20,7 +20,7 @@ def train_step(model, optimizer, features, labels):
 def validate(model, features, labels):
     model.eval()
     right = sum(
-        int((model(x).argmax(1) == y).sum()) for x, y in zip(features.split(128), labels.split(128), strict=True)
+        int((model(x).argmax(1) == y).sum()) for x, y in zip(features.split(256), labels.split(256), strict=True)
     )
     model.train()
     return right / len(labels)
@@ -35,10 +35,10 @@ def save_checkpoint(model, optimizer, history, folder):
 
 def train(folder):
     torch.set_num_threads(1)
-    model = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 2048), nn.ReLU(), nn.Linear(2048, 10))
+    model = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 4096), nn.ReLU(), nn.Linear(4096, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     features, labels = torch.randn(BATCH, 512), torch.randint(0, 10, (BATCH,))
-    held_out, answers = torch.randn(8192, 512), torch.randint(0, 10, (8192,))
+    held_out, answers = torch.randn(16384, 512), torch.randint(0, 10, (16384,))
     history = []
     for _ in range(EPOCHS):
         for _ in range(STEPS):

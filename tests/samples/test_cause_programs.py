@@ -23,10 +23,6 @@ ISSUE = {
 }
 """Programs that users recorded; of half of them, reports once named something else."""
 QUICK = {"torch_slow_decode", "torch_json_metrics", "torch_slow_validation", "torch_gil_threads", "jax_healthy"}
-FAULTS = {
-    "torch_checkpoint_fsync": "the share of all that saves is said of one call, which takes less than os.fsync",
-}
-"""Known faults of sentences: a test that passes in spite of them fails, so that they are taken off the list."""
 names = pytest.mark.parametrize("name", sorted(PROGRAMS))
 
 
@@ -70,8 +66,7 @@ def test_frames_of_the_program_name_its_file_alone():
 
 
 def marks_of(name: str) -> list[pytest.MarkDecorator]:
-    slow = [] if name in QUICK else [pytest.mark.slow]
-    return [*slow, pytest.mark.xfail(reason=FAULTS[name], strict=True)] if name in FAULTS else slow
+    return [] if name in QUICK else [pytest.mark.slow]
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in sorted(PROGRAMS)])

@@ -63,6 +63,16 @@ class TestParts:
         assert finding.message == "Saving: 50.0 % of the steps of the run is os.fsync in save_checkpoint (train.py:88)."
         assert (evidence(finding)["samples"], evidence(finding)["low"]) == (50, pytest.approx(0.404, abs=0.001))
 
+    def test_a_share_of_50_percent_in_two_calls_is_said_of_neither_alone(self):
+        writes = (f"{MAIN} > train.py:87 save_checkpoint > file.write", 2, 0.0)
+        forces = (f"{MAIN} > train.py:88 save_checkpoint > os.fsync", 2, 0.0)
+        renames = (f"{MAIN} > train.py:89 save_checkpoint > os.replace", 1, 0.0)
+        (finding,) = found([(COMPUTES, 5), writes, forces, renames]).values()
+        assert finding.message == (
+            "Saving: 50.0 % of the steps of the run is spent in save_checkpoint (train.py:87): "
+            "file.write (20.0 %) and os.fsync (20.0 %)."
+        )
+
     @pytest.mark.parametrize(
         ("stack", "code", "says"),
         [

@@ -40,6 +40,8 @@ class Part:
         location: The line of the program in which most of it is spent.
         leaf: The innermost frame there.
         location_share: Part of it that is spent in that line.
+        function_share: Part of it that is spent in the function of that line.
+        calls: Compiled functions that it calls, the largest first, each with its share of the steps.
         waits_for: What it waits for there, where the files of its stack tell.
     """
 
@@ -51,6 +53,8 @@ class Part:
     location: str
     leaf: str
     location_share: float
+    function_share: float
+    calls: tuple[tuple[str, float], ...]
     waits_for: str
 
     @property
@@ -339,11 +343,10 @@ def _about(steps: StepSamples) -> str:
 def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> Finding:
     """A finding about what the main thread does."""
     of, where = _steps(steps), placed(part.location)
-    call = called(part.leaf)
     match code:
         case "TV610":
             kind = "Saving" if _SAVES in part.activity else "Input and output"
-            message = f"{kind}: {part.words} of {of} is {f'{call} in ' if call else 'spent in '}{where}."
+            message = f"{kind}: {part.words} of {of} is {_reads_or_writes(part, where)}."
         case "TV613":
             does = _waits_for(part)
             message = (
@@ -366,6 +369,16 @@ def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> F
         Fact("high", "at most", part.interval[1], "ratio"),
     )
     return _finding(code, message, known(facts), part.share, steps)
+
+
+def _reads_or_writes(part: Part, where: str) -> str:
+    """What reads or writes, and where: one call only where it takes most of the time."""
+    calls = [(called(leaf), share) for leaf, share in part.calls if called(leaf)]
+    if calls and calls[0][1] >= MOSTLY * part.share:
+        return f"{calls[0][0]} in {where}"
+    listed = " and ".join(f"{call} ({format_ratio(share)})" for call, share in calls[:2])
+    inside = "spent in" if part.function_share >= MOSTLY else "spent so, most of all in"
+    return f"{inside} {where}{f': {listed}' if listed else ''}"
 
 
 _SAVES = "saving"
@@ -415,6 +428,10 @@ _WRITES = re.compile(r"(?i)sync|write|flush|read|open|send|recv|save|dump|copy|r
 """Compiled functions of which the name says that they read or write."""
 
 
+_MOST_CALLS = 5
+"""Calls of a part that are kept."""
+
+
 def _parts(steps: StepSamples) -> tuple[Part, ...]:
     """What the main thread does in the steps."""
     main = steps.of_main.with_columns((pl.col("samples") * pl.col("part")).alias("share_of_samples"))
@@ -428,10 +445,14 @@ def _parts(steps: StepSamples) -> tuple[Part, ...]:
     found = []
     for (group,), rows in summed.group_by("group"):  # once per kind
         ordered = rows.sort(order, descending=[True, False, False, False])
-        by_line = ordered.group_by("location", maintain_order=True).agg(
+        ordered = ordered.with_columns(pl.col("location").str.replace(r":\d+ ", " ").alias("function"))
+        function, in_function = _largest(ordered, "function")
+        own = ordered.filter(pl.col("function").eq_missing(function))
+        by_line = own.group_by("location", maintain_order=True).agg(
             pl.col("time_ns").sum(), pl.first("leaf", "activity", "waits_for")
         )
         line = by_line.sort("time_ns", "location", descending=[True, False]).row(0, named=True)
+        calls = ordered.group_by("leaf").agg(pl.col("time_ns").sum()).sort("time_ns", "leaf", descending=[True, False])
         time, samples = int(rows["time_ns"].sum()), float(rows["share_of_samples"].sum())
         share, whole = time / steps.step_ns, steps.samples
         found.append(
@@ -444,10 +465,19 @@ def _parts(steps: StepSamples) -> tuple[Part, ...]:
                 str(line["location"]),
                 str(line["leaf"]),
                 line["time_ns"] / time,
+                in_function / time,
+                tuple((str(leaf), taken / steps.step_ns) for leaf, taken in calls.head(_MOST_CALLS).iter_rows()),
                 line["waits_for"] or "",
             )
         )
     return tuple(sorted(found, key=lambda part: (-part.share, part.group)))
+
+
+def _largest(rows: pl.DataFrame, column: str) -> tuple[str | None, int]:
+    """The value of ``column`` that takes most time, and that time."""
+    sums = rows.group_by(column).agg(pl.col("time_ns").sum())
+    value, time_ns = sums.sort("time_ns", column, descending=[True, False]).row(0)
+    return value, int(time_ns)
 
 
 def _meanwhile(steps: StepSamples, names: dict[int, str | None]) -> Meanwhile | None:

@@ -36,7 +36,7 @@ class Part:
     """What the main threads of all ranks did in one part of the run.
 
     Args:
-        lines: ``kind, function, location, leaf, time_ns, samples`` by kind and function, the largest first: where
+        lines: ``kind, location, leaf, time_ns, samples`` by kind and line, the largest first: where
             ``location`` is the line, and ``leaf`` the innermost frame, with most of it.
         time_ns: All of it.
         samples: Samples of it; ``None`` where functions were recorded.
@@ -202,14 +202,15 @@ def _part(trace: TraceView, within: dict[int, IntervalSet]) -> Part:
     parts = [time_by_stack(trace, time, rank, main_thread(trace, rank)) for rank, time in within.items()]
     rows = pl.concat(parts)
     samples = None if rows["samples"].null_count() == rows.height else float(rows["samples"].sum())
-    return Part(_by_function(rows, "kind", "function").head(MOST_ROWS), int(rows["time_ns"].sum()), samples)
+    return Part(_summed(rows, "kind", "location").head(MOST_ROWS), int(rows["time_ns"].sum()), samples)
 
 
-def _by_function(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
+def _summed(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
     """Sums by ``keys``, with the line and the innermost frame that have most of each, the largest first."""
-    lines = rows.group_by(*keys, "location", "leaf").agg(*_SUMS)
-    lines = lines.sort("time_ns", "location", "leaf", descending=[True, False, False])
-    sums = lines.group_by(keys, maintain_order=True).agg(pl.col("location", "leaf").first(), *_SUMS)
+    places = [place for place in ("location", "leaf") if place not in keys]
+    lines = rows.group_by(*keys, *places).agg(*_SUMS)
+    lines = lines.sort("time_ns", *places, descending=[True, *[False] * len(places)])
+    sums = lines.group_by(keys, maintain_order=True).agg(pl.col(places).first(), *_SUMS)
     return sums.sort("time_ns", *keys, descending=[True, *[False] * len(keys)])
 
 
@@ -272,7 +273,7 @@ def _threads(trace: TraceView, steps: dict[int, IntervalSet], rows: pl.DataFrame
     mains = [main_thread(trace, rank) for rank in steps]
     found = pl.concat([time_by_stack(trace, within, process) for process in processes])
     found = found.filter(~pl.col("thread_id").is_in([main for main in mains if main is not None]))
-    sums = _by_function(found, "process_id", "thread_id", "kind", "function")
+    sums = _summed(found, "process_id", "thread_id", "kind", "function")
     whole = pl.col("time_ns").sum().over("thread_id")
     named = sums.with_columns((pl.col("time_ns") / whole).alias("of_thread")).head(MOST_ROWS)
     threads = trace.frame("threads", "thread_id", pl.col("name").cast(pl.String).alias("thread"))

@@ -45,9 +45,9 @@ test: lint nsys
 
 test-all: test test-long
 
-# What `make test` leaves out.
+# What `make test` leaves out. These tests wait for programs that they start: one more of them than there are cores runs.
 test-long: $(VENV)/dev nsys
-	$(PYTEST) -m "live or oracle or slow" $(PYTEST_OPTIONS)
+	$(PYTEST) --numprocesses $$(($$(nproc) + 1)) -m "live or oracle or slow" $(PYTEST_OPTIONS)
 
 # A fixed sample of small changes of what computes a report, each of which some test should notice: about 15 minutes.
 mutants: $(VENV)/dev

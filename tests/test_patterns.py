@@ -120,7 +120,7 @@ def _not_linear(part, most):
 
 @pytest.mark.slow
 def test_every_pattern_takes_linear_time():
-    assert _not_linear("0/1", 80 if os.environ.get("TRACEVIZ_EXTREMES") == "all" else 24) == []
+    assert _not_linear("0/1", 80 if os.environ.get("TRACEVIZ_EXTREMES") == "all" else 16) == []
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+b", r"(.*)(.*)(.*)x$"])

@@ -16,8 +16,8 @@ from tests.fuzz.cases import Case, Format
 from tests.fuzz.mutations import json_text, wire
 from tests.fuzz.tally import Tally, added_up, table
 
-CASES = 40
-FEWER = {"archive": 20, "kineto": 25, "kineto.gz": 25}
+CASES = 30
+FEWER = {"archive": 20, "kineto": 20, "kineto.gz": 20}
 """Formats whose cases take longest."""
 FORMATS = (
     *("archive", "kineto", "kineto.gz", "nsys-parquetdir", "nsys-sqlite", "nvprof-sqlite", "nvprof-text", "run-folder"),
@@ -40,7 +40,7 @@ def test_the_first_inputs_of_a_format_end_in_a_report_or_an_error_of_ours(name: 
     assert run.returncode == 0, f"{run.stdout}\n{run.stderr}"
     counts = json.loads((tmp_path / "counts.json").read_text())["counts"][name]
     assert sum(counts.values()) == cases
-    assert sum(counts.get(outcome, 0) for outcome in ("report", "comparison", "tables")) >= 8
+    assert sum(counts.get(outcome, 0) for outcome in ("report", "comparison", "tables")) >= cases // 8
 
 
 def test_a_case_is_the_same_input_each_time_and_another_one_without_a_step(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from traceviz.units import format_ratio
 
 FEW_SAMPLES = 30
 """A share that so few samples state is *about* that."""
-_LINE = re.compile(r"^(?P<file>.+?):(?P<line>\d+) (?P<function>.+)$")
+_LINE = re.compile(r"(?s)^(?P<file>.+?):(?P<line>\d+) (?P<function>.+)$")
 _SURE = 1.96
 
 

@@ -76,6 +76,7 @@ class Plan:
         nsys_args: Flags that the user passes on to ``nsys profile``; they win over ours.
         rate_hz: Samples per second of the resource sampler.
         stacks_hz: Samples per second of Python's stacks.
+        events: Folders in which the program writes event files of TensorBoard, where the hooks cannot tell.
         options: Further settings by collector.
     """
 
@@ -88,6 +89,7 @@ class Plan:
     nsys_args: tuple[str, ...] = ()
     rate_hz: float = 10.0
     stacks_hz: float = 100.0
+    events: tuple[Path, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def raw(self, name: str) -> Path:

@@ -36,7 +36,7 @@ class Outcome:
     Args:
         folder: The run folder.
         exit_code: The program's exit code; 128 + n for signal n.
-        status: ``finished``, ``failed``, ``killed`` or ``interrupted``.
+        status: ``finished``, ``failed``, ``killed``, ``interrupted`` or ``timed-out``.
         tables: Rows of each table that was recorded; empty where nothing was, or it could not be read.
         verdict: The first lines of the report on it, if there was to be one and something was recorded.
         problems: What went wrong in the recording, and is not in the first lines.
@@ -133,5 +133,7 @@ def _lines_to_show(tables: Tables, manifest: Manifest) -> tuple[str, ...]:
         return tables.lines
     if manifest.status == "finished":
         return () if any(entry.problems for entry in manifest.collectors) else tables.lines
-    how = f"signal {manifest.signal}" if manifest.signal else f"code {manifest.code}"
-    return (f"The program ended with {how}, and no step of it was recorded that could be judged.",)
+    how = f"with signal {manifest.signal}" if manifest.signal else f"with code {manifest.code}"
+    if manifest.status == "timed-out":
+        how = "when its time was over"
+    return (f"The program ended {how}, and no step of it was recorded that could be judged.",)

@@ -254,6 +254,16 @@ def test_a_range_that_nobody_records_tries_none_of_the_modules_that_are_loaded(l
     assert Name.hashed == 0
 
 
+def test_a_figure_goes_to_whoever_records_the_program_and_to_0_others(monkeypatch):
+    noted = []
+    traceviz.metric("loss", 0.5)
+    monkeypatch.setitem(
+        sys.modules, "traceviz_inject.stack_recording", SimpleNamespace(note_metric=lambda *given: noted.append(given))
+    )
+    traceviz.metric("val_loss", 0.25, step=3)
+    assert noted == [("val_loss", 0.25, 3)]
+
+
 def test_a_tool_that_takes_no_nvtx_leaves_0_ranges_and_no_error(loaded, monkeypatch, tmp_path):
     monkeypatch.setenv(annotate._INJECTION, str(tmp_path / "missing.so"))
     monkeypatch.setattr(annotate, "_HAS_TOOL", True)

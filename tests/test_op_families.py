@@ -34,6 +34,7 @@ CASES = {
             "inner_product",
             "torch_ipex::ipex_linear",
         ),
+        *("FullyConnected", "_backward_FullyConnected", "phi::matmul_grad"),
         *("mkldnn::_linear_pointwise", "quantized::linear_dynamic", "Gemm_kernel_time", "aten::linalg_solve"),
     ),
     "attention": ("aten::_scaled_dot_product_flash_attention_for_cpu_backward", "aten::_native_multi_head_attention"),
@@ -43,7 +44,14 @@ CASES = {
     "loss": ("aten::_log_softmax_backward_data", "aten::nll_loss_forward", "SparseSoftmaxCrossEntropyWithLogits"),
     "activation": ("aten::threshold_backward", "ReluGrad", "aten::gelu", "SigmoidBackward0", "aten::hardswish_"),
     "embedding": ("aten::embedding_dense_backward", "GatherV2", "aten::_embedding_bag", "aten::index_select"),
-    "optimizer": ("ResourceApplyAdam", "aten::_foreach_addcdiv_", "aten::_fused_adam_", "aten::addcmul_"),
+    "optimizer": (
+        "ResourceApplyAdam",
+        "adam_update",
+        "phi::adam",
+        "aten::_foreach_addcdiv_",
+        "aten::_fused_adam_",
+        "aten::addcmul_",
+    ),
     "random": ("aten::native_dropout", "aten::uniform_", "RandomUniform", "aten::randperm"),
     "movement": ("aten::copy_", "aten::_to_copy", "aten::cat", "Transpose", "StridedSlice", "aten::item", "reorder"),
     "elementwise": (
@@ -100,4 +108,4 @@ def test_every_family_has_a_label_and_no_name_twice():
     assert len(names) == len(set(names)) == 22
     assert all(op_family_label(name) for name in (*names, UNKNOWN))
     data = tomllib.loads(resources.files("traceviz").joinpath("data", "op_families.toml").read_text(encoding="utf-8"))
-    assert data["version"] == catalogue().version == 1
+    assert data["version"] == catalogue().version == 2

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from traceviz.version import __version__
 
 if TYPE_CHECKING:
-    from traceviz.annotate import record, step, step_range
+    from traceviz.annotate import metric, record, step, step_range
     from traceviz.api import AnalysisOptions, RenderOptions, Selection, analyze, convert, report_on, to_text
     from traceviz.api import compare as compare_runs
     from traceviz.api import open_trace as open  # noqa: A004 (traceviz.open, as in gzip.open)
@@ -42,6 +42,7 @@ _HOMES = {
     "collect": "traceviz.collectors.collect",
     "compare_runs": "traceviz.api",
     "convert": "traceviz.api",
+    "metric": "traceviz.annotate",
     "open": "traceviz.api",
     "record": "traceviz.annotate",
     "report_on": "traceviz.api",
@@ -67,6 +68,7 @@ __all__ = [
     "collect",
     "compare_runs",
     "convert",
+    "metric",
     "open",
     "record",
     "report_on",

@@ -1,4 +1,4 @@
-"""Ranges that a program puts around its own work: one call for every profiler that happens to record.
+"""What a program says of its own work: ranges for every profiler that happens to record, and figures of quality.
 
 >>> import traceviz
 >>> for number, batch in enumerate(batches):
@@ -45,6 +45,8 @@ _HAS_TOOL = _INJECTION in os.environ
 
 _CLOCK = "traceviz_inject.steps"
 """The module that counts steps in a program run by ``traceviz collect``."""
+_RECORDING = "traceviz_inject.stack_recording"
+"""The module that takes figures of quality there."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -77,6 +79,25 @@ def step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """
     numbers = itertools.count()
     return _within(lambda: step_range(next(numbers)), function)
+
+
+def metric(name: str, value: Any, step: int | None = None) -> None:
+    """Note a figure of quality, such as a loss or an accuracy: reports and comparisons show it beside the speed.
+
+    >>> traceviz.metric("val_accuracy", correct / count, step=number)
+
+    Nothing happens where ``traceviz collect`` does not record the program. Where it does, ``value`` is turned into a
+    number, for which a tensor on a device is waited for: call it once an epoch, or every so many steps.
+
+    Args:
+        name: What it is, the same every time. Names with ``loss`` or ``accuracy`` in them have a direction; ``train``,
+            ``val`` or ``test`` in front tell of which data it is.
+        value: A number, or what ``float`` makes one of.
+        step: Training step that it belongs to.
+    """
+    recording: Any = sys.modules.get(_RECORDING)
+    if recording is not None:
+        recording.note_metric(name, value, step)
 
 
 _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
@@ -195,12 +216,25 @@ def _torch(name: str, number: int | None) -> Mark | None:
     return None if _CLOCK in sys.modules else profiler.record_function(f"ProfilerStep#{number}")
 
 
+def _noted(name: str, number: int | None) -> Mark | None:  # noqa: ARG001 all factories have one signature
+    """A step of a program without a framework: hooks see those of the others by themselves."""
+    if number is None or not _FRAMEWORKS.isdisjoint(sys.modules.keys()):
+        return None
+    recording: Any = sys.modules[_RECORDING]
+    made: Mark = recording.ProgramStep()
+    return made
+
+
+_FRAMEWORKS = frozenset({"jax", "keras", "mxnet", "paddle", "tensorflow", "tf_keras", "torch"})
+
 _FACTORIES: dict[str, MarkFactory] = {
     "jax._src.profiler": _jax,
     "tensorflow.python.profiler.trace": _tensorflow,
     "torch.autograd.profiler": _torch,
+    _RECORDING: _noted,
 }
-"""By the module with a framework's annotations, which is loaded once the framework was imported."""
+"""By the module with a framework's annotations, which is loaded once the framework was imported; and where ``traceviz
+collect`` samples stacks."""
 
 
 def _moves_the_clock(number: int | None) -> bool:

@@ -161,13 +161,15 @@ def _arguments(command: str | None) -> str | None:
 
 
 def _ending(manifest: RunManifest) -> str:
-    """``finished``, ``failed (3)`` with the exit code, ``killed (9)`` with the signal, ``running?``.
+    """``finished``, ``failed: out of memory``, ``failed (3)`` with the exit code, ``killed (9)`` with the signal.
 
-    Who is killed with the recording leaves a run that seems to go on.
+    Who is killed with the recording leaves a run that seems to go on: ``running?``.
     """
     number = manifest.exit.signal or manifest.exit.code
     if manifest.status == "running" or not manifest.status:
         return f"{manifest.status}?"
+    if manifest.ending.reason:
+        return manifest.ending.in_words
     return f"{manifest.status} ({number})" if number else manifest.status
 
 

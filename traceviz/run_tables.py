@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
+from traceviz import schema
 from traceviz.analyses.run import analyze
 from traceviz.errors import TracevizError
 from traceviz.files import new_folder
@@ -49,7 +51,7 @@ def write_run_tables(folder: Path, *, keep_private: bool = False) -> dict[str, i
 def main(arguments: list[str]) -> int:
     """Write the tables of a run, and print the outcome as lines of JSON.
 
-    The lines hold ``tables``, then ``lines`` with the ``verdict`` of the report; or ``error``.
+    The lines hold ``tables`` and why these have no events, then ``lines`` with the ``verdict``; or ``error``.
 
     Arguments are the run folder, then optionally ``--keep-private`` and ``--verdict``.
     """
@@ -57,7 +59,8 @@ def main(arguments: list[str]) -> int:
     folder = Path(arguments[0])
     try:
         with foreign_errors_in_words(f"{folder} cannot be read."):
-            _answer(tables=write_run_tables(folder, keep_private="--keep-private" in arguments))
+            rows = write_run_tables(folder, keep_private="--keep-private" in arguments)
+            _answer(tables=rows, unread=_unread(folder / TABLES, rows))
             if "--verdict" in arguments:
                 report = analyze(load(folder / TABLES))
                 said = report.verdict
@@ -70,6 +73,14 @@ def main(arguments: list[str]) -> int:
         _answer(error={"message": f"This is a defect of traceviz: {defect(error)}.", "fix": ""})
         raise
     return 0
+
+
+def _unread(tables: Path, rows: Mapping[str, int]) -> str:
+    """Why the tables of a run have no events although something was recorded; empty where they do, or nothing was."""
+    if any(count for name, count in rows.items() if schema.table(name).is_events):
+        return ""
+    notes = load(tables).arrow("notes").to_pylist()
+    return " ".join(note["message"] for note in notes if note["code"] == "source-unreadable")
 
 
 def _answer(**values: object) -> None:

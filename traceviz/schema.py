@@ -3,7 +3,7 @@
 Documentation (``docs/tables.md``), validation (:mod:`traceviz.tables`) and empty tables derive from
 :data:`TABLES`. Conventions that hold for all of them:
 
-* Times are ``int64`` nanoseconds on one clock per trace, zero at the first event; samples, stacks and phases
+* Times are ``int64`` nanoseconds on one clock per trace, zero at the first event; samples, stacks, phases and metrics
   may lie before it. Intervals are half-open, ``[start_ns, start_ns + dur_ns)``. An event that never ended has a null
   duration, never -1.
 * ``process_id``, ``thread_id``, ``device_id`` are surrogate ids, numbered from 0 in sorted order; the raw pid, tid
@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from traceviz.errors import UsageError
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Version of this contract, written into every ``manifest.json``.
 
 Versions only add tables and nullable columns; what an older folder lacks is null, that is, not known.
@@ -149,6 +149,9 @@ the hooks in the program count them, throughout the run. ``validation``: an eval
 ``collection``: Python's garbage collector. ``recording``: a profiler of the recording starts, or stops and saves.
 """
 
+METRIC_SOURCES = ("keras", "lightning", "transformers", "tensorboard", "program")
+"""Values of ``metrics.source``: the hook that heard of it, an event file, or ``traceviz.metric``."""
+
 TOTAL_KINDS = ("kernel", "copy", "memset", "runtime", "driver", "unified_memory", "other")
 """Values of ``totals.kind``."""
 
@@ -166,7 +169,7 @@ _DECLARED = (
             Column("producer", TEXT, "Program that recorded the trace."),
             Column("producer_version", TEXT, "Its version as it states it.", nullable=True),
             Column("source_schema", TEXT, "Version of the source's own schema.", nullable=True),
-            Column("framework", TEXT, "Framework of the program, where the trace names it.", nullable=True),
+            Column("framework", TEXT, "Framework of the program, where the trace names or shows it.", nullable=True),
             Column("driver_version", TEXT, "Device driver version.", nullable=True),
             Column("cuda_version", TEXT, "CUDA version.", nullable=True),
             Column("host", TEXT, "Host name; stored only on request.", nullable=True),
@@ -434,6 +437,19 @@ _DECLARED = (
             Column("kind", NAME, "What it is: " + ", ".join(PHASES) + "."),
             Column("name", NAME, "The function that did it, or what declared it: `torch.save`, `keras`."),
             Column("number", I64, "Number of the step or epoch; null for others.", nullable=True),
+        ),
+    ),
+    Table(
+        "metrics",
+        "a figure of quality that the program stated during its run: a loss, an accuracy",
+        (
+            START,
+            PROCESS,
+            Column("name", NAME, "As the program calls it: `loss`, `val_accuracy`."),
+            Column("value", F64, "The figure; null where it was not finite.", nullable=True),
+            Column("step", I64, "Training step that it belongs to, as the program counts.", nullable=True),
+            Column("epoch", I64, "Epoch that it belongs to, counted from 0.", nullable=True),
+            Column("source", NAME, "What told of it: " + ", ".join(METRIC_SOURCES) + "."),
         ),
     ),
     Table(

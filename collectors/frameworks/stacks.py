@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from traceviz.collectors.base import STACKS, Availability, Harvest, Plan, read_facts
+from traceviz.collectors.frameworks.event_files import harvest_events
 from traceviz.collectors.frameworks.harvest import STATUS, read_problems
 from traceviz.collectors.frameworks.injection import InjectedCollector
 
@@ -28,10 +29,11 @@ class StacksCollector(InjectedCollector):
         return Availability("ready", "samples Python's stacks from within the program (Python 3.9 or later)")
 
     def harvest(self, plan: Plan) -> Harvest:
-        """The folder of each process, and what sampling cost it."""
+        """The folder of each process, what sampling cost it, and the figures that it wrote for TensorBoard."""
         folders = tuple(sorted(path.parent for path in plan.raw(self.name).glob(f"*/{FILE}")))
         problems = tuple(problem for folder in folders for problem in read_problems(folder / "problems.jsonl"))
-        return Harvest(folders, problems, _facts(folders))
+        events, unread = harvest_events(plan, plan.raw(self.name))
+        return Harvest((*folders, *events), (*problems, *unread), _facts(folders))
 
 
 def _facts(folders: tuple[Path, ...]) -> dict[str, Any]:

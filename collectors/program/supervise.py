@@ -49,6 +49,8 @@ _TRICKLE_B_PER_S = 1 << 14
 """What it may write meanwhile: the agent keeps a log of itself."""
 _FILE_TIME_NS = 20_000_000
 """Times of files are those of the kernel's last tick: at most this much too early."""
+KILL_AFTER_S = 10.0
+"""A program whose time is over has this long to end by itself."""
 _CODE_S = 2.0
 """The exit code of a program that has vanished is written down within this time, if at all."""
 
@@ -61,6 +63,7 @@ class Ending:
         status: As of ``os.waitstatus_to_exitcode``: the exit code, or minus the signal.
         interrupted: Whether a signal asked for the end.
         killed: Whether a second one did, and we killed the program.
+        timed_out: Whether we ended it because its time was over.
         stalled: Whether the wrapper did nothing more once the program had ended, and we ended it.
         lost: The signal that ended the wrapper while the program went on, if one did.
         started_unix_ns: When it was started.
@@ -72,6 +75,7 @@ class Ending:
     status: int
     interrupted: bool
     killed: bool
+    timed_out: bool
     stalled: bool
     lost: int | None
     started_unix_ns: int
@@ -104,13 +108,21 @@ class Wrapper:
     own_session: bool = False
 
 
-def supervise(started: Started, watch: Watch, wrapper: Wrapper | None = None) -> Ending:
+def supervise(started: Started, watch: Watch, wrapper: Wrapper | None = None, limit_s: float | None = None) -> Ending:
     """Wait until the program ends, and see that signals reach it; call it inside :func:`watched_signals`.
 
     It returns once the program has ended, whatever processes that has left behind; a wrapped one, once both have.
+
+    Args:
+        started: What was started.
+        watch: The signals that are held back.
+        wrapper: What was started in the place of the program, if anything was.
+        limit_s: How long the program may run. Then it is asked to end, and a while later killed with what it started.
     """
     program = _Program(started.pid, wrapper or Wrapper())
+    limit = _TimeLimit(program, started.monotonic_ns, limit_s)
     while not program.has_ended():
+        limit.enforce()
         number, sender = next_signal(watch.signals, started.pid)
         if number in ENDING:
             program.ask_to_end(number, sender)
@@ -118,11 +130,13 @@ def supervise(started: Started, watch: Watch, wrapper: Wrapper | None = None) ->
             program.pause(sender)
         elif number in PASSED_ON and (sender == "other" or program.is_apart):
             program.send(number, sender)
+    limit.end_what_is_left()
     began_unix_ns, duration_ns = program.ran(started)
     return Ending(
         status=program.status,
         interrupted=program.interrupted,
         killed=program.killed,
+        timed_out=limit.is_over,
         stalled=program.stalled,
         lost=program.lost,
         started_unix_ns=began_unix_ns,
@@ -130,6 +144,38 @@ def supervise(started: Started, watch: Watch, wrapper: Wrapper | None = None) ->
         duration_ns=duration_ns,
         usage=program.usage,
     )
+
+
+class _TimeLimit:
+    """How long the program may run; and the processes that it had when that was over, which do not outlive it.
+
+    ::
+
+        limit ----> SIGTERM to its foreground group, as from ``timeout``: what records in it saves
+        10 s later, or once it has ended ----> SIGKILL to what is left
+    """
+
+    def __init__(self, program: _Program, began_ns: int, limit_s: float | None) -> None:
+        self._program = program
+        self._end_ns = None if limit_s is None else began_ns + round(limit_s * 1e9)
+        self._left: dict[int, int] = {}
+        self.is_over = False
+
+    def enforce(self) -> None:
+        """Ask the program to end, or kill it, where it is time to; to be called again and again."""
+        if self._end_ns is None or time.monotonic_ns() < self._end_ns:
+            return
+        if self.is_over:
+            self._program.kill()
+            return
+        self._left = {pid: begin(pid) for pid in self._program.tree()}
+        self.is_over = bool(self._left)  # else it has ended, and only what wraps it is at work
+        self._end_ns += round(KILL_AFTER_S * 1e9)
+        self._program.send_to_foreground(signal.SIGTERM)
+
+    def end_what_is_left(self) -> None:
+        """Kill what the program has left behind, where its time was over."""
+        kill_tree(*(pid for pid, began in self._left.items() if began and begin(pid) == began))
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +326,20 @@ class _Program:
         for pid in self._pid():
             for receiver in foreground(pid) if to_all else (pid,):
                 send_to(receiver, number)
+
+    def send_to_foreground(self, number: int) -> None:
+        """Send a signal to the program and what it has in its process group."""
+        for pid in self._pid():
+            for receiver in foreground(pid):
+                send_to(receiver, number)
+
+    def kill(self) -> None:
+        """Kill the program and its descendants; what wraps it may write down what it recorded."""
+        kill_tree(*self._pid())
+
+    def tree(self) -> set[int]:
+        """Process ids of the program and its descendants; none once it has ended."""
+        return {pid for root in self._pid() for pid in (root, *descendants(root))}
 
     def _pid(self) -> tuple[int, ...]:
         """The program's process id; none once it has ended and the wrapper is writing down what it recorded."""

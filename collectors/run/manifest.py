@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from traceviz.collectors.base import Availability, Harvest, Problem, Window, read_facts
+from traceviz.collectors.run.ending import RunEnding
 from traceviz.collectors.run.redact import without_folders
 from traceviz.process.temporary import drop, note
 from traceviz.visible import visible_json
@@ -26,9 +27,9 @@ MANIFEST = "manifest.json"
 COMMAND_LINE = "command line"
 """What is left out unless the user keeps what is private; the environment is in any case."""
 
-Status = Literal["running", "finished", "failed", "killed", "interrupted"]
+Status = Literal["running", "finished", "failed", "killed", "interrupted", "timed-out"]
 """``failed``: it ended with another code than 0. ``killed``: a signal ended it. ``interrupted``: one that was meant
-for the recording too (Ctrl-C, a terminal that closed, ``kill``)."""
+for the recording too (Ctrl-C, a terminal that closed, ``kill``). ``timed-out``: its time was over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class Manifest:
         duration_ns: Time in between, on a clock that nobody sets.
         code: Exit code; 128 + n for signal n.
         signal: The signal that ended it.
+        ending: How it ended, in words; ``None`` while it runs.
         window: Which part of the run the profilers were to record.
         rate_hz: Samples of resources per second.
         collectors: Every known collector.
@@ -103,6 +105,7 @@ class Manifest:
     duration_ns: int | None = None
     code: int | None = None
     signal: int | None = None
+    ending: RunEnding | None = None
     usage: Mapping[str, int] = field(default_factory=dict)
     overhead: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
@@ -166,12 +169,17 @@ def versions_after(versions: Mapping[str, str], collectors: tuple[CollectorEntry
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Replace the manifest in ``folder``: see :func:`write_document`."""
+    write_document(folder, manifest.document())
+
+
+def write_document(folder: Path, document: Mapping[str, Any]) -> None:
     """Replace the manifest in ``folder``; whoever reads it sees the old one or the new one.
 
     Raises:
         OSError: it cannot be written; the old one stays.
     """
-    text = visible_json(json.dumps(manifest.document(), indent=2, ensure_ascii=False, default=str)) + "\n"
+    text = visible_json(json.dumps(document, indent=2, ensure_ascii=False, default=str)) + "\n"
     temporary = note(folder, f".{MANIFEST}.")
     try:
         with temporary.open("x", encoding="utf-8", errors="backslashreplace") as file:

@@ -43,9 +43,11 @@ class CollectOptions:
         rate_hz: Samples per second of the resource sampler.
         stacks_hz: Samples per second of Python's stacks; 0 for none.
         nsys_args: Flags for ``nsys profile``; they win over ours.
+        events: Folders in which the program writes event files of TensorBoard, where the hooks cannot tell.
         keep_raw: Keep what the profilers wrote once it has been read into tables.
         keep_private: Store the command line and the host name.
         force: Replace an existing run folder.
+        limit_s: How long the program may run before it is ended; ``None`` for as long as it likes.
     """
 
     collectors: tuple[str, ...] | None = None
@@ -57,9 +59,11 @@ class CollectOptions:
     rate_hz: float = 10.0
     stacks_hz: float = 100.0
     nsys_args: tuple[str, ...] = ()
+    events: tuple[Path, ...] = ()
     keep_raw: bool = True
     keep_private: bool = False
     force: bool = False
+    limit_s: float | None = None
 
 
 def make_plan(
@@ -88,6 +92,7 @@ def make_plan(
         nsys_args=options.nsys_args,
         rate_hz=options.rate_hz,
         stacks_hz=options.stacks_hz,
+        events=options.events,
     )
 
 

@@ -65,6 +65,6 @@ class Prepared:
 
     def may_start_again(self, ending: Ending) -> bool:
         """Whether the wrapper failed to start the program, and may succeed with another try."""
-        if ending.status == 0 or ending.interrupted:
+        if ending.status == 0 or ending.interrupted or ending.timed_out:
             return False
         return any(collector.may_start_again(self.plan) for collector in self.collectors)

@@ -21,6 +21,7 @@ from traceviz.collectors.program.processes import send_to
 from traceviz.collectors.program.signals import Watch, ending_by_request
 from traceviz.collectors.program.start import Started, start
 from traceviz.collectors.program.supervise import STALLED_S, Ending, supervise
+from traceviz.collectors.run.ending import ending_of, oom_kills
 from traceviz.collectors.run.folder import new_run_folder, release, room
 from traceviz.collectors.run.machine import read_machine, with_gpu_memory
 from traceviz.collectors.run.manifest import (
@@ -41,6 +42,8 @@ from traceviz.files import explained
 from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.units import format_value
 
+TIMED_OUT = 124
+"""Exit code where the program's time was over, as ``timeout`` has it."""
 INTERRUPTED = 130
 """Exit code where the user did not wait for the program, as shells have it for Ctrl-C."""
 STARTS = 3
@@ -86,8 +89,15 @@ def record(run: Prepared, watch: Watch, tell: Tell) -> Recording:
         manifest = replace(manifest, overhead={"before_ns": time.monotonic_ns() - began})
         manifest, companions, ending = _run_program(run, manifest, folder.keep, watch, tell)
     save(plan.folder, manifest, tell)
-    ended = Recording(manifest, INTERRUPTED if ending.killed else ending.code, complete=not ending.killed)
+    ended = Recording(manifest, _exit_code(ending), complete=not ending.killed)
     return _finish(run, companions, ended, watch, tell)
+
+
+def _exit_code(ending: Ending) -> int:
+    """The exit code of ``traceviz collect``: the program's, where nobody ended that."""
+    if ending.killed:
+        return INTERRUPTED
+    return TIMED_OUT if ending.timed_out else ending.code
 
 
 def _run_program(
@@ -106,14 +116,14 @@ def _run_program(
         The manifest with the end, the companions by name, and how the program ended.
     """
     command, environment = run.command, {**run.environment, **run.added}
-    wrapper = run.wrapper
+    wrapper, kills = run.wrapper, oom_kills()
     for attempt in range(1, STARTS + 1):
         started = start(command, environment, watch, own_session=wrapper.own_session)
         keep()
         manifest = replace(manifest, pid=started.pid, started_unix_ns=started.unix_ns)
         save(run.plan.folder, manifest, tell)
         companions, problems = _start_companions(run, started)
-        ending = supervise(started, watch, wrapper)
+        ending = supervise(started, watch, wrapper, run.options.limit_s)
         if attempt == STARTS or not run.may_start_again(ending):
             break
         tell(f"{' and '.join(run.wrapping)} ended without starting the program; starting it again")
@@ -124,7 +134,11 @@ def _run_program(
             shutil.rmtree(run.plan.raw(name), ignore_errors=True)
             run.plan.raw(name).mkdir(parents=True, exist_ok=True)
     program = wrapper.program()
-    manifest = replace(_manifest_after(manifest, ending), pid=program.pid if program else started.pid)
+    starved = oom_kills() > kills
+    manifest = replace(
+        _manifest_after(manifest, ending, run.options.limit_s, starved=starved),
+        pid=program.pid if program else started.pid,
+    )
     return replace(manifest, problems=(*problems, *_problems_of_wrapper(run, ending))), companions, ending
 
 
@@ -200,15 +214,17 @@ def _start_companions(run: Prepared, started: Started) -> tuple[tuple[tuple[str,
     return tuple(companions), tuple(problems)
 
 
-def _manifest_after(manifest: Manifest, ending: Ending) -> Manifest:
+def _manifest_after(manifest: Manifest, ending: Ending, limit_s: float | None, *, starved: bool) -> Manifest:
+    status, number = _status(ending), -ending.status if ending.status < 0 else None
     return replace(
         manifest,
-        status=_status(ending),
+        status=status,
+        ending=ending_of(status, code=ending.code, number=number, limit_s=limit_s, starved=starved),
         started_unix_ns=ending.started_unix_ns,
         ended_unix_ns=ending.ended_unix_ns,
         duration_ns=ending.duration_ns,
         code=ending.code,
-        signal=-ending.status if ending.status < 0 else None,
+        signal=number,
         usage=ending.usage,
     )
 
@@ -216,6 +232,8 @@ def _manifest_after(manifest: Manifest, ending: Ending) -> Manifest:
 def _status(ending: Ending) -> Status:
     if ending.interrupted:
         return "interrupted"
+    if ending.timed_out:
+        return "timed-out"
     if ending.status < 0:
         return "killed"
     return "failed" if ending.status else "finished"

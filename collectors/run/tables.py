@@ -84,8 +84,9 @@ def parse_answer(status: int, output: bytes, errors: str) -> Tables:
     for line in output.splitlines():
         answers |= object_of(line)
     rows, lines = answers.get("tables", {}), tuple(answers.get("lines", ()))
+    problems = (_unread(answers["unread"]),) if answers.get("unread") else ()
     if status == 0:
-        return Tables(rows, lines, verdict=answers.get("verdict", {}))
+        return Tables(rows, lines, verdict=answers.get("verdict", {}), problems=problems)
     last = errors.strip().rpartition("\n")[2][-_LAST_WORDS:]
     ended = f"The process that reads it was killed by signal {-status}." if status < 0 else f"It ended with {status}."
     error = answers.get("error", {"message": last or ended, "fix": ""})

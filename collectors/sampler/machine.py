@@ -131,7 +131,17 @@ def machine_settings(pid: int, root: Path = Path("/")) -> dict[str, str]:
         "machine.cpu_features": " ".join(feature for feature in _FEATURES if feature in there),
     }
     known = {key: str(value) for key, value in facts.items() if value not in {None, 0, ""}}
+    nodes = memory_nodes(root)
+    if len(nodes) > 1:
+        known |= {f"machine.memory_node.{number}.cores": cores for number, cores in nodes.items()}
     return known | {f"env.{key}": value for key, value in environment(pid, root).items()}
+
+
+def memory_nodes(root: Path = Path("/")) -> dict[int, str]:
+    """Cores of each memory node (NUMA), as ``0-15,32-47``; nodes without cores are left out."""
+    folders = (root / "sys/devices/system/node").glob("node[0-9]*")
+    listed = {int(folder.name[4:]): read_once(folder / "cpulist") for folder in folders if folder.name[4:].isdigit()}
+    return {number: cores for number, text in sorted(listed.items()) if (cores := (text or b"").decode().strip())}
 
 
 def _affinity(pid: int) -> int | None:

@@ -14,6 +14,7 @@ from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.kineto.categories import CATEGORIES, DEVICE_ROLES, Role
 from traceviz.parsers.kineto.columns import Words
 from traceviz.parsers.kineto.device import on_a_device
+from traceviz.parsers.kineto.dialects import Dialect
 from traceviz.parsers.kineto.events import MEASURED_WITH_COUNTERS, Events
 from traceviz.parsers.kineto.identity import Identity
 from traceviz.parsers.kineto.launches import Launches
@@ -51,15 +52,22 @@ def is_pytorch(raw: RawTrace) -> bool:
     return bool(_SIGNS & raw.header.keys()) or (not known.isdisjoint(_ITS_CATEGORIES) and known.isdisjoint(_OF_OTHERS))
 
 
-def run(raw: RawTrace, events: Events, notes: Notes, *, pytorch: bool) -> pa.Table:
-    """Table ``run``."""
+def writer(raw: RawTrace, dialect: Dialect | None, *, pytorch: bool) -> tuple[str, str | None]:
+    """The profiler that wrote the trace, and the framework that it belongs to."""
+    if dialect is not None:
+        return dialect.producer, dialect.framework
+    return ("PyTorch profiler", "PyTorch") if pytorch else (producer(raw.header), None)
+
+
+def run(raw: RawTrace, events: Events, notes: Notes, wrote: tuple[str, str | None]) -> pa.Table:
+    """Table ``run``, of a trace that :func:`writer` names."""
     header = raw.header
     version = header.get("schemaVersion")
     row = {
         "format": "kineto",
-        "producer": "PyTorch profiler" if pytorch else producer(header),
+        "producer": wrote[0],
         "source_schema": None if version is None else str(version),
-        "framework": "PyTorch" if pytorch else None,
+        "framework": wrote[1],
         "driver_version": _cuda_version(header.get("cuda_driver_version")),
         "cuda_version": _cuda_version(header.get("cuda_runtime_version")),
         "t0_unix_ns": unix_time(events.zero_ns, header.get("baseTimeNanoseconds")),

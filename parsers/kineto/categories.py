@@ -130,7 +130,7 @@ _PROFILER = re.compile(
     r"torch/profiler/profiler\.py\(\d+\): (?:start|stop|step|start_trace|stop_trace|prepare_trace|_transit_action)$"
 )
 _STEP = re.compile(r"ProfilerStep#(?P<number>\d{1,18})")
-_INPUT = re.compile(r"enumerate\(\w*DataLoader\w*\)#\w*\.__next__")
+_INPUT = re.compile(r"enumerate\(\w*DataLoader\w*\)#\w*\.__next__|_DataLoaderIter\w+$")
 _COMPILE = re.compile(r"\(dynamo_timed\)$|^(TorchDynamo|AOTAutograd|Inductor|Triton)\b.*\bcompil", re.IGNORECASE)
 
 MEMORY_NAME = "[memory]"
@@ -142,7 +142,8 @@ OUT_OF_MEMORY_NAME = "[OutOfMemory]"
 def host_category(name: str) -> str | None:
     """Host category that the name of an operation or annotation shows; ``None`` where its category says it.
 
-    ``ProfilerStep#3`` is a step; the next batch of a DataLoader, ``enumerate(DataLoader)#....__next__``, is input.
+    ``ProfilerStep#3`` is a step; the next batch of a DataLoader, ``enumerate(DataLoader)#....__next__``, is input;
+    ``_DataLoaderIterMultiProcess`` is that of PaddlePaddle.
     """
     if _STEP.fullmatch(name):
         return "step"

@@ -43,7 +43,7 @@ class Argument:
 
 
 ARGUMENTS: tuple[Argument, ...] = (
-    Argument("correlation", Kind.INTEGER, ("correlation",)),
+    Argument("correlation", Kind.INTEGER, ("correlation", "correlation id")),
     Argument("external_id", Kind.INTEGER, ("External id", "external id")),
     Argument("device", Kind.INTEGER, ("device",)),
     Argument("context", Kind.INTEGER, ("context",)),
@@ -54,7 +54,11 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("registers", Kind.INTEGER, ("registers per thread",)),
     Argument("shared_memory", Kind.INTEGER, ("shared memory",)),
     Argument("blocks_per_sm", Kind.REAL, ("blocks per SM",)),
-    Argument("achieved_occupancy", Kind.REAL, ("est. achieved occupancy %", "est. achieved occupancy")),
+    Argument(
+        "achieved_occupancy",
+        Kind.REAL,
+        ("est. achieved occupancy %", "est. achieved occupancy", "theoretical achieved occupancy %"),
+    ),
     Argument("graph", Kind.INTEGER, ("graph id",)),
     Argument("graph_node", Kind.INTEGER, ("graph node id",)),
     # What the program says of a part of a graph; its name is ``name``, below
@@ -87,6 +91,8 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("device_id", Kind.INTEGER, ("Device Id",)),
     Argument("in_use", Kind.INTEGER, ("Total Allocated",)),
     Argument("reserved", Kind.INTEGER, ("Total Reserved",)),
+    # PaddlePaddle states the start once more, to the nanosecond
+    Argument("exact_start", Kind.TEXT, ("start_time",)),
     # Names of processes and threads, and of parts of graphs
     Argument("label", Kind.TEXT, ("name", "labels")),
 )

@@ -16,6 +16,7 @@ from traceviz.parsers.kineto import host as host_tables
 from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.collectives import collectives
 from traceviz.parsers.kineto.decode.document import decode
+from traceviz.parsers.kineto.dialects import dialect_of
 from traceviz.parsers.kineto.events import Events, sort_out, with_ranges_of_the_program
 from traceviz.parsers.kineto.folder import choose
 from traceviz.parsers.kineto.graphs import graph_nodes
@@ -83,7 +84,9 @@ def tables_of(
     """
     notes = Notes()
     facts.note_source(raw, notes)
-    pytorch = facts.is_pytorch(raw)
+    dialect = dialect_of(raw)
+    pytorch = dialect is not None or facts.is_pytorch(raw)
+    raw = dialect.translate(raw) if dialect is not None else raw
     events = sort_out(raw)
     raw = replace(raw, events=raw.events.clear())  # what `events` does not hold is not needed any more
     give_back()
@@ -91,7 +94,7 @@ def tables_of(
         raise _nothing_in(path, raw)
     if not pytorch:
         events = with_ranges_of_the_program(events)
-    yield "run", facts.run(raw, events, notes, pytorch=pytorch)
+    yield "run", facts.run(raw, events, notes, facts.writer(raw, dialect, pytorch=pytorch))
     identity = identify_all(events, raw.header, notes, rank=rank, one_program=pytorch)
     yield from identity.tables.items()
     forest = Forest.of(events, identity.thread_id, identity.tables["threads"].num_rows)
@@ -101,7 +104,7 @@ def tables_of(
     facts.note_events(events, notes, pytorch=pytorch)
     facts.note_threads(identity, events, notes)
     facts.note_links(launches, notes)
-    facts.note_device(events, notes, device=device, pytorch=pytorch)
+    facts.note_device(events, notes, device=device, pytorch=pytorch and dialect is None)
     yield from build_tables(_builders(raw, events, identity, launches, options, notes=notes, device=device), options)
     yield "notes", notes.table()
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from traceviz.foreign.rows import stated_integer
+from traceviz.framework_signs import stated_versions
 from traceviz.parsers.nsys.mapping import Evidence
 from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.raw import RawTables
@@ -24,12 +25,14 @@ class Capture:
         options: Rows (name, value) of META_DATA_CAPTURE (since 3.4.0) in their order, without environment variables.
         system: TARGET_INFO_SYSTEM_ENV, without the environment.
         session_start_unix_ns: Wall-clock time of the session's start.
+        framework_versions: Versions of frameworks that the environment states, by framework; no more of it is kept.
     """
 
     export: Mapping[str, str] = field(default_factory=dict)
     options: tuple[tuple[str, str], ...] = ()
     system: Mapping[str, str] = field(default_factory=dict)
     session_start_unix_ns: int | None = None
+    framework_versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def product(self) -> str | None:
@@ -83,11 +86,14 @@ def read_capture(raw: RawTables) -> Capture:
     """Collect the facts; whatever the version lacks stays empty."""
     exported = [row for table in ("META_DATA_EXPORT", "EXPORT_META_DATA") for row in _pairs(raw, table)]
     sessions = raw.small("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
+    captured = _pairs(raw, "META_DATA_CAPTURE")
+    variables = (value.partition("=")[::2] for name, value in captured if "ENVIRONMENT" in name)
     return Capture(
         dict(exported),
-        tuple((name, value) for name, value in _pairs(raw, "META_DATA_CAPTURE") if "ENVIRONMENT" not in name),
+        tuple((name, value) for name, value in captured if "ENVIRONMENT" not in name),
         {name: value for name, value in _pairs(raw, "TARGET_INFO_SYSTEM_ENV") if name != "DeviceEnvironment"},
         sessions[0]["utcEpochNs"] if sessions else None,
+        stated_versions(variables),
     )
 
 

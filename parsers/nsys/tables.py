@@ -9,24 +9,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
 from traceviz.foreign.rows import rows_to_table
+from traceviz.framework_signs import Identified, SignKind
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.calls import CALLS, once, with_ids
 from traceviz.parsers.nsys.capture import Capture, read_capture
 from traceviz.parsers.nsys.constants import SEVERITY
 from traceviz.parsers.nsys.events import event_reader
-from traceviz.parsers.nsys.identity import identify_all
+from traceviz.parsers.nsys.identity import Identity, identify_all
 from traceviz.parsers.nsys.mapping import EVENT_TABLES, EVIDENCE, GRAPHS
 from traceviz.parsers.nsys.nvtx import read_nvtx
 from traceviz.parsers.nsys.samples import has_samples, read_samples
 from traceviz.parsers.nsys.survey import Survey, take_survey
-from traceviz.parsers.shared.arrow import ChunkedArray, pc
+from traceviz.parsers.shared.arrow import ChunkedArray, StringArray, pc
 from traceviz.parsers.shared.event_table import first
+from traceviz.parsers.shared.frameworks import evidence_table, identify_framework, pool, texts
 from traceviz.parsers.shared.names import count_rows
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
@@ -62,9 +65,14 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
         notes.add(code, severity, message)
     capture = read_capture(raw)
     survey = take_survey(raw, notes)
-    yield "run", _run(capture, survey, provenance, notes, keep_private=options.keep_private)
     identity = identify_all(raw, survey, notes)
+    found = _framework(raw, capture, identity)
+    row = _run(capture, survey, provenance, keep_private=options.keep_private) | {"framework": found.framework}
+    yield "run", rows_to_table("run", [row], notes)
     yield from identity.tables.items()
+    settings = evidence_table(found) if options.wants("settings") else None
+    if settings is not None:
+        yield "settings", settings
     events = event_reader(raw, survey, identity, notes, with_ids(options))
     for name, sources in EVENT_TABLES.items():
         if not options.wants(name):
@@ -86,8 +94,20 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
     yield "notes", notes.table()
 
 
-def _run(capture: Capture, survey: Survey, provenance: Provenance, notes: Notes, *, keep_private: bool) -> pa.Table:
-    row = {
+def _framework(raw: RawTables, capture: Capture, identity: Identity) -> Identified:
+    """The framework, by the strings that events name, texts of ranges, and processes; whatever tables are wanted."""
+    strings, ranges = pool(raw), texts(raw, "NVTX_EVENTS", "text")
+    names: dict[SignKind, StringArray] = {
+        "names": strings,
+        "ranges": pa.concat_arrays([strings, ranges]),
+        "libraries": strings,
+        "programs": identity.tables["processes"]["name"].combine_chunks(),
+    }
+    return identify_framework(names, capture.framework_versions)
+
+
+def _run(capture: Capture, survey: Survey, provenance: Provenance, *, keep_private: bool) -> dict[str, Any]:
+    return {
         "format": "nsys",
         "producer": capture.product or PRODUCER,
         "producer_version": _version(provenance.capture_version, capture.export.get("EXPORT_PRODUCT_VERSION")),
@@ -100,7 +120,6 @@ def _run(capture: Capture, survey: Survey, provenance: Provenance, notes: Notes,
         "span_ns": survey.clock.last_ns - survey.clock.zero_ns,
         "reader": provenance.route,
     }
-    return rows_to_table("run", [row], notes)
 
 
 def _version(captured: str | None, exported: str | None) -> str | None:

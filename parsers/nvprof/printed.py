@@ -13,13 +13,14 @@ import pyarrow as pa
 from traceviz.errors import DamagedTraceError
 from traceviz.foreign.plausible import window_of
 from traceviz.foreign.rows import rows_to_table
+from traceviz.framework_signs import Identified
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.identity import program
-from traceviz.parsers.nvprof.names import framework
 from traceviz.parsers.nvprof.printed_text import Process, Section, Severity, processes, sections, warnings
 from traceviz.parsers.nvprof.printed_totals import Totals, totals
 from traceviz.parsers.nvprof.printed_trace import Device, Place, Tables, TraceRows, sort_rows
+from traceviz.parsers.shared.frameworks import evidence_table, identify_framework
 from traceviz.parsers.shared.identity import identity_tables
 from traceviz.parsers.shared.json.stream import TextStream
 from traceviz.parsers.shared.notes import Notes
@@ -98,8 +99,13 @@ class Printed:
         summed = [(section, row) for section in summaries for row in totals(section, demangler)]
         devices = self._devices(traces, [row for _, row in summed])
         events, span = self._events(traces, devices, demangler, notes)
-        yield "run", rows_to_table("run", [self._run(events, summed, span, keep_private=options.keep_private)], notes)
+        found = self._framework(events, summed)
+        run = self._run(span, keep_private=options.keep_private) | {"framework": found.framework}
+        yield "run", rows_to_table("run", [run], notes)
         yield from self._identity(traces, devices, notes)
+        settings = evidence_table(found) if options.wants("settings") else None
+        if settings is not None:
+            yield "settings", settings
         for name in self._present(traces, events):
             if options.wants(name):
                 yield name, events.table(name)
@@ -149,15 +155,15 @@ class Printed:
             sort_rows(rows, Place(zero, process, devices), demangler, tables, notes)
         return tables, max((end for _, end in bounds), default=0) - zero
 
-    def _run(
-        self, events: Tables, summed: Sequence[tuple[Section, Totals]], span_ns: int, *, keep_private: bool
-    ) -> dict[str, Any]:
-        kernels = [row.name for _, row in summed if row.kind == "kernel"]
-        kernels += [str(name) for part in events.parts.get("kernels", []) for name in part["name"].unique().to_pylist()]
+    def _framework(self, events: Tables, summed: Sequence[tuple[Section, Totals]]) -> Identified:
+        kernels = {row.name for _, row in summed if row.kind == "kernel"}
+        kernels |= {str(name) for part in events.parts.get("kernels", []) for name in part["name"].unique().to_pylist()}
+        return identify_framework({"names": pa.array(sorted(kernels), pa.string())}, {})
+
+    def _run(self, span_ns: int, *, keep_private: bool) -> dict[str, Any]:
         return {
             "format": "nvprof",
             "producer": "nvprof",
-            "framework": framework(kernels),
             "command": self.processes[0].command if keep_private and self.processes else None,
             "span_ns": span_ns,
             "reader": "nvprof csv" if all(section.is_csv for section in self.sections) else "nvprof text",

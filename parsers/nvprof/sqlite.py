@@ -11,19 +11,20 @@ import pyarrow as pa
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
 from traceviz.foreign.rows import rows_to_table
+from traceviz.framework_signs import Identified, SignKind
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.events import event_reader
 from traceviz.parsers.nvprof.identity import Identity, identify_all
 from traceviz.parsers.nvprof.mapping import EVENT_TABLES, MARKERS, OPTIONAL
-from traceviz.parsers.nvprof.names import framework
 from traceviz.parsers.nvprof.nvtx import read_markers
 from traceviz.parsers.nvprof.raw import MIGRATIONS, NvprofTables
 from traceviz.parsers.nvprof.samples import has_samples, read_samples
 from traceviz.parsers.nvprof.sniff import is_session
 from traceviz.parsers.nvprof.survey import Survey, take_survey
-from traceviz.parsers.shared.arrow import pc
+from traceviz.parsers.shared.arrow import StringArray, pc
+from traceviz.parsers.shared.frameworks import evidence_table, identify_framework, pool
 from traceviz.parsers.shared.names import look_up
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.sqlite.file import unread_log
@@ -58,9 +59,13 @@ def _tables(raw: NvprofTables, options: ReadOptions) -> Iterator[tuple[str, pa.T
     version = _version(raw, notes)
     survey = take_survey(raw, notes)
     identity = identify_all(raw, survey, notes)
-    run = _run(raw, survey, identity, version, demangler=demangler, keep_private=options.keep_private)
+    found = _framework(raw, survey, identity, demangler)
+    run = _run(survey, identity, version, keep_private=options.keep_private) | {"framework": found.framework}
     yield "run", rows_to_table("run", [run], notes)
     yield from identity.tables.items()
+    settings = evidence_table(found) if options.wants("settings") else None
+    if settings is not None:
+        yield "settings", settings
     events = event_reader(raw, survey, identity, notes, options, demangler=demangler)
     for table, sources in EVENT_TABLES.items():
         if options.wants(table) and any(present(raw, sources)) and _could_hold(table, survey, notes):
@@ -96,22 +101,23 @@ def _version(raw: NvprofTables, notes: Notes) -> int | None:
     return version
 
 
-def _run(
-    raw: NvprofTables,
-    survey: Survey,
-    identity: Identity,
-    version: int | None,
-    *,
-    demangler: Demangler,
-    keep_private: bool,
-) -> dict[str, Any]:
+def _framework(raw: NvprofTables, survey: Survey, identity: Identity, demangler: Demangler) -> Identified:
+    """The framework, by kernels, markers and processes."""
     kernels = look_up(raw, survey.kernels).to_pylist()
+    names: dict[SignKind, StringArray] = {
+        "names": pa.array(demangler.demangled(name for name in kernels if name), pa.string()),
+        "ranges": pool(raw),
+        "programs": identity.tables["processes"]["name"].combine_chunks(),
+    }
+    return identify_framework(names, {})
+
+
+def _run(survey: Survey, identity: Identity, version: int | None, *, keep_private: bool) -> dict[str, Any]:
     is_unix = constants.FIRST_UNIX_NS <= survey.clock.zero_ns < constants.LAST_UNIX_NS
     return {
         "format": "nvprof",
         "producer": PRODUCER,
         "source_schema": None if version is None else str(version),
-        "framework": framework(demangler.demangled(name for name in kernels if name)),
         "command": identity.command if keep_private else None,
         "t0_unix_ns": survey.clock.zero_ns if is_unix else None,
         "span_ns": survey.clock.last_ns - survey.clock.zero_ns,

@@ -18,12 +18,15 @@ from traceviz.parsers.run.merge import merge_sources
 from traceviz.parsers.run.owners import DEVICE_TABLES
 from traceviz.parsers.run.sources import Readers, Source, ranks_of_processes, read_source, recordings_in
 from traceviz.parsers.run.steps import complete_steps, name_unfinished
+from traceviz.parsers.run.unrecorded import unrecorded_run
 from traceviz.parsers.shared.columns import with_column
 from traceviz.parsers.shared.notes import Notes
 
 
 def read_run(folder: Path, options: ReadOptions, readers: Readers) -> Iterator[tuple[str, pa.Table]]:
     """Merge what lies under ``raw/`` of a run folder into the tables of one trace, ``notes`` last.
+
+    A run that did not end by itself and left nothing that can be read is a trace without events: how it ended is known.
 
     Args:
         folder: The run folder. It is only read.
@@ -33,12 +36,18 @@ def read_run(folder: Path, options: ReadOptions, readers: Readers) -> Iterator[t
     Raises:
         DamagedTraceError: the folder has no manifest that can be read, or a recording is damaged and there is no other.
         MissingToolError: a program is missing that decodes the only recording.
-        UnknownFormatError: nothing was recorded.
+        UnknownFormatError: nothing was recorded of a program that ended by itself.
     """
     manifest, notes = read_manifest(folder), Notes()
     sources = _sources(folder, manifest, readers, _widened(options), notes)
     manifest = _settled(manifest, {source.collector for source in sources}, notes)
-    for name, table in merge_sources(sources, manifest, notes, keep_private=options.keep_private):
+    keep_private = options.keep_private
+    tables = (
+        merge_sources(sources, manifest, notes, keep_private=keep_private)
+        if sources
+        else unrecorded_run(manifest, notes, keep_private=keep_private)
+    )
+    for name, table in tables:
         if name in schema.REQUIRED or options.wants(name):
             yield name, table
 
@@ -70,12 +79,15 @@ def _widened(options: ReadOptions) -> ReadOptions:
 
 
 def _sources(folder: Path, manifest: RunManifest, readers: Readers, options: ReadOptions, notes: Notes) -> list[Source]:
-    """All recordings that can be read; what cannot be read is noted, and raised where there is nothing else."""
+    """All recordings that can be read; what cannot be read is noted.
+
+    It is raised where there is nothing else, and the program ended by itself.
+    """
     recordings = recordings_in(folder, manifest, readers, notes)
     outcomes = [read_source(recording, folder, options, notes) for recording in recordings]
     sources = [outcome for outcome in outcomes if isinstance(outcome, Source)]
     errors = [outcome for outcome in outcomes if isinstance(outcome, TracevizError)]
-    if not sources:
+    if not sources and not manifest.was_stopped:
         raise errors[0] if errors else _nothing(folder, manifest)
     ranks = ranks_of_processes(folder)
     for source in sources:

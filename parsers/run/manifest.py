@@ -83,6 +83,38 @@ class Exit(msgspec.Struct, frozen=True):
         return f"exit code {'unknown' if self.code is None else self.code}"
 
 
+class Ending(msgspec.Struct, frozen=True):
+    """How the run ended, as whoever recorded it put it.
+
+    Args:
+        outcome: ``finished``, ``failed``, ``killed``, ``interrupted`` or ``timed-out``; empty where it is not said.
+        reason: Why, in a few words of traceviz: ``out of memory``, ``exit code 1: ValueError``, ``SIGKILL``,
+            ``timed out after 60 s``.
+        last_lines: The last lines that the program wrote, where they were kept.
+    """
+
+    outcome: str = ""
+    reason: str = ""
+    last_lines: tuple[str, ...] = ()
+
+    @property
+    def in_words(self) -> str:
+        """For a cell of a table: ``crashed: out of memory``, ``timed out after 60 s``, ``killed (SIGKILL)``.
+
+        Of an exit code and an exception only the latter: ``crashed: ValueError``.
+        """
+        if not self.reason or self.outcome not in _IN_WORDS:
+            return self.outcome
+        code, _, exception = self.reason.partition(": ")
+        if self.outcome == "failed" and "exit code" in code and not exception:
+            return f"crashed, {code}"
+        return _IN_WORDS[self.outcome].format(exception if "exit code" in code else self.reason)
+
+
+_IN_WORDS = {"failed": "crashed: {}", "killed": "killed ({})", "timed-out": "{}"}
+"""How an outcome and its reason are put together."""
+
+
 class Judgement(msgspec.Struct, frozen=True):
     """What the report on a run said when it had ended: the code of the verdict, and its sentence."""
 
@@ -95,10 +127,11 @@ class RunManifest(msgspec.Struct, frozen=True):
 
     Args:
         name: Name of the run.
-        status: ``running``, ``finished``, ``failed``, ``killed`` or ``interrupted``.
+        status: ``running``, ``finished``, ``failed``, ``killed``, ``interrupted`` or ``timed-out``.
         command: The command line, as far as it was kept.
         left_out: What was left out because it may be private.
         exit: How the program ended.
+        ending: The same in words.
         pid: Process id of the program that was started.
         started_unix_ns: When the program was started.
         ended_unix_ns: When it ended; ``None`` while it runs.
@@ -114,6 +147,7 @@ class RunManifest(msgspec.Struct, frozen=True):
     command: str | None = None
     left_out: tuple[str, ...] = ()
     exit: Exit = Exit()
+    ending: Ending = Ending()
     pid: int | None = None
     started_unix_ns: int | None = None
     ended_unix_ns: int | None = None
@@ -134,6 +168,7 @@ class RunManifest(msgspec.Struct, frozen=True):
         """
         run: dict[str, Any] = {"name": self.name, "status": self.status or None, "duration_ns": self.duration_ns}
         run["exit"] = msgspec.structs.asdict(self.exit)
+        run["ending"] = {"outcome": self.ending.outcome or None, "reason": self.ending.reason or None}
         if "command line" in self.left_out:  # then it says no more than its plain options
             run["command"] = self.command
         groups = {
@@ -150,16 +185,36 @@ class RunManifest(msgspec.Struct, frozen=True):
         return {key: value for name, group in groups.items() for key, value in _flattened(name, group)}
 
     @property
+    def was_stopped(self) -> bool:
+        """Whether the program ended, and not by itself."""
+        return (self.ending.outcome or self.status) in STOPPED
+
+    @property
     def problems(self) -> tuple[str, ...]:
         """What went wrong with the run as a whole, and then with each collector; each sentence once."""
         of_recorders = (problem for recorder in self.recorders for problem in recorder.problems)
         return tuple(dict.fromkeys(problem.sentences for problem in (*self.run_problems, *of_recorders)))
 
+    @property
+    def ending_code(self) -> str:
+        """Code of the note on how the program ended."""
+        return f"run-{self.status}"
+
+    @property
+    def ending_in_sentences(self) -> str:
+        """How the program ended, for the note on that; empty where it finished."""
+        reason = self.ending.reason
+        exception = reason.partition(": ")[2] or (
+            reason if self.status in {"failed", "killed"} and " " in reason else ""
+        )
+        why = f" ({exception})" if exception and "exit code" not in exception else ""
+        said = _ENDINGS.get(self.status, "").format(how=f"{self.exit.in_words}{why}", ended=reason or "timed out")
+        return f"{said} {_LAST_LINES}" if said and self.ending.last_lines else said
+
     def notes(self, notes: Notes) -> None:
         """Add what people should know of how the run went."""
-        message = _ENDINGS.get(self.status, "")
-        if message:
-            notes.add(f"run-{self.status}", "warning", message.format(how=self.exit.in_words))
+        if self.ending_in_sentences:
+            notes.add(self.ending_code, "warning", self.ending_in_sentences)
         for problem in self.run_problems:
             notes.add(problem.note_code, "warning", problem.sentences)
         recorders: dict[Problem, list[str]] = {}
@@ -176,12 +231,16 @@ class RunManifest(msgspec.Struct, frozen=True):
                 notes.add("collector-cost", "info", message)
 
 
+STOPPED = frozenset({"failed", "killed", "interrupted", "timed-out"})
+"""Outcomes of programs that did not end by themselves."""
+_LAST_LINES = "What it wrote is in output.log of the run."
 _ENDINGS = {
     "running": "The manifest says that the program is still running: it is, or traceviz collect was killed. "
     "What was recorded until then is shown.",
     "failed": "The program failed with {how}; what was recorded until then is shown.",
     "killed": "The program was killed by {how}; what was recorded until then is shown.",
     "interrupted": "The program was interrupted by {how}; what was recorded until then is shown.",
+    "timed-out": "The program {ended}; what was recorded until then is shown.",
 }
 """What to say of a run that did not simply finish, by its status."""
 

@@ -33,7 +33,7 @@ _NOTICEABLE = 0.9
 """Where the profilers cover less of a run than this, a note says so."""
 _SILENCED = ("no-device",)
 """Notes of sources that miss what another source has recorded."""
-_BY_PROCESS = ("stacks", "stack_frames", "phases")
+_BY_PROCESS = ("stacks", "stack_frames", "phases", "metrics")
 """Tables of which each process of the program leaves a recording."""
 _FIRST_KNOWN = ("framework", "driver_version", "cuda_version", "host")
 
@@ -214,7 +214,7 @@ def _windows(merge: _Merge) -> pa.Table:
 
 
 def _of_all_processes(rows: Rows) -> Rows:
-    """``rows`` of table ``windows``, those of stacks and phases once: workers of a loader come by the hundred."""
+    """``rows`` of table ``windows``, those of each process once: workers of a loader come by the hundred."""
     joined: dict[tuple[str, str], dict[str, Any]] = {}
     others = []
     for row in rows:

@@ -7,7 +7,7 @@
     NVTX, system calls        nsys, else any other source                  one owner each
     operations                the profilers of all frameworks              each sees its own framework only
     stacks                    py-spy, the sampler in the program, nsys     one owner of stacks and their frames
-    phases                    hooks in the program, else py-spy            one owner
+    phases, metrics           hooks in the program, else py-spy            one owner
     samples, overhead         all                                          each measures something else
 """
 
@@ -32,6 +32,7 @@ _ORDERS = {
     "os_calls": _DEVICE_FIRST,
     "stacks": ("py-spy", "stacks", *_NSYS),
     "phases": ("stacks", "py-spy"),
+    "metrics": ("stacks",),
 }
 """Orders of trust by table; of other tables, :data:`_FRAMEWORK_FIRST`."""
 

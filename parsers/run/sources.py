@@ -208,5 +208,5 @@ def tracing_tables(source: Source) -> list[str]:
     return [name for name in names if source.tables[name].num_rows]
 
 
-_NO_EVENTS = ("samples", "stacks", "phases", "windows", "overhead")
+_NO_EVENTS = ("samples", "stacks", "phases", "metrics", "windows", "overhead")
 """Tables of events that are none of the program's, or that cover more of the run than its profilers did."""

@@ -9,6 +9,7 @@
     ["stack", 0, null, 0]                                 number, that of the caller, frame
     ["samples", [[5000, 10, 0, 0, 1, 9, "running"]]]      start, duration, thread, stack, samples, CPU time, state
     ["phase", "saving", "torch.save", null, 5100, 40, 12]
+    ["metric", "val_loss", 0.25, 40, 1, 5150, "keras"]   name, value, step, epoch, moment, what told of it
     ["cost", {"cpu_ns": 1, "ticks": 90}]
     ["end", 5900]
 
@@ -49,6 +50,10 @@ class About(msgspec.Struct, frozen=True):
     name: str | None = None
     rate_hz: float = 0.0
     started_unix_ns: Time | None = None
+    batch: Number | None = None
+    """Samples that one of its steps takes."""
+    gradients: Number | None = None
+    """1 where gradients were computed in it, 0 where they would have been seen and were not."""
 
 
 class ProcessLine(msgspec.Struct, frozen=True, array_like=True, tag="process"):
@@ -109,6 +114,17 @@ class PhaseLine(msgspec.Struct, frozen=True, array_like=True, tag="phase"):
     tid: Pid | None = None
 
 
+class MetricLine(msgspec.Struct, frozen=True, array_like=True, tag="metric"):
+    """A figure of quality that the program stated; its value is ``None`` where it was not finite."""
+
+    name: str
+    value: float | None
+    step: Time | None
+    epoch: Time | None
+    at_ns: Time
+    source: str
+
+
 class CostLine(msgspec.Struct, frozen=True, array_like=True, tag="cost"):
     """What sampling cost."""
 
@@ -122,7 +138,16 @@ class EndLine(msgspec.Struct, frozen=True, array_like=True, tag="end"):
 
 
 Line: TypeAlias = (
-    ProcessLine | ClockLine | ThreadLine | FrameLine | StackLine | SamplesLine | PhaseLine | CostLine | EndLine
+    ProcessLine
+    | ClockLine
+    | ThreadLine
+    | FrameLine
+    | StackLine
+    | SamplesLine
+    | PhaseLine
+    | MetricLine
+    | CostLine
+    | EndLine
 )
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Line)
 

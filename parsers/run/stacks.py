@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -25,6 +25,7 @@ from traceviz.parsers.run.stack_lines import (
     CostLine,
     EndLine,
     FrameLine,
+    MetricLine,
     PhaseLine,
     ProcessLine,
     Sample,
@@ -41,6 +42,8 @@ from traceviz.parsers.shared.stacks import united
 CLOCK_STEP_NS = 100_000_000
 """A note says so where the wall clock was set by more than this meanwhile."""
 _PROGRAM = ROLES[0]
+_UNKNOWN_SOURCE = "program"
+"""Who told of a figure of which the recording says nothing that is known."""
 _PROGRESS = 1 << 20
 """Bytes between two reports of progress."""
 
@@ -62,6 +65,7 @@ class StackRecording:
         stacks: Rows of table ``stack_frames``, by their position.
         samples: Rows of table ``stacks``, and the threads' numbers.
         phases: What the hooks noted.
+        metrics: Figures of quality that the program stated.
         clocks: Moments on both clocks.
         cost: What sampling cost.
         ended_ns: When the sampler ended; ``None`` where it was killed.
@@ -73,6 +77,7 @@ class StackRecording:
     stacks: list[dict[str, Any]] = field(default_factory=list)
     samples: pa.Table = field(default_factory=_SAMPLES.empty_table)
     phases: list[PhaseLine] = field(default_factory=list)
+    metrics: list[MetricLine] = field(default_factory=list)
     clocks: list[ClockLine] = field(default_factory=list)
     cost: dict[str, Any] = field(default_factory=dict)
     ended_ns: int | None = None
@@ -87,6 +92,11 @@ class StackRecording:
         """Whether the process is the program, or works for it."""
         return self.about.role if self.about.role in ROLES else _PROGRAM
 
+    @property
+    def is_of_stacks(self) -> bool:
+        """Whether it is the recording of a process: figures alone are what files of TensorBoard hold."""
+        return bool(self.samples.num_rows or self.phases or self.cost or not self.metrics)
+
     def take(self, line: Any) -> None:
         """Take up one line."""
         match line:
@@ -98,16 +108,22 @@ class StackRecording:
                 self._frames[line.number] = line
             case ThreadLine():
                 self.threads[line.number] = line
-            case PhaseLine():
-                self.phases.append(line)
-            case ClockLine():
-                self.clocks.append(line)
+            case PhaseLine() | MetricLine() | ClockLine():
+                self._listed(line).append(line)
             case CostLine():
                 self.cost = line.stated
             case EndLine():
                 self.ended_ns = line.at_ns
             case ProcessLine():
                 self.about = line.about
+
+    def _listed(self, line: PhaseLine | MetricLine | ClockLine) -> list[Any]:
+        match line:
+            case PhaseLine():
+                return self.phases
+            case MetricLine():
+                return self.metrics
+        return self.clocks
 
     def _add_stack(self, line: StackLine) -> None:
         frame = self._frames.get(line.frame)
@@ -196,7 +212,7 @@ def read_stacks(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Tabl
         DamagedTraceError: nothing in the file can be read.
     """
     recording = read_recording(path, options)
-    if not (recording.samples.num_rows or recording.phases or recording.about.pid is not None):
+    if not (recording.samples.num_rows or recording.phases or recording.metrics or recording.about.pid is not None):
         raise DamagedTraceError(f"{path} cannot be read.", "No line of it describes samples.", "Record again.")
     notes = Notes()
     ours = _Placed.of(recording, notes)
@@ -205,16 +221,24 @@ def read_stacks(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Tabl
     about = recording.about
     yield "processes", rows_to_table("processes", [{"process_id": 0, "pid": about.pid, "name": about.name}], notes)
     yield "threads", ours.threads(notes)
+    if recording.metrics and options.wants("metrics"):
+        yield "metrics", ours.metrics(notes)
+    if recording.is_of_stacks:
+        yield from _of_stacks(ours, options, notes)
+    _note(recording, notes)
+    yield "notes", notes.table()
+
+
+def _of_stacks(ours: _Placed, options: ReadOptions, notes: Notes) -> Iterator[tuple[str, pa.Table]]:
+    """Tables of the process and of its stacks."""
     if options.wants("stacks") or options.wants("stack_frames"):
-        frames, (numbers,) = united([rows_to_table("stack_frames", recording.stacks, notes)])
+        frames, (numbers,) = united([rows_to_table("stack_frames", ours.recording.stacks, notes)])
         yield "stack_frames", frames
         yield "stacks", ours.stacks(numbers)
     if options.wants("phases"):
         yield "phases", ours.phases(notes)
     if options.wants("settings"):
         yield "settings", ours.settings()
-    _note(recording, notes)
-    yield "notes", notes.table()
 
 
 def _number(thread: ThreadLine, otherwise: int) -> int:
@@ -255,6 +279,7 @@ class _Placed:
         return {
             "format": STACKS_FORMAT,
             "producer": "traceviz collect",
+            "framework": _framework(self.recording.phases),
             "t0_unix_ns": self.t0_unix_ns,
             "span_ns": self.end_ns - self.zero_ns,
             "reader": STACKS_FORMAT,
@@ -312,10 +337,27 @@ class _Placed:
         ]
         return rows_to_table("phases", [{"process_id": 0, **row} for row in [whole, *rows]], notes)
 
+    def metrics(self, notes: Notes) -> pa.Table:
+        """Table ``metrics``."""
+        rows = [
+            {
+                "start_ns": metric.at_ns - self.zero_ns,
+                "process_id": 0,
+                "name": metric.name,
+                "value": metric.value,
+                "step": metric.step,
+                "epoch": metric.epoch,
+                "source": metric.source if metric.source in schema.METRIC_SOURCES else _UNKNOWN_SOURCE,
+            }
+            for metric in self.recording.metrics
+        ]
+        return rows_to_table("metrics", rows, notes)
+
     def settings(self) -> pa.Table:
         """Whose the process is, and what sampling cost."""
         about, cost = self.recording.about, self.recording.cost.get("cpu_ns")
-        known = {"process.role": self.recording.role, "process.parent_pid": about.ppid}
+        known: dict[str, Any] = {"process.role": self.recording.role, "process.parent_pid": about.ppid}
+        known |= {"process.batch": about.batch or None, "process.gradients": about.gradients}
         wall_ns = self.end_ns - self.zero_ns
         if isinstance(cost, int | float) and 0 <= cost < LONGEST_NS and wall_ns > 0:
             known["stacks.cost"] = f"{cost / wall_ns:.5f}"
@@ -326,7 +368,8 @@ class _Placed:
 
 
 def _moments(recording: StackRecording) -> Iterator[int]:
-    """The first start and the last end of the samples, and starts and ends of the phases."""
+    """The first start and the last end of the samples, starts and ends of the phases, and times of the metrics."""
+    yield from (metric.at_ns for metric in recording.metrics)
     starts, durations = (recording.samples[name].to_numpy() for name in ("start_ns", "dur_ns"))
     if starts.size:
         yield int(starts.min())
@@ -337,17 +380,30 @@ def _moments(recording: StackRecording) -> Iterator[int]:
 
 
 def _leave_strays_out(recording: StackRecording, notes: Notes) -> None:
-    """Leave out samples and phases at times that no capture holds together with the others."""
+    """Leave out samples, phases and metrics at times that no capture holds together with the others."""
     starts = recording.samples["start_ns"].to_numpy()
     phases = np.array([phase.start_ns for phase in recording.phases], np.int64)
-    window = window_of(np.concatenate([starts, phases]))
+    metrics = np.array([metric.at_ns for metric in recording.metrics], np.int64)
+    window = window_of(np.concatenate([starts, phases, metrics]))
     if window is None:
         return
-    inside, kept = window.has(starts), window.has(phases)
+    inside, kept, stated = window.has(starts), window.has(phases), window.has(metrics)
     note_times(notes, "stacks", starts[~inside])
     note_times(notes, "phases", phases[~kept])
+    note_times(notes, "metrics", metrics[~stated])
     recording.samples = recording.samples.filter(pa.array(inside))
     recording.phases = [phase for phase, stays in zip(recording.phases, kept.tolist(), strict=True) if stays]
+    recording.metrics = [metric for metric, stays in zip(recording.metrics, stated.tolist(), strict=True) if stays]
+
+
+_FRAMEWORKS = {"jax": "JAX", "mxnet": "MXNet", "paddle": "PaddlePaddle", "tf": "TensorFlow", "torch": "PyTorch"}
+"""By what the sources of steps begin with."""
+
+
+def _framework(phases: Iterable[PhaseLine]) -> str | None:
+    """The framework whose hooks counted the steps; those of Keras do not say what it runs on."""
+    sources = {phase.name.partition("_")[0] for phase in phases if phase.kind == "step"}
+    return next((_FRAMEWORKS[source] for source in sorted(sources) if source in _FRAMEWORKS), None)
 
 
 def _offset(clocks: list[ClockLine]) -> int | None:

@@ -22,7 +22,7 @@ from traceviz.tables import TraceTables
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _ROUNDING = 1e-9
-_NOT_IN_SPAN = frozenset({"samples", "stacks", "phases", "windows"})
+_NOT_IN_SPAN = frozenset({"samples", "stacks", "phases", "metrics", "windows"})
 """Tables whose times may lie outside the events."""
 
 

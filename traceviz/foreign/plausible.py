@@ -71,7 +71,7 @@ _COLUMNS = {
 }
 """The greatest plausible value of columns that hold no negative ones; of columns with a unit, see :data:`_UNITS`."""
 _SUMMED = frozenset({"dur_ns", "cpu_ns", "total_ns", "bytes"})
-_BESIDE_EVENTS = frozenset({"samples", "stacks", "phases", "windows"})
+_BESIDE_EVENTS = frozenset({"samples", "stacks", "phases", "metrics", "windows"})
 """Tables whose times may lie before the first event and after the last."""
 
 # Starts, before time zero is known ------------------------------------------------------------------------------------

@@ -4,13 +4,18 @@
 ``config``            the settings: the file that TRACEVIZ_INJECT names
 ``process``           which process of the program trains; only that one records
 ``hooks``             run a function once a module has been imported by the program
-``steps``             the one step clock; ``keras_steps``, ``tf_iterators``, ``jax_calls``, ``torch_steps`` tell it
+``steps``             the one step clock; ``keras_steps``, ``tf_iterators``, ``jax_calls`` tell it, and, of what
+                      ``training_loop`` sees, ``torch_steps``, ``paddle_steps``, ``mxnet_steps``
+``found_loop``        the loop of a framework that no hook knows, by what stacks show
 ``parts``             the parts of a step; ``torch_steps`` and ``loops_keras``, which ``loops`` installs, tell of them
 ``frameworks``        which of the imported frameworks is at work, and with how many threads
 ``recorder``          a profiler's window on the clock; ``tensorflow_profiler``, ``jax_profiler``, ``torch_profiler``
 ``stack_recording``   the stacks of all threads from the start, and the parts of the run, of which hooks tell it:
-                      ``stack_sampler``, ``stack_states``, ``stack_interning``, ``stack_names``, ``stack_file``
+                      ``stack_sampler``, ``stack_states``, ``stack_interning``, ``stack_names``, ``stack_file``,
+                      ``stack_metrics``
 ``phases``            hooks that tell of saving, validation, epochs, compilation: ``phases_compiling``, ``phases_keras``
+``facts``             samples of a step, and whether something learns
+``metrics``           hooks that tell of figures of quality; ``event_folders``, where TensorBoard's files are written
 ``ending``            save at exit, at SIGTERM, at ``os._exit``
 ``status``            what others can read of it: status.json, problems.jsonl
 ====================  ==================================================================================================
@@ -34,7 +39,7 @@ STACKS = "TRACEVIZ_INJECT_STACKS"
 """Environment variable with the samples of stacks per second; empty where nobody asked for any. Sampling begins before
 anything else, and most Pythons shall not load what reads the settings."""
 
-FRAMEWORKS = ("jax", "keras", "nvtx", "tensorflow", "tf_keras", "torch")
+FRAMEWORKS = ("jax", "keras", "mxnet", "nvtx", "paddle", "tensorflow", "tf_keras", "torch")
 """Packages whose import is what everything else waits for."""
 
 STEP_SOURCES = ("jax_calls", "keras_steps", "loops", "tf_iterators")

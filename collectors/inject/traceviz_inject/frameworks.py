@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .steps import CLOCK
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-TENSORFLOW, JAX, TORCH = "tensorflow", "jax", "torch"
+TENSORFLOW, JAX, TORCH, PADDLE, MXNET = "tensorflow", "jax", "torch", "paddle", "mxnet"
 
 OF_SOURCE = {
     "jax_call": JAX,
@@ -23,6 +25,13 @@ OF_SOURCE = {
     "tf_call": TENSORFLOW,
     "tf_iterator": TENSORFLOW,
     "tf_step": TENSORFLOW,
+    "mxnet_call": MXNET,
+    "mxnet_loader": MXNET,
+    "mxnet_optimizer": MXNET,
+    "paddle_call": PADDLE,
+    "paddle_fit": PADDLE,
+    "paddle_loader": PADDLE,
+    "paddle_optimizer": PADDLE,
     "torch_call": TORCH,
     "torch_loader": TORCH,
     "torch_optimizer": TORCH,
@@ -63,16 +72,20 @@ def _jax_acts() -> bool:
     return bridge is not None and bool(bridge.backends_are_initialized())
 
 
-def _torch_acts() -> bool:
+def _acts(framework: str) -> bool:
     """Something of it was used; or it was imported and nothing makes steps: not all of its functions are watched."""
-    steps = sys.modules.get(f"{__package__}.torch_steps")
+    steps = sys.modules.get(f"{__package__}.{framework}_steps")
     if steps is not None and steps.LOOP.is_seen:
         return True
-    spec = getattr(sys.modules.get(TORCH), "__spec__", None)
+    spec = getattr(sys.modules.get(framework), "__spec__", None)
     return driving() is None and spec is not None and not getattr(spec, "_initializing", False)
 
 
-_ACTS = {JAX: _jax_acts, TENSORFLOW: _tensorflow_acts, TORCH: _torch_acts}
+_ACTS: dict[str, Callable[[], bool]] = {
+    JAX: _jax_acts,
+    TENSORFLOW: _tensorflow_acts,
+    **{framework: partial(_acts, framework) for framework in (TORCH, PADDLE, MXNET)},
+}
 
 
 def threads(framework: str | None) -> dict[str, int] | None:
@@ -148,4 +161,22 @@ def _accelerators_of_jax(jax: Any) -> str | None:
     return "none-found" if jax.default_backend() == "cpu" else "used"
 
 
-_LOOK = {JAX: _accelerators_of_jax, TENSORFLOW: _accelerators_of_tensorflow, TORCH: _accelerators_of_torch}
+def _accelerators_of_paddle(paddle: Any) -> str | None:
+    """Operations go to the device that it says."""
+    if not (paddle.is_compiled_with_cuda() or paddle.is_compiled_with_xpu()):
+        return "cpu-build"
+    return "not-used" if str(paddle.device.get_device()).startswith("cpu") else "used"
+
+
+def _accelerators_of_mxnet(mxnet: Any) -> str | None:
+    """Models lie where the program puts them: only a build without GPUs says anything."""
+    return None if mxnet.runtime.Features().is_enabled("CUDA") else "cpu-build"
+
+
+_LOOK = {
+    JAX: _accelerators_of_jax,
+    MXNET: _accelerators_of_mxnet,
+    PADDLE: _accelerators_of_paddle,
+    TENSORFLOW: _accelerators_of_tensorflow,
+    TORCH: _accelerators_of_torch,
+}

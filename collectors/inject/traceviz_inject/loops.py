@@ -25,6 +25,31 @@ TORCH_HOOKS = {
 }
 """Module of torch -> our module and the function in it that puts hooks there: steps need them as well as ranges."""
 
+PADDLE_HOOKS = {
+    "paddle.base.dygraph.tensor_patch_methods": ("paddle_steps", "hook_tensor"),
+    "paddle.base.executor": ("paddle_steps", "hook_executor"),
+    "paddle.hapi.callbacks": ("paddle_steps", "hook_callbacks"),
+    "paddle.io.dataloader.dataloader_iter": ("paddle_steps", "hook_iterators"),
+    "paddle.io.reader": ("paddle_steps", "hook_reader"),
+    "paddle.optimizer.optimizer": ("paddle_steps", "hook_optimizer"),
+}
+"""The same for PaddlePaddle."""
+
+MXNET_HOOKS = {
+    "mxnet.gluon.block": ("mxnet_steps", "hook_block"),
+    "mxnet.gluon.data.dataloader": ("mxnet_steps", "hook_dataloader"),
+    "mxnet.gluon.trainer": ("mxnet_steps", "hook_trainer"),
+    "mxnet.io.io": ("mxnet_steps", "hook_iterators"),
+    "mxnet.module.bucketing_module": ("mxnet_steps", "hook_module"),
+    "mxnet.module.module": ("mxnet_steps", "hook_module"),
+    "mxnet.module.python_module": ("mxnet_steps", "hook_module"),
+    "mxnet.module.sequential_module": ("mxnet_steps", "hook_module"),
+    "mxnet.ndarray.ndarray": ("mxnet_steps", "hook_array"),
+}
+"""The same for Apache MXNet."""
+
+STEP_HOOKS = {**TORCH_HOOKS, **PADDLE_HOOKS, **MXNET_HOOKS}
+
 BATCH_HOOKS = {
     "keras.src.backend.jax.trainer": ("loops_keras", "hook_iterators"),
     "keras.src.trainers.epoch_iterator": ("loops_keras", "hook_batches"),
@@ -44,11 +69,11 @@ SEEN_BY_TENSORFLOW = frozenset({"keras.src.backend.tensorflow.trainer"})
 
 
 def install(settings: Settings) -> None:
-    """Wait for torch, and for what else shows the parts of a loop if somebody marks them.
+    """Wait for torch, PaddlePaddle and MXNet, and for what else shows the parts of a loop if somebody marks them.
 
     NVTX ranges mark all of them, the JAX profiler the taking of batches, which happens outside of JAX.
     """
-    for module in (*TORCH_HOOKS, *_modules_with_parts(settings.collectors)):
+    for module in (*STEP_HOOKS, *_modules_with_parts(settings.collectors)):
         hooks.when_imported(module, _hook)
 
 
@@ -59,5 +84,5 @@ def _modules_with_parts(collectors: tuple[str, ...]) -> list[str]:
 
 
 def _hook(module: ModuleType) -> None:
-    name, function = {**TORCH_HOOKS, **RANGE_HOOKS}[module.__name__]
+    name, function = {**STEP_HOOKS, **RANGE_HOOKS}[module.__name__]
     getattr(import_module(f"{__package__}.{name}"), function)(module)

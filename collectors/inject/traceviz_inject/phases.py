@@ -115,6 +115,27 @@ FUNCTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("Accelerator.save_state", SAVING, "accelerate save_state"),
         ("Accelerator.load_state", LOADING, "accelerate load_state"),
     ),
+    "paddle.framework.io": (("save", SAVING, "paddle.save"), ("load", LOADING, "paddle.load")),
+    "paddle.jit.api": (("save", SAVING, "paddle.jit.save"), ("load", LOADING, "paddle.jit.load")),
+    "paddle.hapi.model": (("Model.fit", TRAIN, "Model.fit"), ("Model.evaluate", VALIDATION, "Model.evaluate")),
+    "mxnet.gluon.block": (
+        ("Block.save_parameters", SAVING, "save_parameters"),
+        ("Block.load_parameters", LOADING, "load_parameters"),
+        ("HybridBlock.export", SAVING, "gluon export"),
+    ),
+    "mxnet.gluon.contrib.estimator.estimator": (
+        ("Estimator.fit", TRAIN, "Estimator.fit"),
+        ("Estimator.evaluate", VALIDATION, "Estimator.evaluate"),
+    ),
+    "mxnet.module.base_module": (
+        ("BaseModule.fit", TRAIN, "Module.fit"),
+        ("BaseModule.score", VALIDATION, "Module.score"),
+    ),
+    "mxnet.module.module": (("Module.save_checkpoint", SAVING, "Module.save_checkpoint"),),
+    "mxnet.model": (
+        ("save_checkpoint", SAVING, "mxnet save_checkpoint"),
+        ("load_checkpoint", LOADING, "mxnet load_checkpoint"),
+    ),
     "deepspeed.runtime.engine": (
         ("DeepSpeedEngine.save_checkpoint", SAVING, "DeepSpeed save_checkpoint"),
         ("DeepSpeedEngine.load_checkpoint", LOADING, "DeepSpeed load_checkpoint"),
@@ -165,14 +186,22 @@ def _telling(kind: str, name: str, function: Any) -> Any:
     return call
 
 
+def current(kind: str) -> Phase | None:
+    """The phase of this kind that this thread is in; ``None`` where it is in none."""
+    found: Phase | None = _within.__dict__.get(kind)
+    return found
+
+
 class Phase:
     """The body is a phase of the run, unless one of its kind is around it on the same thread."""
 
-    __slots__ = ("_begun", "_kind", "_name", "_outer")
+    __slots__ = ("_begun", "_kind", "_name", "_outer", "batch_is_told")
 
     def __init__(self, kind: str, name: str) -> None:
         self._kind = kind
         self._name = name
+        self.batch_is_told = False
+        """Whether the size of the batches in it is known."""
 
     def __enter__(self) -> None:
         kinds = _within.__dict__
@@ -184,6 +213,11 @@ class Phase:
         if self._outer:
             _within.__dict__.pop(self._kind, None)
             tell(self._kind, self._name, self._begun, time.monotonic_ns())
+
+
+def is_within(kind: str) -> bool:
+    """Whether this thread is in a phase of this kind."""
+    return kind in _within.__dict__
 
 
 @guarded

@@ -32,6 +32,14 @@ numbers that are new."""
 MOST_STACKS = 200_000
 """Stacks that are known at once."""
 
+END_STEPS = frozenset(
+    {
+        *("step", "update", "apply_gradients", "train_step", "training_step", "train_batch", "train_on_batch"),
+        *("train_one_batch", "update_params", "update_parameters", "update_weights", "partial_fit", "minimize"),
+    }
+)
+"""What frameworks and programs call the function that ends a step."""
+
 
 class Interning:
     """Numbers for stacks.
@@ -43,7 +51,7 @@ class Interning:
 
     __slots__ = (
         *("_called", "_calls", "_codes", "_frames", "_known", "_lines", "_names"),
-        *("_next_frame", "_next_stack", "_places", "_stacks"),
+        *("_next_frame", "_next_stack", "_places", "_stacks", "stepping"),
     )
 
     def __init__(self, lines: list[str], places: Places) -> None:
@@ -58,6 +66,8 @@ class Interning:
         self._called: dict[str, int] = {}
         self._next_frame = 0
         self._next_stack = 0
+        self.stepping: dict[int, CodeType] = {}
+        """By the number of a stack: the outermost function in it that may end a step of the program, by its name."""
 
     def number(self, frame: FrameType | None) -> int:
         """The number of the stack whose innermost frame this is; -1 if all of it is ours."""
@@ -82,6 +92,7 @@ class Interning:
         if len(self._codes) > MOST_CODES or len(self._known) > MOST_STACKS:
             for table in (self._known, self._codes, self._frames, self._stacks, self._calls, self._names, self._called):
                 table.clear()
+            self.stepping.clear()
 
     def _with_call(self, stack: int, frame: FrameType) -> int:
         """The stack with what its innermost frame calls, as far as that has no frame: ``os.fsync``, ``time.sleep``.
@@ -129,13 +140,18 @@ class Interning:
             number = self._frames[key] = self._add_frame(code, line, module_of(frame))
         if number < 0:
             return parent
-        return self._add_stack(parent, number)
+        stack = self._add_stack(parent, number)
+        if code.co_name in END_STEPS and stack not in self.stepping:
+            self.stepping[stack] = code
+        return stack
 
     def _add_stack(self, parent: int, number: int) -> int:
         stack = self._stacks.get((parent, number))
         if stack is None:
             stack, self._next_stack = self._next_stack, self._next_stack + 1
             self._stacks[parent, number] = stack
+            if parent in self.stepping:
+                self.stepping[stack] = self.stepping[parent]
             self._lines.append(f'["stack",{stack},{parent if parent >= 0 else "null"},{number}]\n')
         return stack
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import sys
 import time
 from _thread import get_native_id
 from importlib import import_module
 
 from . import hooks
 from .stack_file import StackFile
+from .stack_metrics import Metrics
 from .stack_names import Places
 from .stack_sampler import Sampler
-from .status import guarded
+from .status import complain, guarded
 
 TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
 if TYPE_CHECKING:
@@ -32,8 +34,9 @@ LONG_NS = 100_000
 JOINED = ((50_000, 1), (500_000, 10), (float("inf"), 100))
 """Steps up to a number, and how many of them are noted as one."""
 
-PHASES: tuple[str, ...] = ("phases",)
-"""Modules that tell :func:`note_phase` of parts of the run. Each has ``install(settings)``."""
+PHASES: tuple[str, ...] = ("phases", "metrics", "event_folders", "facts")
+"""Modules that tell :func:`note_phase` of parts of the run, :func:`note_metric` of figures of quality, or where files
+with such figures are written. Each has ``install(settings)``."""
 
 _monotonic_ns = time.monotonic_ns
 
@@ -73,10 +76,12 @@ class _Recording:
     rate_hz = 0.0
     places: Places | None = None
     collecting_ns = 0
+    listens = False
 
 
 _STATE = _Recording()
 _STEPS = Steps()
+_METRICS = Metrics()
 
 
 def begin(run: str, rate_hz: float) -> None:
@@ -116,6 +121,44 @@ def note_phase(kind: str, name: str, start_ns: int, end_ns: int, number: int | N
         sampler.phases.append((kind, name, number, start_ns, end_ns, get_native_id()))
 
 
+def note_fact(name: str, value: int, *, unless_known: bool = False) -> None:
+    """Note what holds of this process as a whole; the last word counts, and nothing happens without stacks.
+
+    Args:
+        name: What it is: see :mod:`.facts`.
+        value: A whole number.
+        unless_known: Leave what was noted before.
+    """
+    sampler = _STATE.sampler
+    if sampler is not None and not (unless_known and name in sampler.facts):
+        sampler.facts[name] = value
+
+
+@guarded
+def note_metric(name: str, value: Any, step: Any = None, epoch: Any = None, source: str = "program") -> None:
+    """Note a figure of quality; nothing happens where stacks are not recorded.
+
+    Args:
+        name: As the program calls it: ``val_loss``.
+        value: The figure: anything that ``float`` takes.
+        step: Training step that it belongs to.
+        epoch: Epoch that it belongs to, counted from 0.
+        source: Who tells of it: see the table ``metrics``.
+    """
+    sampler = _STATE.sampler
+    if sampler is None:
+        return
+    at = _monotonic_ns()
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        complain(f"metric {name!s:.100} is not recorded: its value is no number, but of type {type(value).__name__}")
+        return
+    shown = number if number - number == 0 else None  # not of infinity and what is no number
+    at_step, in_epoch = (None if counted is None else int(counted) for counted in (step, epoch))
+    sampler.metrics.extend(_METRICS.take((str(name)[:200], shown, at_step, in_epoch, at, source)))
+
+
 def in_window(*, begins: bool) -> None:
     """A profiler's window begins or ends: within it, samples are taken at the full rate."""
     if _STATE.sampler is not None:
@@ -124,15 +167,49 @@ def in_window(*, begins: bool) -> None:
 
 def install(settings: Settings) -> None:
     """Listen to the clock of steps and to hooks, now that a framework is there; sampling has begun long before."""
-    from .steps import CLOCK  # noqa: PLC0415 only needed with a framework
-
-    def step_ends(number: int, complete: bool) -> None:  # noqa: FBT001 called by the clock
-        if complete:
-            _STEPS.end(CLOCK.source or "", number)
-
-    CLOCK.listen(_STEPS.begin, step_ends)
+    clock_of_steps()
     for name in PHASES:
         guarded(import_module(f"{__package__}.{name}").install)(settings)
+
+
+def clock_of_steps() -> Any:
+    """The clock of steps, to which this listens: also of a program without any framework."""
+    from . import process, steps  # noqa: PLC0415 only needed with steps
+
+    if not _STATE.listens:
+        _STATE.listens = True
+        process.watch_forks()
+
+        def step_ends(number: int, complete: bool) -> None:  # noqa: FBT001 called by the clock
+            if complete:
+                _STEPS.end(_name_of_source(steps.CLOCK.source or ""), number)
+
+        steps.CLOCK.listen(_STEPS.begin, step_ends)
+    return steps.CLOCK
+
+
+class ProgramStep:
+    """The body is a step that the program declares, where no framework makes any; see ``traceviz.step_range``."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        clock_of_steps().begin("program_step")
+
+    def __exit__(self, *raised: object) -> None:
+        clock_of_steps().boundary("program_step", more=False)
+
+
+def _name_of_source(source: str) -> str:
+    """The source, and the function that was found."""
+    found = sys.modules.get(f"{__package__}.found_loop")
+    return f"{source} {found.LEADING[0]}" if source.startswith("found_") and found is not None else source
+
+
+def _seeker() -> Any:
+    from . import found_loop  # noqa: PLC0415 most programs have no such function
+
+    return found_loop.Seeker(clock_of_steps)
 
 
 def _working_folder() -> str:
@@ -145,6 +222,7 @@ def _working_folder() -> str:
 def _begin_here() -> None:
     assert _STATE.places is not None
     _STATE.sampler = Sampler(StackFile(_STATE.folder), _STATE.places, _STATE.rate_hz)
+    _STATE.sampler.make_seeker = _seeker
     _STATE.sampler.start()
 
 
@@ -160,7 +238,12 @@ def _on_collection(phase: str, info: Any) -> None:
 def _end() -> None:
     sampler, _STATE.sampler = _STATE.sampler, None
     if sampler is not None:
-        sampler.stop(ends=True)
+        _save(sampler)
+
+
+def _save(sampler: Sampler) -> None:
+    sampler.metrics.extend(_METRICS.rest())
+    sampler.stop(ends=True)
 
 
 @guarded
@@ -178,6 +261,7 @@ def _go_on() -> None:
 @guarded
 def _begin_in_child() -> None:
     if _STATE.sampler is not None:
+        _METRICS.rest()  # its parent writes them
         _begin_here()
 
 
@@ -195,7 +279,7 @@ def _saving_before_replaced(execute: Any) -> Any:
     def executed(*arguments: Any, **named: Any) -> Any:
         sampler = _STATE.sampler
         if sampler is not None:
-            guarded(sampler.stop)(ends=True)
+            guarded(_save)(sampler)
         try:
             execute(*arguments, **named)
         finally:

@@ -28,9 +28,12 @@ from .status import complain, explain
 
 TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
+    from typing import Any
 
     from .stack_file import StackFile
+    from .stack_metrics import Metric
     from .stack_names import Places
 
     Phase = tuple[str, str, int | None, int, int, int]
@@ -113,6 +116,9 @@ class Sampler:
         self._lines: list[str] = []
         self._rows: list[str] = []
         self._interning = Interning(self._lines, places)
+        self._seeker: Any = None
+        self.make_seeker: Callable[[], Any] | None = None
+        """Makes what looks for the loop of a program whose framework is not known."""
         self._states = States()
         self._threads: dict[int, _Thread] = {}
         self._numbers = 0
@@ -142,6 +148,10 @@ class Sampler:
         they cost beside the profiler."""
         self.phases: list[Phase] = []
         """Kind, name, number, start, end, thread: what is to be written beside the stacks."""
+        self.metrics: list[Metric] = []
+        """Name, value, step, epoch, time, source: the same."""
+        self.facts: dict[str, int] = {}
+        """What holds of the process as a whole, by name."""
 
     def start(self) -> None:
         """Begin, or go on."""
@@ -236,6 +246,7 @@ class Sampler:
             if thread is not None:
                 self._close(thread)
             thread = self._threads[ident] = self._new_thread(clock)
+            self._name(ident, thread)  # at once: it may be gone when all are written
         cpu, before = _read(clock), thread.cpu_ns
         thread.cpu_ns = cpu
         if cpu is None:
@@ -259,6 +270,8 @@ class Sampler:
         last, used = self._last_ns, thread.used_ns
         stays = used == 0 and thread.seen and self._clock_is_exact
         stack = thread.stack if stays else self._interning.number(frame)
+        if self._interning.stepping:
+            self._seek(thread, stack, frame)
         state = self._states.state(thread, frame, now - last, is_first=used == most > 0)
         if stack == thread.stack and state == thread.state and thread.samples and thread.seen == self.ticks - 1:
             thread.samples += 1
@@ -269,6 +282,17 @@ class Sampler:
             thread.stack, thread.state, thread.start_ns = stack, state, last
             thread.samples, thread.row_cpu_ns = 1, used
         thread.seen, thread.end_ns = self.ticks, now
+
+    def _seek(self, thread: _Thread, stack: int, frame: FrameType) -> None:
+        """Look for the loop of a program whose framework is not known."""
+        code = self._interning.stepping.get(stack)
+        if code is not None:
+            if self._seeker is None:
+                if self.make_seeker is None:
+                    return
+                self._seeker = self.make_seeker()
+            again = self._interning.stepping.get(thread.stack) is code and thread.seen == self.ticks - 1
+            self._seeker.seen(code, frame, again=again)
 
     def _close(self, thread: _Thread) -> None:
         """End the row of a thread, whose last sample is of the last tick in which it was seen."""
@@ -309,9 +333,7 @@ class Sampler:
         if self._rows:
             self._lines.append(f'["samples",[{",".join(self._rows)}]]\n')
             self._rows.clear()
-        count = len(self.phases)  # the program goes on adding
-        self._lines.extend([_line_of_phase(phase) for phase in self.phases[:count]])
-        del self.phases[:count]
+        self._write_noted()
         self._lines.append(f'["cost",{{"cpu_ns":{self.cpu_ns},"ticks":{self.ticks},"late_ns":{self.late_ns}}}]\n')
         text = "".join(self._lines)
         self._lines.clear()
@@ -324,9 +346,16 @@ class Sampler:
             self._file.is_broken = True
             complain("stacks of this process are not recorded any more: they fill 256 MB")
 
+    def _write_noted(self) -> None:
+        """Write what hooks and the program noted, which goes on adding."""
+        phases, metrics = len(self.phases), len(self.metrics)
+        self._lines.extend([_line_of_phase(phase) for phase in self.phases[:phases]])
+        self._lines.extend([_line_of_metric(metric) for metric in self.metrics[:metrics]])
+        del self.phases[:phases], self.metrics[:metrics]
+
     def _describe(self) -> None:
         """Write which process this is, again where that has changed: a fork may turn out to train."""
-        described = describe_process(self._asked_hz, self._started_unix_ns)
+        described = describe_process(self._asked_hz, self._started_unix_ns, self.facts)
         if described != self._described:
             self._lines.insert(0, described)
             self._described = described
@@ -358,7 +387,7 @@ class Sampler:
     def _finish(self) -> None:
         """Write the end; nothing of a process that was over before it was worth a file."""
         now = _monotonic_ns()
-        if not self._file.exists and now - self._began_ns < FIRST_FLUSH_NS:
+        if not (self._file.exists or self.metrics) and now - self._began_ns < FIRST_FLUSH_NS:
             return
         self._flush(now)
         self._file.append(f'["end",{now}]\n')
@@ -372,8 +401,8 @@ class Sampler:
         )
 
 
-def describe_process(rate_hz: float, started_unix_ns: int) -> str:
-    """The line that says which process this is."""
+def describe_process(rate_hz: float, started_unix_ns: int, facts: dict[str, int]) -> str:
+    """The line that says which process this is, and what is known of it."""
     from . import process  # noqa: PLC0415
 
     named = sys.modules.get("multiprocessing.process")
@@ -387,9 +416,10 @@ def describe_process(rate_hz: float, started_unix_ns: int) -> str:
         name = os.path.basename(arguments[0])  # noqa: PTH119
         name = name if name not in ("", "-", "-c", "-m") else "python"
     python = "%d.%d.%d" % sys.version_info[:3]  # noqa: UP031
+    known = "".join(f',"{key}":{value}' for key, value in sorted(facts.copy().items()))
     return (
         f'["process",{{"pid":{os.getpid()},"ppid":{os.getppid()},"role":"{"worker" if is_worker else "program"}",'
-        f'"name":{quoted(name[:100])},"python":"{python}","rate_hz":{rate_hz:g},"started_unix_ns":{started_unix_ns}}}]\n'
+        f'"name":{quoted(name[:100])},"python":"{python}","rate_hz":{rate_hz:g},"started_unix_ns":{started_unix_ns}{known}}}]\n'
     )
 
 
@@ -397,6 +427,12 @@ def _line_of_phase(phase: Phase) -> str:
     kind, name, number, start_ns, end_ns, native = phase
     shown = "null" if number is None else str(int(number))
     return f'["phase",{quoted(kind)},{quoted(name[:200])},{shown},{start_ns},{max(0, end_ns - start_ns)},{native}]\n'
+
+
+def _line_of_metric(metric: Metric) -> str:
+    name, value, step, epoch, at_ns, source = metric
+    shown = ["null" if number is None else repr(number) for number in (value, step, epoch)]
+    return f'["metric",{quoted(name)},{",".join(shown)},{at_ns},{quoted(source)}]\n'
 
 
 def _is_tracker() -> bool:

@@ -21,14 +21,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SOURCES = (
-    *("keras", "jax_step", "tf_step", "torch_optimizer", "torch_loader"),
-    *("tf_iterator", "jax_call", "tf_call", "torch_call"),
+    *("keras", "paddle_fit", "jax_step", "tf_step"),
+    *("torch_optimizer", "paddle_optimizer", "mxnet_optimizer"),
+    *("torch_loader", "paddle_loader", "mxnet_loader", "tf_iterator"),
+    *("jax_call", "tf_call", "torch_call", "paddle_call", "mxnet_call"),
+    *("program_step", "found_update"),
 )
 """Sources of steps, the most trusted first: Keras' batches, the program's own annotations, optimizer steps, then
-what merely repeats."""
+what merely repeats; where no framework makes any, ``traceviz.step``, and what looks like an optimizer."""
 
 DECLARED = frozenset({"jax_step", "tf_step"})
 """Sources whose steps the program itself annotates: nobody else need mark them."""
+
+FOUND = "found_update"
+"""Source of the steps of a loop that was found in samples of stacks."""
 
 _RANKS = {source: rank for rank, source in enumerate(SOURCES)}
 _NONE = len(SOURCES)

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import functools
 import sys
+import time
 import weakref
 from typing import TYPE_CHECKING
 
-from . import hooks
+from . import facts, hooks
+from .phases import EPOCH, tell
+from .stack_recording import note_fact
+from .status import guarded
 from .steps import CLOCK, Leader
 
 if TYPE_CHECKING:
@@ -32,6 +36,42 @@ ITERATORS = {
 TRACE_MODULE = "tensorflow.python.profiler.trace"
 FUNCTION_MODULE = "tensorflow.python.eager.polymorphic_function.polymorphic_function"
 
+_FEWEST = 2
+"""A pass of fewer batches is a peek at the data."""
+
+
+class _Passes:
+    """Passes over the data set that was gone through first: each is an epoch. Others are evaluated on."""
+
+    def __init__(self) -> None:
+        self._begun: tuple[Any, int, int] | None = None
+        self._trains: Callable[[], Any] | None = None
+        self._count = 0
+
+    def begin(self, iterator: Any) -> None:
+        """The first batch is taken from ``iterator``, or the next where its loop was left for a while."""
+        if CLOCK.source == SOURCE and (self._begun is None or self._begun[0]() is not iterator):
+            self._begun = weakref.ref(iterator), time.monotonic_ns(), CLOCK.steps_seen
+            size = facts.of_dataset(getattr(iterator, "_dataset", None))
+            if size and self._trains is None:
+                note_fact(facts.BATCH, size)
+
+    def end(self, iterator: Any) -> None:
+        """``iterator`` has no more batches."""
+        begun, self._begun = self._begun, None
+        dataset = getattr(iterator, "_dataset", None)
+        if begun is None or begun[0]() is not iterator or dataset is None or CLOCK.source != SOURCE:
+            return
+        if self._trains is None and CLOCK.steps_seen - begun[2] >= _FEWEST:
+            self._trains = weakref.ref(dataset)
+        if self._trains is not None and self._trains() is dataset:
+            tell(EPOCH, "tf.data", begun[1], time.monotonic_ns(), self._count)
+            self._count += 1
+
+
+SOURCE = "tf_iterator"
+_PASSES = _Passes()
+_begin_pass, _end_pass = guarded(_PASSES.begin), guarded(_PASSES.end)
 _LEADER = Leader()
 _LEADING_FUNCTION = Leader()
 
@@ -63,15 +103,17 @@ def _counting(following: Any) -> Any:
         if not executing_eagerly() or not _LEADER.leads(self, weakref.ref(self)):
             return following(self)
         # The program turns to the next step: the one in progress, if there is one, has ended.
-        if CLOCK.source == "tf_iterator" and CLOCK.step is not None:
-            CLOCK.boundary("tf_iterator")
+        if CLOCK.source == SOURCE and CLOCK.step is not None:
+            CLOCK.boundary(SOURCE)
         else:
-            CLOCK.begin("tf_iterator")
+            CLOCK.begin(SOURCE)
+            _begin_pass(self)
         try:
             return following(self)
         except StopIteration:
             _LEADER.retire(self)
-            CLOCK.pause("tf_iterator")
+            CLOCK.pause(SOURCE)
+            _end_pass(self)
             raise
 
     return counted

@@ -24,7 +24,7 @@ def inject(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
         monkeypatch.delitem(sys.modules, name, raising=False)
     names = (
         *("config", "frameworks", "jax_calls", "nvtx_ranges", "parts", "process", "recorder"),
-        *("steps", "torch_profiler", "torch_steps"),
+        *("steps", "torch_profiler", "torch_steps", "training_loop"),
     )
     yield SimpleNamespace(**{name: import_module(f"traceviz_inject.{name}") for name in names})
     for name in [name for name in sys.modules if name.startswith("traceviz_inject")]:
@@ -211,7 +211,7 @@ def test_calls_of_a_function_mapped_over_devices_are_steps(inject, how: str) -> 
 
 def test_batches_that_another_thread_takes_ahead_end_no_step(inject) -> None:
     loop, clock = inject.torch_steps.LOOP, inject.steps.CLOCK
-    loader, optimizer = inject.torch_steps.Token(), inject.torch_steps.Token()
+    loader, optimizer = inject.training_loop.Token(), inject.training_loop.Token()
     iterator = SimpleNamespace(_traceviz_loader=loader)
 
     def take_all() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.collectors.inject.bench import HOOKS, LOOP, Bench
+from tests.conftest import REPOSITORY
 from traceviz.api import open_trace
 from traceviz.collectors.base import STACKS, Plan, Window
 from traceviz.collectors.frameworks.injection import injection_environment, write_injection
@@ -228,6 +229,28 @@ def test_steps_are_told_with_their_numbers_from_the_first_to_the_last(run: Any, 
     (process,) = run(program, packages=str(Bench(tmp_path).packages)).processes
     steps = [(name, number) for kind, name, number, *_ in process.of("phase") if kind == "step"]
     assert steps == [("tf_iterator", number) for number in range(30)]
+
+
+def test_a_loop_without_a_framework_has_steps_once_stacks_show_what_ends_them(run: Any) -> None:
+    program = WORK + (
+        "class Descent:\n    def update(self): spend(0.03)\n"
+        "descent = Descent()\nfor _ in range(30):\n    spend(0.01)\n    descent.update()\n"
+    )
+    (process,) = run(program).processes
+    steps = [(name, number) for kind, name, number, *_ in process.of("phase") if kind == "step"]
+    assert {name for name, _ in steps} == {"found_update Descent.update"}
+    assert 15 <= len(steps) <= 28
+
+
+def test_steps_that_a_program_without_a_framework_declares_are_counted(run: Any) -> None:
+    program = WORK + (
+        "import traceviz\nfor number in range(20):\n    spend(0.01)\n"
+        "    with traceviz.step_range(number): spend(0.03)\n"
+    )
+    (process,) = run(program, packages=str(REPOSITORY)).processes
+    lasted = [length for kind, name, _, _, length, _ in process.of("phase") if (kind, name) == ("step", "program_step")]
+    assert len(lasted) == 20
+    assert min(lasted) >= 30_000_000
 
 
 def test_long_collections_of_garbage_are_told(run: Any) -> None:

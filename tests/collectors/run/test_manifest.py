@@ -34,12 +34,12 @@ def manifest(**facts):
     return Manifest(**{**plain, **facts})
 
 
-def test_a_manifest_has_its_23_keys_from_the_first_moment_on():
+def test_a_manifest_has_its_24_keys_from_the_first_moment_on():
     document = manifest().document()
     assert set(document) == {
         *("kind", "version", "name", "tags", "command", "left_out", "status", "exit", "pid", "window", "rate_hz"),
         *("started_unix_ns", "ended_unix_ns", "duration_ns", "collectors", "machine", "versions", "settings"),
-        *("usage", "overhead", "problems", "tables", "verdict"),
+        *("ending", "usage", "overhead", "problems", "tables", "verdict"),
     }
     assert (document["kind"], document["version"], document["status"]) == ("traceviz.run", 1, "running")
     assert document["exit"] == {"code": None, "signal": None}

@@ -17,6 +17,7 @@ from traceviz import CollectOptions, api
 from traceviz.collectors.base import Plan, Problem, Window
 from traceviz.collectors.collect import _lines_to_show
 from traceviz.collectors.frameworks.jax import JaxCollector
+from traceviz.collectors.program import supervise
 from traceviz.collectors.program.start import find_program
 from traceviz.collectors.run.manifest import CollectorEntry, Manifest
 from traceviz.collectors.run.tables import Tables, parse_answer
@@ -28,6 +29,12 @@ READ = {"TRACEVIZ_TEST_READ": "yes"}
 @pytest.fixture
 def collect_here(monkeypatch):
     return partial(driven.collect_here, monkeypatch)
+
+
+@pytest.fixture
+def short_patience(monkeypatch):
+    """Programs whose time is over are killed after a moment, not after ten seconds."""
+    monkeypatch.setattr(supervise, "KILL_AFTER_S", 0.3)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +55,31 @@ def test_the_programs_exit_code_is_ours_and_the_manifest_says_how_it_ended(colle
     document = manifest(tmp_path / "run")
     assert (done.exit_code, document["status"], document["exit"]["signal"]) == ending
     assert document["exit"]["code"] == done.exit_code
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_of_program"),
+    [
+        ("import time; time.sleep(60)", {"code": 143, "signal": 15}),
+        (
+            "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(0)); time.sleep(60)",
+            {"code": 0, "signal": None},
+        ),
+        ("import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)", {"code": 137, "signal": 9}),
+    ],
+)
+@pytest.mark.parametrize("wrapper", ["fake", "launched"])
+@pytest.mark.usefixtures("short_patience")
+def test_a_program_whose_time_is_over_ends_with_what_it_started_and_124(
+    collect_here, tmp_path, wrapper, code, exit_of_program
+):
+    pid = tmp_path / "pid"
+    program = f"import os; open({str(pid)!r}, 'w').write(str(os.spawnlp(os.P_NOWAIT, 'sleep', 'sleep', '60'))); {code}"
+    done = collect_here("-o", tmp_path / "run", "--time-limit", "500ms", *python(program), collectors=wrapper)
+    document = manifest(tmp_path / "run")
+    assert (done.exit_code, document["status"], document["exit"]) == (124, "timed-out", exit_of_program)
+    assert document["ending"] == {"outcome": "timed-out", "reason": "timed out after 0.5 s", "last_lines": []}
+    wait_for(lambda: not is_alive(int(pid.read_text())), 5)
 
 
 @pytest.mark.parametrize(

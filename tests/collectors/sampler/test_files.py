@@ -436,6 +436,17 @@ def test_two_threads_of_one_core_are_one_physical_core(tmp_path):
     assert "machine.cpu_limit" not in settings
 
 
+@pytest.mark.parametrize(("nodes", "stated"), [((), 0), (("0-3",), 0), (("0-1,4-5", "2-3,6-7", ""), 2)])
+def test_cores_of_memory_nodes_are_stated_where_there_are_several(tmp_path, nodes, stated):
+    for number, cores in enumerate(nodes):
+        (tmp_path / f"sys/devices/system/node/node{number}").mkdir(parents=True)
+        (tmp_path / f"sys/devices/system/node/node{number}/cpulist").write_text(f"{cores}\n")
+    settings = machine_settings(os.getpid(), tmp_path)
+    listed = {key: value for key, value in settings.items() if "memory_node" in key}
+    assert list(listed.values()) == list(nodes[:stated])
+    assert len(listed) == stated
+
+
 @pytest.mark.parametrize("wrong", ["", "x", "1:2"])
 def test_a_strange_list_of_control_groups_limits_nothing(tmp_path, wrong):
     (tmp_path / "proc/7").mkdir(parents=True)

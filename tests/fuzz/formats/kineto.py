@@ -10,6 +10,7 @@ from tests.fuzz.mutations.gzip_file import inside, repack
 from tests.fuzz.mutations.octets import SPOIL, in_file
 from tests.fuzz.oracle import examine
 from tests.parsers.kineto import files as k
+from tests.parsers.kineto.dialects import mxnet_trace, paddle_trace
 from tests.parsers.kineto.tables import TRAINING
 
 
@@ -60,7 +61,13 @@ def rank() -> bytes:
 
 def contents() -> dict[str, bytes]:
     """Small files, by name."""
-    return {"bare": k.bare(TRAINING), "rank": rank(), "training": k.trace(TRAINING)}
+    return {
+        "bare": k.bare(TRAINING),
+        "mxnet": mxnet_trace(),
+        "paddle": paddle_trace(),
+        "rank": rank(),
+        "training": k.trace(TRAINING),
+    }
 
 
 def _plain(folder: Path) -> None:

@@ -88,6 +88,8 @@ def _reports(folder: Path) -> None:
     traces = _traces(work)
     for name in ("kineto-rank", "kineto-training", "xplane-training"):
         (folder / f"{name}.json").write_text(to_text(report_on(traces[name]), "json"))
+    stated = write_stacks(work / "stated.jsonl", training())  # figures of quality
+    (folder / "stated.json").write_text(to_text(report_on(stated), "json"))
     shutil.rmtree(work)
     document = json.loads((folder / "kineto-training.json").read_text())
     (folder / "small.json").write_text(json.dumps({**document, "sections": document["sections"][:3]}))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.parsers.nsys.stats import SUMMARIES, differences, expected_rows
+from traceviz.analyses.run import analyze
 from traceviz.nsys_program import find_nsys
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import identify
@@ -125,3 +126,28 @@ def test_newer_report_is_read_from_the_export_beside_it(tmp_path):
         old = nsys.version < "2024"
         assert [row["code"] for row in notes].count("sqlite-beside-report") == old
     assert tables.run_facts()["producer_version"] == "2024.6.2.25"
+
+
+@pytest.mark.parametrize(
+    ("name", "framework"),
+    [
+        ("GindaChen__nsys-ai__mfu_2gpu_before.sqlite", "PyTorch"),
+        ("GindaChen__nsys-ai__mock.sqlite", "PyTorch"),
+        ("NVIDIA__Fuser__64ee035__report1.sqlite", "PyTorch 2.6.0a0+git45ed7c1"),
+        ("NVIDIA__Fuser__a049892__report1.sqlite", "PyTorch"),
+        ("hpcgroup__pipit__perlmutter-cloverleaf-cuda.sqlite", None),
+    ],
+)
+def test_the_framework_is_the_one_that_the_program_used(name, framework):
+    assert tables_of(name).run_facts()["framework"] == framework
+
+
+def test_a_cnn_of_channels_first_converts_the_layout_of_its_images_for_a_fifth_of_its_kernel_time():
+    needs_nsys("openhackathons-org__AI-Profiler__baseline.nsys-rep")
+    tables = tables_of("openhackathons-org__AI-Profiler__baseline.nsys-rep")
+    kernels = tables.kernels.collect().to_pandas()
+    converting = kernels["name"].astype(str).str.contains("nchwToNhwcKernel|nhwcToNchwKernel")
+    assert round(kernels["dur_ns"][converting].sum() / kernels["dur_ns"].sum(), 3) == 0.183
+    (found,) = [finding for finding in analyze(tables).findings if finding.code == "TV310"]
+    facts = {fact.key: fact.value for fact in found.evidence}
+    assert (facts["calls"], round(facts["layout_ns"] / facts["kernel_ns"], 3)) == (696, 0.184)

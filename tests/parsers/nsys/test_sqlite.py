@@ -371,6 +371,29 @@ def test_gpu_metrics_without_a_name_are_known_by_their_source_and_have_the_raw_t
     ]
 
 
+@pytest.mark.parametrize("era", ERAS)
+def test_the_framework_is_told_by_names_and_ranges_and_its_version_by_the_environment(tmp_path, era):
+    variables = ['PYTORCH_VERSION="2.6.0a0"', 'API_TOKEN="1.2.3"', 'TENSORFLOW_VERSION="2.16.1"']
+    tables = {
+        KERNELS: [kernel(5, 6)],
+        "NVTX_EVENTS": [{"start": 1, "end": 9, "eventType": 59, "text": "aten::add, op_id = 3", "globalTid": 1}],
+        **(
+            {}
+            if era == OLD
+            else {"META_DATA_CAPTURE": [{"name": "PROCESS_0:ENVIRONMENT_VARIABLE", "value": v} for v in variables]}
+        ),
+    }
+    path = build(tmp_path / "x.sqlite", tables, era, ["void at::native::f<int>(int)", "other"])
+    seen = read(path)
+    assert seen.run_facts()["framework"] == ("PyTorch" if era == OLD else "PyTorch 2.6.0a0")
+    assert {row["key"]: row["value"] for row in seen.arrow("settings").to_pylist()} == {
+        "framework.PyTorch.names": "names in at::native::, c10::",
+        "framework.PyTorch.ranges": "ranges of PyTorch",
+    }
+    only_calls = read(path, tables=frozenset({"cuda_api"}))
+    assert (only_calls.run_facts()["framework"], "settings" in only_calls) == (seen.run_facts()["framework"], False)
+
+
 def test_graphs_recorded_as_a_whole_are_said_to_hide_kernels(tmp_path):
     mode = [{"name": "CUDA_GRAPH_TRACE_OPTIONS:MODE", "value": "Graph"}]
     launched = {RUNTIME: [call(1, 2), call(3, 4), call(5, 6, 2)], "META_DATA_CAPTURE": mode}

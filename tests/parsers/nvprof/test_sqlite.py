@@ -10,7 +10,7 @@ from tests.parsers.nvprof.database import EPOCH, MAIN, PID, PREFIX, UNSIGNED_MAI
 from traceviz import schema
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import Match, ReadOptions
-from traceviz.parsers.nvprof.names import framework, function, functions
+from traceviz.parsers.nvprof.names import function, functions
 from traceviz.parsers.nvprof.readers import NvprofSqliteReader
 from traceviz.parsers.registry import identify
 from traceviz.tables import TraceTables
@@ -272,6 +272,8 @@ class TestRun:
         [
             (MANGLED, "PyTorch"),
             ("_ZN10tensorflow7functor14BiasNCHWKernelIfEEvi", "TensorFlow"),
+            ("_ZN5singa4cuda10KernelReluEmPKfPf", "Singa"),
+            ("_ZN5mxnet2op8mxnet_op20mxnet_generic_kernelINS1_11set_to_zeroEEEviPf", "MXNet"),
             ("volta_sgemm_32x128_tn", None),
             ("_ZN2my2at6native3fooEv", None),
         ],
@@ -280,8 +282,12 @@ class TestRun:
         tables = read(write(tmp_path, names={1: kernel}, KERNEL=[launch(0, 5)[1]]))
         assert tables.run_facts()["framework"] == expected
 
-    def test_kernels_of_two_frameworks_name_none(self):
-        assert framework(["void at::native::f()", "void tensorflow::g()"]) is None
+    def test_the_kernels_that_showed_it_are_settings_and_stay_away_where_nobody_wants_these(self, tmp_path):
+        path = write(tmp_path, names={1: MANGLED}, KERNEL=[launch(0, 5)[1]])
+        assert rows(read(path), "settings", "key", "value") == [
+            ("framework.PyTorch.names", "names in at::native::, c10::")
+        ]
+        assert "settings" not in read(path, tables=frozenset({"kernels"}))
 
     def test_the_command_line_is_private_and_the_program_is_not(self, tmp_path):
         named = {"objectKind": 1, "objectId": owner(), "name": 6}

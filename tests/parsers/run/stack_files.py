@@ -38,6 +38,11 @@ SAMPLES = [
     [sample(2_000, 100, 2, cpu=90, state="running"), sample(2_100, 500, 3, n=5, cpu=0, state="waiting")],
 ]
 PHASE = ["phase", "saving", "torch.save", None, 2_100, 450, 12]
+METRICS = [
+    ["metric", "loss", 0.5, 40, 0, 2_200, "keras"],
+    ["metric", "loss", None, 80, 1, 2_400, "keras"],
+    ["metric", "val_accuracy", 0.75, None, None, 2_300, "program"],
+]
 WHOLE = [process(), *described(), SAMPLES, PHASE, ["cost", {"cpu_ns": 20, "ticks": 6, "late_ns": 0}], ["end", 3_000]]
 """A process of 2,000 ns: 100 in decode, 500 in save."""
 
@@ -65,6 +70,7 @@ def training(steps: int = 4) -> list[Any]:
             start += length * ms
         phases.append(["phase", "step", "torch_optimizer", step, step * 100 * ms, 100 * ms, 12])
         phases.append(["phase", "saving", "torch.save", None, start - 20 * ms, 20 * ms, 12])
+        phases.append(["metric", "val_loss", 1 / (step + 1), step, None, start, "program"])
     waits = sample(0, steps * 100 * ms, 6, n=10 * steps, cpu=0, state="waiting", thread=1)
     whole = [process(), *described(stacks), ["thread", 1, 13, "Thread-1 (wait)", False], ["samples", [*rows, waits]]]
     return [*whole, *phases, ["cost", {"cpu_ns": ms, "ticks": 10 * steps}], ["end", steps * 100 * ms + ms]]

@@ -198,10 +198,25 @@ class TestEndings:
         }
 
     def test_a_run_that_recorded_nothing_says_why(self, tmp_path):
-        folder = run_folder(tmp_path / "run", {}, {"status": "killed"})
+        folder = run_folder(tmp_path / "run", {}, {"status": "running"})
         (folder / "raw").mkdir()
-        with pytest.raises(UnknownFormatError, match=r"recorded nothing that can be read.*status: killed"):
+        with pytest.raises(UnknownFormatError, match=r"recorded nothing that can be read.*status: running"):
             open_trace(folder)
+
+    @pytest.mark.parametrize("status", ["failed", "killed", "interrupted"])
+    def test_a_program_that_crashed_before_anything_was_recorded_is_a_trace_of_0_processes(self, tmp_path, status):
+        shown = report_on(run_folder(tmp_path / "run", {}, {"status": status, "duration_ns": 2 * SECOND}))
+        assert shown.fact("run", "tag.batch") == "64"
+        assert shown.fact("run", "status").startswith(status)
+        assert {note.code for note in shown.notes} >= {"nothing-recorded", f"run-{status}"}
+
+    def test_a_recording_that_was_cut_off_with_its_program_is_a_note_and_no_error(self, tmp_path):
+        (tmp_path / "x.json").write_text('{"schemaVersion": 1, "traceEvents": [')
+        stated = {"status": "killed", "ending": {"outcome": "timed-out", "reason": "timed out after 60 s"}}
+        trace = open_trace(run_folder(tmp_path / "run", {"torch": tmp_path / "x.json"}, stated))
+        assert "x.json" in notes(trace)["source-unreadable"]
+        settings = {row["key"]: row["value"] for row in trace.arrow("settings").to_pylist()}
+        assert settings["run.ending.reason"] == "timed out after 60 s"
 
     def test_what_went_wrong_with_the_run_itself_is_the_reason(self, tmp_path):
         folder = run_folder(tmp_path / "run", {}, {"problems": [{"code": "disk-full", "message": "The disk is full."}]})
@@ -368,3 +383,18 @@ class TestUse:
     def test_a_run_is_no_folder_of_runs(self, torch_run):
         with pytest.raises(UsageError, match="is one run"):
             open_trace(torch_run, run="x")
+
+
+def test_what_became_known_of_the_end_after_the_tables_were_written_is_in_the_report(torch_run):
+    rewrite(torch_run, status="failed", exit={"code": 1, "signal": None})
+    write_run_tables(torch_run)
+    assert notes(open_trace(torch_run))["run-failed"].startswith("The program failed with exit code 1; ")
+    ending = {"outcome": "failed", "reason": "exit code 1: ValueError", "last_lines": ["ValueError: of a user"]}
+    rewrite(torch_run, ending=ending)
+    trace = open_trace(torch_run)
+    said = notes(trace)["run-failed"]
+    assert said.startswith("The program failed with exit code 1 (ValueError); ")
+    assert said.endswith("What it wrote is in output.log of the run.")
+    stated = {row["key"]: row["value"] for row in trace.arrow("settings").to_pylist()}
+    assert (stated["run.ending.outcome"], stated["run.ending.reason"]) == ("failed", "exit code 1: ValueError")
+    assert "of a user" not in str(content(trace))

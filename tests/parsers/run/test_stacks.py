@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.parsers.run.folders import literal, no_manifest, run_folder
-from tests.parsers.run.stack_files import PHASE, SAMPLES, START, WHOLE, described, process, sample, write
+from tests.parsers.run.stack_files import METRICS, PHASE, SAMPLES, START, WHOLE, described, process, sample, write
 from traceviz.analyses.derived.view import TraceView
 from traceviz.api import open_trace
 from traceviz.errors import DamagedTraceError
@@ -55,6 +55,14 @@ class TestReading:
         assert (facts["format"], facts["t0_unix_ns"], facts["span_ns"]) == ("stacks", START + 1_000, 2_000)
         assert codes(tables) == []
 
+    @pytest.mark.parametrize(
+        ("source", "framework"),
+        [("torch_optimizer", "PyTorch"), ("paddle_fit", "PaddlePaddle"), ("mxnet_loader", "MXNet"), ("keras", None)],
+    )
+    def test_the_hooks_that_count_steps_name_the_framework(self, tmp_path, source, framework):
+        step = ["phase", "step", source, 0, 2_100, 450, 12]
+        assert read(tmp_path, *WHOLE, step).run_facts()["framework"] == framework
+
     def test_frames_say_function_file_line_and_whose_they_are(self, tmp_path):
         frames = read(tmp_path).arrow("stack_frames").to_pylist()
         assert frames[3] == {
@@ -81,6 +89,11 @@ class TestReading:
             "stacks.cost": "0.01000",
             "stacks.rate_hz": "100",
         }
+
+    def test_a_process_says_how_many_samples_its_steps_take_and_that_it_learns(self, tmp_path):
+        said = [process(batch=32), *WHOLE[1:], process(batch=64, gradients=1)]
+        settings = {row["key"]: row["value"] for row in read(tmp_path, *said).arrow("settings").to_pylist()}
+        assert (settings["process.batch"], settings["process.gradients"]) == ("64", "1")
 
     def test_only_the_tables_that_are_wanted_are_given(self, tmp_path):
         assert set(read(tmp_path, tables=frozenset({"phases"}))) - {"run", "devices", "processes", "threads"} == {
@@ -210,6 +223,45 @@ def profiled(t0=START + 1_500, pid=12, **given):
 
 def merged(*sources, manifest=None):
     return TraceTables(dict(merge_sources(sources, manifest or no_manifest())))
+
+
+class TestMetrics:
+    def test_each_has_its_value_its_place_in_the_training_and_who_told_of_it(self, tmp_path):
+        strange = ["metric", "f1", 0.25, -1, None, 2_250, "a stranger"]
+        rows = read(tmp_path, *WHOLE[:-1], *METRICS, strange, WHOLE[-1]).arrow("metrics").to_pylist()
+        assert [tuple(row.values())[1:] for row in rows] == [
+            (0, "loss", 0.5, 40, 0, "keras"),
+            (0, "f1", 0.25, -1, None, "program"),
+            (0, "val_accuracy", 0.75, None, None, "program"),
+            (0, "loss", None, 80, 1, "keras"),
+        ]
+        assert [row["start_ns"] for row in rows] == [1_200, 1_250, 1_300, 1_400]
+
+    def test_a_program_that_states_none_has_no_such_table(self, tmp_path):
+        assert ("metrics" in read(tmp_path), read(tmp_path).rows("phases")) == (False, 2)
+
+    def test_one_at_an_impossible_time_is_left_out_and_noted(self, tmp_path):
+        tables = read(tmp_path, *WHOLE[:-1], METRICS[0], ["metric", "loss", 0.1, 1, 1, 2**61, "keras"], WHOLE[-1])
+        assert (tables.arrow("metrics")["value"].to_pylist(), codes(tables)) == ([0.5], ["times-out-of-range"])
+
+    def test_figures_alone_are_no_recording_of_a_process(self, tmp_path):
+        tables = read(tmp_path, process(), ["clock", 0, START], *METRICS, ["end", 2_400])
+        assert (tables.rows("metrics"), [name for name in ("phases", "stacks", "settings") if name in tables]) == (
+            3,
+            [],
+        )
+
+    def test_they_join_what_was_profiled_on_its_clock_whoever_told_of_them(self, stacks):
+        alone = stacks([process(), ["clock", 0, START], ["metric", "loss", 0.25, 9, None, 2_350, "tensorboard"]])
+        trace = merged(profiled(), stacks([*WHOLE[:-1], *METRICS, WHOLE[-1]]), alone)
+        rows = trace.arrow("metrics").to_pylist()
+        assert [(row["start_ns"], row["source"]) for row in rows] == [
+            (700, "keras"),
+            (800, "program"),
+            (850, "tensorboard"),
+            (900, "keras"),
+        ]
+        assert {row["process_id"] for row in rows} == {trace.arrow("phases")["process_id"].to_pylist()[0]}
 
 
 class TestRun:

@@ -1,0 +1,241 @@
+"""Figures of quality that the program wrote for TensorBoard, taken from its event files once it has ended.
+
+Only scalars are taken: images, graphs, texts and the names of files stay where they are. They become a recording in the
+form of the stacks' files, one for each process that wrote, which :mod:`traceviz.parsers` reads like these.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from traceviz.collectors.base import STACKS, Plan, Problem
+from traceviz.collectors.frameworks.harvest import PROCESSES
+from traceviz.collectors.inject.traceviz_inject.event_folders import FILE as FOLDERS
+from traceviz.collectors.inject.traceviz_inject.stack_metrics import Metrics
+from traceviz.foreign.event_files import DamagedEventsError, Scalar, scalars
+from traceviz.foreign.json_documents import JsonError, document_of
+
+_EVENTS = re.compile(r"\.tfevents\.(?P<created>\d{9,11})\..*?(?:\.(?P<pid>\d{1,10})\.\d+(?:\.v2)?)?$")
+"""Names of event files: when they were created, on which machine, by which process."""
+_LEFT_OUT = frozenset({"traceviz-runs", "node_modules", "site-packages", "__pycache__"})
+MOST_FOLDERS, MOST_DEPTH, MOST_SECONDS = 2_000, 6, 1.0
+"""The search below the working folder ends there: it may be a home, or on a slow disk."""
+MOST_FILES, MOST_BYTES, MOST_SCALARS = 200, 256 << 20, 200_000
+"""No more is read."""
+_EARLIER_S = 2.0
+"""File systems and names tell times in whole seconds."""
+_EPOCH = "epoch_"
+"""In front of the tags in which the callback of Keras counts epochs rather than steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventFile:
+    """A file with events of this run.
+
+    Args:
+        path: Where it is.
+        pid: The process that wrote it, where its name tells.
+        prefix: In front of its tags: the folder in which it lies below the one of all files, as ``validation/``.
+    """
+
+    path: Path
+    pid: int | None
+    prefix: str
+
+
+def harvest_events(plan: Plan, folder: Path) -> tuple[tuple[Path, ...], tuple[Problem, ...]]:
+    """Write the scalars of the run's event files below ``folder``.
+
+    Returns:
+        The files that were written, and what could not be read.
+    """
+    files = event_files(plan)
+    problems: list[Problem] = []
+    by_process: dict[int | None, list[EventFile]] = {}
+    for file in files:
+        by_process.setdefault(file.pid, []).append(file)
+    written = []
+    left = MOST_SCALARS
+    for number, (pid, of_process) in enumerate(
+        sorted(by_process.items(), key=lambda item: (item[0] is None, item[0] or 0))
+    ):
+        found = sorted(_read(of_process, left, problems), key=lambda one: one[1].unix_ns)
+        left -= len(found)
+        if found:
+            target = folder / f"events-{number}"
+            try:
+                target.mkdir(parents=True, exist_ok=True)
+                (target / "stacks.jsonl").write_text("".join(_lines(pid, found)), encoding="utf-8")
+            except OSError as error:  # a full disk costs these figures, and no stacks
+                problems.append(Problem("events-unsaved", f"What TensorBoard shows cannot be kept: {error.strerror}."))
+            else:
+                written.append(target)
+    return tuple(written), tuple(problems)
+
+
+# Which files ----------------------------------------------------------------------------------------------------------
+
+
+def event_files(plan: Plan) -> tuple[EventFile, ...]:
+    """Event files that were written since the run began: where the hooks and the user say, else below this folder.
+
+    Runs beside each other may write into one folder: where files are of processes of this run, others are not its own.
+    """
+    begun_s = _begun(plan) - _EARLIER_S
+    told = _told(plan)
+    if told or plan.events:
+        candidates = [path for folder in told for path in _entries(folder)]
+        candidates += [path for folder in plan.events for path in _below(folder.absolute())]
+    else:
+        candidates = list(_below(Path()))
+    named = {path: match for path in candidates if (match := _EVENTS.search(path.name))}
+    pids = {path: _pid(match) for path, match in named.items() if _is_since(path, match, begun_s)}
+    processes = _processes(plan)
+    own = [path for path, pid in pids.items() if pid in processes]
+    paths = sorted(own or pids)[:MOST_FILES]
+    if not paths:
+        return ()
+    common = Path(os.path.commonpath([path.parent for path in paths]))
+    return tuple(EventFile(path, pids[path], _prefix(path.parent, common)) for path in paths)
+
+
+def _processes(plan: Plan) -> frozenset[int]:
+    """Process ids of the run's Pythons: those that the hooks reached, and those that wrote stacks."""
+    folders = plan.raw(STACKS).glob("*/")
+    written = {int(number) for folder in folders if (number := folder.name.partition("-")[0]).isdecimal()}
+    try:
+        lines = (plan.folder / "raw" / PROCESSES).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    reached = (stated.get("pid") for line in lines if isinstance(stated := _document(line), dict))
+    return frozenset(written | {pid for pid in reached if isinstance(pid, int)})
+
+
+def _prefix(folder: Path, common: Path) -> str:
+    """``validation/`` of a file in ``logs/validation``; a folder of one file's own tells nothing."""
+    return "".join(f"{part}/" for part in folder.relative_to(common).parts)
+
+
+def _pid(match: re.Match[str]) -> int | None:
+    return int(match["pid"]) if match["pid"] and int(match["pid"]) < 1 << 31 else None
+
+
+def _is_since(path: Path, match: re.Match[str], begun_s: float) -> bool:
+    """Whether a file is none of an earlier run: it was created, and written to, since this one began."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return False
+    return path.is_file() and int(match["created"]) >= begun_s and stat.st_mtime >= begun_s
+
+
+def _begun(plan: Plan) -> float:
+    """When the run began, in seconds: when the settings of the hooks were written."""
+    try:
+        return (plan.folder / "inject.json").stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _told(plan: Plan) -> tuple[Path, ...]:
+    """The folders that the hooks heard of. Their list, which names folders of the user, goes."""
+    path = plan.folder / "raw" / FOLDERS
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        path.unlink()
+    except OSError:
+        return ()
+    return tuple(dict.fromkeys(Path(folder) for line in lines if isinstance(folder := _document(line), str) and folder))
+
+
+def _document(line: str) -> object:
+    try:
+        return document_of(line)
+    except JsonError:
+        return None
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return [folder / name for name in os.listdir(folder) if ".tfevents." in name]  # noqa: PTH208 names alone
+    except (OSError, ValueError):
+        return []
+
+
+def _below(top: Path) -> Iterator[Path]:
+    """Files at any depth that may be event files, the nearest first; within bounds."""
+    ends = time.monotonic() + MOST_SECONDS
+    pending = [(top, 0)]
+    for looked_into, (folder, depth) in enumerate(pending):
+        if looked_into == MOST_FOLDERS or time.monotonic() > ends:
+            return
+        try:
+            with os.scandir(folder) as listed:
+                entries = list(listed)
+        except (OSError, ValueError):
+            continue
+        for entry in entries:
+            if entry.name.startswith(".") or entry.name in _LEFT_OUT:
+                continue
+            if ".tfevents." in entry.name:
+                yield folder / entry.name
+            elif depth < MOST_DEPTH and entry.is_dir(follow_symlinks=False):
+                pending.append((folder / entry.name, depth + 1))
+
+
+# What is in them ------------------------------------------------------------------------------------------------------
+
+Found = tuple[str, Scalar]
+"""What is in front of the tag, and the value."""
+
+
+def _read(files: Iterable[EventFile], most: int, problems: list[Problem]) -> list[Found]:
+    found: list[Found] = []
+    for event_file in files:
+        try:
+            with event_file.path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size > MOST_BYTES:
+                    problems.append(_problem(event_file, f"it is larger than {MOST_BYTES >> 20} MB"))
+                    continue
+                for scalar in scalars(file):
+                    if len(found) >= most:
+                        problems.append(_problem(event_file, f"the run has more than {MOST_SCALARS:,} values"))
+                        return found
+                    found.append((event_file.prefix, scalar))
+        except (OSError, DamagedEventsError) as error:
+            problems.append(_problem(event_file, getattr(error, "strerror", None) or str(error)))
+    return found
+
+
+def _problem(event_file: EventFile, why: str) -> Problem:
+    message = (
+        f"An event file of TensorBoard ({event_file.prefix or 'in the folder of logs'}) is not read to its end: {why}."
+    )
+    return Problem("events-unreadable", message)
+
+
+def _lines(pid: int | None, found: Iterable[Found]) -> Iterator[str]:
+    """A recording of these figures alone: its clock is the time of day."""
+    yield _line(["process", {"pid": pid, "role": "program", "name": "TensorBoard"}])
+    yield _line(["clock", 0, 0])
+    metrics, last = Metrics(), 0
+    for prefix, scalar in found:
+        last = scalar.unix_ns
+        counts_epochs = scalar.tag.startswith(_EPOCH)
+        step, epoch = (None, scalar.step) if counts_epochs else (scalar.step, None)
+        value = scalar.value if math.isfinite(scalar.value) else None
+        metric = (f"{prefix}{scalar.tag}"[:200], value, step, epoch, scalar.unix_ns, "tensorboard")
+        yield from (_line(["metric", *kept]) for kept in metrics.take(metric))
+    yield from (_line(["metric", *kept]) for kept in metrics.rest())
+    yield _line(["end", last])
+
+
+def _line(stated: list[object]) -> str:
+    return json.dumps(stated) + "\n"

@@ -1,0 +1,128 @@
+"""Other profilers that write this format, put into the words of PyTorch's: what follows knows only those.
+
+============  ========================================================================================================
+PaddlePaddle  ``paddle.profiler``: durations within names (``conv2d[260.1 us]``), Python and C++ of a thread apart
+MXNet         ``mxnet.profiler``: operators of the engine's threads, under one process per device
+============  ========================================================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from traceviz.parsers.kineto.raw import RawTrace
+
+_PADDLE_THREAD = re.compile(r"\d+\((?:Python|C\+\+)\)")
+_PADDLE_KINDS = {
+    "profilestep": "user_annotation",
+    "dataloader": "user_annotation",
+    "forward": "user_annotation",
+    "backward": "user_annotation",
+    "optimization": "user_annotation",
+    "pythonop": "user_annotation",
+    "pythonuserdefined": "user_annotation",
+    "operator": "cpu_op",
+    "dygraphkernellaunch": "cpu_op",
+    "communication": "cpu_op",
+    "operatorinner": "",
+    "userdefined": "",
+    "cudaruntime": "cuda_runtime",
+}
+"""Category of Paddle's, in lower case -> what PyTorch calls it; the others are called the same."""
+
+_PADDLE_NAMES = (
+    (r"\[\d+(?:\.\d+)? [mu]s\]$", ""),
+    (r"^ProfileStep#", "ProfilerStep#"),
+    (r"^Gradient Backward$", "backward"),
+    (r"^Optimization Step(?:_\d+)?$", "optimizer"),
+    (r" dygraph$", ""),
+    (r"^(\w+) kernel launch$", "phi::${1}"),
+)
+_EXACT = r"^(\d{1,12}(?:\.\d{1,6})?) us$"
+_MICROSECOND = 1_000
+_WELL_KNOWN_NS = 10**9
+"""Times within the capture are single floats in Paddle: exact to 60 ns in its first second."""
+
+_MXNET_ENGINE = ("DeleteVariable", "WaitForVar", "ResourceParallelRandomSetSeed", "ResourceParallelRandomSetState")
+"""What MXNet's engine does for itself, in the form of operators."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """Whose profiler wrote a trace.
+
+    Args:
+        producer: The profiler.
+        framework: The framework.
+        translate: Puts its trace into PyTorch's words.
+    """
+
+    producer: str
+    framework: str
+    translate: Callable[[RawTrace], RawTrace]
+
+
+def dialect_of(raw: RawTrace) -> Dialect | None:
+    """The dialect of a trace; ``None`` where it is PyTorch's own, or no framework's."""
+    if any(_PADDLE_THREAD.fullmatch(tid) for tid in _words(raw, "tid")):
+        return PADDLE
+    if "MXNET_C_API" in _words(raw, "category") or "cpu pinned/" in _words(raw, "label"):
+        return MXNET
+    return None
+
+
+def _words(raw: RawTrace, column: str) -> set[str]:
+    if column not in raw.events.columns:
+        return set()
+    return set(raw.events[column].unique().drop_nulls().cast(pl.String))
+
+
+def _from_paddle(raw: RawTrace) -> RawTrace:
+    events = raw.events
+    name = pl.col("name").cast(pl.String)
+    for pattern, instead in _PADDLE_NAMES:
+        name = name.str.replace(pattern, instead)
+    tid = pl.col("tid").cast(pl.String).str.replace(r"\((?:Python|C\+\+)\)$", "")
+    kind = pl.col("category").cast(pl.String).str.to_lowercase().replace(_PADDLE_KINDS)
+    translated = events.with_columns(
+        name.cast(pl.Categorical).alias("name"),
+        tid.cast(pl.Categorical).alias("tid"),
+        kind.cast(pl.Categorical).alias("category"),
+    )
+    return replace(raw, events=_with_exact_times(translated))
+
+
+def _with_exact_times(events: pl.DataFrame) -> pl.DataFrame:
+    """Starts to the nanosecond, where the file states them: in whole microseconds, events would end after others that
+    they lie in.
+    """
+    if "exact_start" not in events.columns:
+        return events
+    exact = pl.col("exact_start").cast(pl.String).str.extract(_EXACT).cast(pl.Float64) * 1_000
+    timed = events.with_columns(exact.round().cast(pl.Int64).alias("exact"))
+    early = pl.col("exact") < _WELL_KNOWN_NS
+    anchor = timed.select((pl.col("start_ns") - pl.col("exact")).filter(early).max()).item()
+    if anchor is None:
+        return events
+    start = pl.col("exact") + anchor
+    agrees = (start - pl.col("start_ns")).is_between(0, _MICROSECOND - 1)
+    return timed.with_columns(pl.when(agrees).then(start).otherwise("start_ns").alias("start_ns")).drop("exact")
+
+
+def _from_mxnet(raw: RawTrace) -> RawTrace:
+    """Operators of all devices belong to one process. What the engine does for itself is the framework's."""
+    is_name = pl.col("phase").cast(pl.String) == "M"
+    engine = pl.col("name").cast(pl.String).is_in(_MXNET_ENGINE)
+    kind = pl.when(engine).then(pl.lit("")).otherwise(pl.col("category").cast(pl.String))
+    events = raw.events.filter(~is_name).with_columns(
+        kind.cast(pl.Categorical).alias("category"), pl.lit("0").cast(pl.Categorical).alias("pid")
+    )
+    return replace(raw, events=events)
+
+
+PADDLE = Dialect("PaddlePaddle profiler", "PaddlePaddle", _from_paddle)
+MXNET = Dialect("MXNet profiler", "MXNet", _from_mxnet)

@@ -1,0 +1,47 @@
+"""How a run ended, in tables that were written before all was known of that: whoever started it may add the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from traceviz.foreign.rows import rows_to_table
+from traceviz.parsers.run.manifest import RunManifest, read_manifest
+
+_ENDING = "run.ending."
+"""What keys of these settings begin with."""
+
+
+def with_ending(tables: Iterable[tuple[str, pa.Table]], folder: Path) -> Iterator[tuple[str, pa.Table]]:
+    """The ``tables`` of a run folder, with the ending that its manifest states now.
+
+    Raises:
+        DamagedTraceError: there is no manifest, or a newer traceviz wrote it.
+    """
+    manifest = read_manifest(folder)
+    for name, table in tables:
+        if name == "settings":
+            yield name, _settings(table, manifest)
+        elif name == "notes" and manifest.ending.reason:
+            yield name, _notes(table, manifest)
+        else:
+            yield name, table
+
+
+def _notes(table: pa.Table, manifest: RunManifest) -> pa.Table:
+    rows = table.to_pylist()
+    for row in rows:
+        if row["code"] == manifest.ending_code:
+            row["message"] = manifest.ending_in_sentences
+    return rows_to_table("notes", rows)
+
+
+def _settings(table: pa.Table, manifest: RunManifest) -> pa.Table:
+    stated = {key: text for key, text in manifest.settings().items() if key.startswith(_ENDING)}
+    rows = table.to_pylist()
+    if not stated or stated.items() <= {(row["key"], row["value"]) for row in rows if row["process_id"] is None}:
+        return table
+    kept = [row for row in rows if row["process_id"] is not None or row["key"] not in stated]
+    return rows_to_table("settings", [*kept, *({"key": key, "value": text} for key, text in stated.items())])

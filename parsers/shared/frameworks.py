@@ -1,0 +1,71 @@
+"""The framework of a program, from names of any kind in its trace: :mod:`traceviz.framework_signs` on Arrow arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import pyarrow as pa
+
+from traceviz.foreign.rows import rows_to_table
+from traceviz.framework_signs import ALL_SIGNS, Identified, Sign, SignKind, identify, library_versions
+from traceviz.parsers.shared.arrow import Array, StringArray, pc
+from traceviz.parsers.shared.names import decode
+from traceviz.parsers.shared.raw import RawTables
+
+_MOST_RANGES = 20_000
+"""Ranges that are looked at: a framework names its own from the first step on, and programs may name millions."""
+
+
+def identify_framework(names: Mapping[SignKind, StringArray], versions: Mapping[str, str]) -> Identified:
+    """Which framework distinct ``names`` of each kind show; ``versions`` by framework, where something states them."""
+    counts: dict[Sign, int] = {}
+    libraries: list[str] = []
+    known = {kind: _with_any_sign(kind, of_kind) for kind, of_kind in names.items() if len(of_kind)}
+    for sign in ALL_SIGNS:
+        of_kind = known.get(sign.kind)
+        if of_kind is None:
+            continue
+        matching = of_kind.filter(pc.match_substring_regex(of_kind, sign.pattern).fill_null(False))
+        counts[sign] = len(matching)
+        libraries += matching.to_pylist() if sign.kind == "libraries" else []
+    return identify(counts, {**library_versions(libraries), **versions})
+
+
+def _with_any_sign(kind: SignKind, names: StringArray) -> StringArray:
+    """The few ``names`` that any sign of a kind matches, in one pass."""
+    pattern = "|".join(f"(?:{sign.pattern})" for sign in ALL_SIGNS if sign.kind == kind)
+    return names.filter(pc.match_substring_regex(names, pattern).fill_null(False))
+
+
+def pool(raw: RawTables) -> StringArray:
+    """All strings that events of a file refer to."""
+    if raw.string_table not in raw.names or "value" not in raw.columns(raw.string_table):
+        return pa.array([], pa.string())
+    return _distinct(batch["value"] for batch in raw.stream(raw.string_table, (), ("value",)))
+
+
+def texts(raw: RawTables, table: str, column: str) -> StringArray:
+    """Distinct texts of the first rows of ``table``; none where it has no such column."""
+    if column not in raw.columns(table):
+        return pa.array([], pa.string())
+    return _distinct(_first(batch[column] for batch in raw.stream(table, (), (column,))))
+
+
+def _first(columns: Iterable[Array]) -> Iterator[Array]:
+    left = _MOST_RANGES
+    for column in columns:
+        yield column.slice(0, left)
+        left -= len(column)
+        if left <= 0:
+            return
+
+
+def _distinct(columns: Iterable[Array]) -> StringArray:
+    parts = [pc.unique(column) for column in columns]
+    return decode(pc.unique(pa.concat_arrays(parts))) if parts else pa.array([], pa.string())
+
+
+def evidence_table(found: Identified) -> pa.Table | None:
+    """Table ``settings`` with what showed the framework; ``None`` where nothing did."""
+    rows = [{"key": key, "value": value} for key, value in found.evidence]
+    return rows_to_table("settings", rows) if rows else None

@@ -26,7 +26,10 @@ TREND = "traceviz.trend/1"
 """Schema of the course of a figure over many traces."""
 
 BY_STEP, EVERY_STEP, IN_STEPS, BY_SHAPE = "By step", "Every step", "In steady steps", "By launch shape"
+STATED, OVER_TIME = "Figures that the program stated", "Over time"
 """Titles of the grids for machines that comparisons, also of saved reports, are made from."""
+MEASURES = "measures"
+"""Title of the grid with the figures of a whole run in base units."""
 NO_INPUT_VERDICT = frozenset({"cannot judge", "not judged"})
 """Verdicts on the input that are none: it cannot be judged, or the program trains on nothing."""
 TAG = "tag."

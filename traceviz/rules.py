@@ -432,6 +432,26 @@ RULES: tuple[Rule, ...] = (
         compares_clocks=True,
     ),
     Rule(
+        "TV310",
+        "layout-conversion",
+        "At least 5 % of the time in which kernels run goes into kernels that convert the layout of tensors between "
+        "channels first and channels last (nchwToNhwc, nhwcToNchw, TensorFlow's SwapDimension and Shuffle).",
+        "The fastest convolutions work on channels last, those of tensor cores almost only. A program that keeps its "
+        "tensors channels first pays for a conversion before and after them, in memory bandwidth.",
+        (
+            (
+                "Keep the layout that the kernels want. PyTorch: model.to(memory_format=torch.channels_last) and the "
+                "same for each batch; TensorFlow: data_format='channels_last', which is Keras' default; JAX: NHWC in "
+                "dimension_numbers."
+            ),
+            "Look for operators that go back to the other layout between convolutions (view, reshape, permute).",
+        ),
+        "Few convolutions between other operators, or odd numbers of channels, may be faster with the conversions than "
+        "in the other layout: measure both. Transposes that the program itself asks for are not counted, except where "
+        "TensorFlow runs them by the same kernels. Reorders of oneDNN on a CPU are in TV606, with other copies.",
+        ("https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",),
+    ),
+    Rule(
         "TV401",
         "recompilation-in-steps",
         "Functions are traced or programs compiled in at least two steady steps of a process, while no device works.",
@@ -989,7 +1009,7 @@ RULES: tuple[Rule, ...] = (
         ),
         "A program that waits by design: for other programs, for requests, for the rate of a service.",
         ("https://docs.python.org/3/library/threading.html",),
-        half_of=("TV612", "TV615"),
+        half_of=("TV612", "TV615", "TV618"),
     ),
     Rule(
         "TV614",
@@ -1049,6 +1069,57 @@ RULES: tuple[Rule, ...] = (
         "It is no fault, and said so that its absence is one.",
         ("https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
         part_of=_NOT_HEALTHY,
+    ),
+    Rule(
+        "TV618",
+        "threads-per-item",
+        "A process of the program started at least 100 threads without names of their own, or 20 pools of threads, as "
+        "their running numbers tell; three or more of them were seen.",
+        "A thread costs 50 to 100 microseconds to start and to join, and memory for its stack. Hundreds at once take "
+        "turns on a few cores and on Python's lock.",
+        (
+            "Start a few threads once, about as many as there are cores, and give them work through a queue.",
+            "Keep one pool for the whole run: a ThreadPoolExecutor made before the loop.",
+            (
+                "Let the framework do it: num_workers of PyTorch's DataLoader; TensorFlow: "
+                "map(..., num_parallel_calls=tf.data.AUTOTUNE)."
+            ),
+        ),
+        "Threads that are started rarely and wait most of the time cost little. The stake is what the main thread "
+        "spends starting and joining them, where its stacks were sampled.",
+        ("https://docs.python.org/3/library/concurrent.futures.html#threadpoolexecutor",),
+    ),
+    Rule(
+        "TV619",
+        "several-memory-nodes",
+        "The host computes the steps on cores of several memory nodes (NUMA; mostly one of each socket), each with at "
+        "least a quarter of the busy cores, while all would fit into one node, and other programs use less than a "
+        "tenth of the machine.",
+        "A core reaches the memory of its own node faster than that of another one, and threads of one operation "
+        "exchange data between sockets.",
+        (
+            "Bind the program to one node: numactl --cpunodebind=0 --membind=0 before the command.",
+            "Several processes, such as ranks or servers: one for each node, each bound to its own.",
+            "Bind OpenMP's threads: OMP_PROC_BIND=close, OMP_PLACES=cores; Intel's: KMP_AFFINITY=compact.",
+        ),
+        "It is a hint: what it costs was not measured. A program that needs the memory bandwidth of all sockets is "
+        "right to use them; compare both with traceviz compare.",
+        ("https://www.intel.com/content/www/us/en/developer/articles/guide/tensorflow-performance-tuning.html",),
+    ),
+    Rule(
+        "TV620",
+        "memory-kept-between-trainings",
+        "A process trains four times or more (calls of fit), and from the second training on, the program has more "
+        "memory at the start of each than at the start of the one before: at least 64 MiB and 5 % more in all, with no "
+        "more processes.",
+        "A search over settings that runs in one process ends when the memory of the machine or the container is full.",
+        (
+            "Keras: keras.backend.clear_session() and del model after each training.",
+            "Keep the figures of each training, not its model, history or datasets; then gc.collect().",
+            "Run each training in a process of its own: traceviz sweep does.",
+        ),
+        "Caches that are being filled grow until they are full.",
+        ("https://keras.io/api/utils/config_utils/",),
     ),
     Rule(
         "TV701",

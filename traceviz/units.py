@@ -9,12 +9,15 @@ from __future__ import annotations
 import signal
 from typing import Literal, get_args
 
-Unit = Literal["ns", "bytes", "bytes/s", "count", "ratio", "number", "factor", "id", "bool", "text"]
+Unit = Literal[
+    "ns", "bytes", "bytes/s", "joule", "per_second", "count", "ratio", "number", "factor", "id", "bool", "text"
+]
 """Base units of displayed values.
 
-``ns``, ``bytes``, ``bytes/s`` scale with their magnitude; ``count`` gets thousands separators; ``ratio`` is
-0 to 1 and shown in percent; ``factor`` is a speed-up such as 2.5; ``number`` has no unit of its own;
-``id`` is an integer that names something; ``bool`` and ``text`` are shown as they are.
+``ns``, ``bytes``, ``bytes/s``, ``joule`` scale with their magnitude; ``per_second`` is a rate of what is counted;
+``count`` gets thousands separators; ``ratio`` is 0 to 1 and shown in percent; ``factor`` is a speed-up such as 2.5;
+``number`` has no unit of its own; ``id`` is an integer that names something; ``bool`` and ``text`` are shown as they
+are.
 """
 
 UNITS: tuple[str, ...] = get_args(Unit)
@@ -25,10 +28,18 @@ Value = int | float | str | bool | None
 NOT_MEASURED = "-"
 MINUS = "\N{MINUS SIGN}"
 
+_EXACT = 1e15
+"""From here on not every digit of a float is known."""
 _LONG_TIME_STEPS = ((3_600_000_000_000, "h"), (60_000_000_000, "min"))
 _LONG_TIME = 999_500_000_000
 """Times of 1,000 s and more are given in minutes and hours: many runs together take that long."""
+_WRITTEN = (
+    *(("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("min", 60_000_000_000)),
+    *(("h", 3_600_000_000_000), ("s", 1_000_000_000), ("", 1_000_000_000)),
+)
+"""Units as people write them, a longer one before its end."""
 _TIME_STEPS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
+_ENERGY_STEPS = ((10**9, "GJ"), (10**6, "MJ"), (10**3, "kJ"), (1, "J"), (1e-3, "mJ"))
 _SIZE_STEPS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))
 
 
@@ -65,6 +76,10 @@ def _format_number(value: float, unit: Unit) -> str:
             text = _scaled(value, _SIZE_STEPS)
         case "bytes/s":
             text = _scaled(value, _SIZE_STEPS) + "/s"
+        case "joule":
+            text = _scaled(value, _ENERGY_STEPS)
+        case "per_second":
+            text = f"{format_number(value)}/s"
         case "ratio":
             text = format_ratio(value)
         case "factor":
@@ -84,8 +99,32 @@ def format_ns(value: float) -> str:
     return _with_minus(_in_step(value, (size, name)))
 
 
+def parse_ns(text: str) -> int | None:
+    """A time that a person wrote, as nanoseconds: ``1.5`` and ``1.5 s``, ``1500ms``, ``20us``, ``10 min``, ``2 h``.
+
+    ``None`` for what is no such time.
+    """
+    stripped = text.strip()
+    suffix, size = next((suffix, size) for suffix, size in _WRITTEN if stripped.endswith(suffix))
+    try:
+        nanoseconds = round(float(stripped.removesuffix(suffix)) * size)
+    except (ValueError, OverflowError):
+        return None
+    return nanoseconds if nanoseconds >= 0 else None
+
+
+def format_limit(seconds: float) -> str:
+    """A limit as a person states it: ``90 s``, ``10 min``, ``1.5 h``; whole minutes, and halves of hours."""
+    for size, name, part in ((3600, "h", 1800), (60, "min", 60)):
+        if seconds >= size and seconds % part == 0:
+            return f"{seconds / size:g} {name}"
+    return f"{seconds:g} s"
+
+
 def format_number(value: float) -> str:
     """A plain number: integers in full with thousands separators, others with three significant digits."""
+    if not isinstance(value, int) and abs(value) >= _EXACT:
+        return _with_minus(f"{value:.3g}")
     if isinstance(value, int) or value.is_integer() or abs(value) >= 999.5:
         return _with_minus(f"{value:,.0f}")
     return _with_minus(f"{value:.3g}")
@@ -111,16 +150,16 @@ def format_ratio(value: float) -> str:
     return _with_minus(f"{value * 100 or 0:.1f} %")
 
 
-def _scaled(value: float, steps: tuple[tuple[int, str], ...]) -> str:
+def _scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:
     """``value`` in the largest step that keeps at least one digit before the point."""
-    position = next(index for index, (size, _) in enumerate(steps) if abs(value) >= size or size == 1)
+    position = next((index for index, (size, _) in enumerate(steps) if abs(value) >= size), len(steps) - 1)
     text = _in_step(value, steps[position])
     if position > 0 and abs(float(text.partition(" ")[0].replace(",", ""))) >= 1000:  # 999.95 rounds to 1,000
         text = _in_step(value, steps[position - 1])
     return _with_minus(text)
 
 
-def _in_step(value: float, step: tuple[int, str]) -> str:
+def _in_step(value: float, step: tuple[float, str]) -> str:
     size, name = step
     return f"{_three_digits(value / size, whole=size == 1 and isinstance(value, int))} {name}"
 

@@ -8,6 +8,7 @@ import pytest
 from tests.analyses.builders import tables
 from tests.analyses.literals.host_limits import LIMITED
 from tests.analyses.literals.host_time import RUN as STACKS
+from tests.analyses.literals.quality import STATED
 from tests.analyses.literals.whole_run import RUN
 from traceviz import rules, schema
 from traceviz.analyses.capture.capture import Capture
@@ -27,7 +28,18 @@ STABLE = {
         {"run_ns", "steps", "steps_share", "startup_ns", "recording_ns", "processes"},
         {"part", "label", "time_ns", "share_of_run", "where"},
     ),
+    "measures": (
+        {"outcome", "reason", "exit_code", "signal", "batch"},
+        {"key", "label", "value", "unit", "better", "count", "low", "high", "about"},
+    ),
     "run": ({"name", "tags", "command", "status", "machine", "recorded_by", "exit_code", "duration_ns"}, set()),
+    "quality": (
+        {"metrics"},
+        {
+            *("name", "label", "split", "better", "first", "last", "best", "best_step", "best_epoch", "count"),
+            "source",
+        },
+    ),
     "capture": ({"span_ns", "devices", "processes", "steps_source"}, set()),
     "totals": (
         {"device_total_ns", "device_calls", "api_total_ns", "api_calls"},
@@ -284,7 +296,13 @@ def host_time():
     return STACKS
 
 
+def of_quality():
+    """As the section's literal has it."""
+    return STATED
+
+
 TRACES = {
+    "quality": of_quality,
     "host_limits": host_limits,
     "whole_run": whole_run,
     "host_time": host_time,

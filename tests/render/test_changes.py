@@ -151,6 +151,15 @@ def test_csv_of_sections_that_are_named_and_of_reports_is_all_their_tables():
         renderer("csv").render(report, RenderOptions(sections=("kernels",)))
 
 
+def test_csv_has_figures_of_a_run_in_base_units_beside_the_tables_of_other_sections():
+    words = Grid((Column("shown", "Value"),), (("9.00 s",),))
+    numbers = Grid((Column("value", "Value", "number"),), ((9e9,),), "measures", audience="machine")
+    hidden = Grid((Column("metric", "Metric"),), (("x",),), audience="machine")
+    sections = (Section("measures", "", (numbers, words)), Section("host", "", (hidden, words)))
+    tables = parsed(renderer("csv").render(Report((), Verdict("", ""), sections), RenderOptions()))
+    assert [table[:2] for table in tables] == [[["value"], ["9000000000.0"]], [["shown"], ["9.00 s"]]]
+
+
 def test_csv_runs_no_formula():
     names = ("=1+1", "+cmd|x", "-2+3+cmd|x", "@SUM(1)", "+1.5, −2 %", "plain", "two\nlines")
     grid = Grid((Column("name", "Name"),), tuple((name,) for name in names))

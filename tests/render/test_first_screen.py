@@ -16,6 +16,8 @@ from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
 from traceviz.report import (
     COMPARISON,
+    MEASURES,
+    STATED,
     Bar,
     Bars,
     Candidate,
@@ -85,6 +87,33 @@ def test_a_screen_takes_the_most_detail_that_fits():
     stakes = {width: drawn(crowded, width).count("at stake") for width in (40, 100)}
     assert stakes == {40: 3, 100: 2}
     assert 40 < len(drawn(crowded, 100).splitlines()) <= 45
+
+
+def test_the_screen_begins_with_the_time_of_an_epoch_and_samples_per_second():
+    columns = tuple(Column(name, name) for name in ("key", "value", "unit"))
+    rows = (("total_ns", 9e9, "ns"), ("samples_per_second", 512.4, "per_second"), ("epoch_ns", 2_500_000_000, "ns"))
+    strange = (("energy_per_sample_j", 2, "furlong"),)
+    for more, shown in (((), "epoch 2.50 s, 512 samples/s"), (strange, "epoch 2.50 s, 512 samples/s, 2 a sample")):
+        section = Section("measures", "", (Grid(columns, (*rows, *more), MEASURES, audience="machine"),))
+        facts = {fact.key: fact.value for fact in first_screen(report(sections=(section,))).run}
+        assert facts["figures"] == shown
+    assert "figures" not in {fact.key for fact in first_screen(report()).run}
+
+
+@pytest.mark.parametrize(
+    ("rows", "shown"),
+    [
+        ([("validation loss", "lower", 0.25), ("lr", None, 0.1)], ["validation loss 0.25"]),
+        ([("validation loss", "lower", None)], []),
+        ([("lr", None, 0.1)], []),
+    ],
+)
+def test_the_screen_begins_with_the_last_value_of_1_figure_of_quality(rows, shown):
+    columns = tuple(Column(name, name) for name in ("label", "better", "last"))
+    section = Section("quality", "Quality", (Grid(columns, tuple(rows), STATED),))
+    facts = [fact.value for fact in first_screen(report(sections=(section,))).run]
+    assert facts == shown
+    assert ["validation loss 0.25" in drawn(report(sections=(section,)), 100)] == [bool(shown)]
 
 
 def test_what_the_verdict_states_is_not_repeated_in_its_finding():

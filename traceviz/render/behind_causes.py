@@ -77,6 +77,7 @@ BY_CODE: dict[str, tuple[str, ...]] = {
     "TV3": _COPIES,
     "TV301": _API,
     "TV304": _API,
+    "TV310": ("kernels",),
     "TV4": ("kernels", "operators", "framework_ops"),
     "TV401": _COMPILATION,
     "TV402": ("memory", "memory:1"),

@@ -12,7 +12,7 @@ import re
 from typing import ClassVar
 
 from traceviz.render.options import RenderOptions, select
-from traceviz.report import COMPARISON, Column, Grid, Report
+from traceviz.report import COMPARISON, MEASURES, Column, Grid, Report, Section
 from traceviz.units import Value
 from traceviz.visible import visible
 
@@ -20,7 +20,9 @@ _EFFECT = "effect"
 """Section of a comparison with the table of its sides."""
 _FOR_PEOPLE = frozenset({"interval"})
 """Columns that put figures into words; other columns of the table hold them as numbers."""
-_UNITS = {"ns": "ns", "bytes": "bytes", "bytes/s": "bytes/s", "ratio": "ratio", "factor": "factor"}
+_OF_WORDS = frozenset({"cross", MEASURES})
+"""Sections whose tables have words between the numbers: those for machines have the same in rows."""
+_UNITS = {"ns": "ns", "bytes": "bytes", "bytes/s": "bytes/s", "joule": "J", "ratio": "ratio", "factor": "factor"}
 """Units that a heading names; the others are plain numbers and words."""
 _FORMULA = re.compile(r"[=@]|[+\-](?![\d.,+\-− %]*$)")
 """Text that a spreadsheet takes for a formula; a number with a sign is not."""
@@ -35,9 +37,17 @@ class CsvRenderer:
         """The tables, each with its heading; a lone newline where there is none."""
         is_comparison = report.schema == COMPARISON and options.sections is None
         sections = select(report, (_EFFECT,) if is_comparison else options.sections).sections
-        all_grids = [block for section in sections for block in section.blocks if isinstance(block, Grid)]
-        grids = [grid for grid in all_grids if grid.audience == "all"] or all_grids
+        all_grids = [(section.slug, grid) for section in sections for grid in _grids(section)]
+        shown = [grid for slug, grid in all_grids if grid.audience == "all" or slug in _OF_WORDS]
+        grids = shown or [grid for _, grid in all_grids]
         return "\n".join(map(_table, grids[:1] if is_comparison else grids)) or "\n"
+
+
+def _grids(section: Section) -> list[Grid]:
+    """Tables of a section; of one with words between its numbers those for machines, where it has any."""
+    grids = [block for block in section.blocks if isinstance(block, Grid)]
+    of_machines = [grid for grid in grids if grid.audience == "machine"]
+    return of_machines if section.slug in _OF_WORDS and of_machines else grids
 
 
 def _table(grid: Grid) -> str:

@@ -10,13 +10,14 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import cast
 
 from traceviz.render.behind_causes import tables_behind
 from traceviz.render.options import FINDINGS, GATES, NOTES
 from traceviz.render.rows import absence, by_time_at_stake, time_at_stake
 from traceviz.render.text import ELLIPSIS
-from traceviz.report import Bar, Bars, Fact, Finding, Note, Report, Section, Severity, Verdict
-from traceviz.units import counted, format_value
+from traceviz.report import MEASURES, STATED, Bar, Bars, Fact, Finding, Note, Report, Section, Severity, Verdict
+from traceviz.units import UNITS, Unit, Value, counted, format_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,17 @@ _OF_DEVICES = frozenset({"cuda_api", "memcpy", "device_ops"})
 """Tables that say nothing more where no device, or one that is no GPU, was captured."""
 _ABOUT_THE_REPORT = frozenset({"window", "selection"})
 """Codes of notes on which part of the capture the report is about."""
+FIGURES = "figures"
+"""Fact with the figures of the whole run that the header shows."""
+_FIGURES = {
+    "epoch_ns": "epoch {}",
+    "samples_per_second": "{} samples/s",
+    "latency_p50_ns": "latency {}",
+    "energy_per_sample_j": "{} a sample",
+}
+"""These, and how they are said."""
+QUALITY = "quality"
+"""Section of figures of quality."""
 _MOST_NAMES = 8
 _WORTH_A_PART = 0.01
 """Parts of a bar below this share are one, where there are several of them."""
@@ -172,6 +184,30 @@ def _facts_of_the_run(report: Report) -> Iterator[Fact]:
             yield replace(fact, value=f"{format_value(fact.value, fact.unit)} profiled", unit="text")
         else:
             yield fact
+    yield from _figures(report)
+    yield from _quality(report)
+
+
+def _figures(report: Report) -> Iterator[Fact]:
+    """Figures of the whole run that neither the bars nor the verdict state."""
+    shown: dict[Value, str] = {}
+    for grid in (grid for grid in report.grids(MEASURES) if grid.title == MEASURES):
+        names = [column.name for column in grid.columns]
+        for row in (dict(zip(names, values, strict=True)) for values in grid.rows):
+            unit = next((unit for unit in UNITS if unit == row.get("unit")), "number")
+            shown[row.get("key")] = format_value(row.get("value"), cast("Unit", unit)).removesuffix("/s")
+    said = [words.format(shown[key]) for key, words in _FIGURES.items() if key in shown]
+    if said:
+        yield Fact(FIGURES, "figures of the run", ", ".join(said))
+
+
+def _quality(report: Report) -> Iterator[Fact]:
+    """The figure that tells most of the quality of what was learned: the first that has a direction."""
+    for grid in (grid for grid in report.grids(QUALITY) if grid.title == STATED):
+        names = [column.name for column in grid.columns]
+        row = dict(zip(names, grid.rows[0], strict=True)) if grid.rows else {}
+        if row.get("better") and row.get("last") is not None:
+            yield Fact(QUALITY, "last figure of quality", f"{row.get('label')} {format_value(row['last'], 'number')}")
 
 
 def _lead(report: Report) -> Finding | None:

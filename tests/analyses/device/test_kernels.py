@@ -136,3 +136,43 @@ def test_order_of_rows_and_origin_of_the_clock_change_nothing():
     assert first.by_name.equals(second.by_name)
     assert first.launch_bound == second.launch_bound
     assert first.launch_bound.idle_ns > 0
+
+
+NCHW = "void cudnn::ops::nchwToNhwcKernel<float, float, float, false, true, (cudnnKernelDataType_t)2>(P)"
+NHWC = "void cudnn::ops::nhwcToNchwKernel<float, float, float, true, false, (cudnnKernelDataType_t)0>(P)"
+
+
+def conversions(*kernels):
+    """TV310 of two steps of 1000 ns with these kernels in each."""
+    rows = [(i * 1_000 + start, dur, name) for i in range(2) for start, dur, name in kernels]
+    view = trace(kernels=rows, steps=[(i * 1_000, 1_000, i) for i in range(2)])
+    return [finding for finding in KernelsAnalysis().judge(KernelsAnalysis().run(view)) if finding.code == "TV310"]
+
+
+@pytest.mark.parametrize(
+    ("name", "dur", "raised"),
+    [
+        (NCHW, 49, False),
+        (NCHW, 50, True),
+        (NHWC, 50, True),
+        ("void tensorflow::functor::SwapDimension1And2InTensor3UsingTiles<unsigned int, 256, 32, 32>(P)", 50, True),
+        ("void tensorflow::functor::ShuffleInTensor3Simple<float, 2, 1, 0>(int, P)", 50, True),
+        ("nchwToFoldedNhwcKernel", 50, False),
+        # transposes that a program asks for, and kernels that work in a layout
+        ("input_transpose_fusion", 500, False),
+        ("sm80_xmma_fprop_implicit_gemm_indexed_wo_smem_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize64x32x64", 500, False),
+        ("void tensorflow::BiasNHWCKernel<float>(int)", 500, False),
+    ],
+)
+def test_layout_conversions_count_from_5_percent_of_kernel_time_on(name, dur, raised):
+    assert bool(conversions((0, 1_000 - dur, GEMM), (1_000 - dur, dur, name))) == raised
+
+
+def test_layout_conversions_are_named_and_weighed_by_the_step_and_count_once_where_they_overlap():
+    (found,) = conversions((0, 300, GEMM), (300, 80, NCHW), (340, 60, NHWC))
+    assert found.message == (
+        "25.0 % of the time in which kernels run goes into converting the layout of tensors (nchwToNhwcKernel and "
+        "nhwcToNchwKernel): 10.0 % of the steady step time."
+    )
+    assert (found.severity, found.cost_ns, found.share) == (Severity.WARNING, 200, 0.1)
+    assert {fact.key: fact.value for fact in found.evidence} == {"calls": 4, "layout_ns": 200, "kernel_ns": 800}

@@ -18,6 +18,7 @@ from traceviz.analyses.derived.judged_time import judged_time, judged_words, ste
 from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
+from traceviz.framework_signs import EVIDENCE
 from traceviz.intervals import IntervalSet
 from traceviz.report import Fact, Facts, Finding, Prose, Section, Severity
 from traceviz.units import format_ratio
@@ -32,7 +33,8 @@ class CaptureFacts:
     own overhead. ``edges_ns`` is what it took to start and to stop, at the edges of the capture: no part of ``span_ns``
     and of ``overhead_ns``. ``ranks`` are the captured ranks, ``world_sizes`` the sizes of the job that the traces
     state; both are empty where the trace knows of no ranks. ``kind`` is what the capture is of, ``sees_devices``
-    whether device work could be recorded, ``unused`` are devices that nothing uses.
+    whether device work could be recorded, ``unused`` are devices that nothing uses. ``framework_shown_by`` is what told
+    the framework where the profiler states none.
     """
 
     span_ns: int
@@ -53,6 +55,7 @@ class CaptureFacts:
     sees_devices: bool = True
     edges_ns: int = 0
     unused: UnusedDevices | None = None
+    framework_shown_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ class Capture(Analysis[CaptureFacts]):
             sees_devices=trace.has_device_tables,
             edges_ns=trace.span_ns - trace.captured_ns,
             unused=unused_devices(trace),
+            framework_shown_by=_framework_shown_by(trace),
         )
 
     def judge(self, result: CaptureFacts) -> tuple[Finding, ...]:
@@ -120,6 +124,7 @@ class Capture(Analysis[CaptureFacts]):
             Fact("kind", "kind of capture", result.kind.words),
             Fact("span_ns", "captured time", result.span_ns or None, "ns"),
             *_edges(result),
+            *known((Fact("framework_evidence", "framework shown by", result.framework_shown_by or None),)),
             Fact("devices", "devices used", result.devices if result.sees_devices else None, "count"),
             Fact("processes", "processes", result.processes, "count"),
             *_ranks(result),
@@ -134,6 +139,13 @@ class Capture(Analysis[CaptureFacts]):
             return Section(self.slug, self.title, (Facts(facts), evidence))
         seen = (*facts, *known(_seen(result.unseen)))
         return Section(self.slug, self.title, (Facts(seen), evidence, Prose(" ".join(result.unseen.reasons))))
+
+
+def _framework_shown_by(trace: TraceView) -> str:
+    """``names in at::native::, c10:: (22), ranges of PyTorch (17,994)``; of frameworks beside it with their names."""
+    stated = trace.frame("settings", pl.col("key", "value").cast(pl.String)).drop_nulls()
+    shown = stated.filter(pl.col("key").str.starts_with(EVIDENCE)).unique(maintain_order=True)
+    return ", ".join(value for _, value in shown.iter_rows())
 
 
 def _seen(unseen: Unseen) -> tuple[Fact, ...]:

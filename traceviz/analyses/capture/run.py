@@ -83,7 +83,7 @@ class RunAnalysis(Analysis[RunFacts]):
 
 
 def _ending(run: RunFacts) -> str:
-    """``killed by signal 9 (SIGKILL) after 12.3 s``."""
+    """``killed by signal 9 (SIGKILL) after 12.3 s``, ``failed with exit code 1 (ValueError) after 12.3 s``."""
     status, code, number = run.stated["run.status"], run.whole("run.exit.code"), run.whole("run.exit.signal")
     if status == "running":
         return "not yet, or traceviz collect was killed"
@@ -92,8 +92,12 @@ def _ending(run: RunFacts) -> str:
         "killed": f" by {format_signal(number)}" if number else "",
         "interrupted": f" by {format_signal(number)}" if number else "",
     }
-    lasted = run.whole("run.duration_ns")
-    return f"{status}{how.get(status, '')}{f' after {format_ns(lasted)}' if lasted else ''}"
+    reason, lasted = run.stated.get("run.ending.reason", ""), run.whole("run.duration_ns")
+    if status == "timed-out" and reason:
+        return reason
+    why = reason.partition(": ")[2] or (reason if " " in reason and "exit code" not in reason else "")
+    after = f" after {format_ns(lasted)}" if lasted else ""
+    return f"{status}{how.get(status, '')}{f' ({why})' if why else ''}{after}"
 
 
 def _machine(run: RunFacts) -> str | None:

@@ -7,14 +7,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.recorded.frameworks import FRAMEWORKS
+from traceviz.analyses.derived.recorded.frameworks import FRAMEWORKS, frameworks_in
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-
-_KERNELS = {
-    "pytorch": r"(^|[^\w:])(at::native|c10|caffe2)::",
-    "tensorflow": r"(^|[^\w:])tensorflow::",
-}
-"""Namespaces of kernels that only one framework ships."""
+from traceviz.framework_signs import ALL_SIGNS, identify
 
 _PYTHON = r"(?i)python|jupyter|ipykernel|pytest|torchrun|accelerate|deepspeed|ray::"
 """Names of processes that run Python, and may use a framework."""
@@ -26,10 +21,12 @@ def likely_frameworks(trace: TraceView) -> frozenset[str]:
 
     None where device work or calls were recorded, of named processes, none of which runs Python.
     """
-    if trace.frameworks:
-        return trace.frameworks
+    stated = trace.tables.run_facts().get("framework")
+    if stated:  # advice knows how to address some
+        return trace.frameworks or frozenset(part.split()[0].lower() for part in str(stated).split(" + "))
     kernels = trace.frame("kernels", "name")["name"].unique().cast(pl.String)
-    shown = frozenset(name for name, pattern in _KERNELS.items() if kernels.str.contains(pattern).any())
+    counts = {sign: int(kernels.str.contains(sign.pattern).sum()) for sign in ALL_SIGNS if sign.kind == "names"}
+    shown = frameworks_in(identify(counts).framework)
     if shown:
         return shown
     every = frozenset(name.lower() for name in FRAMEWORKS)

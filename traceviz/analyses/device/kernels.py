@@ -9,6 +9,7 @@ import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
+from traceviz.analyses.derived.device.layouts import Layouts, layouts
 from traceviz.analyses.derived.device.work import judged_device_ns, owners
 from traceviz.analyses.derived.frames import bounds
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
@@ -72,7 +73,8 @@ class LaunchBound:
 class KernelTimes:
     """Kernels by name, by launch shape and by family, and those of steady steps, each with the largest total first.
 
-    ``whole_graphs`` are graphs whose kernels were not recorded one by one: ``name, calls, total_ns``.
+    ``whole_graphs`` are graphs whose kernels were not recorded one by one: ``name, calls, total_ns``. ``layouts`` are
+    conversions of layouts, where there are any.
     """
 
     by_name: pl.DataFrame
@@ -82,6 +84,7 @@ class KernelTimes:
     launch_bound: LaunchBound
     tpu: bool = False
     whole_graphs: pl.DataFrame = field(default_factory=pl.DataFrame)
+    layouts: Layouts | None = None
 
     @property
     def total_ns(self) -> int:
@@ -103,18 +106,20 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         shortest_gap_ns: Shorter gaps are the device's own time between two kernels.
         longest_gap_ns: Longer gaps have another cause than launching (input, synchronisation) and are not counted.
         min_share: From this share of the judged time on, idle time after short kernels is a finding.
+        layout_share: From this share of the time of kernels on, conversions of layouts are a finding.
         fold_below: Rows below this share of kernel time fold into "other" in pictures, never in data.
     """
 
     slug = "kernels"
     title = "Kernels"
-    rules = ("TV202",)
+    rules = ("TV202", "TV310")
 
     short_ns: int = 10_000
     starved_share: float = 0.5
     shortest_gap_ns: int = 2_000
     longest_gap_ns: int = 100_000
     min_share: float = WARNING_SHARE
+    layout_share: float = WARNING_SHARE
     fold_below: float = 0.01
 
     def run(self, trace: TraceView) -> KernelTimes | Skipped:
@@ -135,6 +140,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             launch_bound=self._launch_bound(trace),
             tpu=trace.has_tpu,
             whole_graphs=_whole_graphs(trace),
+            layouts=layouts(trace),
         )
 
     def _launch_bound(self, trace: TraceView) -> LaunchBound:
@@ -169,8 +175,26 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         return np.where((gaps >= self.shortest_gap_ns) & (gaps <= self.longest_gap_ns), gaps, 0)
 
     def judge(self, result: KernelTimes) -> tuple[Finding, ...]:
-        """Launch-bound devices."""
-        bound = result.launch_bound
+        """Launch-bound devices, and conversions of layouts."""
+        return (*self._launches(result.launch_bound), *self._conversions(result.layouts))
+
+    def _conversions(self, found: Layouts | None) -> tuple[Finding, ...]:
+        if found is None or found.layout_ns < self.layout_share * found.kernel_ns:
+            return ()
+        names = " and ".join(filter(None, (", ".join(found.names[:-1]), found.names[-1])))
+        message = (
+            f"{format_ratio(found.layout_ns / found.kernel_ns)} of the time in which kernels run goes into converting "
+            f"the layout of tensors ({names}): {format_ratio(found.layout_ns / found.judged_ns)} of the "
+            f"{found.judged_words}."
+        )
+        evidence = (
+            Fact("calls", "conversions", found.calls, "count"),
+            Fact("layout_ns", "time in them", found.layout_ns, "ns"),
+            Fact("kernel_ns", "time in kernels", found.kernel_ns, "ns"),
+        )
+        return (finding("TV310", message, evidence, found.layout_ns, found.judged_ns, found.judged_words),)
+
+    def _launches(self, bound: LaunchBound) -> tuple[Finding, ...]:
         if not bound.calls or bound.idle_ns < self.min_share * bound.judged_ns:
             return ()
         mean = bound.kernel_ns / bound.calls

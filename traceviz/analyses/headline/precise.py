@@ -44,6 +44,7 @@ EXPLAINS: dict[str, tuple[Certainty, frozenset[str]]] = {
     "TV614": ("measured", frozenset({"logging"})),
     "TV615": ("measured", frozenset({HOST})),
     "TV616": ("measured", frozenset({HOST})),
+    "TV618": ("measured", _SYSTEM | {"gil", "lock", HOST}),
     "TV902": ("measured", frozenset({"profiler"})),
 }
 """How sure the findings of a code are, and which parts lie in their time. Findings of other codes are bounds."""
@@ -53,7 +54,7 @@ LAUNCH_BOUND = frozenset({"TV202", "TV407"})
 LABELS = {"TV202": "launch-bound"}
 """Names of findings within a sentence, where their slug reads badly."""
 
-NAMED = frozenset({"TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616"})
+NAMED = frozenset({"TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616", "TV618"})
 """Codes of findings whose messages begin with what they are about: *Saving: 48 % of steady step time is ...*."""
 
 _NAMES = frozenset({"GIL", "Python"})
@@ -63,7 +64,7 @@ SAID_OTHERWISE = frozenset(
     {
         *("TV101", "TV102", "TV201", "TV205", "TV207", "TV208", "TV209", "TV210", "TV211"),
         *("TV606", "TV607"),
-        *("TV601", "TV602", "TV603", "TV604", "TV605"),
+        *("TV601", "TV602", "TV603", "TV604", "TV605", "TV619", "TV620"),
         *("TV701", "TV702", "TV703", "TV704", "TV705"),
     }
 )

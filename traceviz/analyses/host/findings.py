@@ -15,7 +15,7 @@ from traceviz.report import Fact, Finding, Note, Severity
 from traceviz.rules import rule
 from traceviz.units import counted, format_number, format_ratio, format_value
 
-CODES = ("TV601", "TV602", "TV603", "TV604", "TV605")
+CODES = ("TV601", "TV602", "TV603", "TV604", "TV605", "TV618", "TV619", "TV620")
 """Rules that these findings belong to."""
 
 STEPS = "steady step time"
@@ -42,6 +42,11 @@ class Limits:
         growth_bytes: Memory grows if it rises by at least this much,
         growth_share: and by this share of its last amount.
         gpu_waits: Without steps, GPUs that work in less than this share of the time wait for something.
+        threads_started: A program that starts so many threads starts one for each item,
+        pools_started: as one that starts so many pools,
+        threads_seen: provided that so many of them were seen.
+        node_share: A memory node takes part if it has this share of the busy cores,
+        node_others: and other programs use less than this share of the machine.
     """
 
     bound_share: float = 0.20
@@ -59,6 +64,11 @@ class Limits:
     growth_bytes: int = 64 << 20
     growth_share: float = 0.05
     gpu_waits: float = 0.5
+    threads_started: int = 100
+    pools_started: int = 20
+    threads_seen: int = 3
+    node_share: float = 0.25
+    node_others: float = 0.1
 
 
 def host_findings(load: HostLoad, limits: Limits) -> tuple[Finding, ...]:

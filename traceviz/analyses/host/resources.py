@@ -14,8 +14,11 @@ from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host import samples as host_samples
 from traceviz.analyses.host.findings import CODES, Limits, busy_machine, host_findings
+from traceviz.analyses.host.kept_memory import KeptMemory, kept_memory, memory_finding
 from traceviz.analyses.host.load import HostLoad, host_load
+from traceviz.analyses.host.memory_nodes import NodeUse, node_use, nodes_finding
 from traceviz.analyses.host.samples import HOST_METRICS, Machine, Series, all_series, machine, sliced
+from traceviz.analyses.host.threads_started import StartedThreads, started_threads, threads_finding
 from traceviz.report import Bar, Bars, Block, Column, Fact, Finding, Grid, Lane, Note, Section, Skipped, Timeline
 from traceviz.units import format_number, format_ratio, format_value
 
@@ -61,7 +64,8 @@ class HostResources:
 
     ``samples`` is the number of moments at which something was measured, ``pauses`` are the mean and the longest time
     from one measurement of the program to the next; ``None`` of fewer than two. ``window`` is the time of the capture
-    and of all samples, ``span_ns`` that of the capture alone, from 0 on.
+    and of all samples, ``span_ns`` that of the capture alone, from 0 on. ``started`` are the threads that the program
+    started, ``kept`` the memory at the start of each training, ``nodes`` the busy cores of each memory node.
     """
 
     metrics: tuple[MetricUse, ...]
@@ -72,6 +76,9 @@ class HostResources:
     pauses: tuple[int, int] | None
     window: tuple[int, int]
     span_ns: int
+    started: StartedThreads | None = None
+    kept: KeptMemory | None = None
+    nodes: NodeUse | None = None
 
     def of(self, metric: str) -> MetricUse | None:
         """The metric of the host with this name, or of the first device that has it."""
@@ -108,20 +115,29 @@ class HostResourcesAnalysis(Limits, Analysis[HostResources]):
         end = max(trace.span_ns, *(int(item.times[-1]) for item in series))
         moved = (replace(item, times=item.times - begin) for item in series)
         uses = tuple(_use(item, end - begin, self.slices, host, names, products, memory) for item in moved)
+        load = host_load(trace, series, host, self.rising_share)
         return HostResources(
             metrics=uses,
             processes=_processes(trace, self.processes),
             cores=_cores(trace),
-            load=host_load(trace, series, host, self.rising_share),
+            load=load,
             samples=host_samples.instants(trace),
             pauses=_pauses(series),
             window=(begin, end),
             span_ns=trace.span_ns,
+            started=started_threads(trace, load.threads_max, host.usable),
+            kept=kept_memory(trace, series),
+            nodes=node_use(trace, host),
         )
 
     def judge(self, result: HostResources) -> tuple[Finding, ...]:
         """What the judged time gives rise to."""
-        return host_findings(result.load, self)
+        more = (
+            threads_finding(result.started, self.threads_started, self.pools_started, self.threads_seen),
+            nodes_finding(result.nodes, result.load, least_share=self.node_share, others_share=self.node_others),
+            memory_finding(result.kept),
+        )
+        return (*host_findings(result.load, self), *(finding for finding in more if finding is not None))
 
     def notes(self, result: HostResources) -> tuple[Note, ...]:
         """That other programs used the machine."""

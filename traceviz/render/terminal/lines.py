@@ -24,10 +24,11 @@ SEVERITY_STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", S
 SEVERITY_MARK = {Severity.ERROR: "!!", Severity.WARNING: "! ", Severity.INFO: "i "}
 FINE_STYLE = "bold green"
 GAIN_STYLE, LOSS_STYLE = "green", "red"
-_SCALED_UNITS = frozenset({"ns", "bytes", "bytes/s", "ratio"})
+_SCALED_UNITS = frozenset({"ns", "bytes", "bytes/s", "joule", "per_second", "ratio"})
 _NUMBER_LIMIT = 20
+_WORDS_LIMIT = 40
 _APART_ROUNDS = 2
-_BREAK = re.compile(r"(?<!\d) | (?!(?:%|[nµm]?s|min|h|[kMGT]?B)(?!\w))")
+_BREAK = re.compile(r"(?<!\d) | (?!(?:%|[nµm]?s|min|h|[kMGT]?B|[mkMG]?J)(?!\w))")
 """Where a line may be broken: at spaces, but not between a number and its unit."""
 
 
@@ -123,7 +124,10 @@ def widest(texts: Iterable[str]) -> int:
 
 
 def aligned(values: Sequence[Value], unit: Unit, *, signed: bool = False) -> list[str]:
-    """Text for each value; numbers of one column get equally wide units, so that their digits line up."""
+    """Text for each value; numbers of one column get equally wide units, so that their digits line up.
+
+    Words in a column of numbers say why there is none (``crashed: out of memory``), and stay as they are.
+    """
     texts = [visible((format_change if signed else format_value)(value, unit)) for value in values]
     if unit == "text":
         return texts
@@ -133,10 +137,17 @@ def aligned(values: Sequence[Value], unit: Unit, *, signed: bool = False) -> lis
             f"{value:.2f}" if isinstance(value, float) and text == f"{value:.0f}" and abs(value) < 10 else text
             for value, text in zip(values, texts, strict=True)
         ]
+    words = [isinstance(value, str) for value in values]
     if unit in _SCALED_UNITS:
-        unit_width = max((_unit_width(text) for text in texts), default=0)
-        texts = [text + " " * max(0, unit_width - _unit_width(text)) for text in texts]
-    return [shorten(text, _NUMBER_LIMIT) for text in texts]
+        widths = [0 if is_word else _unit_width(text) for text, is_word in zip(texts, words, strict=True)]
+        unit_width = max(widths, default=0)
+        texts = [
+            text if is_word else text + " " * (unit_width - width)
+            for text, width, is_word in zip(texts, widths, words, strict=True)
+        ]
+    return [
+        shorten(text, _WORDS_LIMIT if is_word else _NUMBER_LIMIT) for text, is_word in zip(texts, words, strict=True)
+    ]
 
 
 def _unit_width(text: str) -> int:

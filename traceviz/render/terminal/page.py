@@ -39,7 +39,7 @@ from traceviz.units import format_value
 from traceviz.visible import sentence
 
 _GUTTER = "▌ "
-_HEADLINE = ("producer", "producer_version", "framework", "device", "devices", "span_ns")
+_HEADLINE = ("producer", "producer_version", "framework", "device", "devices", "span_ns", "figures", "quality")
 """Run facts named in the header, in this order, without their labels."""
 _VERDICT_STYLE = {
     "slower": SEVERITY_STYLE[Severity.ERROR],

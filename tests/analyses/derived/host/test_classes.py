@@ -195,7 +195,7 @@ OF_FRAMEWORK_TRACES = [entry for entry in ENTRIES if FRAMEWORK_TABLES.issuperset
 
 def test_most_analyses_have_what_they_need_in_a_framework_trace():
     assert {entry.slug for entry in ENTRIES} - {entry.slug for entry in OF_FRAMEWORK_TRACES} == {
-        *("run", "totals", "memory", "host", "ranges", "os_calls")
+        *("run", "totals", "memory", "host", "ranges", "os_calls", "quality")
     }
 
 

@@ -158,7 +158,7 @@ NOT_RECORDED = (
     *("capture-too-large", "profiler-taken", "not-injected"),
 )
 """Codes of the notes in which a run and its collectors say why steps were not recorded, the plainest first."""
-STOPPED = ("run-failed", "run-killed", "run-interrupted")
+STOPPED = ("run-failed", "run-killed", "run-interrupted", "run-timed-out")
 """Codes of the notes on a run that did not end well."""
 
 

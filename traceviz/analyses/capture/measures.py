@@ -1,0 +1,154 @@
+"""The whole run in figures: what a study compares beside its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from traceviz.analyses.base import Analysis, known
+from traceviz.analyses.capture.measure import KINDS, Measure
+from traceviz.analyses.capture.times import Batch, batch_of, measures_of_time
+from traceviz.analyses.capture.usage import measures_of_use
+from traceviz.analyses.derived.view import TraceView
+from traceviz.report import MEASURES, Column, Fact, Facts, Grid, Section, Skipped
+from traceviz.units import format_signal, format_value
+
+_OUTCOMES = frozenset({"finished", "failed", "killed", "interrupted", "timed-out"})
+"""How a program can end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the program ended.
+
+    Args:
+        key: One of :data:`_OUTCOMES`; ``None`` where it is not known.
+        reason: Why it did not end well, in words.
+        code: Its exit code.
+        signal: The signal that ended it.
+    """
+
+    key: str | None = None
+    reason: str | None = None
+    code: int | None = None
+    signal: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunMeasures:
+    """All figures that were measured, in the order of :data:`KINDS`; how the program ended; samples of a step."""
+
+    measures: tuple[Measure, ...]
+    outcome: Outcome
+    batch: Batch | None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuresAnalysis(Analysis[RunMeasures]):
+    """Total time, epochs, samples per second, latency, energy, memory: each as far as it was measured."""
+
+    slug = "measures"
+    title = "The whole run in figures"
+
+    def run(self, trace: TraceView) -> RunMeasures | Skipped:
+        """Take each figure from where it was measured."""
+        rows = trace.frame("settings", "key", "value", "process_id").filter(pl.col("process_id").is_null())
+        stated = dict(rows.select(pl.col("key", "value").cast(pl.String)).drop_nulls().iter_rows())
+        outcome, batch = _outcome(stated), batch_of(trace, stated)
+        found = (*measures_of_time(trace, stated, outcome.key, batch), *measures_of_use(trace, batch))
+        if not found and outcome.key is None:
+            return self.skipped("nothing of the whole run was measured")
+        order = list(KINDS)
+        return RunMeasures(tuple(sorted(found, key=lambda measure: order.index(measure.key))), outcome, batch)
+
+    def describe(self, result: RunMeasures) -> Section:
+        """The figures for people, and in base units."""
+        outcome, batch = result.outcome, result.batch
+        facts = (
+            Fact("outcome", "the program", outcome.key),
+            Fact("reason", "because", outcome.reason),
+            Fact("exit_code", "exit code", outcome.code, "id"),
+            Fact("signal", "signal", outcome.signal, "id"),
+            Fact("batch", "samples of a step", None if batch is None else batch.size, "number"),
+        )
+        ended_well = outcome.key == "finished"
+        shown = known(fact for fact in facts if fact.key in {"outcome", "reason"} and not ended_well)
+        rest = tuple(fact for fact in facts if fact not in shown)
+        blocks = (
+            *((Facts(shown),) if shown else ()),
+            Facts(rest, audience="machine"),
+            Grid(_COLUMNS, tuple(map(_row, result.measures)), MEASURES, audience="machine", complete=True),
+            *((_for_people(result.measures),) if result.measures else ()),
+        )
+        return Section(self.slug, self.title, blocks)
+
+
+def _outcome(stated: Mapping[str, str]) -> Outcome:
+    """What the manifest of a run says."""
+    code, signal = (_whole(stated.get(f"run.exit.{key}")) for key in ("code", "signal"))
+    key = stated.get("run.ending.outcome") or stated.get("run.status")
+    if key not in _OUTCOMES:
+        return Outcome(None, None, code, signal)
+    reason = stated.get("run.ending.reason")
+    if reason is None and key != "finished":
+        reason = format_signal(signal) if signal else None if code is None else f"exit code {code}"
+    return Outcome(key, reason or None, code, signal)
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) <= 9 else None
+
+
+_COLUMNS = (
+    Column("key", "Key"),
+    Column("label", "Measure"),
+    Column("value", "Value", "number"),
+    Column("unit", "Unit"),
+    Column("better", "Better"),
+    Column("count", "Observations", "count"),
+    Column("low", "Low", "number"),
+    Column("high", "High", "number"),
+    Column("about", "About"),
+)
+
+_FOR_PEOPLE = (
+    Column("label", "Measure", importance=0),
+    Column("shown", "Value", importance=0),
+    Column("interval", "95 % interval", importance=2),
+    Column("about", "About", importance=1),
+)
+
+
+def _row(measure: Measure) -> tuple[str | float | None, ...]:
+    low, high = measure.interval or (None, None)
+    kind = measure.kind
+    return (
+        *(measure.key, kind.label, measure.value, kind.unit, kind.better),
+        *(measure.count, low, high, measure.about),
+    )
+
+
+def _interval(measure: Measure) -> str | None:
+    """``1.20 to 1.31 s``: the unit once, where it is the same."""
+    if measure.interval is None:
+        return None
+    low, high = (format_value(end, measure.kind.unit) for end in measure.interval)
+    shared = next(
+        (unit for unit in (" ns", " µs", " ms", " s", "/s") if low.endswith(unit) and high.endswith(unit)), ""
+    )
+    return f"{low.removesuffix(shared)} to {high}"
+
+
+def _for_people(measures: tuple[Measure, ...]) -> Grid:
+    rows = tuple(
+        (
+            measure.kind.label,
+            format_value(measure.value, measure.kind.unit),
+            _interval(measure),
+            measure.about,
+        )
+        for measure in measures
+    )
+    return Grid(_FOR_PEOPLE, rows, complete=True)

@@ -1,0 +1,102 @@
+"""Measures of what the run took of the machine: energy, memory, cores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.capture.measure import Measure
+from traceviz.analyses.capture.times import Batch
+from traceviz.analyses.derived.run_parts.main_process import main_process
+from traceviz.analyses.derived.run_parts.run_steps import RunSteps, run_steps
+from traceviz.analyses.derived.view import TraceView
+from traceviz.intervals import Array
+from traceviz.units import counted, format_ns
+
+POWER, MEMORY, DEVICE_MEMORY, CPU = "GPU power", "program memory", "GPU memory used", "program CPU"
+"""Metrics of table ``samples``: watts, bytes, bytes, percent of a core."""
+SLACK_NS = 2_000_000_000
+"""Power that was sampled so near to both ends of a time covers it; for long ones, within"""
+SLACK = 0.05
+"""this part of it."""
+FEWEST_SAMPLES = 3
+
+
+def measures_of_use(trace: TraceView, batch: Batch | None) -> Iterator[Measure]:
+    """Energy of the devices while the program trained, and the highest memory.
+
+    Args:
+        trace: The trace.
+        batch: Samples of a step.
+    """
+    yield from _energy(trace, run_steps(trace), batch)
+    columns = ("start_ns", "device_id", pl.col("metric").cast(pl.String), "value")
+    samples = trace.frame("samples", *columns).filter(pl.col("value").is_finite())
+    memory = samples.filter(pl.col("metric") == MEMORY)["value"]
+    if memory.len():
+        about = "all its processes, sampled"
+        yield Measure("host_memory_peak_bytes", round(memory.max()), about, memory.len())  # type: ignore[arg-type]
+    yield from _device_memory(trace, samples.filter(pl.col("metric") == DEVICE_MEMORY))
+    cpu = samples.filter(pl.col("metric") == CPU)["value"]
+    if cpu.len():
+        mean = float(cpu.mean()) / 100  # type: ignore[arg-type]
+        yield Measure("cpu_mean", mean, "mean over the run", cpu.len())
+
+
+def _energy(trace: TraceView, steps: RunSteps | None, batch: Batch | None) -> Iterator[Measure]:
+    """Joules from the first step to the last, else over the run; each device's power integrated over its samples."""
+    window, about = _window(trace, steps)
+    samples = trace.frame("samples", "start_ns", "device_id", pl.col("metric").cast(pl.String), "value")
+    power = samples.filter((pl.col("metric") == POWER) & pl.col("device_id").is_not_null()).sort("start_ns")
+    used = power.filter(pl.col("device_id").is_in(list(trace.device_busy)))
+    series = (used if used.height else power).partition_by("device_id", maintain_order=True)
+    joules = [_integral(own["start_ns"].to_numpy(), own["value"].to_numpy(), window) for own in series]
+    known = [joule for joule in joules if joule is not None]
+    if not known or len(known) < len(joules):
+        return
+    total = sum(known)
+    observed = sum(own.height for own in series)
+    words = f"{counted(len(known), 'device')}, {about}"
+    yield Measure("energy_j", total, words, observed)
+    if steps is not None and steps.count:
+        yield Measure("energy_per_step_j", total / steps.count, words, observed)
+        if batch is not None:
+            yield Measure("energy_per_sample_j", total / steps.count / batch.size, f"{words}, {batch.about}", observed)
+
+
+def _window(trace: TraceView, steps: RunSteps | None) -> tuple[tuple[int, int], str]:
+    main = main_process(trace)
+    if steps is not None:
+        window = (steps.begin_ns, steps.end_ns)
+        return window, f"{format_ns(window[1] - window[0])}, first step to last"
+    window = (0, trace.span_ns) if main is None else (main.begin_ns, main.end_ns)
+    return window, f"{format_ns(window[1] - window[0])} of the run"
+
+
+def _integral(times: Array, watts: Array, window: tuple[int, int]) -> float | None:
+    """Energy over a time in joules, by trapezoids; ``None`` where the samples do not cover it."""
+    begin, end = window
+    slack = max(SLACK_NS, SLACK * (end - begin))
+    near = (times >= begin - slack) & (times <= end + slack) & np.isfinite(watts)
+    times, watts = times[near], watts[near]
+    if times.size < FEWEST_SAMPLES or times[0] > begin + slack or times[-1] < end - slack or end <= begin:
+        return None
+    inside = np.concatenate([[begin], times[(times > begin) & (times < end)], [end]])
+    levels = np.interp(inside, times, watts)
+    return float((levels[1:] + levels[:-1]) @ np.diff(inside) / 2 / 1e9)
+
+
+def _device_memory(trace: TraceView, sampled: pl.DataFrame) -> Iterator[Measure]:
+    """What the allocator of a framework gave at most, else all that was taken of a device."""
+    columns = ("process_id", "device_id", pl.col("pool").cast(pl.String), "in_use_bytes", "peak_bytes")
+    pools = trace.frame("memory_events", *columns).filter(pl.col("device_id").is_not_null())
+    highest = max(
+        (most for name in ("in_use_bytes", "peak_bytes") if (most := pools[name].max()) is not None), default=0
+    )
+    if highest:
+        yield Measure("device_memory_peak_bytes", int(highest), "of the framework's allocator, profiled")  # type: ignore[arg-type]
+    elif sampled.height:
+        about = "by all programs, sampled"
+        yield Measure("device_memory_peak_bytes", round(sampled["value"].max()), about, sampled.height)  # type: ignore[arg-type]

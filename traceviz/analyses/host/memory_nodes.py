@@ -1,0 +1,90 @@
+"""Cores of several memory nodes (NUMA, mostly one of each socket) that work for one program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from traceviz.analyses.base import finding, known
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.host.load import LEAST_SAMPLES, HostLoad
+from traceviz.analyses.host.samples import CORE, Machine, judged_window
+from traceviz.report import Fact, Finding
+from traceviz.units import counted, format_number
+
+_NODE = re.compile(r"^machine\.memory_node\.(\d{1,4})\.cores$")
+_MOST_CORES = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUse:
+    """Busy cores of each memory node in the judged time, whoever used them, and the cores that each has."""
+
+    busy: tuple[float, ...]
+    cores: tuple[int, ...]
+
+
+def node_use(trace: TraceView, machine: Machine) -> NodeUse | None:
+    """How busy each memory node was; ``None`` where the machine has one, or its cores were not sampled."""
+    nodes = _nodes(machine.settings)
+    if len(nodes) < 2:
+        return None
+    begin, end = judged_window(trace)
+    frame = trace.frame("samples", "start_ns", "value", pl.col("metric").cast(pl.String))
+    number = pl.col("metric").str.extract(CORE).cast(pl.Int64).alias("core")
+    inside = frame.filter(pl.col("start_ns").is_between(begin, end)).select(number, "value").drop_nulls("core")
+    means = inside.group_by("core").agg(pl.col("value").mean() / 100, pl.len().alias("samples"))
+    if not means.height or int(means["samples"].min()) < LEAST_SAMPLES:  # type: ignore[arg-type]
+        return None
+    of_core = dict(means.select("core", "value").iter_rows())
+    return NodeUse(
+        tuple(sum(of_core.get(core, 0.0) for core in cores) for cores in nodes), tuple(len(cores) for cores in nodes)
+    )
+
+
+def _nodes(settings: Mapping[str, str]) -> list[frozenset[int]]:
+    """Cores of each memory node, as ``0-15,32-47`` lists them."""
+    stated = sorted((int(match[1]), value) for key, value in settings.items() if (match := _NODE.match(key)))
+    return [cores for _, value in stated if (cores := frozenset(_listed(value)))]
+
+
+def _listed(text: str) -> Iterable[int]:
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,5})(?:-(\d{1,5}))?\s*", part)
+        if match is not None:
+            first = int(match[1])
+            yield from range(first, min(int(match[2] or first), _MOST_CORES) + 1)
+
+
+def nodes_finding(use: NodeUse | None, load: HostLoad, *, least_share: float, others_share: float) -> Finding | None:
+    """TV619 where the host computes on cores of several nodes, and those of one would do.
+
+    Args:
+        use: Busy cores of each node.
+        load: The judged time in figures.
+        least_share: A node takes part if it has this share of all busy cores.
+        others_share: Nothing can be told where other programs use this share of the machine's cores.
+    """
+    others = load.neighbours
+    if use is None or load.busy_cores is None or not load.steps.step_ns or not load.steps.on_host:
+        return None
+    if others is None or others.busy_cores >= others_share * others.cores:
+        return None
+    total = sum(use.busy)
+    taking_part = [busy for busy in use.busy if total and busy >= least_share * total]
+    if len(taking_part) < 2 or load.busy_cores > max(use.cores):
+        return None
+    each = " and ".join(format_number(round(busy, 1)) for busy in taking_part)
+    message = (
+        f"Cores of {counted(len(taking_part), 'memory node')} work for the steps ({each} busy cores), and its "
+        f"{format_number(round(load.busy_cores, 1))} busy cores would fit into one of {max(use.cores)} cores."
+    )
+    facts = (
+        *(Fact(f"node_{at}", f"busy cores, node {at}", busy, "number") for at, busy in enumerate(use.busy)),
+        Fact("node_cores", "cores of a node", max(use.cores), "count"),
+        Fact("busy_cores", f"busy cores of the program, {load.judged_words}", load.busy_cores, "number"),
+    )
+    return finding("TV619", message, known(facts), 0, load.steps.step_ns, "steady step time", is_hint=True)

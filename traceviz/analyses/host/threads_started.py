@@ -1,0 +1,149 @@
+"""Threads that a program starts again and again: one for each item, as their running numbers tell.
+
+Python numbers the threads and pools of a process that are given no name (``Thread-1280 (load_image)``,
+``ThreadPoolExecutor-40_7``). So the highest number that was seen says how many were started, however short they lived.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from traceviz.analyses.base import finding, known
+from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.stacks.sampled import sampled_stacks
+from traceviz.analyses.derived.stacks.trees import stack_tree
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.host.step_samples import StepSamples, step_samples
+from traceviz.report import Fact, Finding
+from traceviz.units import counted, format_number, format_ratio
+
+_NAMED_BY_PYTHON = r"^Thread-(?P<number>\d{1,9})(?: \((?P<function>[^()]*)\))?$"
+_POOL = r"^ThreadPoolExecutor-(?P<number>\d{1,9})_\d+$"
+_MANAGES = ("start", "join", "submit", "shutdown")
+"""Functions of Python's threading and pools with which a program starts threads and waits for their end."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartedThreads:
+    """Threads that a process started.
+
+    Args:
+        number: How many at least.
+        pools: Whether they are pools of threads.
+        seen: Those of them that were sampled.
+        function: What most of them ran; empty where their names do not say.
+        per_step: How many for each step of the run; ``None`` where its steps are not known.
+        highest: Most threads that the program had at once; ``None`` where it was not sampled.
+        cores: Cores that the program may use.
+        managing: Share of the judged steps in which the main thread starts threads or waits for their end.
+        step_ns: Judged steps; 0 where too few samples lie in them.
+        words: What they are.
+    """
+
+    number: int
+    pools: bool
+    seen: int
+    function: str
+    per_step: float | None
+    highest: int | None
+    cores: float | None
+    managing: float
+    step_ns: int
+    words: str
+
+
+def started_threads(trace: TraceView, highest: int | None, cores: float | None) -> StartedThreads | None:
+    """The threads, or pools of them, that the busiest starter among the processes started; ``None`` without any."""
+    names = trace.frame("threads", "process_id", pl.col("name").cast(pl.String)).drop_nulls()
+    most: tuple[int, bool, pl.DataFrame] | None = None
+    for pattern, pools in ((_NAMED_BY_PYTHON, False), (_POOL, True)):
+        found = names.with_columns(pl.col("name").str.extract_groups(pattern).alias("parts"))
+        found = found.unnest("parts").with_columns(pl.col("number").cast(pl.Int64)).drop_nulls("number")
+        if found.height and (most is None or int(found["number"].max()) > most[0]):  # type: ignore[arg-type]
+            number = int(found["number"].max())  # type: ignore[arg-type]
+            process = found.sort("number", "process_id", descending=[True, False])["process_id"][0]
+            most = number, pools, found.filter(pl.col("process_id") == process)
+    if most is None:
+        return None
+    number, pools, rows = most
+    steps = step_samples(trace)
+    is_known = steps is not None and steps.is_enough
+    counted_steps = _steps(trace, int(rows["process_id"][0]))
+    return StartedThreads(
+        number=number,
+        pools=pools,
+        seen=rows["number"].n_unique() if pools else rows.height,
+        function="" if pools else _function(rows),
+        per_step=number / counted_steps if counted_steps else None,
+        highest=highest,
+        cores=cores,
+        managing=_managing(trace, steps) if steps is not None and is_known else 0.0,
+        step_ns=steps.judged_ns if steps is not None and is_known else 0,
+        words=steps.words if steps is not None and is_known else "",
+    )
+
+
+def _function(rows: pl.DataFrame) -> str:
+    """What most of the threads ran; those of a process are not all alike."""
+    functions = rows["function"].drop_nulls().value_counts().sort("count", "function", descending=[True, False])
+    if not functions.height or 2 * int(functions["count"][0]) < rows.height:
+        return ""
+    return str(functions["function"][0])
+
+
+def _steps(trace: TraceView, process: int) -> int:
+    """Steps of a process in the whole run, as the hooks in it counted them."""
+    phases = trace.frame("phases", "process_id", pl.col("kind").cast(pl.String), "number")
+    own = phases.filter((pl.col("process_id") == process) & (pl.col("kind") == "step"))["number"].drop_nulls()
+    return int(own.max()) - int(own.min()) + 1 if own.len() > 1 else 0  # type: ignore[arg-type]
+
+
+def _managing(trace: TraceView, steps: StepSamples) -> float:
+    """Share of the judged steps in which the main thread is within a function that starts or ends threads."""
+    tree = stack_tree(trace)
+    is_of_threads = pl.col("file").str.contains(r"^(threading|concurrent/futures/(thread|_base))\.py$")
+    manages = (is_of_threads & pl.col("function").str.extract(r"(\w+)$").is_in(list(_MANAGES))).fill_null(value=False)
+    inside = tree.around(tree.frames.select(manages).to_series().to_numpy()) >= 0
+    ids = tree.frames["stack_id"].filter(pl.Series(inside))
+    rows = sampled_stacks(trace).filter(
+        (pl.col("process_id") == steps.process_id) & (pl.col("thread_id") == steps.main)
+    )
+    managing = intervals(rows.filter(pl.col("stack_id").is_in(ids.implode()))).intersect(steps.within).total
+    return managing / steps.step_ns
+
+
+_WORTH_SAYING = 0.01
+"""Share of the steps from which on starting and joining threads is what the message is about."""
+
+
+def _the(words: str) -> str:
+    return words if words.startswith("steady") else f"the {words}"
+
+
+def threads_finding(found: StartedThreads | None, least: int, least_pools: int, least_seen: int) -> Finding | None:
+    """TV618 where a program starts threads, or pools of them, over and over."""
+    if found is None or found.number < (least_pools if found.pools else least) or found.seen < least_seen:
+        return None
+    what = f"{counted(found.number, 'pool')} of threads" if found.pools else counted(found.number, "thread")
+    run = f", mostly for {found.function}" if found.function else ""
+    each = f", {format_number(round(found.per_step, 1))} a step" if found.per_step and found.per_step >= 1 else ""
+    on = f" on {format_number(round(found.cores, 1))} {'core' if found.cores == 1 else 'cores'}" if found.cores else ""
+    once = f"; up to {counted(found.highest, 'thread')} were there at once{on}" if found.highest else ""
+    message = f"The program started at least {what}{run}{each}{once}."
+    if found.managing >= _WORTH_SAYING:
+        share = f"{format_ratio(found.managing)} of {_the(found.words)}"
+        message = (
+            f"Threads: {share} goes into starting and joining threads: at least {what} were started{run}{each}{once}."
+        )
+    facts = (
+        Fact("started", "pools started" if found.pools else "threads started", found.number, "count"),
+        Fact("per_step", "in a step", found.per_step, "number"),
+        Fact("function", "mostly for", found.function or None),
+        Fact("highest", "threads at once, at most", found.highest, "count"),
+        Fact("cores", "cores that the program may use", found.cores, "number"),
+        Fact("managing", "of the steps, starting and joining", found.managing if found.step_ns else None, "ratio"),
+    )
+    cost = round(found.managing * found.step_ns)
+    return finding("TV618", message, known(facts), cost, found.step_ns, found.words)

@@ -1,0 +1,227 @@
+"""Figures of quality that the program stated during its run: losses, accuracies, errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from traceviz import schema
+from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.program.metric_names import MetricName, read_name
+from traceviz.report import (
+    OVER_TIME,
+    STATED,
+    Block,
+    Column,
+    Fact,
+    Facts,
+    Grid,
+    Lane,
+    Prose,
+    Row,
+    Section,
+    Skipped,
+    Timeline,
+)
+from traceviz.units import format_number
+
+_SPLITS = ("validation", "test", None, "train")
+"""Parts of the data, those that tell most of the quality first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One figure over the run.
+
+    Args:
+        name: As the program calls it.
+        said: What the name says.
+        source: What told of it.
+        values: ``start_ns``, ``step``, ``epoch``, ``value`` in the order of time; a value that was not finite is null.
+    """
+
+    name: str
+    said: MetricName
+    source: str
+    values: pl.DataFrame
+
+    @property
+    def finite(self) -> pl.DataFrame:
+        """The values that are numbers."""
+        return self.values.filter(pl.col("value").is_not_null())
+
+    @property
+    def first(self) -> float | None:
+        """The first value; ``None`` where it was not finite."""
+        return _number(self.values["value"][0])
+
+    @property
+    def last(self) -> float | None:
+        """The last value; ``None`` where it was not finite."""
+        return _number(self.values["value"][-1])
+
+    @property
+    def best(self) -> dict[str, float | int | None]:
+        """The best value with its ``step`` and ``epoch``, the earliest of equal ones; empty where none is known."""
+        if not self.said.better or not self.finite.height:
+            return {}
+        values = self.finite["value"]
+        place = values.arg_min() if self.said.better == "lower" else values.arg_max()
+        assert place is not None
+        return self.finite.row(place, named=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """All figures, and when the first and the last value were stated."""
+
+    metrics: tuple[Metric, ...]
+    window: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class QualityAnalysis(Analysis[Quality]):
+    """Losses, accuracies and errors that the program stated: the first, the last, the best, and their course.
+
+    Args:
+        points: Values of each that the JSON report lists, evenly over the run, the first and last among them.
+        slices: Slices of the pictures.
+        pictures: Figures that are drawn over time.
+    """
+
+    slug = "quality"
+    title = "Quality"
+
+    points: int = 200
+    slices: int = 60
+    pictures: int = 6
+
+    def run(self, trace: TraceView) -> Quality | Skipped:
+        """Gather each figure from the one source, process and name that has most of it."""
+        stated = trace.frame("metrics", *schema.table("metrics").arrow.names)
+        if not stated.height:
+            return self.skipped("the program stated no figure of quality")
+        metrics = tuple(_metrics(stated))
+        times = stated["start_ns"].to_numpy()
+        return Quality(metrics, (int(times.min()), int(times.max())))
+
+    def describe(self, result: Quality) -> Section:
+        """A row for each figure, pictures of those that have a direction, and for machines the values."""
+        grid = Grid(_COLUMNS, tuple(map(_row, result.metrics)), STATED, complete=True)
+        course = tuple(row for metric in result.metrics for row in _course(metric, self.points))
+        blocks: list[Block] = [Facts((Fact("metrics", "figures stated", len(result.metrics), "count"),), "machine")]
+        blocks += [grid, *_pictures(result, self.pictures, self.slices), *map(Prose, _remarks(result))]
+        blocks.append(Grid(_COURSE, course, OVER_TIME, audience="machine"))
+        return Section(self.slug, self.title, tuple(blocks))
+
+
+_COLUMNS = (
+    Column("name", "Name", "text", 9),
+    Column("label", "Figure", "text", 0),
+    Column("split", "Of", "text", 9),
+    Column("better", "Better", "text", 3),
+    Column("first", "First", "number", 1),
+    Column("last", "Last", "number", 0),
+    Column("best", "Best", "number", 0),
+    Column("best_step", "At step", "count", 4),
+    Column("best_epoch", "In epoch", "count", 2),
+    Column("count", "Values", "count", 3),
+    Column("source", "Told by", "text", 2),
+)
+_COURSE = (
+    Column("label", "Figure", "text", 0),
+    Column("start_ns", "At", "ns", 0),
+    Column("step", "Step", "count", 1),
+    Column("epoch", "Epoch", "count", 1),
+    Column("value", "Value", "number", 0),
+)
+
+
+def _metrics(stated: pl.DataFrame) -> Iterator[Metric]:
+    """What people call one figure, once: ranks state it each, and Keras tells TensorBoard, too, under another name."""
+    order = {source: place for place, source in enumerate(_TRUST)}
+    texts = stated.with_columns(pl.col("name", "source").cast(pl.String))
+    best: dict[tuple[str, str | None], tuple[tuple[int, int, int, str], Metric]] = {}
+    for (source, name, process), values in sorted(
+        texts.partition_by("source", "name", "process_id", as_dict=True).items()
+    ):
+        said = read_name(str(name), str(source))
+        rank = (order.get(str(source), len(order)), -values.height, int(str(process)), str(name))
+        ordered = values.select("start_ns", "step", "epoch", "value").sort("start_ns", "step", maintain_order=True)
+        known = best.get((said.what, said.split))
+        if known is None or rank < known[0]:
+            best[said.what, said.split] = rank, Metric(str(name), said, str(source), ordered)
+    yield from sorted((metric for _, metric in best.values()), key=_place)
+
+
+_TRUST = ("keras", "lightning", "transformers", "program", "tensorboard")
+"""Sources of which one is taken where several tell of the same figure, the best first."""
+
+
+def _place(metric: Metric) -> tuple[bool, int, int, str]:
+    """Those with a direction first, then by the part of the data, then by the time of the first value."""
+    first = int(metric.values["start_ns"][0])
+    return not metric.said.better, _SPLITS.index(metric.said.split), first, metric.said.label
+
+
+def _row(metric: Metric) -> Row:
+    best = metric.best
+    return (
+        *(metric.name, metric.said.label, metric.said.split, metric.said.better or None),
+        *(metric.first, metric.last, best.get("value"), best.get("step"), best.get("epoch")),
+        *(metric.values.height, metric.source),
+    )
+
+
+def _course(metric: Metric, points: int) -> Iterator[Row]:
+    rows = metric.values.select("start_ns", "step", "epoch", "value")
+    places = np.unique(np.linspace(0, rows.height - 1, min(points, rows.height)).round().astype(np.int64))
+    for row in rows[places.tolist()].iter_rows():
+        yield (metric.said.label, *row)
+
+
+def _pictures(result: Quality, most: int, slices: int) -> Iterator[Timeline]:
+    """The course of figures that have a direction and some values, none of them negative."""
+    begin, end = result.window
+    lanes = tuple(
+        _lane(metric, begin, end, slices)
+        for metric in result.metrics
+        if metric.said.better and metric.finite.height >= _COURSE_OF and metric.finite["value"].min() >= 0  # type: ignore[operator]
+    )
+    if lanes and end > begin:
+        title = "From the first value to the last, each until the next; full height is the figure on the right"
+        yield Timeline(title, 0, end - begin, lanes[:most])
+
+
+_COURSE_OF = 3
+"""Fewer values are no course."""
+
+
+def _lane(metric: Metric, begin: int, end: int, slices: int) -> Lane:
+    """The last value up to the end of each slice."""
+    finite = metric.finite
+    values, times = finite["value"].to_numpy(), finite["start_ns"].to_numpy()
+    ends = begin + (end - begin) * np.arange(1, slices + 1) / slices
+    places = np.searchsorted(times, ends, side="right") - 1
+    whole = float(values.max()) or 1.0
+    shown = (None if place < 0 else float(values[place]) / whole for place in places.tolist())
+    return Lane(metric.said.label, tuple(shown), format_number(whole))
+
+
+def _remarks(result: Quality) -> Iterator[str]:
+    """What went wrong, in sentences."""
+    for metric in result.metrics:
+        odd = metric.values.height - metric.finite.height
+        if metric.said.better and metric.last is None:
+            yield f"The last {metric.said.label} is no finite number: the training has diverged, or divided by zero."
+        elif metric.said.better and odd:
+            yield f"{odd} of {metric.values.height} values of {metric.said.label} are no finite numbers."
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value

@@ -4,6 +4,7 @@ import csv
 import gc
 import io
 import json
+import re
 import shutil
 import weakref
 from pathlib import Path
@@ -363,3 +364,49 @@ def test_python_compares_the_same(saved):
     assert comparison.shown.judgement.effect is not None
     assert comparison.shown.judgement.effect.ratio == pytest.approx(0.8505, abs=1e-4)
     assert api.to_text(comparison, "markdown").startswith("# Comparison\n\n> **1.85× slower: mean step 4.38 → 8.10 ms")
+
+
+@pytest.fixture
+def with_crash(study, tmp_path):
+    """The study, and a run of batch 512 that crashed before anything was recorded."""
+    folder = shutil.copytree(study, tmp_path / "study")
+    manifest = {"kind": "traceviz.run", "version": 1, "status": "failed", "tags": {"batch": "512", "gpu": "none"}}
+    (folder / "run9").mkdir()
+    ending = {"outcome": "failed", "reason": "out of memory"}
+    (folder / "run9" / "manifest.json").write_text(json.dumps({**manifest, "ending": ending}))
+    return folder
+
+
+def test_a_curve_is_printed_with_the_table_of_sides_alone_and_a_crash_is_one_of_its_3_points(with_crash):
+    done = run(with_crash, "--curve", "batch", "--width", 80)
+    assert done.exit_code == 0
+    assert [line.split()[0] for line in done.stdout.splitlines() if "─" in line] == ["Time", "Mean"]
+    assert re.search(r"\n +512 +1 +- .* crashed: out of memory\n", done.stdout)
+    assert "Best is batch=128: time per sample 246 µs" in done.stdout
+
+
+def test_csv_of_a_curve_is_its_3_points(with_crash):
+    rows = list(csv.DictReader(io.StringIO(run(with_crash, "--curve", "batch", "--format", "csv").stdout)))
+    assert [(row["tag.batch"], row["verdict"]) for row in rows[::2]] == [
+        ("32", "as good"),
+        ("512", "crashed: out of memory"),
+    ]
+    assert float(rows[1]["value [ns]"]) == pytest.approx(245_807, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (
+            ("--curve", "batch", "--section", "scaling"),
+            "Section scaling is a table that is made where it is asked for.\n  Add --scaling TAG.",
+        ),
+        (("--by", "batch", "--cross"), "A cross table takes two tags.\n  --by names batch only."),
+        (("--by", "batch", "--curve", "words"), "No run has the tags batch, words."),
+        (("--by", "batch", "--measure", "accuracy"), "--measure accuracy is shown in tables, and there is none."),
+    ],
+)
+def test_a_table_that_1_option_alone_does_not_make_is_refused(with_crash, options, why):
+    done = run(with_crash, *options)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert why in done.stderr

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from tests.compare.sides_of import report
 from traceviz.compare.sides.sides import Side
-from traceviz.report import Column, Fact, Facts, Finding, Grid, Report, Section, Severity
+from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Report, Section, Severity
 from traceviz.units import Value
 
 STEADY = "In steady steps"
 
 
-def section(slug: str, *blocks: Facts | Grid) -> Section:
+def section(slug: str, *blocks: Block) -> Section:
     return Section(slug, slug, blocks)
 
 
@@ -37,6 +37,32 @@ def steps_of(source: str, marker: str = "step") -> Section:
 
 def tagged(**tags: str) -> Section:
     return section("run", Facts(tuple(Fact(f"tag.{key}", key, value) for key, value in tags.items())))
+
+
+def measures(
+    outcome: str | None = None, reason: str | None = None, **values: Value | tuple[float, float, float]
+) -> Section:
+    """Measures of a whole run with their units by the ends of their keys; of three numbers, an interval within it."""
+    rows = []
+    for key, value in values.items():
+        figure, low, high = value if isinstance(value, Sequence) else (value, None, None)
+        unit = next((unit for end, unit in _UNITS.items() if key.endswith(end)), "number")
+        better = "" if key in {"epochs", "steps"} else "higher" if key == "samples_per_second" else "lower"
+        rows.append((key, key, figure, unit, better, None, low, high, ""))
+    return section(
+        "measures",
+        facts(outcome=outcome, reason=reason),
+        table("measures", "key label value unit better count low high about", *rows),
+    )
+
+
+_UNITS = {"_ns": "ns", "per_second": "per_second", "_bytes": "bytes", "epochs": "count", "steps": "count"}
+
+
+def parts(**times_ns: int) -> Section:
+    """Exclusive parts of a whole run."""
+    rows = ((key, key, time, time / sum(times_ns.values()), None) for key, time in times_ns.items())
+    return section("whole_run", table("", "part label time_ns share_of_run where", *rows))
 
 
 def finding(code: str, cost_ns: int, share: float, severity: Severity, share_of: str = "steady step time") -> Finding:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from traceviz.compare.blocks import Times
 from traceviz.compare.sides.sides import Side
 from traceviz.report import Column, Grid, Report, Section, Verdict
+from traceviz.resampling import Times
 
 
 def report(durations: Sequence[int], **classes: Sequence[int]) -> Report:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.compare.sides_of import steps, turns
-from traceviz.compare import blocks
+from traceviz import resampling
 from traceviz.compare.effect import effect, mean_differences
 
 pytestmark = pytest.mark.process
@@ -177,10 +177,10 @@ def test_runs_of_other_lengths_raise_no_more_alarms_than_equal_ones():
 
 
 def test_of_very_many_steps_some_are_drawn_and_their_scatter_is_scaled_to_all(monkeypatch):
-    monkeypatch.setattr(blocks, "ENOUGH", 1_000)
+    monkeypatch.setattr(resampling, "ENOUGH", 1_000)
     generator = np.random.default_rng(12)
     base, new = (np.rint(generator.normal(1e9, 1e7, 4_000)).astype(np.int64) for _ in range(2))
-    assert blocks.resample(base.reshape(-1, 1), generator).freedom == 999
+    assert resampling.resample(base.reshape(-1, 1), generator).freedom == 999
     measured = effect([base], [new])
     assert (measured.high_ns - measured.low_ns) / 2 == pytest.approx(1.96 * 1e7 * math.sqrt(2 / 4_000), rel=0.1)
     means = mean_differences([base.reshape(-1, 1)], [new.reshape(-1, 1)])

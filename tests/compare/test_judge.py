@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tests.compare.sides_of import report, side, steps
 from traceviz.compare.attribution import attribute
-from traceviz.compare.judge import Judgement, Outcome, judge
+from traceviz.compare.judge import Judgement, judge
 from traceviz.compare.options import Limits
+from traceviz.compare.outcome import Outcome
 from traceviz.compare.report.sentences import main_cause
 from traceviz.compare.sides.sides import Side, apportioned
 

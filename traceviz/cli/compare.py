@@ -28,7 +28,7 @@ from traceviz.errors import NoVerdictError, UsageError
 if TYPE_CHECKING:
     from traceviz.api import Comparison
     from traceviz.compare.compare import Pair
-    from traceviz.compare.options import CompareOptions
+    from traceviz.compare.options import Against, CompareOptions, Tables
     from traceviz.gates.gates import GateResult, Gates
     from traceviz.report import Report
 
@@ -41,6 +41,7 @@ class _How:
     by: str | None
     base: str
     per: str
+    measure: str
     same_work: bool
     min_effect: str
 
@@ -74,8 +75,8 @@ class _How:
             raise UsageError("--by names no tag.", fix="Write it as --by model,batch.")
         return tags
 
-    def options(self) -> CompareOptions:
-        """How sides are compared.
+    def options(self, tables: _Tables) -> CompareOptions:
+        """How sides are compared, with further tables.
 
         Raises:
             UsageError: the least effect is not a share.
@@ -83,9 +84,53 @@ class _How:
         from traceviz.compare.options import CompareOptions, Limits
         from traceviz.gates.budgets import parse_share
 
-        return CompareOptions(Limits(min_effect=parse_share(self.min_effect)), self.per, self.same_work)
+        limits = Limits(min_effect=parse_share(self.min_effect))
+        measures = tuple(name.strip() for name in self.measure.split(",") if name.strip())
+        return CompareOptions(limits, self.per, self.same_work, tables=tables.chosen(measures))
 
 
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """Tables of a study: options of ``traceviz compare`` as they are typed."""
+
+    cross: bool
+    against: Against | None
+    curve: str
+    scaling: str
+
+    def chosen(self, measures: tuple[str, ...]) -> Tables:
+        """The tables, with the figures to show."""
+        from traceviz.compare.options import Tables
+
+        return Tables(self.cross, self.against or "", self.curve.strip(), self.scaling.strip(), measures)
+
+    def sections(self, format_name: str) -> tuple[str, ...] | None:
+        """Where tables are asked for, people want to see them: with the table of sides, in CSV alone.
+
+        JSON has all sections, and so has every format where no table is asked for.
+        """
+        asked = {"cross": self.cross, "curve": bool(self.curve), "scaling": bool(self.scaling)}
+        slugs = tuple(slug for slug, is_asked in asked.items() if is_asked)
+        if not slugs or format_name not in _FOR_PEOPLE:
+            return None
+        return slugs if format_name == _CSV else (*slugs, "effect")
+
+
+_TWO = 2
+_CSV = "csv"
+_FOR_PEOPLE = frozenset({"terminal", "markdown", _CSV})
+_tables_options = option_group(
+    "tables",
+    _Tables,
+    click.option("--cross", is_flag=True, help="Cross the first two tags of --by: rows of one, columns of the other."),
+    click.option(
+        "--against",
+        type=click.Choice(["row", "column", "all", "none"]),
+        help="Compare cells of a cross table with the base of their row, of their column, or of all.",
+    ),
+    click.option("--curve", default="", metavar="TAG", help="A curve over the numbers of this tag, and its best."),
+    click.option("--scaling", default="", metavar="TAG", help="Efficiency over numbers of devices, cores or threads."),
+)
 _how_options = option_group(
     "how",
     _How,
@@ -102,6 +147,13 @@ _how_options = option_group(
         metavar="TAG",
         help="Compare the time per unit of work; TAG says how many units a step does.",
     ),
+    click.option(
+        "--measure",
+        default="",
+        metavar="NAME,NAME",
+        help="What the verdict is about: step (total where a side has no steps), total, training, epoch or start. "
+        "Tables show other measures, too: samples-per-second, latency-p95, energy, val_accuracy, ...",
+    ),
     click.option("--same-work", is_flag=True, help="Vouch that steps do the same work, though kernel shapes differ."),
     click.option("--min-effect", default="1%", metavar="SHARE", help="Smaller differences count as no change (1%)."),
 )
@@ -110,6 +162,7 @@ _how_options = option_group(
 @click.command()
 @click.argument("sides", nargs=-1, type=Source(), metavar="BASE NEW...")
 @_how_options
+@_tables_options
 @click.option("--section", "sections", multiple=True, metavar="SLUG", help="Show only this section; may be repeated.")
 @output_options
 @part_options
@@ -121,6 +174,7 @@ def compare(
     *,
     sides: tuple[Path, ...],
     how: _How,
+    tables: _Tables,
     part: PartOptions,
     reading: ReadingOptions,
     output: OutputOptions,
@@ -144,8 +198,7 @@ def compare(
     from traceviz.cli import gate_options as cli_gates
 
     cli_gates.check_format(output.format_name, gates)
-    if sections:
-        _check_sections(sections)
+    _check_sections(sections, tables, how.tags())
     members = how.members()
     output.check([*sides, *(run for runs in members.values() for run in runs)])
     with progress_bar_on_stderr() as progress:
@@ -154,14 +207,15 @@ def compare(
             groups=members,
             by=how.tags(),
             base=how.base,
-            options=how.options(),
+            options=how.options(tables),
             analysis=part.analysis(),
             selection=part.selection(),
             progress=progress,
             **asdict(reading),
         )
     document, results = _judged(comparison, gates)
-    output.write(api.to_text(document, output.format_name, page.layout(output.path, sections or None)))
+    shown = sections or tables.sections(output.format_name)
+    output.write(api.to_text(document, output.format_name, page.layout(output.path, shown)))
     cli_gates.conclude(document, results, output.format_name)
     if require_verdict:
         _require_verdicts(comparison)
@@ -181,13 +235,22 @@ def _matching(path: str) -> list[str]:
     return paths
 
 
-def _check_sections(sections: tuple[str, ...]) -> None:
+def _check_sections(sections: tuple[str, ...], tables: _Tables, tags: tuple[str, ...]) -> None:
     """Refuse sections that do not exist before the work, and not after it."""
+    if not sections:
+        return
     from traceviz.compare.report.document import SECTIONS
+
+    needed = {"curve": (tables.curve, "--curve TAG"), "scaling": (tables.scaling, "--scaling TAG")}
+    needed["cross"] = "cross" if tables.cross or len(tags) == _TWO else "", "--by TAG,TAG --cross"
 
     for name in sections:
         if name not in SECTIONS:
             raise UsageError.unknown("section", name, SECTIONS)
+        if name in needed and not needed[name][0]:
+            raise UsageError(
+                f"Section {name} is a table that is made where it is asked for.", fix=f"Add {needed[name][1]}."
+            )
 
 
 def _judged(comparison: Comparison, gates: Gates | None) -> tuple[Report, tuple[GateResult, ...]]:
@@ -209,7 +272,7 @@ def _judged(comparison: Comparison, gates: Gates | None) -> tuple[Report, tuple[
 
 
 def _require_verdicts(comparison: Comparison) -> None:
-    from traceviz.compare.judge import Outcome
+    from traceviz.compare.outcome import Outcome
 
     reasons = [_reason(pair) for pair in comparison.pairs if pair.judgement.outcome is Outcome.UNKNOWN]
     if reasons:

@@ -22,6 +22,8 @@ from traceviz.compare.effect import are_copies, recording
 from traceviz.compare.options import CompareOptions
 from traceviz.compare.remark import Remark, has_no_device, in_words, info, is_inferred, warning
 from traceviz.compare.sides.alike import are_mixed
+from traceviz.compare.sides.basis import STEP, TOTAL, Basis
+from traceviz.compare.sides.measures import was_busy
 from traceviz.compare.sides.mixtures import mixtures
 from traceviz.compare.sides.sides import Side, fact, grid
 from traceviz.compare.work.amounts import same_kernels_per_step
@@ -44,11 +46,17 @@ FEW_BYTES = 64 * 1024
 """and where there are more bytes than this."""
 
 
-def remarks(base: Side, new: Side, options: CompareOptions) -> tuple[Remark, ...]:
-    """All remarks on a pair of sides: those that forbid something first, of these other work, then the more serious."""
+def remarks(base: Side, new: Side, options: CompareOptions, basis: Basis = STEP) -> tuple[Remark, ...]:
+    """All remarks on a pair of sides: those that forbid something first, of these other work, then the more serious.
+
+    Times of whole runs compare whatever a step does: another batch is another way to do the same work.
+    """
     of_programs = Programs() if options.same_work else programs(base, new)
-    known = [] if options.same_work else list(work_remarks(base, new, of_programs, per_unit=bool(options.per)))
-    known.extend(remark for check in _CHECKS for remark in check(base, new))
+    any_step = bool(options.per) or not basis.is_step
+    known = [] if options.same_work else list(work_remarks(base, new, of_programs, per_unit=any_step))
+    known.extend(
+        remark for check in _CHECKS if basis.is_step or check not in _ABOUT_STEPS for remark in check(base, new)
+    )
     vouched = _VOUCHED_FOR if options.same_work else _SHOWN if of_programs.is_same else frozenset()
     doubts = {remark for remark in known if remark.code in vouched and remark.forbids}
     known = [replace(r, severity=Severity.WARNING, forbids="") if r in doubts else r for r in known]
@@ -71,7 +79,9 @@ def _step_numbers(base: Side, new: Side) -> Iterator[Remark]:
             skipped = (skip for report in side.reports for skip in report.skipped)
             reasons = dict.fromkeys(skip.reason for skip in skipped if skip.slug == "steps")
             because = f": {'; '.join(reasons).rstrip('.')}" if reasons else ""
-            yield Remark("no-steps", Severity.ERROR, f"{side.label} has no steady steps{because}", "verdict")
+            instead = ". --measure total compares whole runs" * (TOTAL.measure(side) is not None)
+            text = f"{side.label} has no steady steps{because}{instead}"
+            yield Remark("no-steps", Severity.ERROR, text, "verdict")
         elif side.steps < FEW_STEPS:
             few = f"{side.label} has {counted(side.steps, 'steady step')}"
             yield warning("few-steps", f"{few}: capture {FEW_STEPS} or more for figures that hold")
@@ -145,7 +155,7 @@ def _copies(base: Side, new: Side) -> Iterator[Remark]:
         yield Remark("shared-runs", Severity.ERROR, f"{text}: one recording, given to both sides", "verdict")
 
 
-_STOPPED = frozenset({"run-failed", "run-killed", "run-interrupted"})
+_STOPPED = frozenset({"run-failed", "run-killed", "run-interrupted", "run-timed-out"})
 """Notes on a run that did not end by itself."""
 
 
@@ -161,6 +171,15 @@ def _stopped(base: Side, new: Side) -> Iterator[Remark]:
 
 
 # Where and how they were recorded
+
+
+def _busy(base: Side, new: Side) -> Iterator[Remark]:
+    """Other programs that kept those of a side waiting: times of several runs tell, those of one may be chance."""
+    busy = [side.label for side in (base, new) if was_busy(side)]
+    if busy:
+        yield warning(
+            "busy-machine", f"other programs used the machine while {in_words(busy)} ran: its times are longer"
+        )
 
 
 _HOW_MANY = re.compile(r"^\d+ × | \(\d+ used\)$")
@@ -397,6 +416,7 @@ _CHECKS: tuple[Callable[[Side, Side], Iterator[Remark]], ...] = (
     _step_numbers,
     _copies,
     _stopped,
+    _busy,
     _step_sources,
     _step_time,
     _inferred,
@@ -412,3 +432,5 @@ _CHECKS: tuple[Callable[[Side, Side], Iterator[Remark]], ...] = (
     _kernels,
     _bytes,
 )
+_ABOUT_STEPS = frozenset({_step_numbers, _step_sources, _step_time, _inferred, _bytes})
+"""Checks that do not matter where times of whole runs are compared."""

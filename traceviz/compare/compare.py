@@ -9,14 +9,20 @@ from itertools import pairwise
 from traceviz.compare.attribution import Attribution, attribute
 from traceviz.compare.changes.copies import CopyChanges, compare_copies
 from traceviz.compare.changes.cuda_api import ApiChanges, compare_api
+from traceviz.compare.changes.device_use import DeviceChanges, compare_device_use
 from traceviz.compare.changes.findings import FindingChanges, compare_findings
 from traceviz.compare.changes.host import HostChanges, compare_host
 from traceviz.compare.changes.input_stages import StageChanges, compare_stages
 from traceviz.compare.changes.kernels import KernelChanges, compare_kernels
+from traceviz.compare.changes.measures import MeasureChanges, compare_measures
+from traceviz.compare.changes.quality import QualityChanges, compare_quality
 from traceviz.compare.comparability import remarks
-from traceviz.compare.judge import Judgement, Outcome, judge
+from traceviz.compare.judge import Judgement, judge, without_figure
 from traceviz.compare.options import CompareOptions, Limits
+from traceviz.compare.outcome import Outcome
 from traceviz.compare.remark import Forbids, Remark
+from traceviz.compare.sides.basis import STEP, Basis, basis_of
+from traceviz.compare.sides.by_tags import OF_WORK
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import per_unit
 from traceviz.compare.work.remarks import OTHER_WORK
@@ -37,10 +43,13 @@ class Pair:
     judgement: Judgement
     attribution: Attribution | None
     why_no_attribution: str
+    measures: MeasureChanges
+    quality: QualityChanges
     kernels: KernelChanges
     api: ApiChanges
     copies: CopyChanges
     stages: StageChanges
+    device: DeviceChanges
     host: HostChanges
     findings: FindingChanges
     changed: tuple[Changed, ...]
@@ -80,6 +89,7 @@ class Comparison:
         pairs: Each of the others against the first.
         path: Each against the one before; empty where there are two sides, or the sides are no path.
         options: How they were compared.
+        basis: What the verdicts are about.
         by: Tags whose values the sides are; empty where the user named the sides.
         left_out: Runs that lack one of these tags.
     """
@@ -88,6 +98,7 @@ class Comparison:
     pairs: tuple[Pair, ...]
     path: tuple[PathChange, ...]
     options: CompareOptions
+    basis: Basis = STEP
     by: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
@@ -95,14 +106,24 @@ class Comparison:
     def shown(self) -> Pair:
         """The pair that is shown in full: the end of a path, else the fastest side that can be judged.
 
-        Where none can be judged, the fastest of those that do the same work.
+        Where none can be judged, the fastest of those that do the same work. Sides whose tags name the model of the
+        base come before others.
         """
         if not self.by:
             return self.pairs[-1]
         judged = [pair for pair in self.pairs if pair.judgement.outcome is not Outcome.UNKNOWN]
         alike = [pair for pair in self.pairs if not _forbidding(pair.remarks, "verdict")]
-        candidates = judged or alike or self.pairs[:1]
+        candidates = _of_same_work(judged) or _of_same_work(alike) or judged or alike or self.pairs[:1]
         return max(candidates, key=lambda pair: pair.judgement.effect.speedup if pair.judgement.effect else 0.0)
+
+
+def _of_same_work(pairs: Sequence[Pair]) -> list[Pair]:
+    """Pairs whose tags name one model, data set or the like: that another model is faster is no news."""
+    return [
+        pair
+        for pair in pairs
+        if all(pair.base.tags.get(tag) == value for tag, value in pair.new.tags.items() if tag.lower() in OF_WORK)
+    ]
 
 
 def compare(
@@ -121,41 +142,46 @@ def compare(
         left_out: Runs that lack one of these tags, to be named.
 
     Raises:
-        UsageError: there are fewer than two sides, or the tag of ``options.per`` does not say how much work they do.
+        UsageError: there are fewer than two sides, the tag of ``options.per`` does not say how much work they do, or
+            there is no measure ``options.measure``.
     """
     options = options or CompareOptions()
     if len(sides) < 2:
         only = f"There is one side, {sides[0].label}." if sides else "There is none."
         raise UsageError("A comparison takes two sides.", only, "Name the base and the sides to compare with it.")
+    basis = basis_of(sides, options.measure, options.per)
     scaled = per_unit(sides, options.per) if options.per else tuple(sides)
     base, *others = scaled
-    pairs = tuple(_pair(base, new, options) for new in others)
+    pairs = tuple(_pair(base, new, options, basis) for new in others)
 
     is_path = len(scaled) > 2 and not by
-    path = tuple(_path_change(*change, options) for change in pairwise(scaled)) if is_path else ()
-    return Comparison(scaled, pairs, path, options, tuple(by), tuple(left_out))
+    path = tuple(_path_change(*change, options, basis) for change in pairwise(scaled)) if is_path else ()
+    return Comparison(scaled, pairs, path, options, basis, tuple(by), tuple(left_out))
 
 
-def _path_change(before: Side, after: Side, options: CompareOptions) -> PathChange:
-    known = remarks(before, after, options)
-    judged = _judge_and_attribute(before, after, known, options.limits)
+def _path_change(before: Side, after: Side, options: CompareOptions, basis: Basis) -> PathChange:
+    known = remarks(before, after, options, basis)
+    judged = _judge_and_attribute(before, after, known, options.limits, basis)
     return PathChange(before, after, *judged, settings_changed(before, after))
 
 
 def _judge_and_attribute(
-    base: Side, new: Side, known: Sequence[Remark], limits: Limits
+    base: Side, new: Side, known: Sequence[Remark], limits: Limits, basis: Basis
 ) -> tuple[Judgement, Attribution | None]:
     """The judgement, and the attribution; ``None`` where a remark forbids it, or classes are not known."""
     attribution = None if _forbidding(known, "attribution") else attribute(base, new, limits)
+    ended = next(filter(None, (without_figure(side, basis) for side in (base, new))), "")
+    if ended:  # and whether it does other work is no question
+        return Judgement(Outcome.UNKNOWN, None, ended, basis), attribution
     other_work = next((remark.text for remark in known if remark.code in OTHER_WORK and remark.forbids), "")
     if other_work:  # whatever else keeps them from being judged: more steps would not help
-        return Judgement(Outcome.UNKNOWN, None, other_work), attribution
-    return judge(base, new, limits, _forbidding(known, "verdict")), attribution
+        return Judgement(Outcome.UNKNOWN, None, other_work, basis), attribution
+    return judge(base, new, limits, _forbidding(known, "verdict"), basis), attribution
 
 
-def _pair(base: Side, new: Side, options: CompareOptions) -> Pair:
-    known = remarks(base, new, options)
-    judgement, attribution = _judge_and_attribute(base, new, known, options.limits)
+def _pair(base: Side, new: Side, options: CompareOptions, basis: Basis) -> Pair:
+    known = remarks(base, new, options, basis)
+    judgement, attribution = _judge_and_attribute(base, new, known, options.limits, basis)
     without = "; ".join(f"{side.label} {_without_classes(side)}" for side in (base, new) if _without_classes(side))
     return Pair(
         base,
@@ -164,10 +190,13 @@ def _pair(base: Side, new: Side, options: CompareOptions) -> Pair:
         judgement,
         attribution,
         _forbidding(known, "attribution") or without,
+        compare_measures(base, new, options.limits),
+        compare_quality(base, new, options.limits),
         compare_kernels(base, new),
         compare_api(base, new),
         compare_copies(base, new),
         compare_stages(base, new),
+        compare_device_use(base, new),
         compare_host(base, new),
         compare_findings(base, new),
         settings_changed(base, new),

@@ -4,7 +4,7 @@ The figure is the mean steady step: what a program does in an hour follows from 
 steps that take turns (8 and 232 ms) is one kind of them, or what lies between. The medians stand beside it.
 
 Steps of one run are resampled in blocks that hold whole periods and what neighbours have in common
-(:mod:`traceviz.compare.blocks`). The interval is widened for few blocks, as Student's is against the normal one
+(:mod:`traceviz.resampling`). The interval is widened for few blocks, as Student's is against the normal one
 (Hesterberg 2015, "What teachers should know about the bootstrap"). docs/compare.md has how often it is right.
 
 Where a side has several runs, runs differ by more than their steps tell (another node, another memory layout), and the
@@ -25,15 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceviz.compare.blocks import Figures, Resamples, Times, resample
-
-_T_975 = (
-    *(12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281),
-    *(2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860),
-    *(2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423),
-)
-"""Quantiles of Student's t for a two-sided interval of 95 %, by degrees of freedom from 1 on."""
-_Z_975 = 1.95996
+from traceviz.resampling import Z_975, Figures, Resamples, Times, resample, student
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +35,21 @@ class Effect:
     Args:
         base_ns: Mean step of the base; over several runs, what :func:`typical` says of their means.
         new_ns: The same of the new side.
-        low_ns: Lower end of the 95 % interval of ``new_ns - base_ns``: of their ratio, at ``base_ns``.
+        low_ns: Lower end of the 95 % interval of ``new_ns - base_ns``: of their ratio, at ``base_ns``; ``None`` of two
+            single figures, which tell nothing of chance.
         high_ns: Its upper end.
-        base_median_ns: Median step of the base, for beside the mean; over several runs, as their means.
+        base_median_ns: Median step of the base, for beside the mean; over several runs, as their means. ``None`` of
+            figures of whole runs.
         new_median_ns: The same of the new side.
         runs: Whether the interval covers the spread between runs, or only that between steps of one run a side.
     """
 
     base_ns: float
     new_ns: float
-    low_ns: float
-    high_ns: float
-    base_median_ns: float
-    new_median_ns: float
+    low_ns: float | None
+    high_ns: float | None
+    base_median_ns: float | None
+    new_median_ns: float | None
     runs: bool
 
     @property
@@ -69,13 +63,17 @@ class Effect:
         return self.difference_ns / self.base_ns
 
     @property
-    def median_ratio(self) -> float:
+    def median_ratio(self) -> float | None:
         """The difference of the medians as a share of that of the base."""
+        if self.base_median_ns is None or self.new_median_ns is None:
+            return None
         return self.new_median_ns / self.base_median_ns - 1
 
     @property
-    def interval(self) -> tuple[float, float]:
+    def interval(self) -> tuple[float, float] | None:
         """The interval as shares of the base."""
+        if self.low_ns is None or self.high_ns is None:
+            return None
         return self.low_ns / self.base_ns, self.high_ns / self.base_ns
 
     @property
@@ -84,8 +82,10 @@ class Effect:
         return self.base_ns / self.new_ns
 
     @property
-    def speedup_interval(self) -> tuple[float, float]:
+    def speedup_interval(self) -> tuple[float, float] | None:
         """The same as 95 % interval."""
+        if self.interval is None:
+            return None
         low, high = self.interval
         return 1 / (1 + high), 1 / (1 + low)
 
@@ -109,9 +109,61 @@ def effect(base: Sequence[Times], new: Sequence[Times], seed: int = 0) -> Effect
     else:
         sides = _resampled(base[0].reshape(-1, 1), new[0].reshape(-1, 1), seed)
         ends = (ratio + _ends(sides, [side.deviations_of_logarithms() for side in sides]))[:, 0].tolist()
-    low, high = (base_ns * math.expm1(end) for end in ends)
+    low, high = (base_ns * _change(end) for end in ends)
     before, after = (typical(np.array([np.median(run) for run in side])) for side in (base, new))
     return Effect(base_ns, new_ns, low, high, before, after, has_runs)
+
+
+Ends = tuple[float, float]
+"""Lower and upper end of an interval."""
+
+
+def effect_of_runs(base: Sequence[float], new: Sequence[float], within: Sequence[Ends | None] = (None, None)) -> Effect:
+    """Difference of a time of whole runs.
+
+    Args:
+        base: The time of every run of the base, ns; above zero.
+        new: The same of the new side.
+        within: Interval of the time within the run, of each side that has one run and states it.
+    """
+    base_ns, new_ns = (typical(np.array(side)) for side in (base, new))
+    ends = interval_of_runs(base, new, within)
+    low, high = (None, None) if ends is None else (base_ns * end for end in ends)
+    return Effect(base_ns, new_ns, low, high, None, None, runs=len(base) + len(new) > 2)
+
+
+def interval_of_runs(
+    base: Sequence[float], new: Sequence[float], within: Sequence[Ends | None] = (None, None)
+) -> Ends | None:
+    """95 % interval of the change of a figure of whole runs, as shares of the base.
+
+    Between runs, where a side has several: Welch's, of the logarithms. Of one run on each side what the runs state of
+    themselves. ``None`` where neither can be had, or a figure is not above zero.
+    """
+    if sorted(base) == sorted(new):  # the same recordings, or a count: no difference, and no room for chance
+        return 0.0, 0.0
+    ends = [end for side in within if side is not None for end in side]
+    if min(*base, *new, *ends) <= 0:
+        return None
+    ratio = math.log(typical(np.array(new)) / typical(np.array(base)))
+    if len(base) + len(new) > 2:
+        figures = [np.log(np.array(side)).reshape(-1, 1) for side in (base, new)]
+        half = float(half_widths(*figures)[0])
+    elif len(ends) == 2 * len(within):
+        half = math.hypot(*(math.log(high / low) / 2 for low, high in zip(ends[::2], ends[1::2], strict=True)))
+    else:
+        return None
+    return _change(ratio - half), _change(ratio + half)
+
+
+def _change(logarithm: float) -> float:
+    """A change as share of the base, from the logarithm of the ratio; within 10¹³ times as much or as little."""
+    return math.expm1(min(max(logarithm, -_FARTHEST), _FARTHEST))
+
+
+_FARTHEST = 30.0
+"""Ends of intervals lie within this power of e (10¹³ times as much): of two runs that differ a hundredfold they could
+reach beyond all numbers, and their inverse be none."""
 
 
 def typical(figures: Figures) -> float:
@@ -119,7 +171,7 @@ def typical(figures: Figures) -> float:
 
     The interval is of this figure. Its ratios multiply along a path.
     """
-    if figures.size == 1 or figures.min() <= 0:
+    if figures.min() <= 0 or figures.min() == figures.max():
         return float(figures.min())
     return float(np.exp(np.log(figures).mean()))
 
@@ -153,27 +205,14 @@ def half_widths(base: Figures, new: Figures, weights: Sequence[Figures] | None =
     inverse = 1 / counts if weights is None else np.array([[shares @ shares] for shares in weights])
     pooled = int(counts.sum()) - 2
     if counts.min() == 1:
-        borrowed: Figures = _student(pooled) * np.sqrt(squares.sum(axis=0) / pooled * inverse.sum())
+        borrowed: Figures = student(pooled) * np.sqrt(squares.sum(axis=0) / pooled * inverse.sum())
         return borrowed
     errors = squares / (counts - 1) * inverse
     spread = (errors**2 / (counts - 1)).sum(axis=0)
     total = errors.sum(axis=0)
     freedom = np.divide(total**2, spread, out=np.full_like(total, pooled), where=spread > 0)
-    half: Figures = np.array([_student(degrees) for degrees in freedom]) * np.sqrt(total)
+    half: Figures = np.array([student(degrees) for degrees in freedom]) * np.sqrt(total)
     return half
-
-
-def _student(freedom: float) -> float:
-    """Quantile of Student's t for a two-sided interval of 95 %.
-
-    Between the lines of the table by the inverse of ``freedom``; beyond it by the expansion in that.
-    """
-    if freedom < len(_T_975):
-        whole = max(math.floor(freedom), 1)
-        above = (1 / whole - 1 / max(freedom, 1.0)) * whole * (whole + 1)
-        return _T_975[whole - 1] * (1 - above) + _T_975[whole] * above
-    z = _Z_975
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 
 
 def _resampled(base: Times, new: Times, seed: int) -> list[Resamples]:
@@ -189,7 +228,7 @@ def _ends(sides: Sequence[Resamples], deviations: Sequence[Figures]) -> Figures:
     those of the side that has fewer: how long blocks have to be is found in the same steps, and that is worth some.
     Quantiles further out would be as wide, but would depend on a handful of resamples.
     """
-    wider = _student(min(side.freedom for side in sides)) / _Z_975
+    wider = student(min(side.freedom for side in sides)) / Z_975
     ends: Figures = np.quantile(deviations[1] - deviations[0], (0.025, 0.975), axis=0) * wider
     return ends
 

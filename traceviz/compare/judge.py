@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-from traceviz.compare.effect import Effect, effect
+from traceviz.compare.effect import Effect, effect, effect_of_runs
 from traceviz.compare.options import Limits
+from traceviz.compare.outcome import Outcome, outcome_of
+from traceviz.compare.sides.basis import STEP, Basis
+from traceviz.compare.sides.failures import sentence
+from traceviz.compare.sides.measures import was_busy
 from traceviz.compare.sides.sides import Side
 from traceviz.units import counted, format_change
-
-
-class Outcome(StrEnum):
-    """The verdict on the new side."""
-
-    FASTER = "faster"
-    SLOWER = "slower"
-    NO_CHANGE = "no change"
-    UNKNOWN = "cannot judge"
-
-    @property
-    def code(self) -> str:
-        """What programs call it: ``cannot-judge``."""
-        return self.value.replace(" ", "-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +19,13 @@ class Judgement:
     """The outcome, the effect behind it, and why where it is unknown.
 
     Steps that do not compare have no effect: a difference of different work is none. Of one that may well be chance
-    there is an interval.
+    there is an interval. ``basis`` is what the verdict is about.
     """
 
     outcome: Outcome
     effect: Effect | None = None
     why: str = ""
+    basis: Basis = STEP
 
     @property
     def speedup(self) -> float | None:
@@ -46,33 +36,61 @@ class Judgement:
         """Whether steps are longer beyond chance, by ``limit`` of the base or more; ``min_effect`` does not matter."""
         if self.outcome is Outcome.UNKNOWN or self.effect is None:
             return False
-        return (self.outcome is Outcome.SLOWER or self.effect.low_ns > 0) and self.effect.ratio >= limit
+        return (self.outcome is Outcome.SLOWER or (self.effect.low_ns or 0) > 0) and self.effect.ratio >= limit
 
 
-def judge(base: Side, new: Side, limits: Limits, forbidding: str = "") -> Judgement:
-    """Compare the steady steps of two sides.
+def judge(base: Side, new: Side, limits: Limits, forbidding: str = "", basis: Basis = STEP) -> Judgement:
+    """Compare two sides.
 
     Args:
         base: What the new side is compared with.
         new: What may be faster or slower.
         limits: What counts as a difference.
         forbidding: Why the sides are not comparable, from :mod:`traceviz.compare.comparability`; empty where they are.
+        basis: What is compared: their steady steps, or a time of the whole runs.
     """
-    for side in (base, new):
-        if why := _unusable(side, limits):
-            return Judgement(Outcome.UNKNOWN, None, why)
-    if forbidding:
-        return Judgement(Outcome.UNKNOWN, None, forbidding)
-    measured = effect(base.runs, new.runs)
-    low, high = measured.interval
-    if low > 0 or high < 0:
-        if abs(measured.ratio) < limits.min_effect:
-            return Judgement(Outcome.NO_CHANGE, measured)
-        return Judgement(Outcome.SLOWER if measured.ratio > 0 else Outcome.FASTER, measured)
-    if max(-low, high) > limits.widest:
-        reach = f"the difference may be anything from {format_change(low, 'ratio')} to {format_change(high, 'ratio')}"
-        return Judgement(Outcome.UNKNOWN, measured, f"{reach}; more steps, or more runs of each side, would tell")
-    return Judgement(Outcome.NO_CHANGE, measured)
+    if basis.is_step:
+        why = next((why for side in (base, new) if (why := _unusable(side, limits))), "") or forbidding
+        return Judgement(Outcome.UNKNOWN, None, why) if why else _judged(effect(base.runs, new.runs), limits, STEP)
+    measured = [basis.measure(side) for side in (base, new)]
+    why = next((why for side in (base, new) if (why := _unmeasured(side, basis))), "") or forbidding
+    before, after = measured
+    if why or before is None or after is None:
+        return Judgement(Outcome.UNKNOWN, None, why, basis)
+    difference = effect_of_runs(before.values, after.values, (before.within, after.within))
+    if not difference.runs and difference.ratio and (was_busy(base) or was_busy(new)):
+        why = "one run of each side, on a machine that other programs used; more runs of each side would tell"
+        return Judgement(Outcome.UNKNOWN, difference, why, basis)
+    return _judged(difference, limits, basis)
+
+
+def _judged(measured: Effect, limits: Limits, basis: Basis) -> Judgement:
+    """The outcome of a difference; where it may be chance, with what would tell."""
+    told = outcome_of(measured.ratio, measured.interval, limits)
+    if told is not Outcome.UNKNOWN:
+        return Judgement(told, measured, "", basis)
+    more = "more steps, or more runs of each side, would tell" if basis.is_step else "more runs of each side would tell"
+    if measured.interval is None:
+        change = f"a difference of {format_change(measured.ratio, 'ratio')}"
+        return Judgement(told, measured, f"one run of each side, and {change} may be chance; {more}", basis)
+    low, high = (format_change(end, "ratio") for end in measured.interval)
+    return Judgement(told, measured, f"the difference may be anything from {low} to {high}; {more}", basis)
+
+
+def _unmeasured(side: Side, basis: Basis) -> str:
+    """Why a time of whole runs cannot be judged; empty where it can."""
+    measure = basis.measure(side)
+    if measure is not None:
+        return "" if min(measure.values) > 0 else f"the {basis.words} of {side.label} is 0"
+    return without_figure(side, basis) or f"{side.label} does not state its {basis.words}"
+
+
+def without_figure(side: Side, basis: Basis) -> str:
+    """How the runs of a side ended that has nothing to compare, where none ended by itself; else empty."""
+    has_figure, said = side.steps if basis.is_step else basis.measure(side), sentence(side)
+    if has_figure or not said:
+        return ""
+    return said if basis.is_step else f"{said}, and so has no {basis.words}"
 
 
 def _unusable(side: Side, limits: Limits) -> str:

@@ -64,7 +64,8 @@ def test_the_figure_begins_the_section_of_4_sides_whatever_the_pair_that_is_told
     start = lines.index("  share of CUDA API time on each side, over the whole captures")
     order = ("torch", "tensorflow", "jax")
     assert lines[start + 1].split() == ["Function", *order]
-    assert lines[start + 2].split() == ["cuLaunchKernel", "0.0", "%", "60.0", "%", "100.0", "%"]
+    drawn = ("0.0", "%", "60.0", "%", "████▊", "100.0", "%", "████████")  # a bar for each share
+    assert lines[start + 2].split() == ["cuLaunchKernel", *drawn]
     assert ("did not record CUDA API calls" in text) == (shown is UNSEEN)
 
 
@@ -79,7 +80,7 @@ def test_names_of_12_sides_stay_whole_and_apart_in_80_columns():
     text = renderer("terminal").render(document_of(*sides), RenderOptions(80, sections=("cuda_api",)))
     assert max(map(len, text.splitlines())) <= 80
     figure = text.partition("share of CUDA API time")[2].rpartition("framework_with_a_long_name_00 →")[0]
-    assert figure.count("  cudaFree ") == 3
+    assert figure.count("  cudaFree ") == 4  # three sides in each table
     assert sum(figure.count(f"name_{number:02}") for number in range(12)) == 12
 
 

@@ -13,8 +13,9 @@ from tests.compare.sides_of import steps
 from traceviz.compare.attribution import attribute
 from traceviz.compare.changes.kernels import compare_kernels
 from traceviz.compare.effect import effect
-from traceviz.compare.judge import Outcome, judge
+from traceviz.compare.judge import judge
 from traceviz.compare.options import Limits
+from traceviz.compare.outcome import Outcome
 from traceviz.compare.sides.job_steps import job_steps, of_the_job
 from traceviz.compare.sides.sides import Side
 from traceviz.report import Report, Verdict

@@ -1,5 +1,6 @@
 """What sides are called, how runs become sides by their tags, and steps that do several units of work."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -11,7 +12,7 @@ from traceviz.compare.sides.by_tags import sides_by, with_base
 from traceviz.compare.sides.labels import labels
 from traceviz.compare.sides.units_of_work import per_unit, unit_of
 from traceviz.errors import UsageError
-from traceviz.report import Prose
+from traceviz.report import Fact, Prose
 
 
 @pytest.mark.parametrize(
@@ -63,6 +64,22 @@ def test_the_base_of_2_tags_is_named_by_its_values_or_its_label():
             "jax, batch=16",
             "torch, batch=16",
         ]
+
+
+def test_runs_without_a_tag_of_that_name_are_grouped_by_the_framework_that_their_traces_show():
+    stated = {"a": "PyTorch 2.6.0", "b": "PyTorch", "c": "TensorFlow 2", "d": "JAX 0.4", "e": None}
+    shown = {
+        name: replace(run(5), run=() if text is None else (Fact("framework", "framework", text),))
+        for name, text in stated.items()
+    }
+    shown["d"] = replace(shown["d"], sections=run(5, tagged(framework="Flax")).sections)
+    sides, left_out = sides_by(shown.items(), ("framework",))
+    assert [(side.label, len(side.reports), side.groups["framework"]) for side in sides] == [
+        ("Flax", 1, "Flax"),
+        ("PyTorch", 2, "PyTorch"),
+        ("TensorFlow", 1, "TensorFlow"),
+    ]
+    assert left_out == ["e"]
 
 
 def of_one_tag(*values):

@@ -5,15 +5,15 @@ Pairs show changes from the base. Studies of several frameworks print these tabl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from traceviz.compare.changes.cuda_api import NEVER, NOTABLE, api_shares
 from traceviz.compare.sides.sides import Side
 from traceviz.report import Block, Column, Grid, Row
 from traceviz.units import Unit
 
-_SIDES_BESIDE = 5
-"""Most sides in a table that fits 80 columns; the others follow in further tables."""
+_SIDES_BESIDE = 3
+"""Most sides with bars in a table that fits 80 columns; the others follow in further tables of the same functions."""
 _LEAST = 2
 """Fewest sides with a figure for a table."""
 SHARE = "share."
@@ -47,14 +47,20 @@ def api_by_side(sides: Sequence[Side]) -> list[Block]:
     most = {name: max(of_side.get(name, NEVER)[1] for of_side in shares.values()) for name in names}
     notable = sorted((name for name in most if most[name] >= NOTABLE), key=lambda name: (-most[name], name))
     labels = list(shares)
-    tables = [labels[first : first + _SIDES_BESIDE] for first in range(0, len(labels), _SIDES_BESIDE)]
-    return [*(_beside(shares, part, notable) for part in tables), _every_share(shares)]
+    return [*(_beside(shares, part, notable) for part in _tables(labels)), _every_share(shares)]
+
+
+def _tables(labels: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The sides of each table: about as many in all of them."""
+    count = -(-len(labels) // _SIDES_BESIDE)
+    for place in range(count):
+        yield labels[place * len(labels) // count : (place + 1) * len(labels) // count]
 
 
 def _beside(shares: Mapping[str, Mapping[str, tuple[str, float]]], labels: Sequence[str], names: Sequence[str]) -> Grid:
     columns = (
         Column("name", "Function", "text", 0),
-        *(Column(f"{SHARE}{label}", label, "ratio", 0) for label in labels),
+        *(Column(f"{SHARE}{label}", label, "ratio", 0, bar=True) for label in labels),
     )
     rows: tuple[Row, ...] = tuple((name, *(shares[label].get(name, NEVER)[1] for label in labels)) for name in names)
     return Grid(columns, rows, "share of CUDA API time on each side, over the whole captures", complete=True)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from traceviz.compare.changes.events import EventChange, Status
+from traceviz.compare.changes.figures import FigureChange
 from traceviz.compare.changes.findings import Seen
-from traceviz.compare.changes.host import HostChange
+from traceviz.compare.changes.resources import DEVICES, over_time
 from traceviz.compare.compare import Pair
+from traceviz.compare.report.measure_section import Blocks, measure_blocks
+from traceviz.compare.report.quality_section import quality_blocks
+from traceviz.compare.sides.sides import Side
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Row
 from traceviz.units import Value, format_change, format_value
 
-Blocks = tuple[list[Block], str]
-"""Blocks of a pair; and why there is nothing to compare, empty where there is."""
 BlocksOfPair = Callable[[Pair, str], Blocks]
 """Takes the pair, and the unit of its times in words (``per step, on average``)."""
 
@@ -142,27 +145,71 @@ def stage_blocks(pair: Pair, per: str) -> Blocks:
     return [Facts(facts), Grid(columns, rows, f"wait for each stage, {per}")], ""
 
 
+def device_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole capture, whatever a step is)
+    """Busy, efficiency and power of the devices; busy, and idle by cause, over the capture; both over time."""
+    device = pair.device
+    if device.why_not:
+        return [], device.why_not
+    blocks: list[Block] = [_figures(device.figures, "mean over the devices and the runs")]
+    if device.parts:
+        columns = (
+            Column("cause", "Cause key", "text", 9),
+            Column("label", "Devices", "text", 0),
+            Column("base_share", "Base", "ratio", 0),
+            Column("new_share", "New", "ratio", 0),
+            Column("share_difference", "Points", "ratio", 1, signed=True),
+        )
+        rows = tuple((part.key, part.label, part.base, part.new, _difference(part)) for part in device.parts)
+        blocks.append(
+            Grid(columns, rows, "shares of the time from the first to the last work of the devices", complete=True)
+        )
+    timeline = over_time((pair.base, pair.new), DEVICES)
+    return [*blocks, *([timeline] if timeline else [])], ""
+
+
+def _difference(part: FigureChange) -> float:
+    return (part.new or 0.0) - (part.base or 0.0)
+
+
 def host_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole run, whatever a step is)
     """CPU, memory, threads of the whole runs."""
     host = pair.host
     if host.why_not:
         return [], host.why_not
-    columns = (
-        Column("metric", "Metric", "text", 0),
-        Column("base", "Base", "text", 0),
-        Column("new", "New", "text", 0),
-        Column("change", "Change", "text", 0),
-        Column("ratio", "Of base", "ratio", 9, signed=True),
-        *(Column(name, name, "text", 9) for name in ("key", "unit")),
-        *(Column(name, name, "number", 9) for name in ("base_value", "new_value")),
-    )
-    notable, every = (tuple(map(_host_row, changes)) for changes in (host.notable, host.changes))
-    machine = Grid(columns, every, "every figure", audience="machine")
-    return [Grid(columns, notable, "mean over the runs"), machine], ""
+    machine = replace(_figures(host.changes, "every figure"), audience="machine")
+    return [_figures(host.notable, "mean over the runs"), machine], ""
 
 
-def _host_row(figure: HostChange) -> Row:
-    """A figure of the host. A share changes by points of percent: "+10 %" of 20 % reads as if it were 30 %."""
+def resource_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole run, whatever a step is)
+    """CPU, memory, threads, GPUs of both sides on one axis."""
+    timeline = over_time((pair.base, pair.new))
+    return ([timeline], "") if timeline else ([], pair.host.why_not or "resources over time are not in both reports")
+
+
+def resources_by_side(sides: Sequence[Side]) -> list[Block]:
+    """The same of all sides; nothing where fewer than two sampled any."""
+    timeline = over_time(sides)
+    return [timeline] if timeline else []
+
+
+_FIGURE_COLUMNS = (
+    Column("metric", "Metric", "text", 0),
+    Column("base", "Base", "text", 0),
+    Column("new", "New", "text", 0),
+    Column("change", "Change", "text", 0),
+    Column("ratio", "Of base", "ratio", 9, signed=True),
+    *(Column(name, name, "text", 9) for name in ("key", "unit")),
+    *(Column(name, name, "number", 9) for name in ("base_value", "new_value")),
+)
+
+
+def _figures(figures: Iterable[FigureChange], title: str) -> Grid:
+    """Figures of different units, in words."""
+    return Grid(_FIGURE_COLUMNS, tuple(map(_figure_row, figures)), title)
+
+
+def _figure_row(figure: FigureChange) -> Row:
+    """A figure. A share changes by points of percent: "+10 %" of 20 % reads as if it were 30 %."""
     change = format_change(figure.ratio, "ratio")
     if figure.unit == "ratio" and figure.base is not None and figure.new is not None:
         points = (figure.new - figure.base) * 100
@@ -208,12 +255,16 @@ def _priced(finding: Finding | None, share: float | None) -> float | None:
 
 
 CHANGE_SECTIONS: tuple[tuple[str, str, BlocksOfPair], ...] = (
+    ("measures", "The whole run in figures", measure_blocks),
+    ("quality", "Quality", quality_blocks),
     ("changed", "What was changed", changed_blocks),
     ("kernels", "Kernels", kernel_blocks),
     ("cuda_api", "CUDA API", api_blocks),
     ("copies", "Copies", copy_blocks),
     ("input_pipeline", "Input pipeline", stage_blocks),
+    ("device_use", "Device use", device_blocks),
     ("host", "Host resources", host_blocks),
+    ("resources", "Resources over time", resource_blocks),
     ("findings", "Findings", finding_blocks),
 )
 """Slug, title and blocks of every section of changes, in the order of the document."""

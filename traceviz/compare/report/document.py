@@ -7,10 +7,13 @@ from dataclasses import replace
 
 from traceviz.compare.changes.by_side import api_by_side, host_by_side
 from traceviz.compare.compare import Comparison, Pair
-from traceviz.compare.report.change_sections import CHANGE_SECTIONS, BlocksOfPair
+from traceviz.compare.report.change_sections import CHANGE_SECTIONS, BlocksOfPair, resources_by_side
 from traceviz.compare.report.effect_section import effect_section
+from traceviz.compare.report.measure_section import measures_by_side
+from traceviz.compare.report.quality_section import quality_by_side
 from traceviz.compare.report.sentences import between, class_name, interval_ns, measured, on_average, verdict_sentence
 from traceviz.compare.sides.sides import Side
+from traceviz.compare.tables.sections import TABLES, table_sections
 from traceviz.report import (
     COMPARISON,
     Audience,
@@ -26,22 +29,34 @@ from traceviz.report import (
     Verdict,
 )
 
-SECTIONS = ("effect", "attribution", *(slug for slug, _, _ in CHANGE_SECTIONS), "comparability", "gates")
+_OF_THE_WHOLE = frozenset({"measures", "quality"})
+"""Sections of changes that are about whole runs, as the verdict may be: they come before the parts of a step."""
+SECTIONS = (
+    *TABLES,
+    "effect",
+    *(slug for slug, _, _ in CHANGE_SECTIONS if slug in _OF_THE_WHOLE),
+    "attribution",
+    *(slug for slug, _, _ in CHANGE_SECTIONS if slug not in _OF_THE_WHOLE),
+    "comparability",
+    "gates",
+)
 """Slugs of all sections, in order. A document lists those that no side recorded as skipped."""
 
 
 def document(comparison: Comparison) -> Report:
     """Sections of everything that was compared; of several pairs, the one that is shown in full comes first."""
     changes = [_changes(comparison, *change_section) for change_section in CHANGE_SECTIONS]
+    sections = [
+        *table_sections(comparison),
+        _effect(comparison),
+        _attribution(comparison),
+        *(section for section in changes if isinstance(section, Section)),
+        _comparability(comparison),
+    ]
     return Report(
         run=_about(comparison),
         verdict=Verdict(comparison.shown.judgement.outcome.code, verdict_sentence(comparison)),
-        sections=(
-            _effect(comparison),
-            _attribution(comparison),
-            *(section for section in changes if isinstance(section, Section)),
-            _comparability(comparison),
-        ),
+        sections=tuple(sorted(sections, key=lambda section: SECTIONS.index(section.slug))),
         skipped=tuple(section for section in changes if isinstance(section, Skipped)),
         schema=COMPARISON,
     )
@@ -66,6 +81,7 @@ def _about(comparison: Comparison) -> tuple[Fact, ...]:
         Fact("base", "base", base),
         Fact("new", "new", shown.new.label),
         Fact("sides", "sides", len(comparison.sides), "count"),
+        Fact("basis", "basis", comparison.basis.name),
         Fact("per", "per", comparison.options.per or None),
         Fact("by", "by", ", ".join(comparison.by) or None),
     )
@@ -75,6 +91,8 @@ def _changes(comparison: Comparison, slug: str, title: str, blocks_of: BlocksOfP
     """Changes of one kind: those of the shown pair for people, those of all others for machines."""
     pairs = [(pair, *blocks_of(pair, on_average(comparison))) for pair in shown_first(comparison)]
     several = _BY_SIDE[slug](comparison.sides) if slug in _BY_SIDE and len(comparison.sides) > 2 else []
+    if several and slug in _INSTEAD_OF_PAIRS:
+        return Section(slug, title, tuple(several))
     blocks = [*several, *(block for pair, changes, _ in pairs for block in _of_pair(comparison, pair, changes))]
     why_not = pairs[0][2]
     if not blocks:
@@ -82,8 +100,16 @@ def _changes(comparison: Comparison, slug: str, title: str, blocks_of: BlocksOfP
     return Section(slug, title, (*([Prose(f"{why_not}.")] if why_not else ()), *blocks))
 
 
-_BY_SIDE: Mapping[str, Callable[[Sequence[Side]], list[Block]]] = {"cuda_api": api_by_side, "host": host_by_side}
+_BY_SIDE: Mapping[str, Callable[[Sequence[Side]], list[Block]]] = {
+    "measures": measures_by_side,
+    "quality": quality_by_side,
+    "cuda_api": api_by_side,
+    "host": host_by_side,
+    "resources": resources_by_side,
+}
 """First blocks of a section where there are more than two sides: a figure of each side, side by side."""
+_INSTEAD_OF_PAIRS = frozenset({"resources"})
+"""Sections in which these blocks show all that those of the pairs would."""
 
 
 def shown_first(comparison: Comparison) -> tuple[Pair, ...]:
@@ -115,9 +141,32 @@ def _is_recorded(comparison: Comparison, slug: str) -> bool:
 
 
 def _attribution(comparison: Comparison) -> Section:
-    pairs = shown_first(comparison)
-    blocks = (block for pair in pairs for block in _of_pair(comparison, pair, _classes(comparison, pair)))
+    """Parts of the run and classes of the step, those first that the verdict is about."""
+    blocks: list[Block] = []
+    for pair in shown_first(comparison):
+        of_run, of_step = list(_parts(pair)), list(_classes(comparison, pair))
+        if pair.attribution is None and of_run and not comparison.basis.is_step:
+            of_step = []
+        ordered = [*of_step, *of_run] if comparison.basis.is_step else [*of_run, *of_step]
+        blocks += _of_pair(comparison, pair, ordered)
     return Section("attribution", "Where the difference lies", tuple(blocks))
+
+
+PART_COLUMNS = (
+    Column("part", "Part key", "text", 9),
+    Column("label", "Part", "text", 0),
+    Column("base_ns", "Base", "ns", 0),
+    Column("new_ns", "New", "ns", 0),
+    Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
+)
+
+
+def _parts(pair: Pair) -> Iterator[Block]:
+    """The exclusive parts of the whole runs, the largest change first; nothing where a side does not tell them."""
+    parts = sorted(pair.measures.parts, key=lambda part: -abs(part.difference_ns))
+    rows = tuple((part.key, part.label, part.base_ns, part.new_ns, part.difference_ns) for part in parts)
+    if rows:
+        yield Grid(PART_COLUMNS, rows, "parts of the whole run, which add up to it", complete=True)
 
 
 CLASS_COLUMNS = (
@@ -137,7 +186,8 @@ CLASS_COLUMNS = (
 def _classes(comparison: Comparison, pair: Pair) -> Iterator[Block]:
     attribution = pair.attribution
     if attribution is None:
-        yield Prose(f"Cannot be told: {pair.why_no_attribution}.")
+        of_runs = "the parts of the run are not known of both sides"
+        yield Prose(f"Cannot be told: {pair.why_no_attribution if comparison.basis.is_step else of_runs}.")
         return
     rows = tuple(
         (
@@ -155,7 +205,7 @@ def _classes(comparison: Comparison, pair: Pair) -> Iterator[Block]:
         for change in sorted(attribution.classes, key=lambda change: -abs(change.difference_ns))
         if change.base_ns or change.new_ns
     )
-    mean = measured(comparison)
+    mean = measured(comparison, of_steps=True)
     yield Facts(
         (
             Fact("base_ns", f"{mean}, base", attribution.base_ns, "ns"),

@@ -8,12 +8,14 @@ import numpy as np
 
 from traceviz.compare.changes.input_stages import sees_input
 from traceviz.compare.compare import Comparison, Pair, PathChange
-from traceviz.compare.effect import Effect
-from traceviz.compare.judge import Judgement, Outcome
+from traceviz.compare.effect import Effect, Ends
+from traceviz.compare.judge import Judgement, without_figure
+from traceviz.compare.outcome import Outcome
 from traceviz.compare.report.sentences import class_name_of, from_to, interval, main_cause, measured
+from traceviz.compare.sides.failures import cell as how_it_ended
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import unit_of
-from traceviz.report import TAG, Audience, Block, Column, Fact, Facts, Grid, Prose, Row, Section
+from traceviz.report import TAG, Audience, Block, Column, Fact, Facts, Grid, Prose, Row, Section, hide_columns
 from traceviz.units import Unit, Value, counted, format_ratio
 
 BASE = "base"
@@ -33,31 +35,36 @@ def effect_section(comparison: Comparison) -> Section:
 _FIGURES: tuple[tuple[str, str, Unit, Callable[[Effect], Value]], ...] = (
     ("difference_ns", "difference", "ns", lambda effect: effect.difference_ns),
     ("ratio", "difference of the base", "ratio", lambda effect: effect.ratio),
-    ("low_ratio", "95 % interval from", "ratio", lambda effect: effect.interval[0]),
-    ("high_ratio", "95 % interval to", "ratio", lambda effect: effect.interval[1]),
+    ("low_ratio", "95 % interval from", "ratio", lambda effect: _of(effect.interval)[0]),
+    ("high_ratio", "95 % interval to", "ratio", lambda effect: _of(effect.interval)[1]),
     ("median_ratio", "difference of the medians", "ratio", lambda effect: effect.median_ratio),
     ("between_runs", "interval of runs", "bool", lambda effect: effect.runs),
 )
-_SPEEDUPS: tuple[tuple[str, str, Callable[[Effect], float]], ...] = (
+_SPEEDUPS: tuple[tuple[str, str, Callable[[Effect], Value]], ...] = (
     ("speedup", "speed-up", lambda effect: effect.speedup),
-    ("speedup_low", "speed-up, 95 % interval from", lambda effect: effect.speedup_interval[0]),
-    ("speedup_high", "speed-up, 95 % interval to", lambda effect: effect.speedup_interval[1]),
+    ("speedup_low", "speed-up, 95 % interval from", lambda effect: _of(effect.speedup_interval)[0]),
+    ("speedup_high", "speed-up, 95 % interval to", lambda effect: _of(effect.speedup_interval)[1]),
 )
 """Only of what can be judged."""
 
 
+def _of(ends: Ends | None) -> tuple[float | None, float | None]:
+    return ends or (None, None)
+
+
 def _facts(comparison: Comparison) -> Facts:
     shown = comparison.shown
-    judgement, effect = shown.judgement, shown.judgement.effect
+    judgement, effect, basis = shown.judgement, shown.judgement.effect, comparison.basis
     judged = None if judgement.speedup is None else effect
     return Facts(
         (
             Fact("outcome", "outcome", judgement.outcome.code),
             Fact("why", "why", judgement.why or None),
-            Fact("base_ns", "base", shown.base.mean_ns, "ns"),
-            Fact("new_ns", "new", shown.new.mean_ns, "ns"),
-            Fact("base_median_ns", "median of the base", shown.base.median_ns, "ns"),
-            Fact("new_median_ns", "median of the new side", shown.new.median_ns, "ns"),
+            Fact("basis", "basis", basis.name),
+            Fact("base_ns", "base", basis.typical_ns(shown.base), "ns"),
+            Fact("new_ns", "new", basis.typical_ns(shown.new), "ns"),
+            Fact("base_median_ns", "median of the base", shown.base.median_ns if basis.is_step else None, "ns"),
+            Fact("new_median_ns", "median of the new side", shown.new.median_ns if basis.is_step else None, "ns"),
             *(Fact(key, label, None if effect is None else read(effect), unit) for key, label, unit, read in _FIGURES),
             *(Fact(key, label, None if judged is None else read(judged), "factor") for key, label, read in _SPEEDUPS),
         ),
@@ -66,18 +73,23 @@ def _facts(comparison: Comparison) -> Facts:
 
 
 def _columns(comparison: Comparison) -> tuple[Column, ...]:
-    per = comparison.options.per
+    per, basis = comparison.options.per, comparison.basis
     is_judged = any(pair.judgement.speedup is not None for pair in comparison.pairs)
     repeated = any(len(side.reports) > 1 for side in comparison.sides)
-    return (
+    columns = (
         Column("side", "Side", "text", 9 if comparison.by else 0),
         *(Column(f"{TAG}{tag}", tag, "text", 0) for tag in comparison.by),
         Column("runs", "Runs", "count", 2 if repeated else 5),
         Column("steps", "Steady steps, all runs" if repeated else "Steady steps", "count", 1),
-        Column("mean_ns", f"Per {unit_of(per)}" if per else "Mean step", "ns", 0),
+        Column("mean_ns", f"Per {unit_of(per)}" if per else f"{basis.words[:1].upper()}{basis.words[1:]}", "ns", 0),
         Column("median_ns", "Median", "ns", 4),
         Column("period", "Period", "count", 9),
-        Column("per_second", f"{unit_of(per).capitalize()}s per s" if per else "Steps per s", "number", 6),
+        Column(
+            "per_second",
+            f"{unit_of(per).capitalize()}s per s" if per else "Steps per s",
+            "number",
+            6 if basis.is_step else 9,
+        ),
         Column("difference_ns", "Difference", "ns", 9, signed=True, better="lower"),
         Column("ratio", "Change", "ratio", 1, signed=True, better="lower"),
         Column("interval", "95 % interval, %", "text", 1),
@@ -87,7 +99,13 @@ def _columns(comparison: Comparison) -> tuple[Column, ...]:
         Column("speedup", "Speed-up", "factor", 0 if is_judged else 9, bar=True),
         Column("verdict", "Verdict", "text", 0),
         Column("why", "Why", "text", 9),
+        Column("basis", "Basis", "text", 9),
     )
+    return columns if basis.is_step else hide_columns(columns, _OF_STEPS)
+
+
+_OF_STEPS = frozenset({"steps", "median_ns", "per_second", "input_share"})
+"""Columns that say nothing of times of whole runs."""
 
 
 def _with_pairs(comparison: Comparison) -> Iterator[tuple[Side, Pair | None]]:
@@ -98,36 +116,42 @@ def _with_pairs(comparison: Comparison) -> Iterator[tuple[Side, Pair | None]]:
 
 def _row(comparison: Comparison, side: Side, pair: Pair | None) -> Row:
     judgement = pair.judgement if pair else Judgement(Outcome.NO_CHANGE)
-    effect = judgement.effect
-    mean = side.mean_ns
+    effect, basis = judgement.effect, comparison.basis
+    mean = basis.typical_ns(side)
     is_base_of_any = pair is None and any(other.judgement.speedup is not None for other in comparison.pairs)
     return (
         side.label,
-        *(side.tags.get(tag) for tag in comparison.by),
+        *(side.groups.get(tag) for tag in comparison.by),
         len(side.reports),
         side.steps,
         mean,
-        side.median_ns,
+        side.median_ns if basis.is_step else None,
         side.period,
-        1e9 / mean if mean else None,
+        1e9 / mean if mean and basis.is_step else None,
         *_differences(effect)[:3],
         side.mean("input_pipeline", "input_share") if sees_input(side) else None,
         *_differences(effect)[3:],
         1.0 if is_base_of_any else judgement.speedup,
-        judgement.outcome.value if pair else BASE,
+        _verdict(side, judgement, comparison) if pair else BASE,
         judgement.why or None,
+        basis.name,
     )
+
+
+def _verdict(side: Side, judgement: Judgement, comparison: Comparison) -> str:
+    """``faster``; of a side that has nothing to compare how its runs ended: ``crashed: out of memory``."""
+    return how_it_ended(side) if without_figure(side, comparison.basis) else judgement.outcome.value
 
 
 def _differences(effect: Effect | None) -> tuple[Value, ...]:
     if effect is None:
         return (None,) * 5
-    return effect.difference_ns, effect.ratio, _ends(effect), *effect.interval
+    return effect.difference_ns, effect.ratio, _ends(effect), *_of(effect.interval)
 
 
-def _ends(effect: Effect) -> str:
+def _ends(effect: Effect) -> str | None:
     """``−71.8, −50.3`` in percent, which the heading states: columns of text never get narrower than this."""
-    return interval(effect).removesuffix(" %").replace(" to ", ", ")
+    return interval(effect).removesuffix(" %").replace(" to ", ", ") or None
 
 
 _LONGEST_PATH = 8
@@ -186,7 +210,7 @@ def _of_change(judgement: Judgement) -> tuple[Value, ...]:
 
 def _why(comparison: Comparison, pair: Pair) -> str:
     """Why a side cannot be judged. Wide intervals get the same words on every side, as the table has their ends."""
-    if pair.judgement.effect is None:
+    if pair.judgement.effect is None or pair.judgement.effect.interval is None:
         return pair.judgement.why.removesuffix(".")
     widest = format_ratio(comparison.options.limits.widest)
     return f"intervals that hold zero and reach beyond {widest} of the base; more steps, or more runs, would tell"
@@ -197,7 +221,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     if len(comparison.pairs) > 1:
         unknown: dict[str, list[str]] = {}
         for pair in comparison.pairs:
-            if pair.judgement.outcome is Outcome.UNKNOWN:
+            if pair.judgement.outcome is Outcome.UNKNOWN and not without_figure(pair.new, comparison.basis):
                 unknown.setdefault(_why(comparison, pair), []).append(pair.new.label)
         yield from (f"Cannot judge {'; '.join(sides)}: {why}." for why, sides in unknown.items())
     if comparison.left_out:
@@ -207,9 +231,15 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     for change in comparison.path[:_LONGEST_PATH]:
         if change.changed:
             yield f"Changed from {change.before.label} to {change.after.label}: {_changed(change)}."
-    yield from _turns(comparison)
+    if comparison.basis.is_step:
+        yield from _turns(comparison)
     effects = [pair.judgement.effect for pair in comparison.pairs if pair.judgement.effect]
-    if any(not effect.runs for effect in effects):
+    if any(effect.interval is None for effect in effects):
+        yield (
+            f"One run has one {comparison.basis.words}: how much a restart of the program alone changes is not known, "
+            "and a difference of less than a fifth is not judged. Several runs of a side (--group) tell."
+        )
+    elif any(not effect.runs for effect in effects):
         yield (
             "Intervals are of the steps of one run of each side: how much a restart of the program alone changes "
             "is not in them. Several runs of a side (--group) tell."

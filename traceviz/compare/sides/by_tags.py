@@ -6,13 +6,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from traceviz.compare.sides.sides import Side, tags
+from traceviz.compare.sides.failures import failure
+from traceviz.compare.sides.sides import Side, grouping
 from traceviz.errors import UsageError
 from traceviz.report import Report
 
 Key = tuple[str, ...]
 BASE_NAMES = ("base", "baseline", "before", "control", "default", "reference")
 """Names of a group, and values of tags, that make a side the base."""
+OF_WORK = frozenset({"arch", "architecture", "data", "dataset", "model", "net", "network", "task", "workload"})
+"""Tags whose values are programs that do different work."""
 _SWITCH = frozenset({"false", "no", "none", "off", "on", "true", "yes"})
 """Values that mean nothing without their tag."""
 
@@ -24,7 +27,8 @@ def sides_by(
 
     Args:
         reports: Names and reports of the runs.
-        by: Tags.
+        by: Tags; ``framework`` and ``devices`` are also what a trace shows of its framework and the number of devices
+            that computed, where no tag says it.
         base: Values of the side that the others are compared with, separated by commas, or its name. Where empty, the
             side with a value of :data:`BASE_NAMES`, else the first.
         in_order: Whether the user gave the runs in their order, so that the first side is that of the first run; else
@@ -40,7 +44,7 @@ def sides_by(
     left_out: list[str] = []
     known: set[str] = set()
     for name, report in reports:
-        tagged = tags(report)
+        tagged = grouping(report)
         known |= tagged.keys()
         if all(tag in tagged for tag in by):
             groups.setdefault(tuple(tagged[tag] for tag in by), []).append(report)
@@ -49,12 +53,14 @@ def sides_by(
     if not groups:
         fix = f"Known: {', '.join(sorted(known))}." if known else "Tag runs with `traceviz collect --tag KEY=VALUE`."
         raise UsageError(f"No run has the tag{'s' if len(by) > 1 else ''} {', '.join(by)}.", fix=fix)
-    first = next(iter(groups))
+    alive = [key for key in groups if not all(map(failure, groups[key]))] or list(groups)
     ordered = sorted(groups, key=lambda key: tuple(map(natural, key)))
-    sides = {", ".join(key): Side(", ".join(map(_label, by, key)), tuple(groups[key])) for key in ordered}
+    sides = {", ".join(key): Side(", ".join(map(tag_label, by, key)), tuple(groups[key])) for key in ordered}
     if not base:
-        key, why = _implied(ordered, first if in_order else ordered[0])
-        chosen = replace(sides[", ".join(key)], why_base=why or ("the first given" if in_order else "the smallest"))
+        sequence, words = (list(groups), "the first given") if in_order else (ordered, "the smallest")
+        key, why = _implied([key for key in ordered if key in alive], next(key for key in sequence if key in alive))
+        passed_over = "" if sequence[0] in alive else " that did not fail"
+        chosen = replace(sides[", ".join(key)], why_base=why or f"{words}{passed_over}")
         return [chosen, *(side for values, side in sides.items() if values != ", ".join(key))], left_out
     values = ", ".join(_value(part.strip(), by) for part in base.split(","))
     return with_base(list(sides.values()), sides[values].label if values in sides else base), left_out
@@ -78,7 +84,7 @@ def _value(part: str, by: Sequence[str]) -> str:
     return value if equals and tag in by else part
 
 
-def _label(tag: str, value: str) -> str:
+def tag_label(tag: str, value: str) -> str:
     """``torch`` speaks for itself; ``batch=32`` and ``cache=on`` need their tag."""
     return value if value[:1].isalpha() and value.lower() not in _SWITCH else f"{tag}={value}"
 

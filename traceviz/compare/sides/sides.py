@@ -10,11 +10,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from traceviz.compare.blocks import Times, period
 from traceviz.compare.effect import typical
 from traceviz.compare.kernel_pairs import Events, PerStep
 from traceviz.compare.sides.job_steps import job_steps, of_the_job
+from traceviz.framework_signs import name_and_version
 from traceviz.report import BY_STEP, EVERY_STEP, IN_STEPS, TAG, Grid, Report
+from traceviz.resampling import Times, period
 from traceviz.units import Value
 
 
@@ -170,8 +171,12 @@ class Side:
     @cached_property
     def tags(self) -> Mapping[str, str]:
         """Tags that ``traceviz collect --tag`` gave the runs, as far as all agree."""
-        first, *others = [tags(report) for report in self.reports] or [{}]
-        return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
+        return _agreed([tags(report) for report in self.reports])
+
+    @property
+    def groups(self) -> Mapping[str, str]:
+        """What runs can be grouped by, as far as all agree: :attr:`tags`, and the framework."""
+        return _agreed([grouping(report) for report in self.reports])
 
     def facts(self, slug: str, key: str) -> tuple[Value, ...]:
         """A fact of every run that has it."""
@@ -195,6 +200,10 @@ class Side:
 
 
 DURATION = "dur_ns"
+_FRAMEWORK = "framework"
+"""Fact about a run that groups like a tag of this name."""
+_DEVICES = "devices"
+"""Section whose count of devices that compute groups likewise."""
 _OF_STEP = frozenset({"step", "process", DURATION})
 
 
@@ -257,6 +266,23 @@ def tags(report: Report) -> dict[str, str]:
     """Tags of the run that a report is about; none where it is no report of a run."""
     facts = (fact for fact in report.facts("run") if fact.key.startswith(TAG))
     return {fact.key.removeprefix(TAG): str(fact.value) for fact in facts}
+
+
+def grouping(report: Report) -> dict[str, str]:
+    """What groups the run of a report: its tags; and what its trace shows where no tag says it.
+
+    That is the framework, and the number of devices that computed.
+    """
+    stated = next((fact.value for fact in report.run if fact.key == _FRAMEWORK), None)
+    name, _ = name_and_version(None if stated is None else str(stated))
+    devices = whole(fact(report, _DEVICES, "computing"))
+    shown = {_FRAMEWORK: name or "", _DEVICES: str(devices or "")}
+    return {key: value for key, value in shown.items() if value} | tags(report)
+
+
+def _agreed(of_runs: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    first, *others = of_runs or [{}]
+    return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
 
 
 def whole(value: Value) -> int:

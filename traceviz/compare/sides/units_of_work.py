@@ -1,4 +1,7 @@
-"""Steps that do different amounts of work are compared by one unit of it: a tag states how many a step does."""
+"""Steps that do different amounts of work are compared by one unit of it: a tag states how many a step does.
+
+Where no tag states the batch, hooks in the program may have seen it.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from traceviz.compare.sides.sides import Side, tags
+from traceviz.compare.sides.sides import Side, fact, tags
 from traceviz.errors import UsageError
+from traceviz.report import MEASURES, Report
 
 _BATCH = frozenset({"batch", "batchsize"})
 
@@ -15,6 +19,22 @@ _BATCH = frozenset({"batch", "batchsize"})
 def is_batch(tag: str) -> bool:
     """Whether a tag is that of the batch size, however its words are separated."""
     return tag.lower().replace("-", "").replace("_", "") in _BATCH
+
+
+def batch_of(report: Report) -> tuple[str, str] | None:
+    """The tag that states the batch of a run, and its value; without one, what its hooks saw; else ``None``."""
+    stated = next(((tag, size) for tag, size in tags(report).items() if is_batch(tag)), None)
+    seen = fact(report, MEASURES, "batch")
+    if stated is not None or not isinstance(seen, int | float) or seen <= 0:
+        return stated
+    return "batch", f"{seen:.15g}"
+
+
+def _stated(report: Report, tag: str) -> str | None:
+    """The value of ``tag``; of the batch, also what hooks saw."""
+    known = tags(report).get(tag)
+    seen = batch_of(report) if known is None and is_batch(tag) else None
+    return seen[1] if seen else known
 
 
 def unit_of(tag: str) -> str:
@@ -34,7 +54,7 @@ def per_unit(sides: Sequence[Side], tag: str) -> tuple[Side, ...]:
 
 
 def _units(side: Side, tag: str) -> Fraction:
-    values = list(dict.fromkeys(tags(report).get(tag) for report in side.reports))
+    values = list(dict.fromkeys(_stated(report, tag) for report in side.reports))
     if None in values:
         raise UsageError(
             f"--per {tag}: {side.label} has no tag {tag!r}.",

@@ -9,8 +9,8 @@ from fractions import Fraction
 from traceviz.compare.changes.kernels import compare_kernels, match_kernels
 from traceviz.compare.kernel_pairs import Events, How, spelling
 from traceviz.compare.sides.by_tags import natural
-from traceviz.compare.sides.sides import Side, grid, rows, tags, whole
-from traceviz.compare.sides.units_of_work import is_batch
+from traceviz.compare.sides.sides import Side, grid, rows, whole
+from traceviz.compare.sides.units_of_work import batch_of
 from traceviz.compare.work.ingredients import as_often, ingredients
 from traceviz.report import BY_SHAPE
 from traceviz.units import format_number, format_ratio
@@ -38,16 +38,18 @@ Shape = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Batch sizes of the runs of a side: the tag that states them, and its distinct values, small ones first."""
+    """Batch sizes of the runs of a side: the tag that states them, and its distinct values, small ones first.
+
+    What hooks saw has the name of the tag as well.
+    """
 
     tag: str
     values: tuple[str, ...]
 
 
 def batch(side: Side) -> Batch | None:
-    """The batch sizes that the tags of all runs state; ``None`` where a run states none."""
-    stated = (next(((tag, size) for tag, size in tags(run).items() if is_batch(tag)), None) for run in side.reports)
-    known = [batch_tag for batch_tag in stated if batch_tag is not None]
+    """The batch sizes of all runs, by their tags, else by hooks; ``None`` where that of a run is not known."""
+    known = [stated for run in side.reports if (stated := batch_of(run)) is not None]
     if not known or len(known) < len(side.reports):
         return None
     sizes = {value.strip() for _, value in known}

@@ -13,6 +13,7 @@ from traceviz.compare.sides.by_tags import natural
 from traceviz.compare.sides.mixtures import REPEATS
 from traceviz.compare.sides.sides import Side, rows, tags, whole
 from traceviz.compare.sides.units_of_work import is_batch
+from traceviz.compare.work.amounts import batch
 from traceviz.compare.work.ingredients import ingredients
 from traceviz.compare.work.kinds import Kind
 from traceviz.compare.work.parameters import parameters
@@ -243,10 +244,18 @@ def _switched(key: str, label: str, states: Iterable[bool | None]) -> Iterator[C
 
 
 def _batch(base: Side, new: Side) -> Iterator[Changed]:
-    """Batches by the shapes of inputs, where no tag tells them."""
+    """Batches as hooks saw them, else by the shapes of inputs, where no tag tells them."""
+    if any(is_batch(tag) for tag in (*base.tags, *new.tags)):
+        return
+    seen = batch(base), batch(new)
+    if seen[0] is not None and seen[1] is not None:
+        if seen[0] != seen[1]:
+            was, now = (", ".join(sizes.values) for sizes in seen if sizes is not None)
+            yield Changed("batch", "batch", was, now, f"batch {now} rather than {was}")
+        return
     before, after = parameters(base), parameters(new)
     common = before.batches.keys() & after.batches.keys() if before and after else set()
-    if not before or not after or not common or any(is_batch(tag) for tag in (*base.tags, *new.tags)):
+    if not before or not after or not common:
         return
     layer = max(sorted(common), key=lambda layer: before.uses[layer])
     was, now = (format_number(round(side.batches[layer], 1)) for side in (before, after))

@@ -1,0 +1,76 @@
+"""Use of the devices of two sides: busy, idle by cause, efficiency, power."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tests.compare.sections_of import facts, run, section, side, table
+from traceviz import api
+from traceviz.compare.changes.device_use import compare_device_use
+from traceviz.compare.sides.sides import Side
+from traceviz.report import Bar, Bars, Column, Grid
+
+
+def device(busy, extent, *causes, judged=0.5):
+    """Devices that work from the first to the last of ``extent`` ns, and the gaps besides."""
+    columns = (
+        Column("busy_ns", "Busy"),
+        Column("judged_utilisation", "Of steady steps"),
+        Column("extent_ns", "Extent"),
+    )
+    gaps = Bars("Causes", "time in gaps", "ns", tuple(Bar(key, f"{key} (3)", time, 0.1) for key, time in causes))
+    use = section("device_use", Grid(columns, ((busy, judged, extent),)))
+    return use, section("idle_gaps", gaps)
+
+
+def sampled(*rows):
+    return section("host", table("Metrics", "metric device unit mean p95 max", *rows))
+
+
+def figures(changes):
+    return {figure.key: (figure.base, figure.new) for figure in changes.figures}
+
+
+def test_busy_and_idle_by_cause_add_up_to_the_time_from_first_to_last_work():
+    base = side("a", run(1, *device(40, 100, ("input_wait", 50), ("before_first_work", 900))))
+    new = side("b", run(1, *device(80, 100, ("launch", 15))))
+    changes = compare_device_use(base, new)
+    assert figures(changes)["device_use.utilisation"] == (0.4, 0.8)
+    assert {part.key: (part.base, pytest.approx(part.new)) for part in changes.parts} == {
+        "busy": (0.4, 0.8),
+        "input_wait": (0.5, 0.0),
+        "short_gaps": (pytest.approx(0.1), 0.05),
+        "launch": (0.0, 0.15),
+    }
+    assert changes.parts[1].label == "idle: input_wait"
+
+
+def test_figures_are_means_over_runs_and_devices_and_power_is_that_of_all_devices():
+    power = sampled(("GPU power", "GPU 0", "W", 100.0, 0, 0), ("GPU power", "GPU 1", "W", 50.0, 0, 0))
+    less = sampled(("GPU power", "GPU 0", "W", 60.0, 0, 0), ("GPU utilisation", "GPU 0", "%", 25.0, 0, 0))
+    efficiency = section("gpu_efficiency", facts(sm_efficiency=0.25, occupancy=None))
+    base = side("a", run(1, *device(1, 2, judged=0.2), power), run(1, *device(1, 2, judged=0.4), efficiency, power))
+    found = figures(compare_device_use(base, side("b", run(1, *device(1, 2), less))))
+    assert found["device_use.judged_utilisation"] == (pytest.approx(0.3), 0.5)
+    assert (found["host.power_w"], found["host.sampled_utilisation"]) == ((150, 60), (None, 0.25))
+    assert found["gpu_efficiency.sm_efficiency"] == (0.25, None)
+    assert "gpu_efficiency.occupancy" not in found
+
+
+def test_a_side_without_devices_is_said_and_one_that_was_only_sampled_is_compared():
+    on_device = side("a", run(1, *device(1, 2)))
+    assert compare_device_use(on_device, side("b", run(1))).why_not == "b did not record work of devices"
+    busy = side("c", run(1, sampled(("GPU utilisation", "GPU 0", "%", 25.0, 0, 0))))
+    assert figures(compare_device_use(busy, busy)) == {"host.sampled_utilisation": (0.25, 0.25)}
+    assert compare_device_use(busy, busy).parts == ()
+
+
+@pytest.mark.parametrize("name", ["input_bound", "two_ranks"])
+def test_parts_of_the_devices_of_a_sample_add_up(samples, name):
+    whole = Side(name, (api.report_on(samples / "synthetic" / f"{name}.sqlite"),))
+    changes = compare_device_use(whole, whole)
+    assert math.fsum(part.base for part in changes.parts) == pytest.approx(1)
+    assert {part.base - part.new for part in changes.parts} == {0}
+    assert len(changes.parts) >= 3

@@ -1,0 +1,58 @@
+"""Figures of both sides with their units, side by side: means over the runs of a side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from traceviz.compare.sides.sides import rows
+from traceviz.report import Report
+from traceviz.units import Unit, Value
+
+Words = tuple[str, Unit]
+"""Label and unit of a figure."""
+Figures = dict[str, tuple[Words, list[float]]]
+"""Label, unit and the value in every run, by key."""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureChange:
+    """A figure: mean over the runs of a side; ``None`` where no run has it."""
+
+    key: str
+    label: str
+    unit: Unit
+    base: float | None
+    new: float | None
+
+    @property
+    def ratio(self) -> float | None:
+        """The difference as a share of the base; ``None`` where a side has none, or the base is zero."""
+        if self.base is None or self.new is None or not self.base:
+            return None
+        return (self.new - self.base) / self.base
+
+
+def add_figure(figures: Figures, key: str, label: str, unit: Unit, value: Value) -> None:
+    """Add the value of a run; values that are no numbers are none."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        figures.setdefault(key, ((label, unit), []))[1].append(float(value))
+
+
+def figure_changes(sides: Iterable[Figures]) -> tuple[FigureChange, ...]:
+    """Figures of the base and of the new side, in their order; labels are those of the base where it has them."""
+    both = list(sides)
+    known = {key: words for figures in reversed(both) for key, (words, _) in figures.items()}
+    order = dict.fromkeys(key for figures in both for key in figures)
+    return tuple(FigureChange(key, *known[key], *(_mean(figures, key) for figures in both)) for key in order)
+
+
+def _mean(figures: Mapping[str, tuple[Words, list[float]]], key: str) -> float | None:
+    values = figures[key][1] if key in figures else []
+    return sum(values) / len(values) if values else None
+
+
+def metric_rows(report: Report) -> list[dict[str, Value]]:
+    """Rows of every metric that was sampled, in the units in which it was; none where none was."""
+    tables = (grid for grid in report.grids("host") if grid.columns[:1] and grid.columns[0].name == "metric")
+    return rows(next(tables, None))

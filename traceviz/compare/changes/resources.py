@@ -1,0 +1,155 @@
+"""Resources over time of several sides on one axis: CPU, memory, threads, storage, GPUs.
+
+Reports draw each run on an axis of its own, with what is full height beside it. Here both are those of all sides:
+
+::
+
+    CPU, slow      ▕▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▏   4 cores
+    CPU, fast      ▕▆▆▆▆▆▆▆▆········▏   4 cores      its run was half as long
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, floor
+
+from traceviz.compare.changes.figures import metric_rows
+from traceviz.compare.sides.sides import Side, fact
+from traceviz.report import Lane, Report, Timeline
+from traceviz.units import Value
+
+SLICES = 60
+"""Slices of the common axis."""
+MOST_SIDES = 6
+"""Sides beside each other, at most: the base first."""
+_FEW_SIDES = 2
+"""With more sides, only what the program takes is shown, and not what its busiest thread or core does."""
+_OF_PAIRS = ("busiest", "read")
+"""Begins of the labels of the other lanes."""
+
+_LANES: Mapping[str, str] = {
+    "program memory": "memory",
+    "program threads": "threads",
+    "program read": "read",
+    "GPU power": "power",
+}
+"""Labels of the lanes whose full height is the most that was sampled, by metric."""
+DEVICES = "device_use"
+"""Section with the timeline of the devices."""
+_DEVICE = re.compile(r"(rank \d+ )?\S+ \d+(?= )")
+"""``GPU 0`` of ``GPU 0 NVIDIA T4``."""
+_OWN = ", program"
+_CPU = f"CPU{_OWN}"
+"""Label of the lane whose full height are the usable cores."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A lane of one side: what it is about, its picture, how long its run was, and what is full height.
+
+    ``full`` is in the unit in which the metric was sampled; ``None`` where it is not known.
+    """
+
+    about: str
+    lane: Lane
+    span_ns: int
+    full: float | None
+
+
+def over_time(sides: Sequence[Side], slug: str = "host") -> Timeline | None:
+    """Lanes of all sides, those about the same beneath each other; ``None`` where fewer than two sides have any.
+
+    Args:
+        sides: The base first. Of several runs of a side, the one of middle length is shown.
+        slug: Section with the timeline of a report.
+    """
+    drawn = {side.label: of_side for side in sides[:MOST_SIDES] if (of_side := _drawn(side, slug))}
+    if len(drawn) < 2:
+        return None
+    every = [one for of_side in drawn.values() for one in of_side]
+    end_ns = max(one.span_ns for one in every)
+    left_out = _OF_PAIRS if len(drawn) > _FEW_SIDES else ()
+    order = dict.fromkeys(one.about for one in every if not one.about.startswith(left_out))
+    lanes = tuple(lane for about in order for lane in _about(drawn, about, end_ns))
+    return Timeline(_title(sides, slug), 0, end_ns, lanes)
+
+
+def _title(sides: Sequence[Side], slug: str) -> str:
+    several = any(len(side.reports) > 1 for side in sides)
+    which = "the run of middle length of each side" if several else "each side from its start"
+    height = "share of the time that a device is busy" if slug == DEVICES else "full height is the amount on the right"
+    return f"{which}; {height}, · is after its end or not sampled"
+
+
+def _drawn(side: Side, slug: str) -> list[_Drawn]:
+    """The lanes of the run of middle length."""
+    timelines = ((report, timeline) for report in side.reports for timeline in _timelines(report, slug))
+    ordered = sorted(timelines, key=lambda run: run[1].end_ns - run[1].start_ns)
+    if not ordered:
+        return []
+    report, timeline = ordered[(len(ordered) - 1) // 2]
+    span_ns = timeline.end_ns - timeline.start_ns
+    return [_Drawn(_named(lane.label, slug), lane, span_ns, _full(report, lane)) for lane in timeline.lanes]
+
+
+def _named(label: str, slug: str) -> str:
+    """What a lane is about: of devices without the product, which may be another on each side."""
+    device = _DEVICE.match(label) if slug == DEVICES else None
+    return device[0] if device else label
+
+
+def _timelines(report: Report, slug: str) -> Iterator[Timeline]:
+    """The first timeline of a section, where it shows anything."""
+    timelines = (block for block in report.blocks(slug) if isinstance(block, Timeline))
+    first = next(timelines, None)
+    if first is not None and first.lanes and first.end_ns > first.start_ns:
+        yield first
+
+
+def _full(report: Report, lane: Lane) -> float | None:
+    """The amount that is full height in a lane of a report, in the unit of its samples; ``None`` where unknown."""
+    if lane.label == _CPU:
+        cores = fact(report, "host", "cores")
+        return float(cores) if isinstance(cores, int | float) else None
+    sampled = [row["max"] for row in metric_rows(report) if _is_drawn(row, lane.label)]
+    return next((float(most) for most in sampled if isinstance(most, int | float)), None)
+
+
+def _is_drawn(row: Mapping[str, Value], label: str) -> bool:
+    """Whether a lane is about a metric of the host, or of a device: ``GPU 0 power`` of ``GPU 0 NVIDIA T4``."""
+    metric, device = _LANES.get(str(row["metric"])), str(row["device"] or "")
+    if metric is None or not device:
+        return metric == label
+    named = label.removesuffix(f" {metric}")
+    return named != label and f"{device} ".startswith(f"{named} ")
+
+
+def _about(drawn: Mapping[str, Sequence[_Drawn]], about: str, end_ns: int) -> Iterator[Lane]:
+    """Lanes of all sides about the same, at one height where the heights of all are known."""
+    same = [(label, lane) for label, lanes in drawn.items() for lane in lanes if lane.about == about]
+    heights = [lane.full for _, lane in same]
+    tallest = max((height for height in heights if height is not None), default=None)
+    is_common = tallest is not None and tallest > 0 and None not in heights
+    words = next(lane.lane.whole for _, lane in same if lane.full == tallest or not is_common)
+    for label, one in same:
+        factor = (one.full or 0.0) / tallest if is_common and tallest else 1.0
+        scaled = tuple(None if value is None else min(max(value * factor, 0.0), 1.0) for value in one.lane.values)
+        lane = replace(one.lane, label=f"{about.removesuffix(_OWN)}, {label}")
+        yield replace(lane, values=on_axis(scaled, one.span_ns, end_ns), whole=words if is_common else one.lane.whole)
+
+
+def on_axis(values: Sequence[float | None], span_ns: int, end_ns: int) -> tuple[float | None, ...]:
+    """Values of equal slices of ``span_ns`` on an axis to ``end_ns``: means of what each of its slices covers.
+
+    ``None`` after the end of the span, and where nothing was measured.
+    """
+    if span_ns == end_ns:
+        return tuple(values)
+    slices: list[float | None] = []
+    for index in range(SLICES):
+        first, last = (place * end_ns / SLICES / span_ns * len(values) for place in (index, index + 1))
+        covered = [value for value in values[floor(first) : ceil(last)] if value is not None]
+        slices.append(sum(covered) / len(covered) if covered and first < len(values) else None)
+    return tuple(slices)

@@ -1,0 +1,113 @@
+"""Measures of whole runs: total time, time per epoch, samples per second, energy, ... of every run of a side.
+
+Reports state them in section ``measures``, each with its unit and with which change of it is a gain. So this module
+knows none by name, but for those that only a run which ended by itself has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast, get_args
+
+from traceviz.compare.sides.sides import Side, fact, grid, rows
+from traceviz.report import MEASURES, Better, Report
+from traceviz.units import UNITS, Unit, Value
+
+FINISHED = "finished"
+"""Outcome of a run that ended by itself."""
+_OF_THE_WHOLE = frozenset(
+    {
+        *("total_ns", "training_ns", "epochs", "steps"),
+        *("energy_j", "host_memory_peak_bytes", "device_memory_peak_bytes"),
+    }
+)
+"""Measures that say nothing of a run which was stopped: it would have taken longer, and perhaps more."""
+
+BUSY = "busy-machine"
+"""Code of the note that other programs kept the program waiting for cores."""
+
+_LEAST, _MOST = 1e-30, 1e30
+"""Numbers between which figures of runs lie: ratios of others, of saved reports from elsewhere, are no numbers."""
+Ends = tuple[float, float]
+"""Lower and upper end of an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A measure of the runs of a side.
+
+    Args:
+        key: Its stable name.
+        label: Its name for people.
+        unit: Base unit.
+        better: Which change of it is a gain; empty where neither is.
+        values: Its value in every run that has it; at least one.
+        within: 95 % interval within the run, of a side with a single run that states one.
+        about: What the value is made of, in a few words.
+    """
+
+    key: str
+    label: str
+    unit: Unit
+    better: Better
+    values: tuple[float, ...]
+    within: Ends | None = None
+    about: str = ""
+
+
+def measures_of(side: Side) -> dict[str, Measure]:
+    """Measures by key, in the order of the reports."""
+    found: dict[str, list[Mapping[str, Value]]] = {}
+    for report in side.reports:
+        for row in _stated(report):
+            found.setdefault(str(row["key"]), []).append(row)
+    return {key: _measure(key, stated) for key, stated in found.items()}
+
+
+def _stated(report: Report) -> Iterator[Mapping[str, Value]]:
+    """Rows of the measures of one run, without those that say nothing because it was stopped."""
+    left_out = set(_OF_THE_WHOLE) if stopped(report) else set()
+    for row in rows(grid(report, MEASURES, MEASURES)):
+        if _is_number(row.get("value")) and row.get("key") not in left_out:
+            left_out.add(str(row["key"]))  # a run has one value, whatever a saved report says
+            yield row
+
+
+def _measure(key: str, stated: list[Mapping[str, Value]]) -> Measure:
+    first = stated[0]
+    unit, better = str(first.get("unit")), str(first.get("better") or "")
+    ends = (first.get("low"), first.get("high")) if len(stated) == 1 else (None, None)
+    return Measure(
+        key,
+        str(first.get("label") or key),
+        cast("Unit", unit) if unit in UNITS else "number",
+        cast("Better", better) if better in get_args(Better) else "",
+        tuple(float(cast("float", row["value"])) for row in stated),
+        (float(cast("float", ends[0])), float(cast("float", ends[1]))) if all(map(_is_number, ends)) else None,
+        str(first.get("about") or ""),
+    )
+
+
+def _is_number(value: Value) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and (value == 0 or _LEAST <= abs(cast("float", value)) <= _MOST)
+
+
+def stopped(report: Report) -> str:
+    """How a run ended that did not end by itself, ``failed: out of memory``; empty where it did, or nothing tells."""
+    outcome = fact(report, MEASURES, "outcome")
+    if outcome in {None, FINISHED}:
+        return ""
+    reason = fact(report, MEASURES, "reason")
+    return f"{outcome}: {reason}" if reason else str(outcome)
+
+
+def endings(side: Side) -> tuple[str, ...]:
+    """The distinct ways in which runs of a side were stopped."""
+    return tuple(dict.fromkeys(filter(None, map(stopped, side.reports))))
+
+
+def was_busy(side: Side) -> bool:
+    """Whether other programs used the machine during a run of a side, so that its times may be chance."""
+    return any(note.code == BUSY for report in side.reports for note in report.notes)

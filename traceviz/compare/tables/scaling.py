@@ -1,0 +1,170 @@
+"""How much of more devices, cores or threads arrives as speed: efficiency, and Amdahl's serial share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from traceviz.compare.compare import Comparison
+from traceviz.compare.sides.failures import cell as how_it_ended
+from traceviz.compare.tables.amdahl import SerialShare, fit, karp_flatt
+from traceviz.compare.tables.differences import difference
+from traceviz.compare.tables.figures import Figure, Known, stopped_runs
+from traceviz.compare.tables.points import Course, Point, courses, left_out_sentence, shown_number, tag_and_number
+from traceviz.compare.tables.words import in_capital, interval_words
+from traceviz.errors import UsageError
+from traceviz.report import TAG, Block, Column, Fact, Facts, Grid, Prose, Row, Section
+from traceviz.units import format_ratio, format_value
+
+SCALING = "scaling"
+_FAR = 0.1
+"""A law that misses a measured time by more than this share of it is said not to fit."""
+_BOUNDLESS = 0.001
+"""A serial share below this bounds nothing that anybody runs on."""
+
+
+def scaling_section(comparison: Comparison, tag: str) -> Section:
+    """Efficiency along a tag that counts what shares the work, and the serial share.
+
+    Raises:
+        UsageError: the figure is not one of speed; fewer than two values of the tag are numbers, or one is not above 0.
+    """
+    figure = _figure(comparison)
+    found = courses(comparison, tag, figure)
+    rows: list[Row] = []
+    blocks: list[Block] = []
+    for course in found.courses:
+        _check(course)
+        law = fit(*_observations(course, figure))
+        rows += [_row(comparison, course, point, figure, law) for point in course.points]
+        if law is not None:
+            blocks.append(_facts(course, law))
+        blocks += [Prose(text) for text in _sentences(course, figure, law)]
+    if found.left_out:
+        blocks.append(Prose(left_out_sentence(tag, found.left_out)))
+    grid = Grid(_columns(comparison, tag, figure), tuple(rows), complete=True)
+    return Section(SCALING, f"Scaling over {tag}, by {figure.label}", (grid, *blocks))
+
+
+def _figure(comparison: Comparison) -> Figure:
+    """The figure asked for; else samples per second, as steps of more devices may do more; else what is compared."""
+    known, options = Known(comparison), comparison.options
+    by_throughput = comparison.basis.is_step and not options.tables.measures and not options.per
+    figure = (known.throughput if by_throughput else None) or known.chosen(options.tables.measures)[0]
+    if not figure.is_speed:
+        raise UsageError(
+            f"--scaling: {figure.label} is no measure of speed.",
+            "Efficiency is speed-up over the number of devices.",
+            "Choose a time or samples-per-second with --measure.",
+        )
+    return figure
+
+
+def _check(course: Course) -> None:
+    first = course.points[0]
+    if first.number <= 0:
+        raise UsageError(
+            f"--scaling {course.tag}: {first.side.label} has {tag_and_number(course.tag, first.number)}.",
+            "What shares the work is counted from 1.",
+        )
+
+
+def _observations(course: Course, figure: Figure) -> tuple[list[float], list[float]]:
+    """Number and time of every run; rates become times of one unit."""
+    numbers, times = [], []
+    for point in course.points:
+        for value in figure.values(point.side):
+            if value > 0:
+                numbers.append(point.number)
+                times.append(1 / value if figure.better == "higher" else value)
+    return numbers, times
+
+
+def _columns(comparison: Comparison, tag: str, figure: Figure) -> tuple[Column, ...]:
+    repeated = any(len(side.reports) > 1 for side in comparison.sides)
+    return (
+        *(Column(f"{TAG}{other}", other, "text", 0) for other in comparison.by if other != tag),
+        Column(f"{TAG}{tag}", tag, "number", 0),
+        Column("runs", "Runs", "count", 3 if repeated else 5),
+        Column("value", in_capital(figure.label), figure.unit, 0),
+        Column("interval", "95 % interval", "text", 4),
+        Column("speedup", "Speed-up", "factor", 0),
+        Column("speedup_low", "Speed-up, 95 % from", "factor", 9),
+        Column("speedup_high", "Speed-up, 95 % to", "factor", 9),
+        Column("ideal", "Ideal", "factor", 2),
+        Column("efficiency", "Efficiency", "ratio", 0, bar=True),
+        Column("serial_share", "Serial share", "ratio", 2),
+        Column("amdahl", "By Amdahl", "factor", 3),
+        Column("ended", "Remark", "text", 1),
+    )
+
+
+def _row(comparison: Comparison, course: Course, point: Point, figure: Figure, law: SerialShare | None) -> Row:
+    value = figure.value(point.side)
+    against = difference(comparison, figure, course.base, point.side)
+    first = _first(course)
+    ideal = point.number / first
+    factor, (low, high) = against.factor, (value.interval if value else None) or (None, None)
+    is_base = point.side is course.base
+    return (
+        *course.others[1],
+        shown_number(point.number),
+        len(point.side.reports),
+        value.typical if value else None,
+        interval_words(low, high, figure.unit),
+        factor,
+        *(against.interval or (None, None)),
+        ideal,
+        None if factor is None else factor / ideal,
+        None if factor is None or is_base or first != 1 else karp_flatt(factor, ideal),
+        law.speedup(point.number, first) if law else None,
+        against.why_not or (None if value else how_it_ended(point.side) or "not measured"),
+    )
+
+
+def _first(course: Course) -> float:
+    """The number of the side that others are compared with."""
+    return next(point.number for point in course.points if point.side is course.base)
+
+
+def _facts(course: Course, law: SerialShare) -> Facts:
+    return Facts(
+        (
+            Fact("course", "course", course.label or None),
+            Fact("serial_share", "serial share", law.share, "ratio"),
+            Fact("serial_share_low", "serial share, 95 % from", law.low, "ratio"),
+            Fact("serial_share_high", "serial share, 95 % to", law.high, "ratio"),
+            Fact("most_speedup", "most speed-up", law.most, "factor"),
+        ),
+        audience="machine",
+    )
+
+
+def _sentences(course: Course, figure: Figure, law: SerialShare | None) -> Iterator[str]:
+    where = f"{course.label}: " if course.label else ""
+    if law is None:
+        numbers = {point.number for point in course.points if figure.values(point.side)}
+        yield f"{where}{in_capital(_too_few(course.tag, len(numbers)))}"
+    else:
+        yield f"{where}{_law_in_words(course.tag, law)}"
+    yield from stopped_runs(figure, (point.side for point in course.points))
+
+
+def _too_few(tag: str, count: int) -> str:
+    return f"a serial share by Amdahl's law takes three numbers of {tag}; {count} have figures."
+
+
+def _law_in_words(tag: str, law: SerialShare) -> str:
+    if law.largest_error > _FAR:
+        far = format_ratio(law.largest_error)
+        return (
+            f"Amdahl's law does not fit: it misses a measured time by {far}. The column of serial shares tells where."
+        )
+    ends = interval_words(law.low, law.high, "ratio")
+    within = f" (95 % interval {ends})" if ends else ""
+    if law.most is None or law.share < _BOUNDLESS:
+        return f"No serial share is seen{within}: as far as measured, {tag} share all of the work."
+    most = format_value(law.most, "factor")
+    return (
+        f"By Amdahl's law {format_ratio(law.share)} of the work is serial{within}: however many {tag}, "
+        f"it gets at most {most} as fast as with one."
+    )

@@ -1,0 +1,86 @@
+"""Which tables a comparison has: those asked for, and a cross table wherever sides are by two tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from traceviz.compare.compare import Comparison
+from traceviz.compare.options import CompareOptions, Tables
+from traceviz.compare.sides.basis import BASES, basis_of
+from traceviz.compare.sides.sides import Side
+from traceviz.compare.sides.units_of_work import is_batch
+from traceviz.compare.tables.cross import CROSS, cross_section
+from traceviz.compare.tables.curve import CURVE, curve_section
+from traceviz.compare.tables.figures import spelled
+from traceviz.compare.tables.scaling import SCALING, scaling_section
+from traceviz.compare.tables.sides_by_tag import number_of, values_of
+from traceviz.errors import UsageError
+from traceviz.report import Section
+
+TABLES = (CROSS, CURVE, SCALING)
+"""Slugs of all tables."""
+_TWO = 2
+_VERDICTS = tuple(basis.name for basis in BASES)
+"""Figures that a verdict may be about."""
+
+
+def tables_by(by: Sequence[str], options: CompareOptions) -> tuple[str, ...]:
+    """The tags by which runs are grouped: those given, and those of the tables.
+
+    Raises:
+        UsageError: a cross table is asked for, and there are fewer than two tags; or figures of tables, and no table.
+    """
+    tables = options.tables
+    tags = tuple(dict.fromkeys((*by, *filter(None, (tables.curve, tables.scaling)))))
+    if tables.cross and len(tags) < _TWO:
+        named = f"--by names {tags[0]} only" if tags else "--by names none"
+        raise UsageError("A cross table takes two tags.", f"{named}.", "Write it as --by model,batch --cross.")
+    others = [name for name in tables.measures if spelled(name) not in _VERDICTS]
+    if others and not _has_table(tags, tables):
+        raise UsageError(
+            f"--measure {others[0]} is shown in tables, and there is none.",
+            f"A verdict is about {', '.join(_VERDICTS)}.",
+            "Add --curve TAG, or two tags: --by model,batch.",
+        )
+    return tags
+
+
+def completed(sides: Sequence[Side], options: CompareOptions) -> CompareOptions:
+    """The options with what follows from the tables asked for.
+
+    The verdict is about the first of their figures that verdicts can be about. Steps of a curve over batch sizes are
+    compared by one sample where nobody said by what.
+    """
+    measures, tag = options.tables.measures, options.tables.curve
+    measure = options.measure or next((name for name in map(spelled, measures) if name in _VERDICTS), "")
+    if measures or measure or options.per or not is_batch(tag):
+        return replace(options, measure=measure)
+    is_counted = all((number_of(side.groups.get(tag, "")) or 0) > 0 for side in sides)
+    return replace(options, per=tag) if is_counted and basis_of(sides, "").is_step else options
+
+
+def _has_table(tags: Sequence[str], tables: Tables) -> bool:
+    return tables.cross or bool(tables.curve or tables.scaling) or len(tags) == _TWO
+
+
+def table_sections(comparison: Comparison) -> Iterator[Section]:
+    """The tables, in order.
+
+    Raises:
+        UsageError: no side has a figure that was asked for, or a tag has too few numbers for a curve.
+    """
+    tables, by = comparison.options.tables, comparison.by
+    is_by_default = len(by) == _TWO and not tables.curve and not tables.scaling and _is_crossed(comparison)
+    if tables.cross or is_by_default:
+        yield cross_section(comparison)
+    if tables.curve:
+        yield curve_section(comparison, tables.curve)
+    if tables.scaling:
+        yield scaling_section(comparison, tables.scaling)
+
+
+def _is_crossed(comparison: Comparison) -> bool:
+    """Whether any value of one tag occurs with several of the other: a list of pairs is no table."""
+    seen = [values_of(side, comparison.by) for side in comparison.sides]
+    return len(seen) > max(len(set(values)) for values in zip(*seen, strict=True))

@@ -99,7 +99,7 @@ def test_json_has_the_documented_shape(trace):
     document = json.loads(run("report", trace, "--format", "json").stdout)
     assert document["schema"] == "traceviz.report/1"
     assert document["verdict"]["code"] == "highly-input-bound"
-    assert [section["slug"] for section in document["sections"]][:3] == ["capture", "breakdown", "input_pipeline"]
+    assert [section["slug"] for section in document["sections"]][:3] == ["measures", "capture", "breakdown"]
     assert {"run", "findings", "skipped", "notes"} <= set(document)
 
 
@@ -120,7 +120,7 @@ def test_the_first_screen_is_one_and_all_prints_every_section(trace):
     first, whole = (run("report", trace, "--width", 80, *option).stdout for option in ((), ("--all",)))
     assert len(first.splitlines()) <= 60
     assert len(whole.splitlines()) > 150
-    assert "all 25 sections: --all · one: --section NAME" in first
+    assert "all 26 sections: --all · one: --section NAME" in first
     assert "\nWhere the time went, share of" not in whole
     assert "Step time breakdown" in whole
     refused = run("report", trace, "--all", "--section", "steps")

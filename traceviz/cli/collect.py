@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import signal
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import click
 
 from traceviz.cli.boundary import OWN_FAILURE, say
 from traceviz.cli.options import Time, option_group, print_lines
-from traceviz.errors import CommandNotFoundError, NotExecutableError, TracevizError
+from traceviz.errors import CommandNotFoundError, NotExecutableError, TracevizError, UsageError
 
 if TYPE_CHECKING:
     from traceviz.collectors.collect import Outcome
@@ -50,9 +51,11 @@ class _Recording:
     rate: float
     stacks_rate: float
     nsys_args: str
+    events: tuple[Path, ...]
     keep_raw: bool
     keep_private: bool
     force: bool
+    time_limit: int | None
 
     def options(self) -> CollectOptions:
         """The same with names, tags, flags and the window taken apart.
@@ -74,9 +77,11 @@ class _Recording:
             rate_hz=self.rate,
             stacks_hz=self.stacks_rate,
             nsys_args=split_arguments(self.nsys_args),
+            events=tuple(folder.absolute() for folder in self.events),
             keep_raw=self.keep_raw,
             keep_private=self.keep_private,
             force=self.force,
+            limit_s=None if self.time_limit is None else self.time_limit / 1e9,
         )
 
 
@@ -116,9 +121,22 @@ _recording_options = option_group(
         help="Samples of Python's stacks per second at most (100); 0 for none.",
     ),
     click.option("--nsys-args", default="", metavar="ARGS", help="Flags for `nsys profile`; they override ours."),
+    click.option(
+        "--events",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        metavar="FOLDER",
+        help="Folder of TensorBoard's event files, where the program writes them unseen; may be repeated.",
+    ),
     click.option("--keep-raw/--no-keep-raw", default=True, help="Keep the profilers' own files next to the tables."),
     click.option("--keep-private", is_flag=True, help="Store command line and host name too."),
     click.option("--force", is_flag=True, help="Replace an existing run folder."),
+    click.option(
+        "--time-limit",
+        type=Time(),
+        metavar="TIME",
+        help="End the program after this long, e.g. 10min: SIGTERM, and SIGKILL 10 s later.",
+    ),
 )
 
 
@@ -136,8 +154,8 @@ def collect(
     The program needs no change, and keeps its input, output, signals and exit code. However it ends, the recording
     stays in RUN (traceviz-runs/NAME-TIME), and `traceviz report RUN` says where the time went.
 
-    Exits with the program's code (128 + n for signal n); with 125 if recording fails, 126 if COMMAND cannot be
-    executed, 127 if it is not found.
+    Exits with the program's code (128 + n for signal n); with 124 if its time was over, 125 if recording fails, 126 if
+    COMMAND cannot be executed, 127 if it is not found.
     """
     from traceviz.collectors import collect as collecting
 
@@ -154,6 +172,21 @@ def collect(
         ctx.exit(error.exit_code if isinstance(error, CommandNotFoundError | NotExecutableError) else OWN_FAILURE)
     _tell_outcome(outcome)
     ctx.exit(outcome.exit_code)
+
+
+def read_options(words: Sequence[str]) -> tuple[CollectOptions, bool]:
+    """The options of ``traceviz collect`` in ``words``, and whether they ask for a preview only.
+
+    Raises:
+        UsageError: one of them is not what it should be, or two contradict each other.
+    """
+    try:
+        given = collect.make_context("collect", [*words, "--", "true"]).params
+    except click.UsageError as error:
+        raise UsageError(
+            f"{shlex.join(words)!r} are no options of traceviz collect.", error.format_message()
+        ) from error
+    return _Recording(**{field.name: given[field.name] for field in fields(_Recording)}).options(), given["dry_run"]
 
 
 def _preview(run: Prepared) -> list[str]:

@@ -44,6 +44,11 @@ _COMMANDS = (
         "Run COMMAND and record it: profiles of its steps, and the machine's resources throughout.",
     ),
     CommandEntry(
+        "sweep",
+        "traceviz.cli.sweep:sweep",
+        "Record a program under every setting that FILE names, several times each, and compare them.",
+    ),
+    CommandEntry(
         "runs",
         "traceviz.cli.runs:runs",
         "List the runs below FOLDER (traceviz-runs), the newest first: what ran, how long, how it ended, its verdict.",

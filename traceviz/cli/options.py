@@ -26,6 +26,7 @@ import click
 from traceviz.cli import standard_input
 from traceviz.errors import OutputError, UsageError
 from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH
+from traceviz.units import parse_ns
 from traceviz.visible import visible
 
 if TYPE_CHECKING:
@@ -45,25 +46,19 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Time(click.ParamType[int]):
-    """A time, as nanoseconds: ``1.5`` or ``1.5s``, ``1500ms``, ``20us``."""
+    """A time, as nanoseconds: ``1.5`` or ``1.5s``, ``1500ms``, ``20us``, ``10min``, ``2h``."""
 
     name = "time"
-    _units = (("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("", 1_000_000_000))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Nanoseconds of ``value``."""
         if isinstance(value, int):
             return value
-        text = str(value).strip()
-        suffix, size = next((suffix, size) for suffix, size in self._units if text.endswith(suffix))
-        try:
-            nanoseconds = round(float(text.removesuffix(suffix)) * size)
-        except (ValueError, OverflowError):
-            nanoseconds = -1
+        nanoseconds = parse_ns(str(value))
         return (
-            nanoseconds
-            if nanoseconds >= 0
-            else self.fail(f"{value!r} is not a time such as 1.5s, 1500ms or 20us", param, ctx)
+            self.fail(f"{value!r} is not a time such as 1.5s, 1500ms or 20us", param, ctx)
+            if nanoseconds is None
+            else nanoseconds
         )
 
 

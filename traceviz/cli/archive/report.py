@@ -95,8 +95,8 @@ def trend(
     """Say where METRIC changed from run to run: by how much, how certainly, for better or worse.
 
     METRIC is a figure of the catalogue, such as step_mean, input_share or peak_memory, or a metric of budgets:
-    api:cudaMalloc, class:input_wait, SECTION.FACT of the JSON report. SHARE is a share of the level before; for figures
-    that are shares themselves, percentage points.
+    api:cudaMalloc, class:input_wait, quality:loss, SECTION.FACT of the JSON report. SHARE is a share of the level
+    before; for figures that are shares themselves, percentage points.
 
     With --fail-on-regression, exits with 1 where the last level is worse than the best before it by SHARE or more, and
     with 4 where that cannot be judged.

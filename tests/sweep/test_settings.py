@@ -1,0 +1,145 @@
+"""What a sweep file means: its settings, what each of them runs, in which order, and what is wrong with a file."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from traceviz.errors import UnreadableError, UsageError
+from traceviz.sweep.file import parse_sweep, read_sweep
+from traceviz.sweep.orders import folder_name, plan
+from traceviz.sweep.settings import settings_of, task_of
+
+STUDY = """
+command = "python train.py --batch-size {batch} {options}"
+repeats = 2
+time-limit = "10 min"
+collect = ["--steps", "10:60"]
+environment = { THREADS = "{batch}" }
+[tags]
+study = "cnn"
+[settings]
+batch = [32, 512]
+[[settings.approach]]
+name = "plain"
+[[settings.approach]]
+name = "prefetch"
+options = "--prefetch 2 'a b'"
+environment = { OMP_NUM_THREADS = 1 }
+collect = ["--with", "torch"]
+time-limit = 90
+[[exclude]]
+batch = 512
+approach = "prefetch"
+[[include]]
+batch = 1024
+approach = "prefetch"
+"""
+
+
+def sweep(text):
+    return parse_sweep(tomllib.loads(text), "s.toml")
+
+
+def planned(text, *, seed=1, repeats=None):
+    return plan(sweep(text), "s", Path("/work"), seed, repeats)
+
+
+def refusal(text):
+    with pytest.raises(UsageError) as error:
+        planned(text)
+    return str(error.value)
+
+
+def test_4_combinations_less_1_and_1_more_are_4_settings():
+    tags = [tuple(setting.tags.values()) for setting in settings_of(sweep(STUDY))]
+    assert tags == [("32", "plain"), ("32", "prefetch"), ("512", "plain"), ("1024", "prefetch")]
+
+
+def test_a_value_with_a_name_brings_its_options_variables_collectors_and_limit():
+    study = sweep(STUDY)
+    plain, prefetch, *_ = settings_of(study)
+    task = task_of(study, prefetch, 2)
+    assert task.command == ("python", "train.py", "--batch-size", "32", "--prefetch", "2", "a b")
+    assert task.environment == {"THREADS": "32", "OMP_NUM_THREADS": "1"}
+    assert task.collect == ("--steps", "10:60", "--with", "torch")
+    assert task.tags == {"study": "cnn", "batch": "32", "approach": "prefetch", "repeat": "2"}
+    assert task.limit_s == 90
+    other = task_of(study, plain, 1)
+    assert other.command == ("python", "train.py", "--batch-size", "32")
+    assert (other.environment, other.limit_s) == ({"THREADS": "32"}, 600)
+
+
+def test_every_round_has_all_settings_in_an_order_that_its_seed_decides():
+    text = 'command = "run {x}"\n[settings]\nx = [1, 2, 3, 4, 5, 6]'
+    orders = [order.task.tags["x"] for order in planned(text, repeats=5).orders]
+    rounds = [tuple(orders[start : start + 6]) for start in range(0, 30, 6)]
+    assert {tuple(sorted(names)) for names in rounds} == {("1", "2", "3", "4", "5", "6")}
+    assert len(set(rounds)) == 5
+    assert orders == [order.task.tags["x"] for order in planned(text, repeats=5).orders]
+    assert orders != [order.task.tags["x"] for order in planned(text, repeats=5, seed=2).orders]
+
+
+def test_a_sweep_without_settings_has_1_run_for_each_repeat():
+    whole = planned('command = ["sh", "-c", "exit {repeat}"]\nrepeats = 2\nname = "a b"')
+    assert [order.task.command[2] for order in whole.orders] == ["exit 1", "exit 2"]
+    assert [str(order.folder) for order in whole.orders] == [f"/work/traceviz-runs/a-b/run+{n}" for n in (1, 2)]
+
+
+def test_folders_are_named_by_tags_and_differ_where_their_values_do():
+    assert folder_name({"batch": "32", "approach": "prefetch"}, 1) == "batch=32+approach=prefetch+1"
+    one, other = (folder_name({"path": path}, 1) for path in ("a/b", "a b"))
+    assert one.startswith("path=a-b+")
+    assert one != other
+    assert len(folder_name({"x": "y" * 1000}, 3)) <= 140
+
+
+def test_braces_and_switches_reach_the_command_as_they_are():
+    whole = planned("""command = ["{x}", "{{}}", "a{x}b"]\nrepeats = 1\n[settings]\nx = [true, 0.5]""")
+    commands = sorted(order.task.command for order in whole.orders)
+    assert commands == [("0.5", "{}", "a0.5b"), ("true", "{}", "atrueb")]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('comand = "a"', "s.toml: There is no key of a sweep 'comand'. Did you mean 'command'?"),
+        ("repeats = 2", "s.toml has no command."),
+        ('command = "a"\nrepeats = "2"', "s.toml at repeats: expected `int`, got `str`."),
+        ('command = "a"\nrepeats = 0', "s.toml: repeats = 0 records nothing."),
+        ('command = "a {batch}"', "There is no tag 'batch'."),
+        ('command = "a {x!r}"\n[settings]\nx = [1]', "x"),
+        ('command = "a {"', "has a brace too many"),
+        ('command = "a \'b"', "cannot be split into words"),
+        ('command = ""', "The command is empty."),
+        ('command = "a {x}"\n[settings]\nx = ["\\u0000"]', "has a null character"),
+        ('command = "a"\nenvironment = { "a=b" = 1 }', "'a=b' is no name of a variable"),
+        ('command = "a"\ntime-limit = "soon"', "time-limit = 'soon' is no time."),
+        ('command = "a"\ntime-limit = true', "time-limit = True is no time."),
+        ('command = "a {x}"\n[settings]\nx = []', "The tag x has no values."),
+        ('command = "a {x}"\n[settings]\nx = [1, 1]', "The tag x has the value 1 twice."),
+        ('command = "a {x}"\n[settings]\noptions = [1]', "The tag 'options' cannot be one of a sweep."),
+        ('command = "a"\n[settings]\nx = [1, 2]', "run the same command: a"),
+        ('command = "a {x}"\n[settings]\nx = [1]\n[[exclude]]\nx = 1', "The sweep has no setting left."),
+        ('command = "a {x}"\n[settings]\nx = [1]\n[[exclude]]\ny = 1', "which [[exclude]] names: 'y'"),
+        ('command = "a {x}"\n[settings]\nx = [1]\n[[exclude]]\nx = 3', "which [[exclude]] names: '3'"),
+        ('command = "a {x}"\n[settings]\nx = [{name = 1, optoins = "b"}]', "Did you mean 'options'?"),
+        ('command = "a {x}"\n[settings]\nx = [{name = 1, options = "b"}]', "The command has no place for b"),
+        ('command = "a {x}"\n[settings]\nx = [1]\n[[include]]\ny = 2', "There is no tag 'x'."),
+        ('command = "a {x}"\n[settings]\nx = [1]\n[compare]\nperr = "x"', "Did you mean 'per'?"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place(text, said):
+    assert said in refusal(text)
+
+
+def test_a_file_that_is_none_or_no_toml_is_refused(tmp_path):
+    with pytest.raises(UnreadableError, match=r"none\.toml cannot be read\. No such file"):
+        read_sweep(tmp_path / "none.toml")
+    for content in (b"a = ", b"\xff\xfe", b"a = " + b"[" * 100_000):
+        (tmp_path / "s.toml").write_bytes(content)
+        with pytest.raises(UsageError, match="is no TOML"):
+            read_sweep(tmp_path / "s.toml")
+    (tmp_path / "s.toml").write_bytes(b"#" * (2 << 20))
+    with pytest.raises(UsageError, match="larger than 1 MiB"):
+        read_sweep(tmp_path / "s.toml")

@@ -1,0 +1,150 @@
+"""One run of a sweep as a process: ``traceviz collect`` in a session of its own, its output, and its end.
+
+::
+
+    the sweep --> traceviz collect --> the program, and what it starts
+        <-- one pipe: stdout and stderr of all of them
+
+Ctrl-C in the terminal reaches the sweep only, which decides what becomes of its runs.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from traceviz.collectors.program.processes import kill_tree, send_to, with_variable
+from traceviz.sweep.output import Output
+
+MARK = "TRACEVIZ_SWEEP_RUN"
+"""Variable by which every process of a run is known: its run folder."""
+PATIENCE_S = 120.0
+"""Once its time is over, a run has this long to end the program and to collect what was recorded."""
+_READ_BYTES = 1 << 16
+_DRAIN_S = 0.5
+"""What has been written by the end is read within this time; a process that was left behind may hold the pipe."""
+
+
+class Child:
+    """A run that is under way.
+
+    Args:
+        command: The command of ``traceviz collect``.
+        environment: All variables.
+        directory: The folder in which it runs.
+        folder: Its run folder.
+        limit_s: How long the program may run; ``traceviz collect`` sees to that, and this to that.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        directory: Path,
+        folder: Path,
+        limit_s: float | None,
+    ) -> None:
+        self.folder = folder
+        self.output = Output()
+        self.asked_to_end = False
+        self._began_s = time.monotonic()
+        self._end_s = None if limit_s is None else self._began_s + limit_s + PATIENCE_S
+        self._process = subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=directory,
+            env={**environment, MARK: str(folder)},
+            start_new_session=True,
+        )
+        assert self._process.stdout is not None
+        self._pipe: int | None = self._process.stdout.fileno()
+        os.set_blocking(self._pipe, False)
+
+    @property
+    def elapsed_s(self) -> float:
+        """How long it has been running."""
+        return time.monotonic() - self._began_s
+
+    @property
+    def pipe(self) -> int | None:
+        """What its output is read from; ``None`` once that is closed."""
+        return self._pipe
+
+    def take_output(self) -> None:
+        """Read what there is to read."""
+        while self._pipe is not None:
+            try:
+                data = os.read(self._pipe, _READ_BYTES)
+            except BlockingIOError:
+                return
+            if not data:
+                self._pipe = None
+            self.output.add(data)
+
+    def ended(self) -> int | None:
+        """The exit code of ``traceviz collect``, or minus the signal that ended it; ``None`` while it runs."""
+        if self._end_s is not None and time.monotonic() > self._end_s:
+            self.kill()
+        code = self._process.poll()
+        if code is not None:
+            self._drain()
+        return code
+
+    def _drain(self) -> None:
+        """Read what was written until the end; a process that was left behind may hold the pipe open."""
+        assert self._process.stdout is not None
+        end = time.monotonic() + _DRAIN_S
+        while self._pipe is not None and time.monotonic() < end and select.select([self._pipe], [], [], 0)[0]:
+            self.take_output()
+        self._process.stdout.close()
+        self._pipe = None
+
+    def ask_to_end(self) -> None:
+        """Interrupt the program, as Ctrl-C would; what was recorded until then is collected."""
+        self.asked_to_end = True
+        # Where this process was started to ignore Ctrl-C (`nohup`, `&` in a script), the run ignores it as well.
+        ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+        send_to(self._process.pid, signal.SIGTERM if ignored else signal.SIGINT)
+
+    def kill(self) -> None:
+        """Kill it with all that it has started."""
+        end_run(self.folder, self._process.pid)
+
+
+def end_run(folder: Path, *roots: int) -> bool:
+    """Kill the processes of a run, if any is left.
+
+    Args:
+        folder: Its run folder, by which they are known.
+        roots: Process ids of which it is known anyway.
+
+    Returns:
+        Whether there were any.
+    """
+    left = with_variable(MARK, str(folder)) | set(roots)
+    kill_tree(*left)
+    return bool(left)
+
+
+def wait_for(children: Sequence[Child], seconds: float) -> None:
+    """Wait until one of these has something to say, or has ended, or the time is over; and take what they say."""
+    pipes = [child.pipe for child in children if child.pipe is not None]
+    if not pipes:
+        time.sleep(min(seconds, 0.05))
+        return
+    select.select(pipes, [], [], seconds)
+    for child in children:
+        child.take_output()
+
+
+def collect_command(options: Sequence[str], folder: Path, command: Sequence[str]) -> tuple[str, ...]:
+    """``traceviz collect``, as another process runs it."""
+    return (sys.executable, "-P", "-m", "traceviz", "collect", *options, "-o", str(folder), "--force", "--", *command)

@@ -1,0 +1,185 @@
+"""A sweep file, as its author wrote it: TOML, every member checked.
+
+::
+
+    command = "python train.py --batch-size {batch} {options}"
+    repeats = 3
+    [settings]
+    batch = [32, 128]
+    [[settings.approach]]
+    name = "prefetch"
+    options = "--prefetch 2"
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from traceviz.errors import UnreadableError, UsageError
+from traceviz.units import parse_ns
+
+Scalar: TypeAlias = str | bool | int | float
+"""A value of a tag, as TOML has it."""
+Words: TypeAlias = str | tuple[str, ...]
+"""A command or options: one text that is split as a shell does, or words."""
+MOST_BYTES = 1 << 20
+_LONGEST_LIMIT_NS = 10**18
+
+
+class NamedValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """A value of a tag that needs more than to be put into the command.
+
+    Args:
+        name: The value.
+        options: What takes the place of ``{options}`` in the command.
+        environment: Variables for the program.
+        command: The command, instead of that of the sweep.
+        collect: Further options of ``traceviz collect``.
+        time_limit: How long a run may take, instead of that of the sweep.
+    """
+
+    name: Scalar
+    options: Words = ""
+    environment: dict[str, Scalar] = {}
+    command: Words | None = None
+    collect: tuple[str, ...] = ()
+    time_limit: Scalar | None = None
+
+
+class Comparing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """How the runs are compared in the end, as ``traceviz compare`` has it.
+
+    Args:
+        by: Tags whose values are the sides; those of the settings where empty.
+        base: Values of the side that the others are compared with.
+        per: Tag that says how many units of work a step does.
+    """
+
+    by: tuple[str, ...] = ()
+    base: Scalar = ""
+    per: str = ""
+
+
+class SweepFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """A sweep.
+
+    Args:
+        command: What runs: ``{batch}`` stands for the value of tag ``batch``.
+        name: Name of the sweep, and of the folder of its runs; that of the file where empty.
+        runs: The folder of its runs, instead of ``traceviz-runs/NAME``.
+        repeats: How often each setting runs.
+        time_limit: How long a run may take: ``"10 min"``, or seconds.
+        collect: Options of ``traceviz collect``.
+        environment: Variables for the program.
+        tags: Tags of every run.
+        settings: Values by tag; every combination is a setting.
+        exclude: Combinations that are left out.
+        include: Further settings, tag by tag.
+        compare: How the runs are compared in the end.
+    """
+
+    command: Words
+    name: str = ""
+    runs: str = ""
+    repeats: int = 3
+    time_limit: Scalar | None = None
+    collect: tuple[str, ...] = ()
+    environment: dict[str, Scalar] = {}
+    tags: dict[str, Scalar] = {}
+    settings: dict[str, tuple[Scalar | NamedValue, ...]] = {}
+    exclude: tuple[dict[str, Scalar], ...] = ()
+    include: tuple[dict[str, Scalar], ...] = ()
+    compare: Comparing = Comparing()
+
+
+def read_sweep(path: Path) -> SweepFile:
+    """The sweep in a file.
+
+    Raises:
+        UnreadableError: the file cannot be read.
+        UsageError: it is no TOML, or a member is unknown or not what it should be.
+    """
+    try:
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UnreadableError(f"{path} cannot be read.", f"{error.strerror}.", "Check the path.") from error
+    if len(text) > MOST_BYTES:
+        raise UsageError(f"{path} is larger than {MOST_BYTES >> 20} MiB: it is no sweep file.")
+    try:
+        document = tomllib.loads(text.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is no TOML: {error}.", fix="docs/sweep.md shows a sweep file.") from None
+    return parse_sweep(document, str(path))
+
+
+def parse_sweep(document: Mapping[str, Any], name: str) -> SweepFile:
+    """The sweep in a TOML document.
+
+    Args:
+        document: The document.
+        name: What errors call it.
+
+    Raises:
+        UsageError: a member is unknown or not what it should be.
+    """
+    _check_members(document, SweepFile, name, "key of a sweep")
+    settings = document.get("settings")
+    for values in settings.values() if isinstance(settings, dict) else ():
+        for value in values if isinstance(values, list) else ():
+            if isinstance(value, dict):
+                _check_members(value, NamedValue, name, "key of a value with a name")
+    if isinstance(document.get("compare"), dict):
+        _check_members(document["compare"], Comparing, name, "key of [compare]")
+    if "command" not in document:
+        raise UsageError(
+            f"{name} has no command.", fix='Add one, for example: command = "python train.py --batch-size {batch}"'
+        )
+    try:
+        sweep = msgspec.convert(document, SweepFile)
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at ")
+        where = f" at {place.strip('`').removeprefix('$.')}" if place else ""
+        said = f"{what[:1].lower()}{what[1:]}"
+        raise UsageError(f"{name}{where}: {said}.", fix="docs/sweep.md says what it holds.") from None
+    if sweep.repeats < 1:
+        raise UsageError(f"{name}: repeats = {sweep.repeats} records nothing.", fix="Write repeats = 1 or more.")
+    return sweep
+
+
+def _check_members(document: Mapping[str, Any], struct: type[msgspec.Struct], name: str, kind: str) -> None:
+    known = [field.encode_name for field in msgspec.structs.fields(struct)]
+    for key in document:
+        if key not in known:
+            error = UsageError.unknown(kind, key, known)
+            raise UsageError(f"{name}: {error.what}", error.why, error.fix)
+
+
+def text_of(value: Scalar) -> str:
+    """A value as it stands in commands and tags: ``true`` and ``false`` as TOML has them."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def texts_of(values: Mapping[str, Scalar]) -> dict[str, str]:
+    """Values by name, as texts."""
+    return {key: text_of(value) for key, value in values.items()}
+
+
+def limit_of(values: Iterable[Scalar | None]) -> float | None:
+    """The last time limit that is stated, in seconds; ``None`` where none is.
+
+    Raises:
+        UsageError: it is no time.
+    """
+    stated = [value for value in values if value is not None]
+    if not stated:
+        return None
+    limit_ns = None if isinstance(stated[-1], bool) else parse_ns(text_of(stated[-1]))
+    if not limit_ns or limit_ns > _LONGEST_LIMIT_NS:
+        raise UsageError(f"time-limit = {stated[-1]!r} is no time.", fix='Write it as time-limit = "10 min".')
+    return limit_ns / 1e9

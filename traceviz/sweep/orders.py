@@ -1,0 +1,181 @@
+"""The runs of a sweep: in which order, in which folders, and which of them are there already.
+
+A run folder is all that is kept of a run, and the only memory of a sweep::
+
+    finished, failed, killed, timed out ----> a result, kept
+    interrupted, or still "running" --------> no result: the run is made again
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from traceviz.collectors.run.plan import RUNS, file_name
+from traceviz.errors import UsageError
+from traceviz.parsers.run.layout import manifest_document
+from traceviz.sweep.file import SweepFile
+from traceviz.sweep.settings import REPEAT, Setting, Task, label, settings_of, task_of
+
+SWEEP = "sweep"
+"""Member of the manifest of a run: what the sweep recorded it as."""
+_UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
+_LONGEST_NAME = 120
+_RESULTS = frozenset({"finished", "failed", "killed", "timed-out"})
+
+
+class State(Enum):
+    """What is there of a run."""
+
+    MISSING = "missing"
+    """Nothing, or what an interruption left."""
+    FINISHED = "finished"
+    FAILED = "failed"
+    """It ended in another way: a result as well."""
+    CHANGED = "changed"
+    """It is of another command, or was recorded in another way."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Order:
+    """A run that is wanted.
+
+    Args:
+        task: What runs.
+        folder: Its run folder, absolute.
+        directory: The folder in which the command runs, absolute.
+        sweep: Name of the sweep.
+    """
+
+    task: Task
+    folder: Path
+    directory: Path
+    sweep: str
+
+    @property
+    def label(self) -> str:
+        """The setting: ``batch=32, approach=prefetch``."""
+        return label({tag: self.task.tags[tag] for tag in self.task.tags if tag not in _CONSTANT})
+
+    @property
+    def digest(self) -> str:
+        """Tells whether a run in the folder is of the same command, recorded in the same way."""
+        task = self.task
+        stated = json.dumps([task.command, dict(task.environment), task.collect])
+        return hashlib.sha256(stated.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+_CONSTANT: frozenset[str] = frozenset({REPEAT})
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A sweep that can be run.
+
+    Args:
+        name: Its name.
+        folder: The folder of its runs, absolute.
+        settings: Its settings.
+        orders: All its runs: in rounds, in each of which every setting has its turn.
+        source: The file as it was written.
+    """
+
+    name: str
+    folder: Path
+    settings: tuple[Setting, ...]
+    orders: tuple[Order, ...]
+    source: SweepFile
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Tags that tell the settings apart."""
+        return tuple(dict.fromkeys(tag for setting in self.settings for tag in setting.tags))
+
+
+def plan(source: SweepFile, name: str, directory: Path, seed: int, repeats: int | None = None) -> Sweep:
+    """The runs of a sweep. Each round goes through all settings, in an order of its own.
+
+    A machine that slows down then slows every setting alike.
+
+    Args:
+        source: The sweep file.
+        name: Name of the sweep where the file states none.
+        directory: The folder in which commands run; relative folders of runs lie in it. Absolute.
+        seed: Decides the orders of the rounds.
+        repeats: How often each setting runs; ``None`` for what the file says.
+
+    Raises:
+        UsageError: as :func:`.settings.settings_of` and :func:`.settings.task_of`.
+    """
+    called = source.name or name
+    folder = directory / (source.runs or Path(RUNS) / file_name(called))
+    settings = settings_of(source)
+    orders: list[Order] = []
+    for repeat in range(1, (repeats or source.repeats) + 1):
+        shuffled = list(settings)
+        random.Random(f"{seed}:{repeat}").shuffle(shuffled)  # noqa: S311 (an order, no secret)
+        for setting in shuffled:
+            run = folder / folder_name(setting.tags, repeat)
+            orders.append(Order(task_of(source, setting, repeat), run, directory, called))
+    _check_distinct(orders)
+    return Sweep(called, folder, settings, tuple(orders), source)
+
+
+def _check_distinct(orders: Sequence[Order]) -> None:
+    """Refuse settings that run the same: their difference would be noise, and hide that a name was forgotten."""
+    known: dict[tuple[str, str | None], Order] = {}
+    for order in orders:
+        key = (order.digest, order.task.tags.get(REPEAT))
+        other = known.setdefault(key, order)
+        if other is not order:
+            raise UsageError(
+                f"{other.label} and {order.label} run the same command: {shlex.join(order.task.command)}",
+                "The command does not depend on a tag by which they differ.",
+                f"Write {{{_difference(other.task.tags, order.task.tags)}}} where its value belongs.",
+            )
+
+
+def _difference(one: Mapping[str, str], other: Mapping[str, str]) -> str:
+    return next((tag for tag in (*one, *other) if one.get(tag) != other.get(tag)), "tag")
+
+
+def folder_name(tags: Mapping[str, str], repeat: int) -> str:
+    """The folder of a run: ``batch=32+approach=prefetch+1``; where that cannot be its name, with a digest of the tags.
+
+    >>> folder_name({"batch": "32", "approach": "prefetch"}, 1), folder_name({"path": "a/b"}, 2)
+    ('batch=32+approach=prefetch+1', 'path=a-b+8f1f9cf4+2')
+    """
+    parts = [f"{tag}={_UNFIT.sub('-', value)}" for tag, value in tags.items()]
+    name = "+".join(parts) or "run"
+    if len(name) > _LONGEST_NAME or any(_UNFIT.search(value) for value in tags.values()):
+        digest = hashlib.sha256(json.dumps(dict(tags), sort_keys=True).encode(errors="surrogatepass")).hexdigest()
+        name = f"{name[:_LONGEST_NAME]}+{digest[:8]}"
+    return f"{name}+{repeat}"
+
+
+def state_of(order: Order) -> State:
+    """What is there of a run."""
+    return state_in(manifest_document(order.folder), order)
+
+
+def state_in(manifest: Mapping[str, Any], order: Order) -> State:
+    """The same, from what the manifest in its folder says (nothing where there is none)."""
+    status = manifest.get("status")
+    if status not in _RESULTS:
+        return State.MISSING
+    stated = manifest.get(SWEEP)
+    digest = stated.get("digest") if isinstance(stated, dict) else None
+    if digest is not None and digest != order.digest:
+        return State.CHANGED
+    if status == "finished":
+        return State.FINISHED
+    # A run that has outlived its sweep may have failed of that: nobody took its output any more.
+    return State.FAILED if digest is not None else State.MISSING

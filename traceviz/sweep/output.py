@@ -1,0 +1,65 @@
+"""What a run writes to stdout and stderr: its begin and its end are kept, however much it writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from traceviz.visible import bounded, visible
+
+HEAD_BYTES, TAIL_BYTES = 1 << 18, 1 << 18
+MOST_LINES = 20
+"""Last lines of a run that are kept in its manifest."""
+_LONGEST_LINE = 300
+_OURS = "traceviz: "
+"""What lines of ``traceviz collect`` begin with, which are none of the program's."""
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Output:
+    """The output of one run, bounded.
+
+    Args:
+        head: Bytes of its begin that are kept.
+        tail: Bytes of its end that are kept.
+    """
+
+    def __init__(self, head: int = HEAD_BYTES, tail: int = TAIL_BYTES) -> None:
+        self._most_head = head
+        self._most_tail = tail
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._left_out = 0
+
+    def add(self, data: bytes) -> None:
+        """Take what was read."""
+        room = self._most_head - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        excess = len(self._tail) - self._most_tail
+        if excess > self._most_tail:  # seldom, so that what is kept is seldom moved
+            self._cut(excess)
+
+    def _cut(self, excess: int) -> None:
+        del self._tail[:excess]
+        self._left_out += excess
+
+    def text(self) -> str:
+        """All that is kept; where something is left out, a line says so."""
+        self._cut(max(len(self._tail) - self._most_tail, 0))
+        parts = [bytes(self._head), bytes(self._tail)]
+        if self._left_out:
+            parts.insert(1, f"\n… {self._left_out:,} bytes left out …\n".encode())
+        return b"".join(parts).decode("utf-8", "replace")
+
+
+def program_lines(text: str) -> list[str]:
+    """The lines that the program itself wrote: of a line that it wrote over and over, as a progress bar, the last."""
+    plain = _COLOUR.sub("", text).replace("\r\n", "\n")
+    lines = (line.rstrip("\r").rpartition("\r")[2].rstrip() for line in plain.split("\n"))
+    return [line for line in lines if line and not line.startswith(_OURS)]
+
+
+def last_lines(lines: Iterable[str]) -> tuple[str, ...]:
+    """The last of these lines, each bounded and harmless to look at."""
+    return tuple(visible(bounded(line))[:_LONGEST_LINE] for line in [*lines][-MOST_LINES:])

@@ -1,7 +1,8 @@
 """Shared by all tests: the repository and its samples, the public traces, other Pythons, and how hypothesis behaves.
 
 TRACEVIZ_ORACLE names a Python with TensorFlow, JAX and xprof, TRACEVIZ_TORCH one with PyTorch, TRACEVIZ_HTA one with
-HolisticTraceAnalysis; ``make oracle`` installs them.
+HolisticTraceAnalysis; ``make oracle`` installs them. TRACEVIZ_PADDLE names one with PaddlePaddle, TRACEVIZ_MXNET one
+with Apache MXNet; ``make frameworks`` installs them.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPOSITORY / "sample_traces"))  # the programs that make the samples are no part of the package
 
 
-def named_python(variable: str, required: str, holds: str) -> str:
+def named_python(variable: str, required: str, holds: str, target: str = "oracle") -> str:
     """The Python that ``variable`` names; the test is skipped where it names none, and fails where it must."""
     python = os.environ.get(variable)
     if python:
         return python
     if os.environ.get(required):
         pytest.fail(f"{variable} is not set, and {required} says that it must be")
-    pytest.skip(f"{variable} names no Python with {holds} (make oracle installs one)")
+    pytest.skip(f"{variable} names no Python with {holds} (make {target} installs one)")
 
 
 @pytest.fixture(scope="session")
@@ -49,6 +50,18 @@ def torch_python() -> str:
 def hta_python() -> str:
     """A Python that has HolisticTraceAnalysis."""
     return named_python("TRACEVIZ_HTA", "TRACEVIZ_REQUIRE_TORCH", "HolisticTraceAnalysis")
+
+
+@pytest.fixture(scope="session")
+def paddle_python() -> str:
+    """A Python that has PaddlePaddle."""
+    return named_python("TRACEVIZ_PADDLE", "TRACEVIZ_REQUIRE_FRAMEWORKS", "PaddlePaddle", "frameworks")
+
+
+@pytest.fixture(scope="session")
+def mxnet_python() -> str:
+    """A Python that has Apache MXNet."""
+    return named_python("TRACEVIZ_MXNET", "TRACEVIZ_REQUIRE_FRAMEWORKS", "Apache MXNet", "frameworks")
 
 
 @pytest.fixture(scope="session")

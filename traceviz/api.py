@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from traceviz.analyses.options import AnalysisOptions, StepTime
-from traceviz.compare.options import CompareOptions
+from traceviz.compare.options import CompareOptions, Tables
 from traceviz.errors import UsageError
 from traceviz.files import check_folder_free, check_not_source, new_folder
 from traceviz.foreign.errors import foreign_errors_in_words
@@ -43,6 +43,7 @@ __all__ = [
     "Comparison",
     "RenderOptions",
     "Selection",
+    "Tables",
     "analyze",
     "compare",
     "convert",
@@ -215,6 +216,7 @@ def compare(
     from traceviz.compare.compare import compare as compare_sides
     from traceviz.compare.sides.alike import timed_alike
     from traceviz.compare.sides.from_files import Read, Sides, named_sides, tagged_sides
+    from traceviz.compare.tables.sections import completed, tables_by
 
     is_partial = selection is not None and selection != Selection()
     is_special = analysis is not None and analysis != AnalysisOptions()
@@ -238,6 +240,7 @@ def compare(
         _check_none_is_saved([*sources, *(path for runs in members.values() for path in runs)])
     if isinstance(by, str):
         raise UsageError(f"by={by!r} should be a list of tags.", fix=f"Write by=[{by!r}].")
+    by = tables_by(by, options or CompareOptions())
     if by and members:
         raise UsageError("Sides are either groups or values of tags.", fix="Leave out the groups, or the tags.")
 
@@ -251,7 +254,7 @@ def compare(
 
     sides, left_out = timed_alike(sided, read)
     with foreign_errors_in_words("The sides cannot be compared."):
-        return compare_sides(sides, options, by=by, left_out=left_out)
+        return compare_sides(sides, completed(sides, options or CompareOptions()), by=by, left_out=left_out)
 
 
 def _named_progress(name: str, progress: Progress) -> Progress:

@@ -11,7 +11,7 @@ from traceviz.foreign.rows import rows_to_table
 from traceviz.selection import Selection
 from traceviz.tables import WINDOW_NOTE, TraceTables
 
-_THROUGHOUT = ("stacks", "phases")
+_THROUGHOUT = ("stacks", "phases", "metrics")
 """Tables that cover the run from its start to its end, before and after what was traced."""
 _ON_DEVICES = (*schema.DEVICE_WORK, "device_ops", "memory_events")
 """Tables that show which process used which device."""

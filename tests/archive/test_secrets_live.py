@@ -266,5 +266,5 @@ def test_the_host_of_a_report_goes_from_its_name_and_its_job(samples, tmp_path):
     assert private.scan("run").collect()["host"].to_list() == ["sample"]
     archive, done = added(tmp_path / "archive", source)
     assert done.added == 1
-    assert archive.rows()["source"].to_list() == ["[removed]_rank0.nsys-rep"]
+    assert archive.rows()["source"].to_list() == ["[removed-705]_rank0.nsys-rep"]
     assert [where for where, content in everything(tmp_path / "archive") if b"sample" in content] == []

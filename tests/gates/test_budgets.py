@@ -33,6 +33,12 @@ from traceviz.report import Severity
         ("speedup>=1.1", "factor", 1.1),
         ("copies.bandwidth>=10GB/s", "bytes/s", 10_000_000_000),
         ("launch.launches_per_step<=2.5", "number", 2.5),
+        ("total_time<=1.5min", "ns", 90_000_000_000),
+        ("total_time<=2h", "ns", 7_200_000_000_000),
+        ("energy<=5kJ", "joule", 5_000),
+        ("energy<=2Wh", "joule", 7_200),
+        ("samples_per_second>=100/s", "per_second", 100),
+        ("samples_per_second>=100", "per_second", 100),
     ],
 )
 def test_a_limit_is_in_the_base_unit_of_its_metric(text, unit, limit):
@@ -89,7 +95,7 @@ def test_what_is_no_budget_is_refused_with_what_to_write(text, message):
 def test_an_unknown_metric_lists_all_that_exist():
     with pytest.raises(UsageError) as refused:
         metric("nonsense")
-    assert len(METRICS) == 19
+    assert len(METRICS) == 33
     assert [known.name for known in METRICS if f" {known.name}," not in str(refused.value)] == []
     assert "SECTION.FACT" in str(refused.value)
 

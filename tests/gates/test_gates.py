@@ -13,8 +13,8 @@ from traceviz.analyses.steps.bases import xprof as xprof_basis
 from traceviz.compare.classes import CLASS_KEYS
 from traceviz.compare.effect import Effect
 from traceviz.compare.judge import Judgement, judge
-from traceviz.compare.judge import Outcome as Judged
 from traceviz.compare.options import Limits
+from traceviz.compare.outcome import Outcome as Judged
 from traceviz.errors import GateFailedError, NoVerdictError, UsageError
 from traceviz.gates.budgets import Budget
 from traceviz.gates.gates import (
@@ -39,6 +39,24 @@ def finding(code, severity):
     return Finding(code, f"slug-{code}", severity, "Something.", (), (), 5)
 
 
+MEASURED = {
+    "total_ns": 9_000,
+    "training_ns": 8_000,
+    "start_ns": 2_000,
+    "epoch_ns": 300,
+    "first_epoch_ns": 400,
+    "epochs": 4,
+    "samples_per_second": 512.5,
+    "latency_p50_ns": 10,
+    "latency_p95_ns": 12,
+    "latency_p99_ns": 19,
+    "energy_j": 1_000.0,
+    "energy_per_step_j": 10.0,
+    "energy_per_sample_j": 0.3,
+    "device_memory_peak_bytes": 5_000,
+}
+
+
 def sample(**changes):
     """A report with a number for every metric of one run."""
     facts = {
@@ -51,6 +69,7 @@ def sample(**changes):
             *(Fact("threads_max", "", 12, "count"), Fact("gpu_mean", "", None, "ratio")),
         ],
         "breakdown": [Fact("basis", "", "traceviz")],
+        "measures": [Fact("outcome", "", "finished")],
     }
     shares = (("input_wait", 0.15), ("copy_h2d", 0.1), ("copy_d2h", 0.05), ("communication", 0.03))
     classes = (*shares, ("kernel_launch", 0.04), ("device_compute", 0.63))
@@ -61,6 +80,9 @@ def sample(**changes):
         ],
         "cuda_api": [table("name share_of_api", ("cudaMalloc", 0.375), ("cudaFree", 0.625))],
         "device_use": [table("device judged_utilisation", ("GPU 0", 0.75), ("GPU 1", 0.25))],
+        "measures": [
+            table("key label value", *((key, key, value) for key, value in MEASURED.items()), title="measures")
+        ],
     }
     slugs = dict.fromkeys((*facts, *grids))
     sections = tuple(Section(s, s, (Facts(tuple(facts.get(s, ()))), *grids.get(s, ()))) for s in slugs)
@@ -96,6 +118,20 @@ VALUES = {
     "host_cpu": 0.5,
     "host_rss": 7_000,
     "host_threads": 12,
+    "total_time": 9_000,
+    "training_time": 8_000,
+    "startup_time": 2_000,
+    "epoch_time": 300,
+    "first_epoch_time": 400,
+    "epochs": 4,
+    "samples_per_second": 512.5,
+    "latency_p50": 10,
+    "latency_p95": 12,
+    "latency_p99": 19,
+    "energy": 1_000.0,
+    "energy_per_step": 10.0,
+    "energy_per_sample": 0.3,
+    "device_memory": 5_000,
     "findings": 3,
     "findings_warning": 2,
     "findings_error": 1,
@@ -207,6 +243,21 @@ def test_a_limit_that_cannot_be_meant_is_an_error(expression, message):
 def test_a_function_that_is_never_called_is_zero_and_said():
     result = gate("api:cudaMallocAsync<=1%")
     assert (result.outcome, result.why) == (Outcome.PASSED, "cudaMallocAsync is never called")
+
+
+@pytest.mark.parametrize(
+    ("expression", "outcome", "value", "why"),
+    [
+        ("quality:val_accuracy>=0.9", Outcome.PASSED, 0.91, ""),
+        ("quality:Validation accuracy>=0.95", Outcome.FAILED, 0.91, ""),
+        ("quality:loss<=1", Outcome.UNKNOWN, None, "its last value is no finite number"),
+        ("quality:f1>=0.5", Outcome.UNKNOWN, None, "stated are: val_accuracy, loss"),
+    ],
+)
+def test_a_figure_of_quality_is_limited_by_its_last_value(expression, outcome, value, why):
+    stated = table("name label last", ("val_accuracy", "validation accuracy", 0.91), ("loss", "loss", None))
+    result = gate(expression, sample(sections=(Section("quality", "", (stated,)),)))
+    assert (result.outcome, result.value, result.why) == (outcome, value, why)
 
 
 def test_several_runs_are_judged_by_their_mean_and_by_the_most_findings():
@@ -398,6 +449,13 @@ def test_each_of_several_sides_has_to_pass_and_is_named():
 def test_classes_are_those_of_every_basis():
     keys = [c.key for c in (*host.CLASSES, *xprof_basis.CLASSES, *kineto_basis.CLASSES)]
     assert sorted(CLASS_KEYS) == sorted(set(keys))
+
+
+def test_the_total_time_of_a_run_that_did_not_finish_is_unknown_and_the_gate_says_why():
+    empty = Section("measures", "", (Facts((Fact("outcome", "", "timed-out"),)), table("key value", title="measures")))
+    result = gate("total_time<=60s", replace(without(sample(), "measures"), sections=(empty,)))
+    assert (result.outcome, result.value) == (Outcome.UNKNOWN, None)
+    assert result.why == "the program was ended after its time limit"
 
 
 def test_every_metric_is_documented_with_its_unit_and_meaning():

@@ -26,7 +26,7 @@ _EXPRESSION = re.compile(
 _AMOUNT = re.compile(r"(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(?P<unit>[^\s\d.,+-]*)")
 _TYPOGRAPHY = {"≤": "<=", "≥": ">="}
 
-_TIMES = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}
+_TIMES = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 _PREFIXES = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 _SIZES = {
     "B": 1,
@@ -39,6 +39,8 @@ _SCALES: dict[Unit, dict[str, int | Fraction]] = {
     "factor": {"x": 1, "×": 1, "": 1},
     "bytes": dict(_SIZES),
     "bytes/s": {f"{name}/s": size for name, size in _SIZES.items()},
+    "joule": {"mJ": Fraction(1, 1000), "J": 1, "kJ": 10**3, "MJ": 10**6, "Wh": 3600, "kWh": 3_600_000},
+    "per_second": {"/s": 1, "": 1},
     "count": {"": 1},
     "number": {"": 1},
 }
@@ -49,6 +51,8 @@ _EXAMPLES: dict[Unit, str] = {
     "factor": "1.5x",
     "bytes": "8GB",
     "bytes/s": "10GB/s",
+    "joule": "50kJ",
+    "per_second": "100/s, or 100",
     "count": "3",
     "number": "3",
 }

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import partial
 
 from traceviz.compare.judge import Judgement
-from traceviz.compare.judge import Outcome as Judged
+from traceviz.compare.outcome import Outcome as Judged
 from traceviz.errors import GateFailedError, NoVerdictError, UsageError
 from traceviz.gates.budgets import Budget
 from traceviz.gates.metrics import Candidate, Metric, Reading, at_least, findings
@@ -164,7 +164,7 @@ def _distinguishable(value: float, limit: float, unit: Unit) -> str:
     return f"{value * 100:.9g} %" if unit == "ratio" else f"{value:,.9g}{f' {unit}' if unit in _NAMED else ''}"
 
 
-_NAMED = frozenset({"ns", "bytes", "bytes/s"})
+_NAMED = frozenset({"ns", "bytes", "bytes/s", "joule", "per_second"})
 
 
 def _findings(severity: Severity, candidate: Candidate) -> GateResult:
@@ -193,7 +193,7 @@ def _regression(limit: float, judgement: Judgement | None) -> GateResult:
     return GateResult(
         gate="regression",
         kind="regression",
-        limit=f"< {format_ratio(limit)} longer steps",
+        limit=f"< {format_ratio(limit)} longer {'steps' if judgement.basis.is_step else judgement.basis.words}",
         measured=f"{measured}, {verdict}",
         outcome=outcome,
         why=judgement.why or ("" if outcome is Outcome.FAILED else _not_excluded(limit, judgement)),
@@ -206,9 +206,12 @@ def _regression(limit: float, judgement: Judgement | None) -> GateResult:
 
 def _not_excluded(limit: float, judgement: Judgement) -> str:
     """A caution where no change is found and the limit lies within the interval."""
-    if judgement.effect is None or judgement.outcome is not Judged.NO_CHANGE or judgement.effect.interval[1] < limit:
+    ends = judgement.effect.interval if judgement.effect and judgement.outcome is Judged.NO_CHANGE else None
+    if ends is None or ends[1] < limit:
         return ""
-    reach = format_ratio(judgement.effect.interval[1])
+    reach = format_ratio(ends[1])
+    if not judgement.basis.is_step:
+        return f"a {judgement.basis.words} up to {reach} longer is not excluded; more runs of each side would tell"
     return f"steps that are up to {reach} longer are not excluded; more steps, or more runs of each side, would tell"
 
 

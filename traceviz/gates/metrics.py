@@ -13,7 +13,7 @@ from traceviz.compare.classes import CLASS_KEYS
 from traceviz.compare.judge import Judgement
 from traceviz.compare.sides.sides import steady_steps
 from traceviz.errors import UsageError
-from traceviz.report import NO_INPUT_VERDICT, Fact, Finding, Report, Severity
+from traceviz.report import MEASURES, NO_INPUT_VERDICT, Fact, Finding, Report, Severity
 from traceviz.units import Unit, Value, format_value
 
 
@@ -73,7 +73,7 @@ class Metric:
 
 
 def metric(name: str) -> Metric:
-    """The metric of this name: one of :data:`METRICS`, ``class:NAME``, ``api:NAME`` or ``SECTION.FACT``.
+    """The metric of this name: one of :data:`METRICS`, ``class:``, ``api:`` or ``quality:NAME``, or ``SECTION.FACT``.
 
     Raises:
         UsageError: there is none; the error lists those that exist.
@@ -86,6 +86,8 @@ def metric(name: str) -> Metric:
         return Metric(name, "ratio", f"step time of the class {rest}", _BREAKDOWN, _mean(partial(_class, (rest,))))
     if kind == "api" and rest:
         return Metric(name, "ratio", f"share of CUDA API time in {rest}", ("cuda_api",), _mean(partial(_api, rest)))
+    if kind == QUALITY and rest:
+        return Metric(name, "number", f"last value of {rest}", (QUALITY,), _mean(partial(_quality, rest)))
     if _FACT.fullmatch(name):
         slug, _, key = name.partition(".")
         return Metric(name, None, f"fact {key} of section {slug}", (slug,), _mean(partial(_fact, slug, key)))
@@ -95,12 +97,14 @@ def metric(name: str) -> Metric:
     raise UsageError(
         f"There is no metric {name!r}.",
         f"Did you mean {near[0]}?" if near else "",
-        f"Known: {', '.join(listed)}, api:FUNCTION, SECTION.FACT of the JSON report.",
+        f"Known: {', '.join(listed)}, api:FUNCTION, quality:NAME, SECTION.FACT of the JSON report.",
     )
 
 
 _FACT = re.compile(r"[a-z_]+\.[a-z0-9_]+")
 _BREAKDOWN = ("breakdown",)
+QUALITY = "quality"
+"""Section of figures of quality."""
 
 
 def _mean(read: Callable[[Report], Reading]) -> Callable[[Candidate], Reading]:
@@ -204,6 +208,17 @@ def _api(name: str, report: Report) -> Reading:
     return Reading(0.0, "ratio", f"{name} is never called")
 
 
+def _quality(name: str, report: Report) -> Reading:
+    """The last value of a figure of quality, by the program's name or ours; unknown where it was not finite."""
+    rows = _table(report, QUALITY, "name", "label", "last")
+    if rows is None:
+        return _absent(report, QUALITY, "number")
+    for stated, label, last in rows:
+        if name.casefold() in {str(stated).casefold(), str(label).casefold()}:
+            return Reading(_number(last), "number", "" if last is not None else "its last value is no finite number")
+    return Reading(None, "number", f"stated are: {', '.join(str(stated) for stated, *_ in rows)}")
+
+
 def _device_busy(report: Report) -> Reading:
     """Busy share of the steady steps, the mean over devices; without steps, of the active time."""
     rows = _table(report, "device_use", "judged_utilisation") or []
@@ -228,6 +243,25 @@ def _input_share(report: Report) -> Reading:
 def _step_mean(report: Report) -> Reading:
     times = steady_steps(report)
     return Reading(float(times.mean()), "ns") if times.size else _absent(report, "steps", "ns")
+
+
+def _measure(key: str, unit: Unit, report: Report) -> Reading:
+    """A figure of the whole run."""
+    grid = next((grid for grid in report.grids(MEASURES) if grid.title == MEASURES), None)
+    if grid is not None:
+        names = [column.name for column in grid.columns]
+        at, of = names.index("key"), names.index("value")
+        value = next((_number(row[of]) for row in grid.rows if row[at] == key), None)
+        if value is not None:
+            return Reading(value, unit)
+    outcome = _facts_of(report, MEASURES).get("outcome")
+    ended = outcome is not None and outcome.value not in {None, "finished"}
+    why = f"the program {_OUTCOMES.get(str(outcome.value), str(outcome.value))}" if ended and outcome else ""
+    return _absent(report, MEASURES, unit, why or "it was not measured")
+
+
+_OUTCOMES = {"killed": "was killed", "interrupted": "was interrupted", "timed-out": "was ended after its time limit"}
+"""How a program ended, in words; the others say it themselves."""
 
 
 def at_least(report: Report, severity: Severity) -> list[Finding]:
@@ -265,6 +299,10 @@ def _from(name: str, unit: Unit, meaning: str, slug: str, key: str) -> Metric:
     return Metric(name, unit, meaning, (slug,), _known_fact(slug, key, unit))
 
 
+def _of_run(name: str, unit: Unit, meaning: str, key: str) -> Metric:
+    return Metric(name, unit, meaning, (MEASURES,), _mean(partial(_measure, key, unit)))
+
+
 _RARE = "parameter_transfer"
 """A class that a report shows where there is any: it is zero where copies were recorded and none of these."""
 _COPIES = (_RARE, "copy_d2h", "copy_h2d")
@@ -290,6 +328,20 @@ METRICS: tuple[Metric, ...] = (
     _from("host_cpu", "ratio", "mean use of the usable cores by the program", "host", "cpu_mean"),
     _from("host_rss", "bytes", "most memory of the program on the host", "host", "rss_max"),
     _from("host_threads", "count", "most threads of the program", "host", "threads_max"),
+    _of_run("total_time", "ns", "the program from start to end, without the recording's own time", "total_ns"),
+    _of_run("training_time", "ns", "from the start of the program to the end of its last step", "training_ns"),
+    _of_run("startup_time", "ns", "from the start of the program to its first step", "start_ns"),
+    _of_run("epoch_time", "ns", "median epoch after the first, without validation and saving", "epoch_ns"),
+    _of_run("first_epoch_time", "ns", "the first epoch, without validation and saving", "first_epoch_ns"),
+    _of_run("epochs", "count", "complete epochs of the run", "epochs"),
+    _of_run("samples_per_second", "per_second", "samples of a step over the mean steady step", "samples_per_second"),
+    _of_run("latency_p50", "ns", "median time from call to call of a model, nothing learning", "latency_p50_ns"),
+    _of_run("latency_p95", "ns", "95th percentile of the time from call to call", "latency_p95_ns"),
+    _of_run("latency_p99", "ns", "99th percentile of the time from call to call", "latency_p99_ns"),
+    _of_run("energy", "joule", "energy of the devices from the first step to the last", "energy_j"),
+    _of_run("energy_per_step", "joule", "energy of the devices per step", "energy_per_step_j"),
+    _of_run("energy_per_sample", "joule", "energy of the devices per sample", "energy_per_sample_j"),
+    _of_run("device_memory", "bytes", "most memory of a device over the run", "device_memory_peak_bytes"),
     _count("findings", "findings of any severity", Severity.INFO),
     _count("findings_warning", "findings that are warnings or errors", Severity.WARNING),
     _count("findings_error", "findings that are errors", Severity.ERROR),

@@ -131,7 +131,7 @@ def test_tables_are_the_same_whatever_runner(filled_once, tmp_path):
     Archive(tmp_path / "a").add(filled_once / "sources", runner=LocalRunner(1))
     tables = files_of(tmp_path / "a")
     assert tables == files_of(filled_once / "archive")
-    assert len(tables) == 50
+    assert len(tables) == 53
 
 
 def test_quarantined_traces_are_tried_again_when_asked_and_by_another_version(filled, monkeypatch):

@@ -87,9 +87,10 @@ def test_tags_of_all_rows_are_known():
     assert tag_names(catalogue_of({"tags": [("b", "1"), ("a", "2")]}, {}, {"tags": [("b", "3")]})) == ["a", "b"]
 
 
-def test_more_is_better_of_busy_devices_alone():
+def test_more_is_better_of_busy_devices_and_samples_per_second_alone():
     assert [figure_of_catalogue.name for figure_of_catalogue in FIGURES if figure_of_catalogue.better == "higher"] == [
-        "device_busy"
+        "device_busy",
+        "samples_per_second",
     ]
     assert figure("step_median").better == "lower"
     assert figure("host_cpu").better == ""

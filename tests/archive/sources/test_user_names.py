@@ -11,7 +11,14 @@ from tests.archive.packing import packed_in
 from traceviz.archive.archive import Archive
 from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.sources.item import Item
-from traceviz.archive.sources.user_names import below_users, folder_below_users, mark_of_user, users_of, without_user
+from traceviz.archive.sources.user_names import (
+    below_users,
+    folder_below_users,
+    mark_of_user,
+    numbered,
+    users_of,
+    without_user,
+)
 
 
 def test_home_folders_name_users_wherever_they_are_in_a_path():
@@ -87,3 +94,33 @@ def test_an_archive_does_not_hold_the_names_of_the_folders_of_users(tmp_path, sa
     assert "adalovelace" not in str(tables)
     texts = [path.read_bytes() for path in (tmp_path / "archive").rglob("*") if path.is_file()]
     assert not any(b"adalovelace" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "clean", "shown"),
+    [
+        ("gpu-7.xplane.pb", "[removed].xplane.pb", "[removed-510].xplane.pb"),
+        ("GPU-7.trace.json", "[removed].trace.json", "[removed-510].trace.json"),
+        ("gpu-8.xplane.pb", "[removed].xplane.pb", "[removed-515].xplane.pb"),
+        (
+            "run_gpu-7_ada_rank0.json",
+            "run_[removed]_[removed]_rank0.json",
+            "run_[removed-510]_[removed-398]_rank0.json",
+        ),
+        ("ada", "[removed]", "[removed-398]"),
+        ("model.json", "model.json", "model.json"),
+        # what is not the name with placeholders in it stays as it is
+        ("/home/ada/a.json", "[path]/a.json", "[path]/a.json"),
+        ("a.json", "b[removed].json", "b[removed].json"),
+        (".json", "[removed].json", "[removed].json"),
+        ("[removed-510].json", "[removed-510].json", "[removed-510].json"),
+    ],
+)
+def test_placeholders_of_the_same_text_have_the_same_number(name, clean, shown):
+    assert numbered(name, clean) == shown
+
+
+def test_ten_hosts_have_ten_names():
+    names = {numbered(f"node{number:02}.xplane.pb", "[removed].xplane.pb") for number in range(10)}
+    assert len(names) == 10
+    assert not any("node" in name for name in names)

@@ -54,6 +54,14 @@ def test_a_fact_that_no_report_has_is_told_with_those_that_it_has(filled):
     assert "median_ns" in sentence
 
 
+@pytest.mark.parametrize(
+    ("name", "better"), [("quality:val_accuracy", "higher"), ("quality:loss", "lower"), ("quality:learning_rate", "")]
+)
+def test_the_name_of_a_figure_of_quality_tells_which_way_is_better(filled, name, better):
+    figure, rows = with_figure(*filled, name)
+    assert (figure.better, rows[name].null_count()) == (better, 4)
+
+
 def test_a_function_that_no_trace_calls_is_refused(filled):
     with pytest.raises(UsageError, match=r"^cudaMaloc is not called in any of 3 traces\."):
         with_figure(*filled, "api:cudaMaloc")

@@ -44,6 +44,7 @@ PRIVATE_STACKS = [
     *(["stack", number, 0, number] for number in range(10, 14)),
     ["samples", [sample(2_000 + number, 1, number) for number in range(10, 14)]],
     ["phase", "saving", f"save of adalove to {TOKEN}", None, 2_100, 50, 12],
+    ["metric", f"loss of {TOKEN}", 0.5, 3, None, 2_120, "adalove"],
     ["thread", 0, 12, "worker of adalove", True],
     ["end", 3_000],
 ]
@@ -79,7 +80,9 @@ def run(folder: Path, command: str = COMMAND) -> Path:
         tags={"batch": "64", "user": "adalove"},
         machine={"host": "gpu-node-17", "cores": 8},
         problems=[{"code": "x", "message": f"cannot open /home/adalove/{TOKEN}.bin"}],
+        ending={"outcome": "timed-out", "reason": "timed out after 60 s", "last_lines": ["the user's own words"]},
     )
+    (folder / "output.log").write_text("the user's own words")
     (folder / "manifest.json").write_text(json.dumps(stated))
     return folder
 
@@ -123,6 +126,7 @@ def test_a_run_keeps_its_recordings_and_gets_its_tables(tmp_path: Path) -> None:
     assert dict(result.left_out) == {
         "raw/nsys/report.nsys-rep": "nsys-rep: a format that scrub cannot write again",
         "raw/nsys/nsys.log": "no trace",
+        "output.log": "no trace",
     }
     assert load(clean / "tables").rows("host_ops") == 2  # the operation and the annotation
 
@@ -142,6 +146,8 @@ def test_stacks_keep_functions_lines_and_the_folders_of_public_libraries(tmp_pat
     assert written == expected
     assert {(row["function"], row["file"], row["line"]) for row in frames if row["file"] != "train.py"} == expected
     assert load(clean / "tables").rows("stacks") == 4
+    (figure,) = load(clean / "tables").arrow("metrics").to_pylist()
+    assert (figure["name"], figure["value"], figure["source"]) == ("loss of [removed]", 0.5, "program")
 
 
 def test_the_manifest_of_a_run_keeps_what_is_not_private(tmp_path: Path) -> None:
@@ -152,6 +158,9 @@ def test_the_manifest_of_a_run_keeps_what_is_not_private(tmp_path: Path) -> None
     assert [row["value"] for row in settings if row["key"] == "run.command"] == [COMMAND]
     assert stated["tags"] == {"batch": "64", "user": "[removed]"}
     assert stated["machine"] == {"host": "[removed]", "cores": 8}
+    assert stated["ending"]["last_lines"] == "[removed]"
+    kept = {row["key"]: row["value"] for row in settings if row["key"].startswith("run.ending.")}
+    assert kept == {"run.ending.outcome": "timed-out", "run.ending.reason": "timed out after 60 s"}
     assert [collector["sources"] for collector in stated["collectors"]] == [
         [],
         ["raw/torch/4711/host_4711.1700000000000.pt.trace.json.gz"],

@@ -35,6 +35,8 @@ _LABELS = {
     "step_median": "Step median",
     "step_p95": "Step p95",
     "exposed_api_ns": "Exposed API",
+    "epoch_time": "Epoch",
+    "first_epoch_time": "First epoch",
     "host_cpu": "Host CPU",
     "host_rss": "Host memory",
     "source_sha256": "SHA-256",

@@ -6,7 +6,6 @@ A trace of several ranks has a row for each, with the figures of the report on t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -20,6 +19,7 @@ from traceviz.compare.sides.sides import steady_steps
 from traceviz.cutting import select
 from traceviz.errors import UsageError
 from traceviz.foreign.rows import rows_to_table, stated_integer
+from traceviz.framework_signs import name_and_version
 from traceviz.gates.metrics import METRICS, Candidate, Metric
 from traceviz.parsers.ranks.names import RANK_IN_NAME, rank_in_name
 from traceviz.report import Finding, Report
@@ -225,16 +225,8 @@ def _finding(finding: Finding, ranks: int) -> Row:
     }
 
 
-_VERSION = re.compile(r"(?<!\s)\s++v?(\d++\.\S*+)$")
-"""A version behind the name of a framework."""
-
-
 def _framework(stated: str | None) -> Row:
-    """The framework and its version apart, so that ``JAX 0.10.2`` and ``JAX`` are the same framework."""
-    parts = stated.split(" + ") if stated else []
-    names = dict.fromkeys(_VERSION.sub("", part) for part in parts)
-    versions = dict.fromkeys(match[1] for part in parts if (match := _VERSION.search(part)))
-    return {"framework": " + ".join(names) or None, "framework_version": " + ".join(versions) or None}
+    return dict(zip(("framework", "framework_version"), name_and_version(stated), strict=True))
 
 
 _METRICS = {metric.name: metric for metric in METRICS if metric.name in CATALOGUE.names and metric.name != "findings"}

@@ -30,7 +30,14 @@ from traceviz.archive.sources.hashes import source_sha256
 from traceviz.archive.sources.item import Item, Limits, Refused
 from traceviz.archive.sources.names import plain_path
 from traceviz.archive.sources.packed.index import code_of
-from traceviz.archive.sources.user_names import below_users, folder_below_users, mark_of_user, users_of, without_user
+from traceviz.archive.sources.user_names import (
+    below_users,
+    folder_below_users,
+    mark_of_user,
+    numbered,
+    users_of,
+    without_user,
+)
 from traceviz.archive.storage.addresses import printable
 from traceviz.archive.storage.layout import REPORT, ROWS, trace_parts
 from traceviz.archive.storage.spool import SPOOL, NoRoomError
@@ -180,12 +187,13 @@ def _fetched(item: Item, options: IngestOptions) -> Iterator[tuple[Path, Origin]
 
 def _origin(item: Item, local: Path, sha256: str, size: int, options: IngestOptions) -> Origin:
     users = frozenset[str]() if options.keep_private else users_of(item)
+    unowned = numbered(local.name, without_user(local.name, users))
     return Origin(
         trace_id=sha256[:ID_DIGITS],
         sha256=sha256,
         size=size,
         name=below_users(_name_with_folder(item), users),
-        source=item.name if options.keep_private else without_user(local.name, users),
+        source=item.name if options.keep_private else unowned,
         now_ns=options.now_ns,
         version=__version__,
         tags=options.tags,
@@ -285,16 +293,16 @@ def _converted(local: Path, origin: Origin, folder: Path, work: Path, options: I
     except OutputError as error:  # of this trace alone: the others are added
         raise DamagedTraceError(error.what, error.why, "Add it with --keep-private, where that is no harm.") from error
     redactor = scrub.Redactor.of(secrets)
-    source = read_document(folder / LAST)["source"]
+    source = numbered(origin.source, _clean(read_document(folder / LAST)["source"], redactor))
     tags = {key: value for key, value in stated.items() if not is_private(key)}
     tags = {_clean(key, redactor): _clean(value, redactor) for key, value in tags.items()}
-    return _Converted(_cleaned(replace(origin, source=source), redactor), tags, +removed)
+    return _Converted(replace(_cleaned(origin, redactor), source=source), tags, +removed)
 
 
 def _cleaned(origin: Origin, redactor: scrub.Redactor) -> Origin:
     """The origin without private data; tags and job that the user gave stay."""
     name, source, job = (_clean(text, redactor) for text in (origin.name, origin.source, origin.found_job))
-    return replace(origin, name=name, source=source, found_job=job)
+    return replace(origin, name=name, source=numbered(origin.source, source), found_job=job)
 
 
 def _clean(text: str, redactor: scrub.Redactor) -> str:

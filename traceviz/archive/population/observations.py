@@ -27,9 +27,9 @@ FIELDS = (
 )
 """Columns that distinguish runs, besides their tags."""
 
-_NEUTRAL = frozenset({"span_ns", "steps", "devices", "host_cpu", "host_threads"})
+_NEUTRAL = frozenset({"span_ns", "steps", "devices", "host_cpu", "host_threads", "epochs"})
 """Figures for which neither more nor less is better by itself."""
-_MORE_IS_BETTER = frozenset({"device_busy"})
+_MORE_IS_BETTER = frozenset({"device_busy", "samples_per_second"})
 _NO_FIGURES = frozenset({"rank", "source_bytes", "recorded_ns", "added_ns", "changed_ns"})
 _NUMBERS = re.compile(r"(\d+)")
 

@@ -20,7 +20,7 @@ _OF_MEAN = 1.2533 * 0.6745
 _NOT_COMPARED = frozenset(
     {
         *("steps", "devices", "span_ns", "exposed_api_ns", "findings_warning", "findings_error"),
-        *("device_idle", "input_wait", "step_mean"),
+        *("device_idle", "input_wait", "step_mean", "training_time", "latency_p95", "energy", "energy_per_step"),
     }
 )
 """The length of the recording, what grows with it, and figures that others express as well."""

@@ -51,6 +51,35 @@ def without_user(name: str, users: Collection[str]) -> str:
     return name if stem not in users else f"{HIDDEN}{dot}{ending}"
 
 
+def numbered(name: str, clean: str) -> str:
+    """A cleaned name with a number in each placeholder: ``[removed-417].xplane.pb``.
+
+    Names of one archive that lost the same text have the same number, whoever added them, and others most likely
+    another. As one of a thousand values of a hash, the number tells nobody what was removed.
+
+    Args:
+        name: The name as it was.
+        clean: The same, with :data:`HIDDEN` in place of what is private; returned where it is not that.
+    """
+    first, *pieces = clean.split(HIDDEN)
+    if not name.startswith(first):
+        return clean
+    at, parts = len(first), [first]
+    for place, piece in enumerate(pieces, 1):
+        is_last = place == len(pieces)
+        end = len(name) - len(piece) if is_last else name.find(piece, at + 1)
+        if end <= at or not name.startswith(piece, end):
+            return clean
+        parts += [f"{HIDDEN[:-1]}-{_number(name[at:end])}{HIDDEN[-1]}", piece]
+        at = end + len(piece)
+    return "".join(parts)
+
+
+def _number(text: str) -> str:
+    digest = hashlib.sha256(text.casefold().encode(errors="replace")).digest()
+    return f"{int.from_bytes(digest[:8], 'big') % 1_000:03}"
+
+
 def _owner(url: str) -> set[str]:
     """The owner of a file on this machine."""
     try:

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 import polars as pl
 
+from traceviz.analyses.program.metric_names import read_name
 from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.catalogue.segments import ready
 from traceviz.archive.population.observations import FIGURES, Figure
@@ -17,7 +18,7 @@ from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.storage.layout import REPORT, trace_parts
 from traceviz.archive.storage.store import Store
 from traceviz.errors import DamagedTraceError, UsageError, WorkerError
-from traceviz.gates.metrics import Candidate, Metric, Reading, metric
+from traceviz.gates.metrics import QUALITY, Candidate, Metric, Reading, metric
 from traceviz.parsers.base import Progress, silent
 from traceviz.render.json import loads
 from traceviz.report import Better
@@ -66,8 +67,9 @@ def with_figure(
     Args:
         store: Where the archive is.
         rows: Rows of its catalogue.
-        name: A figure of the catalogue, or what budgets know: ``class:NAME``, ``api:FUNCTION``, ``SECTION.FACT``. Then
-            the saved report of every trace is read; all ranks of a trace get the figure of the whole.
+        name: A figure of the catalogue, or what budgets know: ``class:NAME``, ``api:FUNCTION``, ``quality:NAME``,
+            ``SECTION.FACT``. Then the saved report of every trace is read; all ranks of a trace get the figure of the
+            whole.
         progress: Receives progress.
         runner: Where saved reports are read.
 
@@ -92,9 +94,16 @@ def with_figure(
         )
     unit: Unit = definition.unit or (units[-1] if units else "number")
     values = pl.Series([readings[trace_id].value for trace_id in usable["trace_id"]], dtype=pl.Float64)
-    better: Better = "" if definition.unit is None or name in _NEUTRAL else "lower"
     unknown = "" if measured else next((reading.why for reading in readings.values() if reading.why), "")
-    return Figure(name, unit, definition.meaning, better, unknown), usable.with_columns(values.alias(name))
+    return Figure(name, unit, definition.meaning, _better(definition), unknown), usable.with_columns(values.alias(name))
+
+
+def _better(definition: Metric) -> Better:
+    """Which direction of a figure is better; that of a figure of quality is told by its name."""
+    kind, _, rest = definition.name.partition(":")
+    if kind == QUALITY and rest:
+        return read_name(rest).better
+    return "" if definition.unit is None or definition.name in _NEUTRAL else "lower"
 
 
 def read_figures(request: FigureRequest) -> list[Reading]:

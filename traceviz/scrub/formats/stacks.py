@@ -15,6 +15,7 @@ from traceviz.parsers.run.stack_lines import (
     About,
     CostLine,
     FrameLine,
+    MetricLine,
     PhaseLine,
     ProcessLine,
     SamplesLine,
@@ -27,7 +28,8 @@ from traceviz.scrub.secrets.properties import source_file
 from traceviz.scrub.secrets.search import check_file
 from traceviz.scrub.secrets.secrets import Redactor, Secret, base_name, secrets_of_text
 
-_OWN_WORDS = (b" ".join(word.encode() for word in (*schema.ORIGINS, *schema.PHASES, *schema.THREAD_STATES)),)
+_WORDS = (*schema.ORIGINS, *schema.PHASES, *schema.METRIC_SOURCES, *schema.THREAD_STATES)
+_OWN_WORDS = (b" ".join(word.encode() for word in _WORDS),)
 """Words that the format itself writes: a user of such a name must not change them."""
 
 
@@ -67,7 +69,7 @@ def _texts(line: Any) -> tuple[str, ...]:
     match line:
         case FrameLine():
             return line.function, line.file
-        case ThreadLine() | PhaseLine():
+        case ThreadLine() | PhaseLine() | MetricLine():
             return (line.name or "",)
         case ProcessLine():
             return (line.about.name or "",)
@@ -93,6 +95,8 @@ def _cleaned(line: Any, redactor: Redactor) -> Any:
             changed = {"name": clean(line.name)}
         case PhaseLine():
             changed = {"kind": line.kind if line.kind in schema.PHASES else "", "name": clean(line.name)}
+        case MetricLine():
+            changed = {"name": clean(line.name), "source": line.source if line.source in schema.METRIC_SOURCES else ""}
         case ProcessLine():
             changed = {"about": _clean_about(line.about, clean)}
         case SamplesLine():

@@ -54,6 +54,11 @@ _PROPERTY_TABLES = {"op_args": "text", "settings": "value"}
 """Tables of keys and values: the column of the values that are text."""
 _NAMES_OF_SOURCE = ("host_ops", "steps", "nvtx")
 """Tables whose names may be Python frames, with the files that they are in."""
+_NAMES = (
+    *((name, "name") for name in _NAMES_OF_SOURCE),
+    *(("stack_frames", "function"), ("stack_frames", "file"), ("phases", "name"), ("metrics", "name")),
+)
+"""Tables and columns of names that the program chose."""
 _ENDINGS = (b"json trace pt gz xplane pb sqlite nsys rep nvvp nvprof csv raw tables run rank",)
 """Words of file names: a host of such a name must not change them."""
 _OWN_KEYS = ("kind", "schema_version", "tables", "redacted")
@@ -113,8 +118,7 @@ def _secrets_of(tables: TraceTables) -> list[Secret]:
     for name, column in _PROPERTY_TABLES.items():
         if name in tables:
             secrets += _secrets_of_properties(tables.arrow(name), column)
-    names_of_source = [(name, "name") for name in _NAMES_OF_SOURCE]
-    for name, column in (*names_of_source, ("stack_frames", "function"), ("stack_frames", "file"), ("phases", "name")):
+    for name, column in _NAMES:
         if name in tables:
             texts = _distinct_texts(tables.arrow(name)[column])
             secrets += [secret for text in texts for secret in secrets_of_text(text)]

@@ -17,19 +17,20 @@ _PRIVATE_KEY = re.compile(
     r"|host(?:[_ ]?(?:names?|ip))?|(?:node|pod|cluster|machine|container)[_ ]?(?:name|id|ip)|node|pod|cluster"
     r"|nodelist|work[_ ]?dir|addr|ip|ip[_ ]?addr(?:ess)?|mac(?:[_ ]?addr(?:ess)?)?|url|uri|endpoint|(?:git[_ ]?)?remote"
     r"|job[_ ]?name|user(?:[_ ]?names?)?|login|account|owner|author|e?mail|serial|uuid|guid|stdout|stderr|output"
+    r"|last[_ ]?lines"
     r"|log|prompt|paths?|dir(?:ector(?:y|ies))?s?|folders?|files?|file[_ ]?(?:names?|patterns?)|repository|workspace"
     r"|log[_ ]?dir|session(?:[_ ]?id)?|token|secret|password|credentials?|(?:api|access|private|secret)[_ ]?key"
     r")",
     re.IGNORECASE,
 )
 _TELLING_KEY = re.compile(
-    r"^tag\.|^run\.name$|^machine\.(?:cpu|os|kernel|container)$"  # stated of a run by a user, or by traceviz
+    r"^tag\.|^run\.(?:name|ending\.reason)$|^machine\.(?:cpu|os|kernel|container)$"  # stated by a user, or by us
     r"|version|vendor|device_(?:name|type)|framework|backend|platform|compiler|algorithm|autotune|precision|strategy",
     re.IGNORECASE,
 )
 _PLAIN_VALUE = re.compile(
     r"[+-]?\d{0,20}(?:\.\d{1,17})?(?:[eE][+-]?\d{1,3})?|true|false|none|v?\d+(?:\.\w{1,16}){1,6}"
-    r"|running|finished|failed|killed|interrupted|recording|recorded|unused|not-asked"  # how a run went
+    r"|running|finished|failed|killed|interrupted|timed-out|recording|recorded|unused|not-asked"  # how a run went
     r"|program|worker",  # what a process was in it
     re.IGNORECASE,
 )

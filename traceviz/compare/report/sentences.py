@@ -35,7 +35,7 @@ def verdict_sentence(comparison: Comparison) -> str:
     caveats = f" But: {', '.join(pair.caveats)}." if pair.caveats else ""
     figures = f"{measured(comparison)} {effect_words(effect)}.{_medians(comparison, effect)}"
     quality = quality_words(pair.quality, _GOES.get(pair.judgement.outcome, ""))
-    reason = _reason(pair) if comparison.basis.is_step else _part(pair)
+    reason = _reason(pair) if comparison.basis.is_step else _part(pair) if comparison.basis is TOTAL else ""
     return f"{who}{head}{against}: {figures}{reason}{_whole_run(comparison)}{quality}{_changed(pair)}{caveats}"
 
 

@@ -14,7 +14,10 @@ from traceviz.report import Report
 Key = tuple[str, ...]
 BASE_NAMES = ("base", "baseline", "before", "control", "default", "reference")
 """Names of a group, and values of tags, that make a side the base."""
-OF_WORK = frozenset({"arch", "architecture", "data", "dataset", "model", "net", "network", "task", "workload"})
+OF_WORK = frozenset(
+    {"arch", "architecture", "benchmark", "data", "dataset", "model", "net", "network", "program", "project", "task"}
+    | {"workload"}
+)
 """Tags whose values are programs that do different work."""
 _SWITCH = frozenset({"false", "no", "none", "off", "on", "true", "yes"})
 """Values that mean nothing without their tag."""

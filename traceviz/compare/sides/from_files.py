@@ -90,7 +90,9 @@ def named_sides(
     return with_base(labelled, base or implied), []
 
 
-def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read, recognise: Recognise) -> Sides:
+def tagged_sides(
+    paths: Iterable[Path], by: Sequence[str], base: str, read: Read, recognise: Recognise, *, by_size: bool = False
+) -> Sides:
     """A side of every combination of tags, and the runs that lack one of them.
 
     Args:
@@ -100,6 +102,7 @@ def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read
             ``before``, ..., else those of the first path, or of a folder the smallest.
         read: Analyses a trace.
         recognise: Refuses what is no trace: all of them, before the first is read.
+        by_size: Whether the base is the smallest in any case, as on an axis.
 
     Raises:
         UsageError: no run has the tags, or the base.
@@ -109,7 +112,7 @@ def tagged_sides(paths: Iterable[Path], by: Sequence[str], base: str, read: Read
     runs = [run for _, of_path in given for run in of_path]
     for run in runs:
         _of_file(run, recognise)
-    in_order = len(given) > 1 and given[0][1] == (given[0][0],)
+    in_order = not by_size and len(given) > 1 and given[0][1] == (given[0][0],)
     return sides_by(((run.name, _of_file(run, read)) for run in runs), by, base, in_order=in_order)
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 PROJECTS = {
     "cnn": (
-        "keras_images.py --epochs 6",
+        "keras_images.py --images 2048 --epochs 8",
         {"before": "", "after": "--cache --parallel-map 2 --prefetch 2"},
     ),
     "lstm": (
-        "series_forecast.py",
+        "series_forecast.py --epochs 8",
         {
             "before": "",
             "after": "--windows array --batch-size 128",
@@ -27,10 +27,10 @@ PROJECTS = {
         },
     ),
     "dense": (
-        "dense_grid_search.py --images 1024",
+        "dense_grid_search.py",
         {"before": "", "after": "--batch-size 64 --early-stopping 1 --clear-session"},
     ),
-    "text": ("text_classifier.py", {"before": "", "after": "--processes 2 --keep"}),
+    "text": ("text_classifier.py --epochs 12", {"before": "", "after": "--processes 2 --keep"}),
 }
 """Project -> program, and the switches of each of its stages."""
 

@@ -305,6 +305,7 @@ def test_the_bare_program_of_a_recorded_study_is_compared_by_the_kernels_of_its_
     assert {row["code"]: row["seen"] for row in result.rows("findings")} == {
         "TV101": "stayed",
         "TV109": "not looked for in the base",
+        "TV310": "stayed",
     }
     result = compared(study["bare"], study["second"])
     assert (result.outcome, result.facts("effect")["speedup"]) == ("cannot-judge", None)

@@ -22,13 +22,17 @@ LITERALS = (
             memset=[(600, 10, 8), (620, 10, 8)],
             overhead=[(10, 30, "flush"), (30, 20, "flush"), (500, 7, "flush")],
             processes=[(0, "a", {"rank": 0}), (1, "b", {"rank": 2})],
-            settings=[("world_size", "4"), ("world_size", "4", {"process_id": 1})],
+            settings=[
+                *(("world_size", "4"), ("world_size", "4", {"process_id": 1})),
+                *(("framework.PyTorch.names", "names in at::native:: (3)"), ("framework.PyTorch.ranges", "ranges (2)")),
+            ],
         ),
         {
             "facts": {
                 "kind": "not known",  # steps of kernels that may be anything
                 "kind_evidence": "steps repeat (step #)",
                 "span_ns": 1_000,
+                "framework_evidence": "names in at::native:: (3), ranges (2)",
                 "devices": 2,
                 "processes": 2,
                 "ranks": "2 of 4 (0, 2)",

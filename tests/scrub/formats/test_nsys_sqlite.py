@@ -10,6 +10,7 @@ import pytest
 from tests.scrub.leaky_database import NIC_GUID, OWN, PLANTED, build
 from traceviz import api
 from traceviz.errors import DamagedTraceError, OutputError, OutputExistsError, UnknownFormatError, UsageError
+from traceviz.framework_signs import name_and_version
 from traceviz.scrub import scrub
 
 UNTOUCHED = (
@@ -331,9 +332,13 @@ def test_a_source_that_may_not_be_read_is_named(leaky: Path, tmp_path: Path, mon
 
 
 def without_messages(path: Path) -> dict:
-    """The report of a trace as scripts see it, without the profiler's own words, of which paths are removed."""
+    """The report of a trace as scripts see it, without the profiler's own words, of which paths are removed.
+
+    Without the framework's version, too: what is read of it stands in the environment.
+    """
     document = json.loads(api.to_text(api.report_on(path), "json"))
     del document["run"]["source"], document["run_facts"]  # the file's name
+    document["run"]["framework"] = name_and_version(document["run"]["framework"])[0]
     document["notes"] = [(note["code"], note["severity"], note["count"]) for note in document["notes"]]
     return document
 

@@ -27,15 +27,17 @@ SPLIT_WORDS = {"train": "training", "validation": "validation", "test": "test"}
 
 _BETTER: dict[Better, re.Pattern[str]] = {
     "lower": re.compile(
-        r"loss|losses|error|errors|err|m[as]e|rm[as]?se|rmsle|msle|mape|smape|perplexity|ppl|nll|bpc|wer|cer|fid|\w*logloss"
-        r"|\w*crossentropy|entropy|divergence|hinge|brier|eer"
+        r"loss|losses|error|errors|err|m[as]e|rm[as]?se|rmsle|msle|mape|smape|perplexity|ppl|nll|bpc|wer|cer|fid"
+        r"|entropy|divergence|hinge|brier|eer"
     ),
     "higher": re.compile(
-        r"\w*accuracy|acc|top\d+|auc|auroc|auprc|prauc|rocauc|f1|f2|fbeta|f1score|dice|iou|miou|precision|recall"
+        r"acc|top\d+|auc|auroc|auprc|prauc|rocauc|f1|f2|fbeta|f1score|dice|iou|miou|precision|recall"
         r"|sensitivity|specificity|r2|bleu\d*|rouge(\d|l|lsum)?|meteor|chrf|map|map50|ndcg|mrr|psnr|ssim|reward|rewards"
         r"|return|kappa|mcc|matthews|correct|similarity|elo"
     ),
 }
+_ENDS: dict[Better, tuple[str, ...]] = {"lower": ("logloss", "crossentropy"), "higher": ("accuracy",)}
+"""Ends of words that say it, whatever is before them."""
 _WORD = re.compile(r"[^\W_]+")
 _TRAINED_BY_DEFAULT = frozenset({"keras", "transformers"})
 """They put a word for the part of the data in front of a name unless it is of the training."""
@@ -100,6 +102,6 @@ def _direction(what: str) -> Better:
     """By the last word that says it: the loss of an accuracy is a loss."""
     for word in reversed(what.split()):
         for better, words in _BETTER.items():
-            if words.fullmatch(word):
+            if words.fullmatch(word) or word.endswith(_ENDS[better]):
                 return better
     return ""

@@ -102,7 +102,7 @@ ifdef RECORD
 endif
 	$(BIN)/python scripts/causes.py $(CAUSES_OPTIONS)
 
-# The five studies of examples/studies, recorded where they are not there yet (about 25 minutes on two cores), and
+# The five studies of examples/studies, recorded where they are not there yet (about 35 minutes on two cores), and
 # docs/studies.md with what they show.
 studies: $(VENV)/installed oracle frameworks images
 	$(BIN)/python scripts/studies.py $(STUDIES_OPTIONS)

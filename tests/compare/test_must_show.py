@@ -21,7 +21,7 @@ from traceviz import api
 from traceviz.nsys_program import find_nsys
 from traceviz.units import format_change
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 DEVICE = {"effect", "attribution", "kernels", "cuda_api"}
 COPIES = DEVICE | {"copies"}
@@ -273,7 +273,6 @@ def study(public_traces, public_cases):
     return dict(zip(("bare", "baseline", "first", "second"), captures, strict=True))
 
 
-@pytest.mark.slow
 def test_a_recorded_study_is_judged_by_its_mean_steps(study):
     """Steps of 8 and 232 ms take turns after the first change: by their median it is 2.86 times as fast."""
     result = compared(study["baseline"], study["first"], study["second"])
@@ -296,7 +295,6 @@ def test_a_recorded_study_is_judged_by_its_mean_steps(study):
     assert list(changed) == [f"Changed from {study['first'].stem} to {study['second'].stem}: {pinned}."]
 
 
-@pytest.mark.slow
 def test_the_bare_program_of_a_recorded_study_is_compared_by_the_kernels_of_its_steps(study):
     """It marks no steps, and those inferred run the kernels of the marked ones as often."""
     result = compared(study["bare"], study["first"])
@@ -342,7 +340,6 @@ def test_kernels_that_are_10_percent_longer_are_named_and_fail_the_gate(tmp_path
     assert "regression: +8.6 %, slower" in result.stderr
 
 
-@pytest.mark.slow
 def test_a_recorded_training_whose_kernels_are_20_percent_longer_fails_the_gate(two_gpus, tmp_path):
     """Kernels of a device of this trace hardly overlap (12 µs of 270 ms): +20 % to within a hundredth of a percent.
 
@@ -366,7 +363,6 @@ def test_a_recorded_training_whose_kernels_are_20_percent_longer_fails_the_gate(
     assert f"regression: {format_change(result.facts('effect')['ratio'], 'ratio')}, slower" in result.stderr
 
 
-@pytest.mark.slow
 def test_a_recorded_training_has_not_changed_when_its_rows_are_shuffled(two_gpus, tmp_path):
     shuffled = shuffled_database(two_gpus, tmp_path / "copy.sqlite", HOUR_NS)
     assert_no_change(compared(two_gpus, shuffled, *GATE, *BLOCKS), COPIES)

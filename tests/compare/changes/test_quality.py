@@ -126,6 +126,11 @@ def test_what_cannot_be_judged_for_its_time_is_told_for_its_quality():
     assert said.endswith(" Validation accuracy is worse: 0.98 → 0.85 (one run of each side).")
 
 
+def test_two_figures_that_read_the_same_are_not_said_to_differ_by_chance():
+    said = sentence(side("a", 0.9, 0.95), side("b", 0.95, 0.9, step_ns=500))
+    assert said.endswith(" Validation accuracy is 0.925 on both sides.")
+
+
 def stepless(run):
     return replace(run, sections=tuple(section for section in run.sections if section.slug == "quality"))
 

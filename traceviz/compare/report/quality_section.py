@@ -100,6 +100,8 @@ def quality_words(quality: QualityChanges, speed: str = "") -> str:
         return f" {_sentence(f'{head}{change.label} is {change.verdict}: {figures} ({_chance(change)}).')}"
     if change.verdict == ALIKE:
         return f" {_sentence(change.label)} is alike: {figures}."
+    if _shown(change.base) == _shown(change.new):
+        return f" {_sentence(change.label)} is {_shown(change.new)} on both sides."
     return f" {_sentence(change.label)} {figures}, which may be chance."
 
 

@@ -95,12 +95,16 @@ def test_commands_of_the_page_find_runs_and_ask_for_their_tags():
     sweeps = {file.stem: planned(file) for file in FILES}
     for words in commands:
         context = compare.make_context("compare", list(words))
-        study, _, pattern = str(context.params["sides"][0]).removeprefix("traceviz-runs/").partition("/")
-        names = [order.folder.name for order in sweeps[study].orders]
-        matched = [name for name in names if fnmatchcase(name, pattern or "*")]
-        assert len(matched) >= 2, words
-        how = words[words.index("--by") + 1].split(",")
-        assert set(how) <= {tag.partition("=")[0] for tag in matched[0].split("+")}, words
+        found = []
+        for side in map(str, context.params["sides"]):
+            study, _, pattern = side.removeprefix("traceviz-runs/").partition("/")
+            names = [order.folder.name for order in sweeps[study].orders]
+            matched = [name for name in names if fnmatchcase(name, pattern or "*")]
+            assert matched, side
+            found += matched
+        assert len(found) >= 2, words
+        how = set(words[words.index("--by") + 1].split(",")) if "--by" in words else set()
+        assert how <= {tag.partition("=")[0] for tag in found[0].split("+")}, words
 
 
 def test_the_page_names_every_file():

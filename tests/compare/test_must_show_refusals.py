@@ -12,7 +12,7 @@ from tests.compare.small_traces import kineto_steps
 from traceviz import api
 from traceviz.errors import TracevizError
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 GATE = ("--fail-on-regression", "5%")
 NO_TRACE = "is not a trace that traceviz knows."

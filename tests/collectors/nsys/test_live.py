@@ -13,7 +13,7 @@ from traceviz import api
 from traceviz.nsys_program import find_nsys
 
 pytest.importorskip("nvtx")
-pytestmark = pytest.mark.skipif(find_nsys() is None, reason="nsys is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_nsys() is None, reason="nsys is not installed")]
 
 NONE = subprocess.DEVNULL
 
@@ -135,7 +135,7 @@ def test_the_report_names_steps_and_input_and_reading_raw_agrees(whole):
     assert api.open_trace(run).rows("nvtx") == api.open_trace(run / "raw/nsys/report.sqlite").rows("nvtx") == 16
 
 
-@pytest.mark.parametrize(("number", "code"), [pytest.param(15, 143, marks=pytest.mark.slow), (9, 137)])
+@pytest.mark.parametrize(("number", "code"), [(15, 143), (9, 137)])
 def test_a_program_that_dies_of_a_signal_leaves_what_nsys_had_of_it(tmp_path, number, code):
     done, run = profiled(tmp_path, f"os.kill(os.getpid(), {number})")
     names = ranges(run)
@@ -145,7 +145,6 @@ def test_a_program_that_dies_of_a_signal_leaves_what_nsys_had_of_it(tmp_path, nu
     assert len(names) >= 1
 
 
-@pytest.mark.slow
 def test_a_duration_ends_the_recording_and_not_the_program(tmp_path):
     done, run = profiled(tmp_path, GOES_ON_AFTER_ITS_REPORT, "--duration", "2s")
     entry = entry_of(run)
@@ -162,7 +161,6 @@ def test_a_process_that_is_left_behind_does_not_hold_up_the_run(tmp_path):
     os.kill(child, signal.SIGKILL)
 
 
-@pytest.mark.slow
 def test_an_nsys_that_is_killed_costs_neither_the_exit_code_nor_what_it_had(tmp_path):
     done, run = profiled(tmp_path, KILLS_NSYS)
     document = manifest(run)

@@ -17,7 +17,10 @@ from traceviz.collectors.base import Harvest, Plan
 from traceviz.collectors.program.processes import begin
 from traceviz.collectors.sampler.collector import ResourcesCollector
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="sampling needs /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="sampling needs /proc"),
+]
 
 PROGRAM = '''
 import hashlib, os, subprocess, sys, threading

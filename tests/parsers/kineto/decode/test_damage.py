@@ -55,6 +55,7 @@ def read_or_refuse(path, **options) -> RawTrace | None:
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scanner", BOTH)
 @pytest.mark.parametrize("block", [64, 2**20])
 @pytest.mark.parametrize("layout", [{}, {"indent": 1}, {"separators": (",", ":")}])

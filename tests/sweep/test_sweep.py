@@ -276,7 +276,7 @@ def test_a_cluster_makes_4_runs_of_which_one_fails_and_none_once_it_was_interrup
         order.task.tags["kind"]: order for order in plan(read_sweep(tmp_path / "s.toml"), "s", tmp_path, 1).orders
     }
     orders = [planned[kind] for kind in ("ok", "wait", "crash", "killed")]
-    local = {"processes": False, "dashboard_address": None, "local_directory": tmp_path}
+    local = {"processes": False, "dashboard_address": ":0", "local_directory": tmp_path}
     with LocalCluster(n_workers=1, threads_per_worker=1, **local) as cluster, Client(cluster) as client:
         with pytest.raises(KeyboardInterrupt):
             run_there(orders, DaskRunner(client), Follower(ends=True))

@@ -29,7 +29,7 @@ from traceviz.version import __version__
 def client():
     """A cluster within this process: what it shows needs no processes."""
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client

@@ -20,7 +20,7 @@ from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,
     TOTAL,
-    duration_statistics,
+    durations_by,
     frame_grid,
     ratio,
     share,
@@ -127,7 +127,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         if why := lacks_device(trace):
             return self.skipped(why)
         kernels = trace.frame("kernels", "name", "start_ns", "dur_ns", "process_id", *_DIMENSIONS)
-        by_name = _with_classes(trace, kernels.group_by("name").agg(*duration_statistics()))
+        by_name = _with_classes(trace, durations_by(kernels, "name"))
         total = int(by_name["total_ns"].sum())
         by_family = by_name.group_by("family").agg(pl.col("calls", "total_ns").sum())
         return KernelTimes(
@@ -299,12 +299,10 @@ _SHAPE_COLUMNS = (
 
 
 def _with_classes(trace: TraceView, by_name: pl.DataFrame) -> pl.DataFrame:
-    """``by_name`` with names as text and the columns ``family``, ``precision`` and ``tensor_core``."""
+    """``by_name`` with the columns ``family``, ``precision`` and ``tensor_core``."""
     classes = trace.kernel_classes
-    names = by_name["name"].cast(pl.String)
-    kernels = [classes[name] for name in names]  # distinct names, not events
+    kernels = [classes[name] for name in by_name["name"]]  # distinct names, not events
     return by_name.with_columns(
-        names,
         pl.Series("family", [kernel.family for kernel in kernels], pl.String),
         pl.Series("precision", [kernel.precision for kernel in kernels], pl.String),
         pl.Series("tensor_core", [kernel.tensor_core for kernel in kernels], pl.Boolean),
@@ -313,9 +311,7 @@ def _with_classes(trace: TraceView, by_name: pl.DataFrame) -> pl.DataFrame:
 
 def _by_shape(kernels: pl.DataFrame) -> pl.DataFrame:
     """Kernels by name, grid and block; shapes as text such as ``128x1x1``, null where unknown."""
-    grouped = kernels.group_by("name", *_DIMENSIONS).agg(*duration_statistics())
-    shaped = grouped.with_columns(
-        pl.col("name").cast(pl.String),
+    shaped = durations_by(kernels, "name", *_DIMENSIONS).with_columns(
         pl.concat_str(_DIMENSIONS[:3], separator="x").alias("grid"),
         pl.concat_str(_DIMENSIONS[3:], separator="x").alias("block"),
     )

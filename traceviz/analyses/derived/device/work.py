@@ -11,6 +11,10 @@ from traceviz.intervals import IntervalSet
 from traceviz.kernel_names import COMMUNICATION
 
 
+COMPUTING = ("kernels", "graphs")
+"""Tables of work that computes."""
+
+
 def communication_names(trace: TraceView) -> list[str]:
     """Names of the trace's kernels that communicate."""
     return [name for name, kernel in trace.kernel_classes.items() if kernel.family == COMMUNICATION]
@@ -21,7 +25,7 @@ def computing(trace: TraceView, *columns: str) -> pl.DataFrame:
 
     What ran in such a graph is not known: it counts as kernels from its begin to its end.
     """
-    return pl.concat([trace.frame(name, *columns) for name in ("kernels", "graphs")])
+    return pl.concat([trace.frame(name, *columns) for name in COMPUTING])
 
 
 def kernel_busy(trace: TraceView) -> dict[int, IntervalSet]:

@@ -47,8 +47,12 @@ def test_one_side_may_have_no_rows() -> None:
 def test_random_pairs_have_the_partners_that_a_dictionary_finds() -> None:
     rng = np.random.default_rng(5)
     for spread in (30, 10**6, 10**15):
-        rows = [(int(a), int(b)) for a, b in zip(rng.integers(0, 3, 200), rng.integers(-spread, spread, 200), strict=True)]
-        wanted = rows[50:150] + [(int(a), int(b)) for a, b in zip(rng.integers(0, 4, 50), rng.integers(0, 9, 50), strict=True)]
+        rows = [
+            (int(a), int(b)) for a, b in zip(rng.integers(0, 3, 200), rng.integers(-spread, spread, 200), strict=True)
+        ]
+        wanted = rows[50:150] + [
+            (int(a), int(b)) for a, b in zip(rng.integers(0, 4, 50), rng.integers(0, 9, 50), strict=True)
+        ]
         first: dict[tuple[int, int], int] = {}
         for number, row in enumerate(rows):
             first.setdefault(row, number)

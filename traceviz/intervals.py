@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from traceviz import sweeps
-from traceviz.sweeps import Array
+
+Array = npt.NDArray[np.int64]
 
 
 def _array(values: npt.ArrayLike) -> Array:

@@ -68,7 +68,7 @@ def has_partner(sought: Pairs, among: Pairs) -> npt.NDArray[np.bool_]:
 def is_repeated(pairs: Pairs) -> npt.NDArray[np.bool_]:
     """Whether an earlier row has the same pair; never for rows without one."""
     rows = first_rows(pairs, pairs)
-    return (rows >= 0) & (rows != np.arange(rows.size))
+    return np.asarray((rows >= 0) & (rows != np.arange(rows.size)))
 
 
 def _placed(sought: Pairs, among: Pairs) -> tuple[Numbers, Numbers, int]:

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
 
 try:
-    from traceviz import _intervals
+    _compiled = import_module("traceviz._intervals")
 except ImportError:
     library: ModuleType | None = None
 else:
-    library = None if os.environ.get("TRACEVIZ_SWEEPS") == "numpy" else _intervals
+    library = None if os.environ.get("TRACEVIZ_SWEEPS") == "numpy" else _compiled
 
 Array = npt.NDArray[np.int64]
 Bounds = tuple[Array, Array]

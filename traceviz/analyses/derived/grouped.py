@@ -56,6 +56,11 @@ class Groups:
     def __len__(self) -> int:
         return self.keys.height
 
+    def coarser(self, *columns: str) -> Groups:
+        """The same rows by fewer columns."""
+        joined = Groups.of(self.keys, *columns)
+        return Groups(joined.keys, joined.codes[self.codes])
+
     @property
     def counts(self) -> Array:
         """Rows of each group."""
@@ -128,7 +133,8 @@ class Ordered:
     def means(self) -> Reals:
         """The mean of each group; not a number for one without values."""
         sums = self.sums().astype(np.float64)
-        if self.values.size and float(np.abs(self.values, dtype=np.float64).sum()) >= _WIDEST:  # sums of damaged times wrap
+        whole = float(np.abs(self.values, dtype=np.float64).sum()) if self.values.size else 0.0
+        if whole >= _WIDEST:  # sums of damaged times wrap
             there = np.flatnonzero(self.counts)
             sums[there] = np.add.reduceat(self.values.astype(np.float64), self.begins[there])
         with np.errstate(invalid="ignore"):
@@ -136,7 +142,9 @@ class Ordered:
 
     def at(self, ranks: npt.NDArray[np.integer]) -> Array:
         """The value with this rank of each group, from 0; anything for a group without values."""
-        return self.values[np.minimum(self.begins[:-1] + ranks, max(self.values.size - 1, 0))] if self.values.size else ranks * 0
+        if not self.values.size:
+            return np.zeros(ranks.size, np.int64)
+        return np.asarray(self.values[np.minimum(self.begins[:-1] + ranks, self.values.size - 1)])
 
     def medians(self) -> Reals:
         """The median of each group: of an even number of values, the mean of the middle two."""

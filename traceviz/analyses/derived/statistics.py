@@ -36,8 +36,12 @@ def durations_by(events: pl.DataFrame, *keys: str) -> pl.DataFrame:
     median, minimum and maximum. The definitions are those of ``nsys stats``: the median of an even number of values is
     the mean of the middle two, the standard deviation is the sample's (n - 1) and 0 for a single value.
     """
-    groups = Groups.of(events, *keys)
-    return groups.keys.with_columns(duration_columns(groups, events["dur_ns"]))
+    return durations_of(Groups.of(events, *keys), events["dur_ns"])
+
+
+def durations_of(groups: Groups, durations: pl.Series) -> pl.DataFrame:
+    """:func:`durations_by` for the ``groups`` of rows that last ``durations``."""
+    return groups.keys.with_columns(duration_columns(groups, durations))
 
 
 def duration_columns(groups: Groups, durations: pl.Series) -> list[pl.Series]:

@@ -10,6 +10,7 @@ import polars as pl
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.layouts import Layouts, layouts
+from traceviz.analyses.derived.device.shapes import kernel_shapes
 from traceviz.analyses.derived.device.work import judged_device_ns, owners
 from traceviz.analyses.derived.frames import bounds
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
@@ -20,7 +21,7 @@ from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,
     TOTAL,
-    durations_by,
+    durations_of,
     frame_grid,
     ratio,
     share,
@@ -126,13 +127,14 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         """Aggregate kernels, classify their names, and look at the gaps behind short ones."""
         if why := lacks_device(trace):
             return self.skipped(why)
-        kernels = trace.frame("kernels", "name", "start_ns", "dur_ns", "process_id", *_DIMENSIONS)
-        by_name = _with_classes(trace, durations_by(kernels, "name"))
+        kernels = trace.frame("kernels", "name", "start_ns", "dur_ns", "process_id")
+        shapes = kernel_shapes(trace).groups
+        by_name = _with_classes(trace, durations_of(shapes.coarser("name"), kernels["dur_ns"]))
         total = int(by_name["total_ns"].sum())
         by_family = by_name.group_by("family").agg(pl.col("calls", "total_ns").sum())
         return KernelTimes(
             by_name=_ordered(by_name.with_columns(share("total_ns", total, "share_of_kernel_time")), "name"),
-            by_shape=_by_shape(kernels),
+            by_shape=_by_shape(durations_of(shapes.coarser("name", *_DIMENSIONS), kernels["dur_ns"])),
             by_family=_ordered(by_family, "family"),
             in_steps=sums_in_steps(trace, kernels, "name").join(
                 by_name.select("name", "family"), on="name", maintain_order="left"
@@ -309,9 +311,9 @@ def _with_classes(trace: TraceView, by_name: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _by_shape(kernels: pl.DataFrame) -> pl.DataFrame:
+def _by_shape(grouped: pl.DataFrame) -> pl.DataFrame:
     """Kernels by name, grid and block; shapes as text such as ``128x1x1``, null where unknown."""
-    shaped = durations_by(kernels, "name", *_DIMENSIONS).with_columns(
+    shaped = grouped.with_columns(
         pl.concat_str(_DIMENSIONS[:3], separator="x").alias("grid"),
         pl.concat_str(_DIMENSIONS[3:], separator="x").alias("block"),
     )

@@ -17,7 +17,7 @@ import polars as pl
 
 from traceviz import schema
 from traceviz.analyses.derived.device.names import device_names
-from traceviz.analyses.derived.frames import parts_by, partners
+from traceviz.analyses.derived.frames import partners, parts_by
 from traceviz.analyses.derived.view import TraceView
 from traceviz.matching import Pairs, is_repeated
 

@@ -20,6 +20,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from traceviz import nested
+
 Array = npt.NDArray[np.int64]
 
 
@@ -130,8 +132,11 @@ class IntervalSet:
         The intervals may overlap each other and come in any order.
         """
         begin, finish = _array(starts), _array(ends)
-        shared = np.empty(begin.size, dtype=np.int64)
         done = self._done()
+        found = nested.shared(self.starts, self.ends, done[0], begin, finish)
+        if found is not None:
+            return found
+        shared = np.empty(begin.size, dtype=np.int64)
         for block in _blocks(begin.size):
             first, last = begin[block], np.maximum(begin[block], finish[block])
             shared[block] = self._before(last, *done) - self._before(first, *done)
@@ -213,6 +218,8 @@ def nesting(starts: npt.ArrayLike, ends: npt.ArrayLike, group: npt.ArrayLike) ->
         around each, -1 at depth 0.
     """
     begin, finish, groups = _array(starts), _array(ends), _array(group)
+    if (found := nested.nested(groups, begin, finish)) is not None:
+        return found
     count = begin.size
     order = np.lexsort((np.arange(count), -finish, begin, groups))  # outer before inner, then as given
     depth_sorted = _depths(begin[order], finish[order], groups[order])

@@ -9,6 +9,8 @@ lives. Functions that a profiler recorded have exact times, and no samples::
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 
@@ -21,6 +23,7 @@ from traceviz.analyses.derived.stacks.recorded import function_meanings
 from traceviz.analyses.derived.stacks.trees import stack_meanings
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import IntervalSet
+from traceviz.nested import Codes, alike
 
 MAIN_THREAD = r"(?i)^main_?thread$"
 """Name that Python gives the thread that runs a program's main code."""
@@ -29,14 +32,51 @@ SAMPLED: dict[str, pl.DataType | type[pl.DataType]] = {
     "process_id": pl.Int32,
     "thread_id": pl.Int32,
     **dict.fromkeys(("start_ns", "end_ns", "samples", "cpu_ns", "stack_id"), pl.Int64),
-    **dict.fromkeys(("state", "kind", "activity", "location", "function", "leaf"), pl.String),
+    **dict.fromkeys(("kind", "activity", "location", "function", "leaf"), pl.String),
     "inside": pl.Boolean,
 }
 """Columns of :func:`sampled_stacks`."""
-_KEYS = ("kind", "activity", "inside", "location", "function", "leaf", "process_id", "thread_id")
+TEXTS = ("kind", "activity", "inside", "location", "function", "leaf")
+"""Columns of :attr:`Seen.meanings`."""
+_KEYS = (*TEXTS, "process_id", "thread_id")
 
-_OF_ROW = ("kind", "activity", "process_id", "thread_id")
-"""Those of them that do not follow from the stack alone."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What every thread did throughout the run: times as numbers, and texts once for all rows that say the same.
+
+    Args:
+        rows: ``process_id, thread_id, start_ns, end_ns, samples, cpu_ns, stack_id``, and ``meaning``: the row of
+            ``meanings``. By start.
+        meanings: Columns :data:`TEXTS`.
+        sampled: Whether stacks were sampled; else Python functions were recorded, and ``samples``, ``cpu_ns`` and
+            ``stack_id`` are null.
+    """
+
+    rows: pl.DataFrame
+    meanings: pl.DataFrame
+    sampled: bool
+
+    def of(self, process_id: int, thread_id: int | None = None) -> pl.DataFrame:
+        """Rows of a process, or of one of its threads."""
+        rows = _where(self.rows, "process_id", process_id)
+        return rows if thread_id is None else _where(rows, "thread_id", thread_id)
+
+    def said(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """``rows`` with what they mean."""
+        return pl.concat([rows, self.meanings.select(pl.all().gather(rows["meaning"]))], how="horizontal")
+
+
+def _where(rows: pl.DataFrame, column: str, value: int) -> pl.DataFrame:
+    """Rows with this value; most traces have one process, whose rows are then not copied."""
+    is_it = rows[column] == value
+    return rows if is_it.all() else rows.filter(is_it)
+
+
+@once_per_trace
+def seen(trace: TraceView) -> Seen:
+    """What every thread did: samples of stacks, else Python functions that were recorded; without rows for neither."""
+    return _sampled(trace) if trace.tables.rows("stacks") else _recorded(trace)
 
 
 @once_per_trace
@@ -48,15 +88,19 @@ def sampled_stacks(trace: TraceView) -> pl.DataFrame:
         time was for where the stack says so, else the ``activity`` of its innermost frame. ``location`` is the
         innermost frame of the program itself (``train.py:41 decode_jpeg``), ``function`` the same without its line,
         ``leaf`` the innermost frame; ``inside`` says whether the location serves what the time was for, and does not
-        only call what does. ``samples`` and ``stack_id`` are null for functions that a profiler recorded.
-        No rows where neither was recorded.
+        only call what does. ``samples`` and ``stack_id`` are null for functions that a profiler recorded: these are
+        millions, of which :func:`seen` has the texts but once. No rows where neither was recorded.
     """
-    if not trace.tables.rows("stacks"):
-        return _recorded(trace)
+    found = seen(trace)
+    rows = found.said(found.rows)
+    return rows.select(pl.col(name).cast(dtype) for name, dtype in SAMPLED.items())
+
+
+def _sampled(trace: TraceView) -> Seen:
     columns = ("process_id", "thread_id", "start_ns", end_ns(), "samples", "cpu_ns", "stack_id")
     rows = trace.frame("stacks", *columns, pl.col("state").cast(pl.String))
     known = rows.join(stack_meanings(trace), on="stack_id", how="left", maintain_order="left")
-    seen = activity_seen(
+    did = activity_seen(
         pl.col("activity").fill_null("python"),
         pl.col("state"),
         pl.col("cpu_ns"),
@@ -64,32 +108,47 @@ def sampled_stacks(trace: TraceView) -> pl.DataFrame:
         pl.col("samples"),
         ~pl.col("leaf").str.contains(r"[ :]"),
     )
-    seen_rows = known.with_columns(seen.alias("activity"))
+    did_rows = known.with_columns(did.alias("activity"))
     kind = pl.when(pl.col("activity") == "gil").then("activity").otherwise(pl.coalesce("purpose", "activity"))
-    return (
-        seen_rows.with_columns(kind.alias("kind"))
-        .select(pl.col(name).cast(dtype) for name, dtype in SAMPLED.items())
-        .sort("start_ns", "thread_id", maintain_order=True)
-    )
+    ordered = did_rows.with_columns(kind.alias("kind")).sort("start_ns", "thread_id", maintain_order=True)
+    of_stack = ordered.select(pl.col("stack_id", "kind", "activity").rank("dense").cast(pl.Int32).fill_null(-1))
+    meaning, first = alike(*(column.to_numpy() for column in of_stack))
+    return Seen(_rows(ordered, meaning), ordered.select(TEXTS).select(pl.all().gather(first)), sampled=True)
 
 
-def _recorded(trace: TraceView) -> pl.DataFrame:
+def _recorded(trace: TraceView) -> Seen:
     """Python functions that a profiler recorded, each for the time in which it was the innermost of its thread."""
     names = trace.host_names.filter(pl.col("category") == "python")
     if not names.height:
-        return pl.DataFrame(schema=SAMPLED)
-    calls = trace.host_ops("python").filter(pl.col("end_ns") > pl.col("start_ns"))
-    tree = CallTree.of(calls)
+        nothing = pl.DataFrame(schema=SAMPLED)
+        return Seen(_rows(nothing, np.empty(0, np.int32)), nothing.select(TEXTS), sampled=False)
+    tree = recorded_calls(trace)
     segments = innermost(tree)
-    meanings = function_meanings(tree).select(pl.all().gather(pl.Series(segments.owner, dtype=pl.Int64)))
-    owners = tree.calls.select("process_id", "thread_id").select(
-        pl.all().gather(pl.Series(segments.owner, dtype=pl.Int64))
+    said, meanings = function_meanings(tree)
+    owners = tree.calls.select("process_id", "thread_id", pl.Series("meaning", said)).select(
+        pl.all().gather(pl.Series(segments.owner))
     )
-    times = pl.DataFrame({"start_ns": segments.starts, "end_ns": segments.ends})
-    rows = pl.concat([owners, times, meanings], how="horizontal")
-    missing = [pl.lit(None, dtype).alias(name) for name, dtype in SAMPLED.items() if name not in rows.columns]
-    rows = rows.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in SAMPLED.items())
-    return rows.sort("start_ns", "thread_id", maintain_order=True)
+    rows = owners.with_columns(pl.Series("start_ns", segments.starts), pl.Series("end_ns", segments.ends))
+    if np.any(segments.starts[1:] < segments.starts[:-1]):  # several threads, one after the other
+        rows = rows[np.argsort(segments.starts, kind="stable")]
+    return Seen(_rows(rows, rows["meaning"].to_numpy()), meanings, sampled=False)
+
+
+@once_per_trace
+def recorded_calls(trace: TraceView) -> CallTree:
+    """Calls of Python functions that a profiler recorded, as far as they last, as a tree: ``name``, and the process."""
+    calls = trace.host_ops("python").filter(pl.col("end_ns") > pl.col("start_ns"))
+    return CallTree.of(calls.select("start_ns", "end_ns", "process_id", "thread_id", "op_id", "name"))
+
+
+def _rows(rows: pl.DataFrame, meaning: Codes) -> pl.DataFrame:
+    """:attr:`Seen.rows`; null what is not known."""
+    known = [pl.col(name) if name in rows.columns else pl.lit(None).alias(name) for name in _NUMBERS]
+    numbers = rows.select(column.cast(SAMPLED[name]) for name, column in zip(_NUMBERS, known, strict=True))
+    return numbers.with_columns(pl.Series("meaning", meaning, pl.Int32))
+
+
+_NUMBERS = ("process_id", "thread_id", "start_ns", "end_ns", "samples", "cpu_ns", "stack_id")
 
 
 def time_by_stack(trace: TraceView, within: IntervalSet, process_id: int, thread_id: int | None = None) -> pl.DataFrame:
@@ -106,22 +165,36 @@ def time_by_stack(trace: TraceView, within: IntervalSet, process_id: int, thread
         that within the part, samples and processor time are the share of each row that lies in it (``samples`` real,
         null where nothing was sampled).
     """
-    rows = sampled_stacks(trace).filter(pl.col("process_id") == process_id)
-    if thread_id is not None:
-        rows = rows.filter(pl.col("thread_id") == thread_id)
-    time = within.overlap(*bounds(rows))
-    rows = rows.with_columns(pl.Series("time_ns", time, pl.Int64)).filter(pl.col("time_ns") > 0)
-    part = pl.col("time_ns") / (pl.col("end_ns") - pl.col("start_ns"))
-    owned = rows.with_columns(pl.col("samples") * part, pl.col("cpu_ns") * part)
+    found = seen(trace)
+    rows = found.of(process_id, thread_id)
+    time = pl.Series("time_ns", within.overlap(*bounds(rows)), pl.Int64)
     sums = (
         pl.col("time_ns").sum(),
-        *(pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name) for name in ("samples", "cpu_ns")),
+        *(pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name) for name in _PARTS),
     )
-    if owned["stack_id"].null_count() == 0:  # texts follow from the stack, and numbers are put together faster
-        texts = [pl.col(name).first() for name in _KEYS if name not in _OF_ROW]
-        owned = owned.group_by("stack_id", *_OF_ROW).agg(*texts, *sums)
-    found = owned.group_by(_KEYS).agg(*sums)
-    return found.sort("time_ns", *_KEYS, descending=[True, *[False] * len(_KEYS)])
+    said = found.said(_sampled_parts(rows, time, sums) if found.sampled else _recorded_times(rows, time))
+    return said.group_by(_KEYS).agg(*sums).sort("time_ns", *_KEYS, descending=[True, *[False] * len(_KEYS)])
+
+
+_PARTS = ("samples", "cpu_ns")
+_OF_ROW = ("meaning", "process_id", "thread_id")
+"""What rows have in common that are put together as numbers, before texts are compared."""
+
+
+def _sampled_parts(rows: pl.DataFrame, time: pl.Series, sums: tuple[pl.Expr, ...]) -> pl.DataFrame:
+    owned = rows.with_columns(time).filter(pl.col("time_ns") > 0)
+    part = pl.col("time_ns") / (pl.col("end_ns") - pl.col("start_ns"))
+    return owned.with_columns(pl.col("samples") * part, pl.col("cpu_ns") * part).group_by(_OF_ROW).agg(*sums)
+
+
+def _recorded_times(rows: pl.DataFrame, time: pl.Series) -> pl.DataFrame:
+    """Sums of time by what the rows have in common; nothing was sampled."""
+    group, first = alike(*(rows[name].to_numpy() for name in _OF_ROW))
+    total = np.zeros(first.size, np.int64)
+    np.add.at(total, group, time.to_numpy())
+    common = rows.select(pl.col(_OF_ROW).gather(first))
+    nothing = [pl.lit(None, pl.Float64).alias(name) for name in _PARTS]
+    return common.with_columns(pl.Series("time_ns", total), *nothing).filter(pl.col("time_ns") > 0)
 
 
 def samples_in(trace: TraceView, within: IntervalSet, process_id: int, thread_id: int | None = None) -> float:
@@ -143,7 +216,7 @@ def main_thread(trace: TraceView, process_id: int) -> int | None:
         return int(counted.sort("count", "thread_id", descending=[True, False])["thread_id"][0])
     threads = trace.frame("threads", "process_id", "thread_id", "tid", pl.col("name").cast(pl.String)).filter(own)
     pids = trace.frame("processes", "process_id", "pid").filter(own)["pid"]
-    sampled = set(sampled_stacks(trace).filter(own)["thread_id"].unique().to_list())
+    sampled = set(seen(trace).of(process_id)["thread_id"].unique().to_list())
     named = threads.filter(pl.col("name").str.contains(MAIN_THREAD).fill_null(value=False))
     first = threads.filter(pl.col("tid").is_in(pids.implode()).fill_null(value=False))
     likely = likely_threads(trace).get(process_id)
@@ -155,7 +228,7 @@ def main_thread(trace: TraceView, process_id: int) -> int | None:
 
 
 def _busiest(trace: TraceView, process_id: int) -> int | None:
-    rows = sampled_stacks(trace).filter(pl.col("process_id") == process_id)
+    rows = seen(trace).of(process_id)
     if not rows.height:
         return None
     threads, time = rows["thread_id"].to_numpy(), rows["end_ns"].to_numpy() - rows["start_ns"].to_numpy()

@@ -13,7 +13,7 @@ from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.stacks.functions import placed, wilson
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
 from traceviz.analyses.derived.stacks.recorded import function_frames
-from traceviz.analyses.derived.stacks.sampled import main_thread, recorded_calls, seen, time_by_stack
+from traceviz.analyses.derived.stacks.sampled import main_thread, recorded_calls, seen, seen_rows, time_by_stack
 from traceviz.analyses.derived.stacks.trees import stack_tree
 from traceviz.analyses.derived.statistics import frame_grid, share
 from traceviz.analyses.derived.view import TraceView
@@ -84,20 +84,20 @@ class HostTimeAnalysis(Analysis[HostTime]):
 
     def run(self, trace: TraceView) -> HostTime | Skipped:
         """Sum what was seen of each thread in steps and outside of them."""
-        rows = seen(trace).rows
-        if not rows.height:
+        threads = seen(trace).threads
+        if not threads.height:
             return self.skipped("neither stacks were sampled nor Python functions recorded")
-        known = rows["process_id"].unique().sort().to_list()
+        known = threads["process_id"].unique().sort().to_list()
         ranks = [rank for rank in trace.ranks if rank in known] or known[:1]
         steps = {rank: _steps(trace, rank) for rank in ranks}
-        rest = {rank: _extent(rows, rank).subtract(steps[rank]) for rank in ranks}
+        rest = {rank: _extent(threads, rank).subtract(steps[rank]) for rank in ranks}
         has_steps = any(len(own) for own in steps.values())
         in_steps, outside = _main_threads(trace, steps), _main_threads(trace, rest)
         return HostTime(
             _part(in_steps),
             _part(outside),
             _functions(trace, steps, in_steps) if has_steps else _functions(trace, rest, outside),
-            _threads(trace, steps, rows),
+            _threads(trace, steps, threads),
             sampled=bool(trace.tables.rows("stacks")),
             has_steps=has_steps,
         )
@@ -239,7 +239,8 @@ def _functions(trace: TraceView, within: dict[int, IntervalSet], did: dict[int, 
 def _sampled_functions(trace: TraceView, rank: int, within: IntervalSet) -> pl.DataFrame:
     """Each function once per stack, however often it calls itself."""
     tree = stack_tree(trace)
-    rows = seen(trace).of(rank, main_thread(trace, rank))
+    rows = seen_rows(trace)
+    rows = rows.filter((pl.col("process_id") == rank) & (pl.col("thread_id") == main_thread(trace, rank)))
     times = pl.DataFrame({"stack_id": rows["stack_id"], "time": within.overlap(*bounds(rows))})
     sums = times.group_by("stack_id").agg(pl.col("time").sum())
     own = tree.frames.select("stack_id").join(sums, on="stack_id", how="left", maintain_order="left")

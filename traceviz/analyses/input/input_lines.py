@@ -90,7 +90,7 @@ def input_lines(trace: TraceView) -> InputLines | None:
 
     The main thread's own functions that serve the input, if it works; else what the workers do, or other threads.
     """
-    if not seen(trace).rows.height:
+    if not seen(trace).threads.height:
         return None
     for rank, steady in steady_time(trace).items():
         waits = host_classes(trace)[rank].sets["input_wait"].intersect(steady)
@@ -111,7 +111,7 @@ def input_lines(trace: TraceView) -> InputLines | None:
 def _workers(trace: TraceView, rank: int, steady: IntervalSet) -> tuple[Who, pl.DataFrame, int]:
     """What worker processes did in the steps: their main threads, as far as they worked."""
     known = {*trace.ranks, rank}
-    others = [p for p in seen(trace).rows["process_id"].unique().sort().to_list() if p not in known]
+    others = [p for p in seen(trace).threads["process_id"].unique().sort().to_list() if p not in known]
     parts = [time_by_stack(trace, steady, process, main_thread(trace, process)) for process in others]
     worked = [_working(part) for part in parts]
     used = [part for part in worked if part.height]

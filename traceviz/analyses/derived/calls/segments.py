@@ -55,12 +55,12 @@ def innermost(tree: CallTree) -> Segments:
     starts, ends, owner, threads = starts[lasts], ends[lasts], owner[lasts], threads[lasts]
     row = np.maximum(owner, 0)
     is_running = (owner >= 0) & (tree.starts[row] <= starts) & (tree.ends[row] >= ends)
-    if _cross(tree):
+    if crosses(tree):
         owner[~is_running] = tree.around(threads[~is_running], starts[~is_running])
     return Segments(starts, ends, owner).of(owner >= 0)
 
 
-def _cross(tree: CallTree) -> bool:
+def crosses(tree: CallTree) -> bool:
     """Whether any call ends after one around it."""
     inside = np.flatnonzero(tree.parent >= 0)
     return bool((tree.ends[inside] > tree.ends[tree.parent[inside]]).any())

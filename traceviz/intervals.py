@@ -21,7 +21,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from traceviz import sweeps
+from traceviz import nested, sweeps
 
 Array = npt.NDArray[np.int64]
 
@@ -165,10 +165,11 @@ def nesting(starts: npt.ArrayLike, ends: npt.ArrayLike, group: npt.ArrayLike) ->
         around each, -1 at depth 0.
     """
     begin, finish, groups = _array(starts), _array(ends), _array(group)
+    if (found := nested.nested(groups, begin, finish)) is not None:
+        return found
     count = begin.size
     order = np.lexsort((np.arange(count), -finish, begin, groups))  # outer before inner, then as given
-    ordered = begin[order], finish[order], groups[order]
-    depth_sorted, parent_sorted = sweeps.nested(*ordered) or _nested_by_depth(*ordered)
+    depth_sorted, parent_sorted = _nested_by_depth(begin[order], finish[order], groups[order])
     depth = np.empty(count, dtype=np.int64)
     parent = np.empty(count, dtype=np.int64)
     depth[order] = depth_sorted

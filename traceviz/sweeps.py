@@ -118,17 +118,6 @@ def shared(bounds: Bounds, begin: Array, finish: Array) -> Array:
     return common
 
 
-def nested(begin: Array, finish: Array, groups: Array) -> Bounds | None:
-    """Depth and parent of intervals sorted by group, begin and end (the later first); ``None`` where some cross.
-
-    Also ``None`` where nothing is compiled: :func:`traceviz.intervals.nesting` has another way.
-    """
-    if library is None:
-        return None
-    depth, parent = np.empty(begin.size, np.int64), np.empty(begin.size, np.int64)
-    return (depth, parent) if library.nest(begin, finish, groups, depth, parent) else None
-
-
 def _of_two(sweep: Callable[..., int], one: Bounds, other: Bounds) -> Bounds:
     most = one[0].size + other[0].size
     starts, ends = np.empty(most, np.int64), np.empty(most, np.int64)

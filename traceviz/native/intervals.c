@@ -223,28 +223,6 @@ static inline int64_t time_before(Set set, const int64_t *done, int64_t moment, 
     return sum(done[row], inside ? between(set.starts[row], moment) : 0);
 }
 
-/* Nesting ----------------------------------------------------------------------------------------------------------*/
-
-/* Depth and parent of intervals in order of group, begin and end (the later first); false where some cross. `depths` is
- * room for as many rows. */
-static bool nest(const int64_t *begins, const int64_t *ends, const int64_t *groups, Py_ssize_t count, int64_t *depths,
-                 int64_t *parents)
-{
-    Py_ssize_t open = -1; /* the innermost interval that is open */
-    for (Py_ssize_t row = 0; row < count; row++) {
-        /* An instant must not end before it has begun. */
-        while (open >= 0 && (groups[open] != groups[row] ||
-                             (ends[open] > begins[open] ? ends[open] : sum(begins[open], 1)) <= begins[row]))
-            open = parents[open];
-        if (open >= 0 && ends[row] > ends[open] && ends[row] > begins[row])
-            return false;
-        parents[row] = open;
-        depths[row] = open < 0 ? 0 : depths[open] + 1;
-        open = row;
-    }
-    return true;
-}
-
 /* Functions --------------------------------------------------------------------------------------------------------*/
 
 static PyObject *merge_intervals(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -363,30 +341,11 @@ static PyObject *time_shared(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_RETURN_NONE;
 }
 
-static PyObject *nest_intervals(PyObject *Py_UNUSED(module), PyObject *arguments)
-{
-    Times times[5];
-    if (!acquire(arguments, times, 5, 2))
-        return NULL;
-    Py_ssize_t count = times[0].count;
-    bool fits = true;
-    for (int number = 1; number < 5; number++)
-        fits = fits && times[number].count == count;
-    if (!agree(fits, times, 5))
-        return NULL;
-    bool nested;
-    Py_BEGIN_ALLOW_THREADS
-    nested = nest(times[0].at, times[1].at, times[2].at, count, times[3].at, times[4].at);
-    Py_END_ALLOW_THREADS
-    release(times, 5);
-    return PyBool_FromLong(nested);
-}
-
 static PyMethodDef functions[] = {
     {"merge", merge_intervals, METH_VARARGS, NULL},      {"unite", unite_sets, METH_VARARGS, NULL},
     {"intersect", intersect_sets, METH_VARARGS, NULL},   {"subtract", subtract_sets, METH_VARARGS, NULL},
     {"running", running_at_once, METH_VARARGS, NULL},    {"before", time_before_moments, METH_VARARGS, NULL},
-    {"shared", time_shared, METH_VARARGS, NULL},         {"nest", nest_intervals, METH_VARARGS, NULL},
+    {"shared", time_shared, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

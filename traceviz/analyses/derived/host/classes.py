@@ -23,7 +23,7 @@ from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.recorded.xla_ops import XlaRole
-from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks
+from traceviz.analyses.derived.stacks.sampled import SAMPLED, main_thread, sampled_stacks
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import IntervalSet, exclusive, union_all
@@ -199,9 +199,9 @@ class HostClasses:
 
         None where ranges or operations say when it does, or the user does, or where there are few.
         """
+        if not self._trace.tables.rows("stacks") or self._trace.options.input_range is not None:
+            return pl.DataFrame(schema=SAMPLED)
         rows = sampled_stacks(self._trace)
-        if not rows.height or self._trace.options.input_range is not None:
-            return rows.clear()
         if self.input_ops.height or self.input_ranges.height or len(self.infeed):
             return rows.clear()
         thread = main_thread(self._trace, self.process_id)

@@ -26,6 +26,8 @@ _EXACT = 2.0**53
 _WIDEST = 2.0**62
 _SPREAD = 4
 """Integers that spread over so many values for each row, at most, are their own codes."""
+_LEAST_PLACES = 1 << 16
+_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,9 +50,7 @@ class Groups:
             own, values = _coded(frame[column])
             if values > 1:
                 codes, count = _dense(codes.astype(np.int64) * values + own, count * values)
-        firsts = np.zeros(count, np.int64)
-        firsts[codes[::-1]] = np.arange(frame.height - 1, -1, -1)  # the last that is written stays: the first row
-        keys = frame.select(columns)[firsts if frame.height else firsts[:0]]
+        keys = frame.select(columns)[_first_rows(codes, count)]
         return cls(keys.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)), codes)
 
     def __len__(self) -> int:
@@ -68,7 +68,7 @@ class Groups:
 
     def sums(self, values: npt.NDArray[np.integer]) -> Array:
         """The sum of ``values``, one for each row, in each group."""
-        if float(np.abs(values, dtype=np.float64).sum()) < _EXACT:
+        if not values.size or max(abs(int(values.min())), abs(int(values.max()))) * values.size < _EXACT:
             return np.bincount(self.codes, weights=values, minlength=len(self)).astype(np.int64)
         total = np.zeros(len(self), np.int64)
         np.add.at(total, self.codes, values)
@@ -77,8 +77,12 @@ class Groups:
     def distinct(self, values: pl.Series) -> Array:
         """How many different ``values`` the rows of each group have."""
         own, count = _coded(values)
-        both = np.unique(self.codes.astype(np.int64) * count + own)
-        return np.bincount(both // count, minlength=len(self)).astype(np.int64)
+        if len(self) * count > max(_SPREAD * len(values), _LEAST_PLACES):
+            both = np.unique(self.codes.astype(np.int64) * count + own)
+            return np.bincount(both // count, minlength=len(self)).astype(np.int64)
+        there = np.zeros((len(self), count), bool)
+        there[self.codes, own] = True
+        return there.sum(axis=1, dtype=np.int64)
 
     def ordered(self, values: pl.Series) -> Ordered:
         """``values``, one for each row, in order within their groups; nulls are left out."""
@@ -186,18 +190,34 @@ def _coded(column: pl.Series) -> tuple[npt.NDArray[np.integer], int]:
     if most - least >= _SPREAD * len(column):
         _, numbers = np.unique(numbers, return_inverse=True)
         least, most = 0, int(numbers.max())
-    codes = numbers.astype(np.int64) - least
+    codes = np.subtract(numbers, least, dtype=np.int32 if most < _LEAST_PLACES and least >= 0 else np.int64)
     if missing is not None:
         codes[missing] = most - least + 1
-    return _dense(codes, most - least + 2)
+    return _dense(codes, most - least + 1 + (missing is not None))
 
 
 def _dense(codes: npt.NDArray[np.integer], count: int) -> tuple[npt.NDArray[np.int32], int]:
     """``codes`` below ``count`` renumbered without gaps, and how many there are."""
-    if count > max(_SPREAD * codes.size, 1 << 16):
+    if count > max(_SPREAD * codes.size, _LEAST_PLACES):
         distinct, dense = np.unique(codes, return_inverse=True)
         return dense.astype(np.int32), distinct.size
     there = np.zeros(count, bool)
     there[codes] = True
+    if there.all():
+        return codes.astype(np.int32, copy=False), count
     number = np.cumsum(there, dtype=np.int32) - 1
     return number[codes].astype(np.int32, copy=False), int(there.sum())
+
+
+def _first_rows(codes: npt.NDArray[np.int32], count: int) -> Array:
+    """The first row of each of ``count`` groups, all of which have one: mostly, all are met soon."""
+    firsts = np.full(count if codes.size else 0, -1, np.int64)
+    step = max(_BLOCK, 4 * count)
+    for begin in range(0, codes.size, step):
+        block = codes[begin : begin + step]
+        own = np.full(count, -1, np.int64)
+        own[block[::-1]] = np.arange(begin + block.size - 1, begin - 1, -1)  # the last that is written stays
+        firsts = np.where(firsts < 0, own, firsts)
+        if firsts.min() >= 0:
+            break
+    return firsts

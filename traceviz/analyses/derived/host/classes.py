@@ -131,22 +131,24 @@ class HostClasses:
         return exclusive(layers, 0, self._trace.span_ns, CLASSES[-1].key)
 
     @cached_property
-    def _kernels(self) -> pl.DataFrame:
-        """Kernels: ``start_ns, dur_ns, role`` (:data:`traceviz.analyses.derived.recorded.xla_ops.XlaRole`).
+    def _roles(self) -> dict[XlaRole, IntervalSet]:
+        """Time in which kernels of each role run (:data:`traceviz.analyses.derived.recorded.xla_ops.XlaRole`).
 
         A graph that was recorded as a whole computes: what else it does is not known.
         """
         if self._trace.has_tpu:
             own = self._trace.xla_kernels.filter(pl.col("process_id") == self.process_id)
-            return own.select("start_ns", "dur_ns", "role")
-        frame = self._own("kernels", "start_ns", "dur_ns", "name")
-        communicates = pl.col("name").is_in(communication_names(self._trace))
-        role = pl.when(communicates).then(pl.lit("communication")).otherwise(pl.lit("compute"))
-        graphs = self._own("graphs", "start_ns", "dur_ns").with_columns(pl.lit("compute").alias("role"))
-        return pl.concat([frame.select("start_ns", "dur_ns", role.alias("role")), graphs])
+            return {role: intervals(part) for (role,), part in own.partition_by("role", as_dict=True).items()}
+        kernels, names = self._own("kernels", "start_ns", "dur_ns", "name"), communication_names(self._trace)
+        graphs = intervals(self._own("graphs", "start_ns", "dur_ns"))
+        if not names:
+            return {"compute": intervals(kernels).union(graphs)}
+        communicates = pl.col("name").is_in(names)
+        computing = intervals(kernels.filter(~communicates)).union(graphs)
+        return {"compute": computing, "communication": intervals(kernels.filter(communicates))}
 
     def _role(self, role: XlaRole) -> IntervalSet:
-        return intervals(self._kernels.filter(pl.col("role") == role))
+        return self._roles.get(role, IntervalSet.empty())
 
     @property
     def device_compute(self) -> IntervalSet:

@@ -82,7 +82,7 @@ class Groups:
             return np.bincount(both // count, minlength=len(self)).astype(np.int64)
         there = np.zeros((len(self), count), bool)
         there[self.codes, own] = True
-        return there.sum(axis=1, dtype=np.int64)
+        return np.asarray(there.sum(axis=1, dtype=np.int64))
 
     def ordered(self, values: pl.Series) -> Ordered:
         """``values``, one for each row, in order within their groups; nulls are left out."""

@@ -7,7 +7,6 @@ the step exactly. Device classes come first: while the device computes, the host
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import polars as pl
 
@@ -20,6 +19,7 @@ from traceviz.analyses.derived.host.copy_calls import copy_calls, waiting_copies
 from traceviz.analyses.derived.host.copy_purposes import Purpose, copy_purposes
 from traceviz.analyses.derived.host.input_fetches import input_ops, input_ranges
 from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.kept import Kept, kept_property
 from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.recorded.xla_ops import XlaRole
@@ -97,17 +97,18 @@ class HostClasses:
     """
 
     def __init__(self, trace: TraceView, process_id: int) -> None:
+        self.kept = Kept()
         self._trace = trace
         self.process_id = process_id
 
-    @cached_property
+    @kept_property
     def sets(self) -> dict[str, IntervalSet]:
         """Every class of :data:`CLASSES`, by key: disjoint, together the whole capture."""
         layers = self._layers
         joined = {"communication": layers["communication"].union(self.host_communication)}
         return {key: joined.get(key, owned) for key, owned in layers.items() if key not in _ON_HOST}
 
-    @cached_property
+    @kept_property
     def idle(self) -> dict[str, IntervalSet]:
         """Every class of :data:`IDLE_CLASSES`, by key: what the host does while no device works for the process."""
         return {c.key: self.host_communication if c.key == "communication" else self.sets[c.key] for c in IDLE_CLASSES}
@@ -117,7 +118,7 @@ class HostClasses:
         """The part of the class ``communication`` in which the host waits, and no device works."""
         return IntervalSet.empty().union(*(self._layers[key] for key in _ON_HOST))
 
-    @cached_property
+    @kept_property
     def _layers(self) -> dict[str, IntervalSet]:
         """:attr:`sets`, with the two kinds of collectives on the host apart.
 
@@ -130,7 +131,7 @@ class HostClasses:
             layers.insert([name for name, _ in layers].index(before), (key, time))
         return exclusive(layers, 0, self._trace.span_ns, CLASSES[-1].key)
 
-    @cached_property
+    @kept_property
     def _roles(self) -> dict[XlaRole, IntervalSet]:
         """Time in which kernels of each role run (:data:`traceviz.analyses.derived.recorded.xla_ops.XlaRole`).
 
@@ -180,22 +181,22 @@ class HostClasses:
         """All other device work."""
         return self._trace.rank_busy.get(self.process_id, IntervalSet.empty())
 
-    @cached_property
+    @kept_property
     def input_copies(self) -> IntervalSet:
         """Copies of batches to a device, as far as something shows that they are; also while kernels run."""
         return self._copies_of("input").union(self._transfers(TO_DEVICE))
 
-    @cached_property
+    @kept_property
     def input_ranges(self) -> pl.DataFrame:
         """Data-loading ranges on the training thread: rows of :attr:`TraceView.ranges`."""
         return input_ranges(self._trace, self.process_id, self.input_ops)
 
-    @cached_property
+    @kept_property
     def input_ops(self) -> pl.DataFrame:
         """Operations in which the program takes its next batch: rows of :meth:`TraceView.host_ops`."""
         return input_ops(self._trace, self.process_id)
 
-    @cached_property
+    @kept_property
     def sampled_input(self) -> pl.DataFrame:
         """Samples of the main thread's stack in which it takes its next batch: rows of ``sampled_stacks``.
 
@@ -258,7 +259,7 @@ class HostClasses:
         calls = self._own("cuda_api", "start_ns", "dur_ns", "thread_id").filter(is_own)
         return intervals(calls).union(intervals(self._trace.host_ops("op").filter(is_own)))
 
-    @cached_property
+    @kept_property
     def _framework_waits(self) -> IntervalSet:
         """Time in :data:`FRAMEWORK_WAITS`. Without device work the host is the device, and computes meanwhile."""
         if self.process_id not in self._trace.rank_busy:
@@ -272,7 +273,7 @@ class HostClasses:
         """Allocation and release of memory and streams on any thread."""
         return intervals(self._ordinary("allocation", "pool_allocation", "stream"))
 
-    @cached_property
+    @kept_property
     def kernel_launch(self) -> IntervalSet:
         """Calls that launch or copy without waiting for it, and the queue between a launch call and its work."""
         launches = self._ordinary("launch").select(_SPAN)
@@ -293,7 +294,7 @@ class HostClasses:
         captures = self._trace.graph_captures.filter(pl.col("process_id") == self.process_id)
         return intervals(self._calls("compilation")).union(intervals(own), intervals(captures), intervals(self._firsts))
 
-    @cached_property
+    @kept_property
     def blocking_calls(self) -> pl.DataFrame:
         """Operating-system calls of the training thread in which it waits: ``start_ns, dur_ns, name``."""
         thread = training_thread(self._trace, self.process_id)
@@ -326,7 +327,7 @@ class HostClasses:
             every.append(IntervalSet.of(called, began))
         return union_all(every)
 
-    @cached_property
+    @kept_property
     def _firsts(self) -> pl.DataFrame:
         """Calls that create a context or load code."""
         return first_calls(self._trace).filter(pl.col("process_id") == self.process_id)

@@ -55,7 +55,8 @@ def _repeated(calls: pa.Table, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int
     starts = calls["start_ns"].to_numpy()[shared]
     ends = starts + _numbers(calls, "dur_ns")[shared]
     order = np.lexsort((-ends, starts, *keys))
-    same = np.concatenate([[False], np.all([key[order][1:] == key[order][:-1] for key in keys], axis=0)])
+    same = np.zeros(order.size, np.bool_)
+    same[1:] = np.all([key[order][1:] == key[order][:-1] for key in keys], axis=0)
     group = np.cumsum(~same) - 1
     first_end = ends[order][~same][group]
     again: npt.NDArray[np.intp] = shared[order[same & (ends[order] <= first_end)]]

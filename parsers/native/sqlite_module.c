@@ -257,6 +257,7 @@ static void tear_down(Call *call)
         free_texts(&call->wanted[number].keys);
         free(call->wanted[number].counts.items);
         free(call->wanted[number].mask);
+        free(call->wanted[number].recent);
     }
     for (size_t number = 0; number < call->kept_count; number++)
         PyBuffer_Release(&call->kept[number]);

@@ -44,6 +44,14 @@ typedef enum {
 
 enum { MOST_PARTS = 6, MOST_COLUMNS = 250 };
 
+/* A combination of up to two integers that was met, and its number + 1; 0 is free. */
+typedef struct {
+    int64_t key[3];
+    int32_t number;
+} Recent;
+
+enum { RECENT = 256, RECENT_SHIFT = 56 };
+
 /* A column as it is wanted. */
 typedef struct {
     Operation operation;
@@ -62,7 +70,8 @@ typedef struct {
     size_t mask_room;
     Texts keys; /* of CODE: the integers and a word whose bits say which are missing; of TEXT: see `text_key` */
     LIST(uint64_t) counts;
-    int32_t last; /* the key of the row before: most are as there */
+    int32_t last;   /* of TEXT: the key of the row before: most are as there */
+    Recent *recent; /* of CODE: by a hash of the key, the last one met; most tables have few */
 } Wanted;
 
 typedef struct {

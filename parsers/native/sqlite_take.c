@@ -125,29 +125,39 @@ static Status take_durations(const Table *table, Wanted *wanted, size_t rows)
 
 /* Keys --------------------------------------------------------------------------------------------------------------*/
 
-/* Count a row with this key; its number, or below 0 without memory. */
-static int32_t count_key(Wanted *wanted, const uint8_t *key, size_t length)
+/* The number of a key, whose rows are counted from now on; below 0 without memory. */
+static int32_t number_of_key(Wanted *wanted, const uint8_t *key, size_t length)
 {
-    int32_t number = wanted->last;
-    if (number < 0 || !is_text(&wanted->keys, number, key, length))
-        number = number_of_text(&wanted->keys, key, length);
-    if (number < 0)
-        return number;
-    if ((size_t)number == wanted->counts.size) {
+    int32_t number = number_of_text(&wanted->keys, key, length);
+    if (number >= 0 && (size_t)number == wanted->counts.size) {
         uint64_t *count = PUSH(wanted->counts);
         if (count == NULL)
             return -1;
         *count = 0;
     }
-    wanted->counts.items[number]++;
-    wanted->last = number;
+    return number;
+}
+
+static int32_t number_of_few(Wanted *wanted, const int64_t key[3], size_t parts)
+{
+    uint64_t hash = ((uint64_t)key[0] ^ (uint64_t)key[1] << 7 ^ (uint64_t)key[2]) * 0x9e3779b97f4a7c15u;
+    Recent *recent = &wanted->recent[hash >> RECENT_SHIFT];
+    if (recent->number > 0 && recent->key[0] == key[0] && recent->key[1] == key[1] && recent->key[2] == key[2])
+        return recent->number - 1;
+    int32_t number = number_of_key(wanted, (const uint8_t *)key, (parts + 1) * sizeof *key);
+    if (number >= 0) {
+        memcpy(recent->key, key, sizeof recent->key);
+        recent->number = number + 1;
+    }
     return number;
 }
 
 static Status take_codes(const Table *table, Wanted *wanted, size_t rows)
 {
-    int64_t key[MOST_PARTS + 1];
+    int64_t key[MOST_PARTS + 1] = {0};
     size_t parts = wanted->part_count;
+    if (wanted->recent == NULL && (wanted->recent = calloc(RECENT, sizeof *wanted->recent)) == NULL)
+        return NO_MEMORY;
     for (size_t row = 0; row < rows; row++) {
         int64_t missing = 0;
         for (size_t part = 0; part < parts; part++) {
@@ -156,9 +166,11 @@ static Status take_codes(const Table *table, Wanted *wanted, size_t rows)
             missing |= (int64_t)stored->missing[row] << part;
         }
         key[parts] = missing;
-        int32_t number = count_key(wanted, (const uint8_t *)key, (parts + 1) * sizeof *key);
+        int32_t number = parts < 3 ? number_of_few(wanted, key, parts)
+                                   : number_of_key(wanted, (const uint8_t *)key, (parts + 1) * sizeof *key);
         if (number < 0)
             return NO_MEMORY;
+        wanted->counts.items[number]++;
         if (wanted->out != NULL)
             ((int32_t *)wanted->out)[table->rows + row] = number;
     }
@@ -183,9 +195,13 @@ static Status take_texts(const Table *table, Wanted *wanted, const uint8_t *bloc
         } else {
             key[0] = MISSING_KEY;
         }
-        int32_t number = count_key(wanted, key, length);
+        int32_t number = wanted->last;
+        if (number < 0 || !is_text(&wanted->keys, number, key, length))
+            number = number_of_key(wanted, key, length);
         if (number < 0)
             return NO_MEMORY;
+        wanted->counts.items[number]++;
+        wanted->last = number;
         if (wanted->out != NULL)
             ((int32_t *)wanted->out)[table->rows + row] = number;
     }

@@ -16,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.shared.arrow import ChunkedArray, DictionaryArray
 from traceviz.parsers.shared.notes import Notes
 
 CALLS = "cuda_api"
@@ -47,18 +48,34 @@ def _has_neighbours(ids: npt.NDArray[np.int64]) -> bool:
 
 
 def _repeated(calls: pa.Table, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-    """Positions of the calls that lie inside an equal one."""
-    names = calls["name"].cast(pa.string()).combine_chunks().dictionary_encode().indices
-    keys = [ids, calls["thread_id"].to_numpy(), names.to_numpy()]
-    starts = calls["start_ns"].to_numpy()
-    ends = starts + _numbers(calls, "dur_ns")
+    """Positions of the calls that lie inside an equal one. Only those whose id another call has too are looked at."""
+    shared = _shared(ids)
+    names = _one_dictionary(calls["name"]).indices.to_numpy()
+    keys = [column[shared] for column in (ids, calls["thread_id"].to_numpy(), names)]
+    starts = calls["start_ns"].to_numpy()[shared]
+    ends = starts + _numbers(calls, "dur_ns")[shared]
     order = np.lexsort((-ends, starts, *keys))
-    same = np.concatenate([[False], np.all([key[order][1:] == key[order][:-1] for key in keys], axis=0)])
-    same &= ids[order] > 0
+    same = np.zeros(order.size, np.bool_)
+    same[1:] = np.all([key[order][1:] == key[order][:-1] for key in keys], axis=0)
     group = np.cumsum(~same) - 1
     first_end = ends[order][~same][group]
-    again: npt.NDArray[np.intp] = order[same & (ends[order] <= first_end)]
+    again: npt.NDArray[np.intp] = shared[order[same & (ends[order] <= first_end)]]
     return again
+
+
+def _shared(ids: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """Positions of the ids that are there more than once; 0 and less are none."""
+    order = np.argsort(ids, kind="stable")  # nearly in order: a merge sort finds the sorted runs
+    in_order = ids[order]
+    again = (in_order[1:] == in_order[:-1]) & (in_order[1:] > 0)
+    positions: npt.NDArray[np.intp] = order[np.append(again, False) | np.append(False, again)]
+    return np.sort(positions)
+
+
+def _one_dictionary(names: ChunkedArray) -> DictionaryArray:
+    """The same names with one dictionary that holds each once, as that of every reader does."""
+    unified = names.unify_dictionaries()
+    return unified.chunk(0) if unified.num_chunks == 1 else unified.combine_chunks()
 
 
 def _numbers(calls: pa.Table, name: str) -> npt.NDArray[np.int64]:

@@ -46,6 +46,8 @@ GROUP = 64
 """Cases that begin with the same input: to spoil one with regard to its structure takes longer than to read it."""
 EXPECTED = (ValueError, OverflowError, MemoryError, RuntimeError)
 _PROGRESS_S = 10.0
+_LEAF = 13
+"""First byte of a leaf page of a table."""
 
 
 # --- the parent -------------------------------------------------------------------------------------------------------
@@ -62,6 +64,7 @@ def build(folder: Path) -> None:
 def write_samples(folder: Path) -> None:
     """Write what cases begin with, and what the scanner of events is told about the arguments."""
     from tests.fuzz.formats import kineto, tf_trace, xplane
+    from tests.fuzz.pages import databases
     from traceviz.parsers.kineto.raw import ARGUMENTS, PHASES, Kind
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,6 +72,8 @@ def write_samples(folder: Path) -> None:
         (folder / f"{name}.xplane").write_bytes(content)
     for name, content in (*kineto.contents().items(), ("tf", tf_trace.training())):
         (folder / f"{name}.events").write_bytes(content)
+    for name, content in databases(folder).items():
+        (folder / f"{name}.pages").write_bytes(content)
     keys: list[tuple[str, int, int]] = []
     for column, argument in enumerate(ARGUMENTS):
         for place, key in enumerate(argument.keys):
@@ -111,7 +116,8 @@ class Worker:
         return dict(zip(_FIGURES, struct.unpack(f"<{len(_FIGURES)}q", self.place.read_bytes()), strict=True))
 
 
-_FIGURES = ("current", "xplane", "events", "columns", "refused")
+_KINDS = ("xplane", "events", "columns", "pages")
+_FIGURES = ("current", *_KINDS, "refused")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -146,7 +152,7 @@ def run(options: argparse.Namespace) -> int:
         if time.monotonic() - told > _PROGRESS_S:
             told = time.monotonic()
             total = _summed(workers)
-            cases = total["xplane"] + total["events"] + total["columns"]
+            cases = sum(total[kind] for kind in _KINDS)
             print(f"{cases:,} cases, {cases / (told - began):,.0f} a second, {len(crashes)} crashes", flush=True)
     for worker in workers:
         worker.process.kill()
@@ -185,10 +191,11 @@ class Cases:
     """The cases: what a number stands for."""
 
     def __init__(self, folder: Path) -> None:
-        self.xplane, self.kineto = load(folder, "_xplane"), load(folder, "_kineto")
+        self.xplane, self.kineto, self.sqlite = (load(folder, name) for name in ("_xplane", "_kineto", "_sqlite"))
         samples = folder / "samples"
         self.spaces = [path.read_bytes() for path in sorted(samples.glob("*.xplane"))]
         self.events = [path.read_bytes() for path in sorted(samples.glob("*.events"))]
+        self.databases = [path.read_bytes() for path in sorted(samples.glob("*.pages"))]
         told = json.loads((samples / "arguments.json").read_text())
         keys = tuple((key.encode(), column, before) for key, column, before in told["keys"])
         self.told = told["phases"].encode(), bytes(told["integers"]), keys
@@ -200,15 +207,16 @@ class Cases:
         group, place = divmod(number, GROUP)
         if group != self.group:
             random = Random(f"native/{group}")
-            self.group, self.kind = group, random.choice(("xplane", "events", "columns"))
+            self.group, self.kind = group, random.choice(_KINDS)
             self.data = self._input(random)
         random = Random(f"native/{group}/{place}")
         data = self.data
         for _ in range(random.choice((1, 1, 2, 4)) if place else 0):
             data = octets.spoil(random, data)
         try:
-            {"xplane": self._space, "events": self._events, "columns": self._columns}[self.kind](random, data)
-        except EXPECTED:
+            run = {"xplane": self._space, "events": self._events, "columns": self._columns, "pages": self._pages}
+            run[self.kind](random, data)
+        except (*EXPECTED, self.sqlite.NotPlainError):
             return f"refused {self.kind}"
         return self.kind
 
@@ -216,6 +224,8 @@ class Cases:
         """A file that was changed a few times."""
         if self.kind == "columns":
             return b""
+        if self.kind == "pages":
+            return random.choice(self.databases)
         change = (
             (lambda data: wire.change(random, data, SPACE))
             if self.kind == "xplane"
@@ -288,6 +298,48 @@ class Cases:
         if random.random() < 0.1:  # once more after all was taken
             self._try(scanner.feed, data, random.randrange(len(data) + 1))
             self._try(scanner.texts)
+
+    def _pages(self, random: Random, data: bytes) -> None:
+        """A database whose pages are taken for leaves of a table of some width, most of them by the right one."""
+        size = random.choice((int.from_bytes(data[16:18], "big") % 65535, 512, 1024, 65536))
+        count = -(-len(data) // max(size, 1))
+        pages = [place // size + 1 for place in range(size, len(data), size) if data[place] == _LEAF]
+        if random.random() < 0.2:
+            pages += [random.choice((1, 0, -1, count, count + 1, 2**31, 2**62)), random.randrange(2, count + 3)]
+        elif random.random() < 0.2:
+            random.shuffle(pages)
+        width, room = random.choice((6, 6, 6, 6, 1, 2, 9, 0)), random.choice((2_000, 2_000, 10, 0))
+        places = [random.randrange(width + 1) if random.random() < 0.02 else number for number in range(width or 1)]
+        filters = [
+            (random.choice(places), self._longs(random, random.randrange(3)), random.random() < 0.5)
+            for _ in range(random.choice((0, 0, 1, 2)))
+        ]
+        columns = [self._page_column(random, places, room) for _ in range(random.randrange(5))]
+        usable = size - random.choice((0, 0, 0, 8, 32, 33, 255))
+        with open(os.memfd_create("pages"), "w+b") as file:  # noqa: PTH123 (a file without a name)
+            file.write(data)
+            file.flush()
+            alone = random.random() < 0.3
+            numbers = struct.pack(f"<{len(pages)}q", *pages)
+            decoded = self.sqlite.decode(
+                file.fileno(), size, usable, count, numbers, width, alone, room, tuple(filters), tuple(columns)
+            )
+        codes = self._codes(random, 20)
+        self._try(self.sqlite.recode, codes, random.randbytes(160), random.choice((1, 2, 4, 8, 3)), bytearray(160))
+        assert decoded[0] <= room
+
+    @staticmethod
+    def _page_column(random: Random, places: list[int], room: int) -> tuple[Any, ...]:
+        """What is made of some columns, most of it as it is allowed."""
+        operation = random.choice((0, 0, 0, 1, 2, 2, 3, 3))
+        width = random.choice((2, 4, 8)) if operation == 0 else 8 if operation == 1 else 4
+        parts = random.choices(places, k=(1, 2, random.choice((1, 2, 3, 6)), random.choice((1, 2)))[operation])
+        if operation == 3 and random.random() < 0.8:
+            parts[0] = 4
+        if random.random() < 0.03:
+            parts, width = parts[:1] * random.randrange(8), random.choice((0, 1, 3, 16))
+        out = bytearray(room * width) if operation == 1 or random.random() < 0.8 else None
+        return operation, tuple(parts), out, width, nasty.integer(random), random.random() < 0.3, nasty.integer(random)
 
     def _columns(self, random: Random, _: bytes) -> None:
         """The functions over columns, with columns that fit each other most of the time."""

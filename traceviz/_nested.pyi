@@ -7,7 +7,15 @@ def nest(group: Buffer, start: Buffer, end: Buffer, depth: Buffer, parent: Buffe
 def nearest(parent: Buffer, wanted: Buffer, found: Buffer, /) -> bool: ...
 def outer(group: Buffer, end: Buffer, code: Buffer, codes: int, outer: Buffer, /) -> None: ...
 def innermost(
-    group: Buffer, start: Buffer, end: Buffer, parent: Buffer, begins: Buffer, ends: Buffer, owner: Buffer, /
+    group: Buffer,
+    start: Buffer,
+    end: Buffer,
+    parent: Buffer,
+    wanted: Buffer,
+    begins: Buffer,
+    ends: Buffer,
+    owner: Buffer,
+    /,
 ) -> int: ...
 def alike(columns: tuple[Buffer, ...], group: Buffer, first: Buffer, /) -> int: ...
 def shared(

@@ -75,6 +75,7 @@ int find_outer(Calls calls, const int32_t *code, size_t codes, uint8_t *outer)
 /* The stretches of a thread so far: what is innermost since when. */
 typedef struct {
     Stretches to;
+    const uint8_t *wanted;
     int64_t size;
     int64_t owner;
     int64_t since;
@@ -82,7 +83,7 @@ typedef struct {
 
 static void advance(Sweep *sweep, int64_t until)
 {
-    if (sweep->owner != NONE && until > sweep->since) {
+    if (sweep->owner != NONE && until > sweep->since && (sweep->wanted == NULL || sweep->wanted[sweep->owner])) {
         sweep->to.start[sweep->size] = sweep->since;
         sweep->to.end[sweep->size] = until;
         sweep->to.owner[sweep->size++] = sweep->owner;
@@ -99,9 +100,9 @@ static void end_calls(Sweep *sweep, const Calls *calls, const int64_t *parent, i
     }
 }
 
-int64_t find_stretches(Calls calls, const int64_t *parent, Stretches stretches)
+int64_t find_stretches(Calls calls, const int64_t *parent, const uint8_t *wanted, Stretches stretches)
 {
-    Sweep sweep = {stretches, 0, NONE, 0};
+    Sweep sweep = {stretches, wanted, 0, NONE, 0};
     for (size_t i = 0; i < calls.size; i++) {
         if (i > 0 && !is_before(&calls, i))
             return NONE;

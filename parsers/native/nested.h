@@ -32,9 +32,9 @@ typedef struct {
     int64_t *owner;
 } Stretches;
 
-/* Write the stretches in which each call is innermost, up to two for each call, and return how many there are; -1 where
- * calls cross, or are not those of nest_calls. */
-int64_t find_stretches(Calls calls, const int64_t *parent, Stretches stretches);
+/* Write the stretches in which each of the `wanted` calls (NULL: all) is innermost, up to two for each call, and return
+ * how many there are; -1 where calls cross, or are not those of nest_calls. */
+int64_t find_stretches(Calls calls, const int64_t *parent, const uint8_t *wanted, Stretches stretches);
 
 /* Number rows by the first row that is alike in all `columns`: `first` has room for all rows. Returns how many groups
  * there are, -1 where memory does not suffice. */

@@ -93,14 +93,16 @@ static PyObject *outer(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 static PyObject *innermost(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    enum { GROUP, START, END, PARENT, FROM, TO, OWNER, ARRAYS };
+    enum { GROUP, START, END, PARENT, FROM, TO, OWNER, WANTED, ARRAYS };
     Py_buffer arrays[ARRAYS];
-    if (!PyArg_ParseTuple(arguments, "y*y*y*y*w*w*w*", &arrays[GROUP], &arrays[START], &arrays[END], &arrays[PARENT],
-                          &arrays[FROM], &arrays[TO], &arrays[OWNER]))
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*w*w*w*", &arrays[GROUP], &arrays[START], &arrays[END], &arrays[PARENT],
+                          &arrays[WANTED], &arrays[FROM], &arrays[TO], &arrays[OWNER]))
         return NULL;
     size_t rows = rows_of(&arrays[GROUP]);
     int64_t found = -1;
-    bool fits = are_wide(arrays, FROM, rows) && are_wide(arrays + FROM, ARRAYS - FROM, rows * 2);
+    bool fits = are_wide(arrays, FROM, rows) && are_wide(arrays + FROM, WANTED - FROM, rows * 2);
+    bool is_whole = arrays[WANTED].len == 0;
+    fits = fits && (is_whole || (size_t)arrays[WANTED].len == rows);
     const int64_t *parent = arrays[PARENT].buf;
     for (size_t i = 0; fits && i < rows; i++)
         fits = parent[i] >= -1 && parent[i] < (int64_t)i;
@@ -108,7 +110,7 @@ static PyObject *innermost(PyObject *Py_UNUSED(module), PyObject *arguments)
         Calls calls = {rows, arrays[GROUP].buf, arrays[START].buf, arrays[END].buf};
         Stretches stretches = {arrays[FROM].buf, arrays[TO].buf, arrays[OWNER].buf};
         Py_BEGIN_ALLOW_THREADS;
-        found = find_stretches(calls, parent, stretches);
+        found = find_stretches(calls, parent, is_whole ? NULL : arrays[WANTED].buf, stretches);
         Py_END_ALLOW_THREADS;
     }
     release(arrays, ARRAYS);
@@ -172,7 +174,7 @@ static PyMethodDef functions[] = {
     {"nearest", nearest, METH_VARARGS, "nearest(parent, wanted, found): the innermost wanted call around each."},
     {"outer", outer, METH_VARARGS, "outer(group, end, code, codes, outer): which calls lie in no other of their code."},
     {"innermost", innermost, METH_VARARGS,
-     "innermost(group, start, end, parent, from, to, owner): how many stretches there are, -1 where calls cross."},
+     "innermost(group, start, end, parent, wanted, from, to, owner): how many stretches there are, -1 where calls cross."},
     {"alike", alike, METH_VARARGS, "alike(columns, group, first): how many groups of equal rows there are."},
     {"shared", shared, METH_VARARGS, "shared(opens, closes, done, start, end, result): time within a set."},
     {NULL, NULL, 0, NULL},

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +67,10 @@ _KINDS_OF_CLASS: dict[str, frozenset[KindKey]] = {
 """Kinds of events that make a class, on any thread."""
 _WEAK: frozenset[KindKey] = frozenset({"python", "python_wait", "range", "runtime", "input"})
 """Kinds that may only wait for what another thread does."""
+_WORKS: frozenset[KindKey] = frozenset({"operator", "optimizer", "host_collective"})
+"""Kinds that explain what the leading thread waits for."""
+_ON_ANY_THREAD = _WORKS.union(*_KINDS_OF_CLASS.values())
+"""Kinds that explain anything on another thread than the leading one."""
 _DEFAULT: dict[str, KindKey] = {"kernel_launch": "launch_queue", "profiler": "profiler"}
 """What explains time of a class that no event covers."""
 
@@ -101,6 +105,19 @@ def host_causes(trace: TraceView) -> pl.DataFrame:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Stretches:
+    """Stretches of a thread in which events explain time, and all that they cover."""
+
+    segments: Segments
+    covered: IntervalSet
+
+    @classmethod
+    def of(cls, segments: Segments) -> _Stretches:
+        """Those of ``segments``."""
+        return cls(segments, IntervalSet.of(segments.starts, segments.ends))
+
+
+@dataclass(frozen=True, eq=False)
 class _Events:
     """Events of a process that run while no device works, as a tree, and the stretches in which each is innermost.
 
@@ -115,11 +132,50 @@ class _Events:
     places: dict[str, Array]
     leader: int
 
-    def are(self, kinds: Iterable[KindKey], rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.bool_]:
-        """Which calls, all or those in ``rows``, are of these kinds."""
-        lookup = np.zeros(_NO_KIND + 1, dtype=bool)
-        lookup[[_CODES[kind] for kind in kinds]] = True
-        return np.asarray(lookup[self.kinds if rows is None else self.kinds[rows]])
+    def are(self, kinds: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
+        """Which calls are of these kinds."""
+        return np.asarray(_of_kinds(kinds)[self.kinds])
+
+    def stretches(self, kinds: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
+        """Which stretches are of calls of these kinds."""
+        return np.asarray(_of_kinds(kinds)[self._kinds])
+
+    @cached_property
+    def _kinds(self) -> npt.NDArray[np.integer]:
+        return np.asarray(self.kinds[self.segments.owner])
+
+    @cached_property
+    def threads(self) -> npt.NDArray[np.integer]:
+        """The thread of each stretch."""
+        return np.asarray(self.tree.calls["thread_id"].to_numpy()[self.segments.owner])
+
+    @cached_property
+    def strong(self) -> _Stretches:
+        """Stretches of the leading thread that explain it whatever others do."""
+        return _Stretches.of(self.segments.of((self.threads == self.leader) & ~self.stretches(_WEAK)))
+
+    @cached_property
+    def weak(self) -> _Stretches:
+        """Stretches of the leading thread in which it may only wait for what another thread does."""
+        return _Stretches.of(self.segments.of((self.threads == self.leader) & self.stretches(_WEAK)))
+
+    @cached_property
+    def works(self) -> tuple[_Stretches, ...]:
+        """Stretches in which other threads work."""
+        works = (self.threads != self.leader) & self.stretches(_WORKS)
+        return tuple(_each_thread(self.segments.of(works), self.threads[works], self.leader))
+
+    @cached_property
+    def waits(self) -> Array:
+        """For each event, and for none, the outermost one of the input around it; -1 for none."""
+        return np.append(self.tree.nearest(outermost(self.tree, self.are(["input"]))), -1)
+
+
+def _of_kinds(kinds: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
+    """Whether each number of :data:`_CODES`, and of no kind, is one of these."""
+    lookup = np.zeros(_NO_KIND + 1, dtype=bool)
+    lookup[[_CODES[kind] for kind in kinds]] = True
+    return lookup
 
 
 def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
@@ -150,70 +206,63 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
     samples = samples.filter(pl.Series(free.contains(samples["moment_ns"].to_numpy()), dtype=pl.Boolean))
     weight = free.overlap(samples["begin_ns"].to_numpy(), samples["moment_ns"].to_numpy() + 1)
     moments, taken = samples["moment_ns"].to_numpy(), np.full(samples.height, -1)
-    owners, times = [], []
-    for segments in _by_precedence(events, key):
-        time = free.overlap(segments.starts, segments.ends)
-        owners.append(segments.owner[time > 0])
-        times.append(time[time > 0])
-        taken = np.where(taken < 0, owners_at(segments.starts, segments.ends, segments.owner, moments), taken)
-        free = free.subtract(IntervalSet.of(segments.starts, segments.ends))
+    total = np.zeros(events.kinds.size + 1, np.int64)  # the last is of no event
+    for stretches in _by_precedence(events, key):
+        found = stretches.segments
+        np.add.at(total, _explained(events, key, found.owner), free.overlap(found.starts, found.ends))
+        if moments.size:
+            taken = np.where(taken < 0, owners_at(found.starts, found.ends, found.owner, moments), taken)
+        free = free.subtract(stretches.covered)
         if not free.total:
             break
-    owned = _sums(events, key, np.concatenate([*owners, [-1]]).astype(np.int64), np.concatenate([*times, [free.total]]))
-    taken, codes_taken = _explained(events, key, taken)
-    of_class = pl.lit(key, pl.String).alias("class")
-    columns_taken = {"owner": taken, "kind": codes_taken.astype(np.uint8), "weight": weight}
-    seen = pl.concat([pl.DataFrame(columns_taken), samples.select("did", "what", "line")], how="horizontal")
-    return owned.with_columns(of_class), seen.with_columns(of_class)
-
-
-def _sums(events: _Events, key: str, rows: Array, time: Array) -> pl.DataFrame:
-    """``owner, time_ns, kind``: the time of a class by the event that is named for it, which has one kind there."""
-    rows, codes = _explained(events, key, rows)
-    total, kinds = np.zeros(events.kinds.size + 1, np.int64), np.empty(events.kinds.size + 1, np.uint8)
-    np.add.at(total, rows, time)
-    kinds[rows] = codes
+    total[-1] = free.total
     owners = np.flatnonzero(total)
-    frame = pl.DataFrame({"owner": owners, "time_ns": total[owners], "kind": kinds[owners]})
-    return frame.with_columns(pl.col("owner").replace(events.kinds.size, -1))
+    of_class = pl.lit(key, pl.String).alias("class")
+    columns = {"owner": owners, "time_ns": total[owners], "kind": _explaining_kinds(events, key, owners)}
+    owned = pl.DataFrame(columns).with_columns(of_class, pl.col("owner").replace(events.kinds.size, -1))
+    codes_taken = _explaining_kinds(events, key, taken)
+    columns_taken = {"owner": _explained(events, key, taken), "kind": codes_taken, "weight": weight}
+    seen = pl.concat([pl.DataFrame(columns_taken), samples.select("did", "what", "line")], how="horizontal")
+    return owned, seen.with_columns(of_class)
 
 
-def _explained(
-    events: _Events, key: str, rows: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-    """The events that are named for what happens in ``rows``, and the codes of their kinds; -1 is no event."""
-    codes = np.append(events.kinds, _CODES[_DEFAULT.get(key, "unexplained")])[rows]
+def _explained(events: _Events, key: str, rows: Array) -> Array:
+    """The events that are named for what happens in ``rows``; -1 is no event."""
     if key != "input_wait":
-        return rows, codes
+        return rows
     # Whatever happens inside the wait, its cause is the operation or range that waits
-    waits = np.append(events.tree.nearest(outermost(events.tree, events.are(["input"]))), -1)[rows]
-    return np.where(waits >= 0, waits, rows), np.full(rows.size, _CODES["input"])
+    waits = events.waits[rows]
+    return np.where(waits >= 0, waits, rows)
 
 
-def _by_precedence(events: _Events, key: str) -> Iterator[Segments]:
+def _explaining_kinds(events: _Events, key: str, rows: Array) -> npt.NDArray[np.uint8]:
+    """Codes of the kinds that events have in a class; -1, and what comes after all events, is no event."""
+    if key == "input_wait":
+        return np.full(rows.size, _CODES["input"], np.uint8)
+    kinds = np.append(events.kinds, _CODES[_DEFAULT.get(key, "unexplained")])
+    return np.asarray(kinds[rows], np.uint8)
+
+
+def _by_precedence(events: _Events, key: str) -> Iterator[_Stretches]:
     """Stretches that may explain time of a class: those that come first take what they cover."""
-    segments = events.segments
-    threads = events.tree.calls["thread_id"].to_numpy()[segments.owner]
-    of_class = events.are(_KINDS_OF_CLASS.get(key, ()), segments.owner)
-    yield from _each_thread(segments.of(of_class), threads[of_class], events.leader)
+    if kinds := _KINDS_OF_CLASS.get(key):
+        of_class = events.stretches(kinds)
+        yield from _each_thread(events.segments.of(of_class), events.threads[of_class], events.leader)
     if key in _DEFAULT:
         return
-    leads = threads == events.leader
-    weak = events.are(_WEAK, segments.owner)
-    yield segments.of(leads & ~weak)
-    works = ~leads & events.are(("operator", "optimizer", "host_collective"), segments.owner)
-    yield from _each_thread(segments.of(works), threads[works], events.leader)
-    yield segments.of(leads & weak)
+    yield events.strong
+    yield from events.works
+    yield events.weak
 
 
-def _each_thread(segments: Segments, threads: npt.NDArray[np.int64], leader: int) -> Iterator[Segments]:
+def _each_thread(segments: Segments, threads: npt.NDArray[np.integer], leader: int) -> Iterator[_Stretches]:
     """Stretches thread by thread, the leader's first, then those with most time: of several at once, one counts."""
     if not threads.size:
         return
     numbers, rows = np.unique(threads, return_inverse=True)
     totals = np.bincount(rows, weights=segments.ends - segments.starts)
     for number in sorted(range(numbers.size), key=lambda n: (numbers[n] != leader, -totals[n])):
-        yield segments.of(rows == number)
+        yield _Stretches.of(segments.of(rows == number))
 
 
 _NAMED = ("class", "kind", "cause", *PLACES)
@@ -266,12 +315,14 @@ def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     frames = [_rows(trace, source, rank, leader, judged) for source in _SOURCES]
     calls = pl.concat(frames).with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("op_id"))
     calls = _outer_first(_by_what_they_did(trace, rank, calls).with_columns(_unless_step(trace, rank)))
-    tree = CallTree.of(calls.drop("category"))
-    segments = innermost(tree)
-    segments = Segments(segments.starts, segments.ends, _explaining(tree, segments.owner))
+    tree = CallTree.of(calls.drop("category"), ("thread_id", "source", "name", "kind", "part"))
     kinds = tree.calls["kind"].to_physical().fill_null(_NO_KIND).to_numpy()
-    if (kinds == _NO_KIND).any():
-        segments = segments.of(kinds[segments.owner] != _NO_KIND)
+    leads = tree.calls["thread_id"].to_numpy() == leader
+    explains = _of_kinds(_ON_ANY_THREAD)[kinds] | leads & (kinds != _NO_KIND)
+    explaining = _explaining(tree)
+    segments = innermost(tree, explains if explaining is None else explains[explaining])
+    if explaining is not None:
+        segments = Segments(segments.starts, segments.ends, explaining[segments.owner])
     names = np.append(tree.calls["name"].to_physical().cast(pl.Int32).to_numpy(), np.int32(-1))
     around = {place: np.append(rows, -1) for place, rows in place_rows(tree).items()}
     return _Events(tree, segments, kinds, names, around, leader)
@@ -349,18 +400,18 @@ def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
     return pl.when(~is_mark).then("kind").alias("kind")
 
 
-def _explaining(tree: CallTree, rows: Array) -> Array:
-    """For each call in ``rows``, the call that explains its time: the outermost call of the device's API around it.
+def _explaining(tree: CallTree) -> Array | None:
+    """For each call, the call that explains its time: the outermost call of the device's API around it, else itself.
 
-    Else itself. The driver's call within the runtime's, and the system's within both, are how the outer one works. So
-    are the operators of a collective on the host, and what the framework does while it waits for a device.
+    The driver's call within the runtime's, and the system's within both, are how the outer one works. So are the
+    operators of a collective on the host, and what the framework does while it waits for a device. ``None``: each call
+    explains its own time.
     """
     explains = (tree.calls["source"] == "cuda_api") | tree.calls["kind"].is_in(["host_collective", "device_wait"])
     if not explains.any():
-        return rows
-    outer = outermost(tree, explains.fill_null(value=False).to_numpy().astype(bool))
-    nearest = tree.nearest(outer)[rows]
-    return np.where(nearest >= 0, nearest, rows)
+        return None
+    nearest = tree.nearest(outermost(tree, explains.fill_null(value=False).to_numpy().astype(bool)))
+    return np.where(nearest >= 0, nearest, np.arange(nearest.size))
 
 
 def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:

@@ -128,14 +128,14 @@ def nesting_order(groups: Array, starts: Array, ends: Array, ties: Array) -> Arr
     stable sort of small numbers, and only rows that start together are compared.
     """
     order = _by_group(groups)
-    group, start, end, tie = (values if order is None else values[order] for values in (groups, starts, ends, ties))
+    group, start = (groups, starts) if order is None else (groups[order], starts[order])
     same = group[1:] == group[:-1]
     if np.any(same & (start[1:] < start[:-1])):
         return np.lexsort((ties, -ends, starts, groups))
     together = same & (start[1:] == start[:-1])
     first = np.flatnonzero(together)
-    one, other = end[first], end[first + 1]
-    if not np.any((other > one) | ((other == one) & (tie[first + 1] < tie[first]))):
+    one, other = (first, first + 1) if order is None else (order[first], order[first + 1])
+    if not np.any((ends[other] > ends[one]) | ((ends[other] == ends[one]) & (ties[other] < ties[one]))):
         return order
     tied = np.zeros(groups.size, dtype=bool)
     tied[first], tied[first + 1] = True, True

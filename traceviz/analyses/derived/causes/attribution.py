@@ -41,7 +41,7 @@ from traceviz.analyses.derived.causes.places import (
     place_rows,
 )
 from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
-from traceviz.analyses.derived.frames import bounds, end_ns
+from traceviz.analyses.derived.frames import bounds, codes, end_ns
 from traceviz.analyses.derived.host.classes import CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
 from traceviz.analyses.derived.judged_time import judged_time
@@ -313,9 +313,10 @@ def _plain(named: pl.DataFrame) -> pl.DataFrame:
 def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     leader = training_thread(trace, rank)
     frames = [_rows(trace, source, rank, leader, judged) for source in _SOURCES]
-    calls = pl.concat(frames).with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("op_id"))
-    calls = _outer_first(_by_what_they_did(trace, rank, calls).with_columns(_unless_step(trace, rank)))
-    tree = CallTree.of(calls.drop("category"), ("thread_id", "source", "name", "kind", "part"))
+    calls = pl.concat([frame for frame in frames if frame.height] or frames[:1])
+    calls = _by_what_they_did(trace, rank, calls).with_columns(_unless_step(trace, rank))
+    ids = pl.col("inside").cast(pl.Int64) * pl.len() + pl.int_range(pl.len(), dtype=pl.Int64)
+    tree = CallTree.of(calls.with_columns(ids.alias("op_id")), ("thread_id", "source", "name", "kind", "part"))
     kinds = tree.calls["kind"].to_physical().fill_null(_NO_KIND).to_numpy()
     leads = tree.calls["thread_id"].to_numpy() == leader
     explains = _of_kinds(_ON_ANY_THREAD)[kinds] | leads & (kinds != _NO_KIND)
@@ -323,7 +324,7 @@ def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     segments = innermost(tree, explains if explaining is None else explains[explaining])
     if explaining is not None:
         segments = Segments(segments.starts, segments.ends, explaining[segments.owner])
-    names = np.append(tree.calls["name"].to_physical().cast(pl.Int32).to_numpy(), np.int32(-1))
+    names = np.append(codes(tree.calls["name"]), np.int32(-1))
     around = {place: np.append(rows, -1) for place, rows in place_rows(tree).items()}
     return _Events(tree, segments, kinds, names, around, leader)
 
@@ -335,7 +336,7 @@ def _by_what_they_did(trace: TraceView, rank: int, calls: pl.DataFrame) -> pl.Da
     did = pl.when(waits).then(pl.lit("blocking_copy")).otherwise(pl.lit("launch")).cast(KIND)
     copies = copy_calls(trace).with_columns(did.alias("did"))
     seen = [first_calls(trace).with_columns(first.alias("did")), copies]
-    texts = (pl.col("name").cast(pl.Categorical), pl.lit("cuda_api").cast(pl.Categorical).alias("source"))
+    texts = (pl.col("name").cast(pl.Categorical), pl.lit("cuda_api").cast(_SOURCE).alias("source"))
     columns = (*key[1:3], *texts, "did")
     own = pl.concat([frame.filter(pl.col("process_id") == rank).select(columns) for frame in seen])
     if not own.height:
@@ -348,7 +349,8 @@ def _by_what_they_did(trace: TraceView, rank: int, calls: pl.DataFrame) -> pl.Da
 def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:
     """Events of a table that run in ``judged`` time.
 
-    Columns ``start_ns, end_ns, thread_id, source, category, name``, and what the name says: ``kind`` and ``part``.
+    Columns ``start_ns, end_ns, thread_id, source, name``; what the name says: ``kind`` and ``part``; and ``inside``, by
+    which events with the same bounds lie in each other.
     """
     texts = ("name", "category") if source == "host_ops" else ("name",)
     columns = ("start_ns", "dur_ns", "thread_id", *texts)
@@ -360,32 +362,33 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
     else:
         rows = trace.frame(source, *columns)
     rows = rows.filter(pl.Series(judged.overlap(*bounds(rows)) > 0, dtype=pl.Boolean))
-    category = pl.col("category") if source == "host_ops" else pl.lit(None, pl.Categorical).alias("category")
-    text = [column.cast(pl.Categorical) for column in (pl.lit(source).alias("source"), category, pl.col("name"))]
-    return _with_meanings(rows.select("start_ns", end_ns(), "thread_id", *text))
+    said = rows.select(pl.col(texts).cast(pl.Categorical))
+    known = pl.lit(source, _SOURCE).alias("source"), said["name"]
+    return rows.select("start_ns", end_ns(), "thread_id", *known).hstack(_meanings(source, said))
 
 
-def _with_meanings(rows: pl.DataFrame) -> pl.DataFrame:
-    """``rows`` of one table with the ``kind`` of cause and the ``part`` of the program that their names stand for."""
-    key = ("source", "category", "name")
-    codes = rows.select(pl.col(key[1:]).to_physical().cast(pl.Int32).fill_null(-1))
-    group, first = alike(*(codes[column].to_numpy() for column in codes.columns))
-    names = with_kinds(rows.select(pl.col(key).gather(first)).with_columns(pl.col(key).cast(pl.String)))
-    part = part_of_program(*(pl.col(column) for column in key)).cast(pl.Enum(PARTS)).alias("part")
-    return rows.with_columns(names.select("kind", part).select(pl.all().gather(group)))
+_SOURCE = pl.Enum(_SOURCES)
 
 
-def _outer_first(calls: pl.DataFrame) -> pl.DataFrame:
-    """``calls`` with the ``op_id`` by which those with the same bounds lie around each other: host operations by kind.
+def _meanings(source: str, names: pl.DataFrame) -> pl.DataFrame:
+    """``kind`` of cause, ``part`` of the program, and ``inside`` that names of a table stand for.
 
-    Tables come one after the other, and the rows of each as they are.
+    Of events with the same bounds, those of the first tables are around the others, and of host operations those of
+    the first categories.
     """
-    order = {category: number for number, category in enumerate(_CATEGORY_ORDER, 1)}
-    category = pl.col("category").replace_strict(order, default=len(order) + 1, return_dtype=pl.Int64)
-    known = pl.when(pl.col("source") == "host_ops").then(category)
-    after = (pl.col("source").is_in(_SOURCES[_SOURCES.index("host_ops") + 1 :])).cast(pl.Int64) * (len(order) + 2)
-    rank = pl.coalesce(known, after)
-    return calls.with_columns(rank * pl.len() + pl.col("op_id"))
+    key = ("source", "category", "name")
+    group, first = alike(*(codes(column) for column in names))
+    category = pl.col("category") if "category" in names.columns else pl.lit(None).alias("category")
+    distinct = names.select(pl.all().gather(first)).select(pl.lit(source).alias("source"), category, "name")
+    distinct = with_kinds(distinct.with_columns(pl.col(key).cast(pl.String)))
+    part = part_of_program(*(pl.col(column) for column in key)).cast(pl.Enum(PARTS)).alias("part")
+    order = {name: number for number, name in enumerate(_CATEGORY_ORDER, 1)}
+    last, table = len(order) + 1, _SOURCES.index(source) - _SOURCES.index("host_ops")
+    inside = pl.lit(0 if table < 0 else last + table)
+    if not table:
+        inside = pl.col("category").replace_strict(order, default=last, return_dtype=pl.Int32)
+    meanings = distinct.select("kind", part, inside.cast(pl.UInt8).alias("inside"))
+    return meanings.select(pl.all().gather(group))
 
 
 def _unless_step(trace: TraceView, rank: int) -> pl.Expr:

@@ -1,5 +1,6 @@
 # What is slow in NumPy about calls that nest on their threads. Columns are buffers in the byte order of the machine:
-# int64, but bytes for what is true or false, and int32 for `alike`. The last ones of each function are written.
+# int64, but bytes for what is true or false, and int32 for `alike`, owners and codes. The last ones of each function are
+# written.
 
 from typing_extensions import Buffer
 
@@ -18,6 +19,7 @@ def innermost(
     /,
 ) -> int: ...
 def alike(columns: tuple[Buffer, ...], group: Buffer, first: Buffer, /) -> int: ...
-def shared(
-    opens: Buffer, closes: Buffer, done: Buffer, start: Buffer, end: Buffer, result: Buffer, /
+def shared(opens: Buffer, closes: Buffer, done: Buffer, start: Buffer, end: Buffer, result: Buffer, /) -> None: ...
+def add(
+    opens: Buffer, closes: Buffer, done: Buffer, start: Buffer, end: Buffer, owner: Buffer, total: Buffer, /
 ) -> None: ...

@@ -142,6 +142,14 @@ class IntervalSet:
             shared[block] = self._before(last, *done) - self._before(first, *done)
         return shared
 
+    def add_overlap(self, starts: Array, ends: Array, owners: npt.NDArray[np.int32], totals: Array) -> None:
+        """Add :meth:`overlap` of each interval to ``totals`` at its owner; negative owners have none."""
+        done = self._done()
+        if nested.add_shared(self.starts, self.ends, done[0], _array(starts), _array(ends), owners, totals):
+            return
+        known = owners >= 0
+        np.add.at(totals, owners[known], self.overlap(starts[known], ends[known]))
+
     def _done(self) -> tuple[Array, Array]:
         """For each member, and for the end of time: nanoseconds of all members before it, and where it begins."""
         return np.concatenate([[0], np.cumsum(self.durations)]), np.append(self.starts, np.iinfo(np.int64).max)

@@ -80,7 +80,7 @@ def outer_alike(groups: Array, ends: Array, codes: Codes) -> Mask:
 
 def stretches(
     groups: Array, starts: Array, ends: Array, parent: Array, wanted: Mask | None = None
-) -> tuple[Array, Array, Array] | None:
+) -> tuple[Array, Array, Codes] | None:
     """Begin, end and call of all stretches in which a call is innermost that is ``wanted``; all are where not given.
 
     Calls are those of :func:`nested`. ``None`` where calls cross, or where nothing is compiled.
@@ -88,7 +88,7 @@ def stretches(
     if library is None:
         return None
     room = 2 * starts.size
-    begin, end, owner = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    begin, end, owner = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int32)
     mask = np.empty(0, np.uint8) if wanted is None else np.ascontiguousarray(wanted).view(np.uint8)
     count = library.innermost(groups, starts, ends, np.ascontiguousarray(parent), mask, begin, end, owner)
     return None if count < 0 else (begin[:count], end[:count], owner[:count])
@@ -119,6 +119,15 @@ def shared(opens: Array, closes: Array, done: Array, starts: Array, ends: Array)
     result = np.empty(starts.size, np.int64)
     library.shared(opens, closes, done, starts, ends, result)
     return result
+
+
+def add_shared(  # noqa: PLR0917 (columns)
+    opens: Array, closes: Array, done: Array, starts: Array, ends: Array, owners: Codes, total: Array
+) -> bool:
+    """Add time of a set within each span to the total of its owner, if it has one (negative: none); whether it did."""
+    if library is not None:
+        library.add(opens, closes, done, starts, ends, np.ascontiguousarray(owners, np.int32), total)
+    return library is not None
 
 
 def nesting_order(groups: Array, starts: Array, ends: Array, ties: Array) -> Array | None:

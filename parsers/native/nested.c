@@ -86,7 +86,7 @@ static void advance(Sweep *sweep, int64_t until)
     if (sweep->owner != NONE && until > sweep->since && (sweep->wanted == NULL || sweep->wanted[sweep->owner])) {
         sweep->to.start[sweep->size] = sweep->since;
         sweep->to.end[sweep->size] = until;
-        sweep->to.owner[sweep->size++] = sweep->owner;
+        sweep->to.owner[sweep->size++] = (int32_t)sweep->owner;
     }
     sweep->since = until;
 }
@@ -234,13 +234,38 @@ static uint64_t time_before(const Members *members, int64_t moment, size_t at)
     return (uint64_t)members->done[at] + (is_inside ? (uint64_t)moment - (uint64_t)members->start[at] : 0);
 }
 
+/* Where the search for the next span begins. */
+typedef struct {
+    size_t first;
+    size_t last;
+} Near;
+
+static uint64_t time_within(const Members *members, int64_t start, int64_t end, Near *near)
+{
+    enum { FAR = 64 };
+    int64_t until = end > start ? end : start;
+    near->first = ended_by(members, start, near->first);
+    near->last = ended_by(members, until, near->last < near->first + FAR ? near->last : near->first);
+    return time_before(members, until, near->last) - time_before(members, start, near->first);
+}
+
 void share_time(Members members, size_t size, const int64_t *start, const int64_t *end, int64_t *shared)
 {
-    size_t first = 0, last = 0;
+    Near near = {0, 0};
+    for (size_t i = 0; i < size; i++)
+        shared[i] = (int64_t)time_within(&members, start[i], end[i], &near);
+}
+
+bool add_time(Members members, size_t size, const int64_t *start, const int64_t *end, const int32_t *owner,
+              size_t owners, int64_t *total)
+{
+    Near near = {0, 0};
     for (size_t i = 0; i < size; i++) {
-        int64_t until = end[i] > start[i] ? end[i] : start[i];
-        first = ended_by(&members, start[i], first);
-        last = ended_by(&members, until, first > last || last - first > 64 ? first : last);
-        shared[i] = (int64_t)(time_before(&members, until, last) - time_before(&members, start[i], first));
+        if (owner[i] < 0)
+            continue;
+        if ((size_t)owner[i] >= owners)
+            return false;
+        total[owner[i]] = (int64_t)((uint64_t)total[owner[i]] + time_within(&members, start[i], end[i], &near));
     }
+    return true;
 }

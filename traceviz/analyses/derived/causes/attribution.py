@@ -28,7 +28,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
-from traceviz.analyses.derived.calls.segments import Segments, innermost
+from traceviz.analyses.derived.calls.segments import Segments, crosses, innermost
 from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, with_kinds
 from traceviz.analyses.derived.causes.places import (
     MODULE,
@@ -69,8 +69,6 @@ _WEAK: frozenset[KindKey] = frozenset({"python", "python_wait", "range", "runtim
 """Kinds that may only wait for what another thread does."""
 _WORKS: frozenset[KindKey] = frozenset({"operator", "optimizer", "host_collective"})
 """Kinds that explain what the leading thread waits for."""
-_ON_ANY_THREAD = _WORKS.union(*_KINDS_OF_CLASS.values())
-"""Kinds that explain anything on another thread than the leading one."""
 _DEFAULT: dict[str, KindKey] = {"kernel_launch": "launch_queue", "profiler": "profiler"}
 """What explains time of a class that no event covers."""
 
@@ -106,76 +104,90 @@ def host_causes(trace: TraceView) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stretches:
-    """Stretches of a thread in which events explain time, and all that they cover."""
+    """Stretches of a thread in which events explain time, by time, and all that they cover."""
 
     segments: Segments
     covered: IntervalSet
 
     @classmethod
     def of(cls, segments: Segments) -> _Stretches:
-        """Those of ``segments``."""
-        return cls(segments, IntervalSet.of(segments.starts, segments.ends))
+        """Those of ``segments`` of a thread, which do not overlap."""
+        begins = np.append(True, segments.starts[1:] > segments.ends[:-1])[: segments.starts.size]
+        ends = np.append(begins[1:], True)[: segments.starts.size]
+        return cls(segments, IntervalSet(segments.starts[begins], segments.ends[ends]))
 
 
 @dataclass(frozen=True, eq=False)
 class _Events:
-    """Events of a process that run while no device works, as a tree, and the stretches in which each is innermost.
+    """Events of a process that run while no device works, as a tree.
 
-    ``leader`` is the thread that leads; ``kinds`` are numbers of :data:`_CODES` by row of the tree, ``names`` numbers
-    of the names, and ``places`` rows of what is around each event (:func:`place_rows`); both end with -1, for none.
+    ``kinds`` are numbers of :data:`_CODES` by row of the tree, ``names`` numbers of the names, and ``places`` rows of
+    what is around each event (:func:`place_rows`). ``explaining`` is the event that explains the time of each; ``None``
+    where each does itself. ``leads`` says which events are of the thread that leads, ``leader``.
     """
 
     tree: CallTree
-    segments: Segments
-    kinds: npt.NDArray[np.integer]
+    kinds: npt.NDArray[np.uint8]
     names: Codes
     places: dict[str, Array]
+    explaining: Array | None
+    leads: npt.NDArray[np.bool_]
     leader: int
 
     def are(self, kinds: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
         """Which calls are of these kinds."""
-        return np.asarray(_of_kinds(kinds)[self.kinds])
+        lookup = np.zeros(_NO_KIND + 1, dtype=bool)
+        lookup[[_CODES[kind] for kind in kinds]] = True
+        return np.asarray(lookup[self.kinds])
 
-    def stretches(self, kinds: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
-        """Which stretches are of calls of these kinds."""
-        return np.asarray(_of_kinds(kinds)[self._kinds])
+    def stretches(self, selected: npt.NDArray[np.bool_]) -> Segments:
+        """Stretches that ``selected`` events explain."""
+        if self._crossing is not None:
+            return self._crossing.of(selected[self._crossing.owner])
+        if self.explaining is None:
+            return innermost(self.tree, selected)
+        found = innermost(self.tree, selected[self.explaining])
+        return Segments(found.starts, found.ends, self.explaining[found.owner])
 
     @cached_property
-    def _kinds(self) -> npt.NDArray[np.integer]:
-        return np.asarray(self.kinds[self.segments.owner])
+    def _crossing(self) -> Segments | None:
+        """All stretches where events cross, which takes long to find; else ``None``."""
+        if not crosses(self.tree):
+            return None
+        found = innermost(self.tree)
+        owner = found.owner if self.explaining is None else self.explaining[found.owner]
+        return Segments(found.starts, found.ends, owner)
 
-    @cached_property
-    def threads(self) -> npt.NDArray[np.integer]:
-        """The thread of each stretch."""
-        return np.asarray(self.tree.calls["thread_id"].to_numpy()[self.segments.owner])
+    def of_threads(self, selected: npt.NDArray[np.bool_]) -> Iterator[_Stretches]:
+        """The same, thread by thread, the leader's first, then those with most time: of several at once, one counts."""
+        segments = self.stretches(selected)
+        if not segments.owner.size:
+            return
+        threads = self.tree.calls["thread_id"].to_numpy()[segments.owner]
+        numbers, rows = np.unique(threads, return_inverse=True)
+        totals = np.bincount(rows, weights=segments.ends - segments.starts)
+        for number in sorted(range(numbers.size), key=lambda n: (numbers[n] != self.leader, -totals[n])):
+            yield _Stretches.of(segments.of(rows == number))
 
     @cached_property
     def strong(self) -> _Stretches:
         """Stretches of the leading thread that explain it whatever others do."""
-        return _Stretches.of(self.segments.of((self.threads == self.leader) & ~self.stretches(_WEAK)))
+        return _Stretches.of(self.stretches(self.leads & (self.kinds != _NO_KIND) & ~self.are(_WEAK)))
 
     @cached_property
     def weak(self) -> _Stretches:
         """Stretches of the leading thread in which it may only wait for what another thread does."""
-        return _Stretches.of(self.segments.of((self.threads == self.leader) & self.stretches(_WEAK)))
+        return _Stretches.of(self.stretches(self.leads & self.are(_WEAK)))
 
     @cached_property
     def works(self) -> tuple[_Stretches, ...]:
         """Stretches in which other threads work."""
-        works = (self.threads != self.leader) & self.stretches(_WORKS)
-        return tuple(_each_thread(self.segments.of(works), self.threads[works], self.leader))
+        return tuple(self.of_threads(~self.leads & self.are(_WORKS)))
 
     @cached_property
     def waits(self) -> Array:
         """For each event, and for none, the outermost one of the input around it; -1 for none."""
         return np.append(self.tree.nearest(outermost(self.tree, self.are(["input"]))), -1)
-
-
-def _of_kinds(kinds: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
-    """Whether each number of :data:`_CODES`, and of no kind, is one of these."""
-    lookup = np.zeros(_NO_KIND + 1, dtype=bool)
-    lookup[[_CODES[kind] for kind in kinds]] = True
-    return lookup
 
 
 def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
@@ -209,7 +221,7 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
     total = np.zeros(events.kinds.size + 1, np.int64)  # the last is of no event
     for stretches in _by_precedence(events, key):
         found = stretches.segments
-        np.add.at(total, _explained(events, key, found.owner), free.overlap(found.starts, found.ends))
+        free.add_overlap(found.starts, found.ends, _explained(events, key, found.owner), total)
         if moments.size:
             taken = np.where(taken < 0, owners_at(found.starts, found.ends, found.owner, moments), taken)
         free = free.subtract(stretches.covered)
@@ -246,23 +258,12 @@ def _explaining_kinds(events: _Events, key: str, rows: Array) -> npt.NDArray[np.
 def _by_precedence(events: _Events, key: str) -> Iterator[_Stretches]:
     """Stretches that may explain time of a class: those that come first take what they cover."""
     if kinds := _KINDS_OF_CLASS.get(key):
-        of_class = events.stretches(kinds)
-        yield from _each_thread(events.segments.of(of_class), events.threads[of_class], events.leader)
+        yield from events.of_threads(events.are(kinds))
     if key in _DEFAULT:
         return
     yield events.strong
     yield from events.works
     yield events.weak
-
-
-def _each_thread(segments: Segments, threads: npt.NDArray[np.integer], leader: int) -> Iterator[_Stretches]:
-    """Stretches thread by thread, the leader's first, then those with most time: of several at once, one counts."""
-    if not threads.size:
-        return
-    numbers, rows = np.unique(threads, return_inverse=True)
-    totals = np.bincount(rows, weights=segments.ends - segments.starts)
-    for number in sorted(range(numbers.size), key=lambda n: (numbers[n] != leader, -totals[n])):
-        yield _Stretches.of(segments.of(rows == number))
 
 
 _NAMED = ("class", "kind", "cause", *PLACES)
@@ -275,15 +276,18 @@ def _named(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     Of millions of events, those with the same names are put together by the numbers of the names.
     """
     owner = owned["owner"].to_numpy()
-    places_of = (rows[owner] for rows in events.places.values())
-    codes = (events.names[rows] for rows in (owner, *places_of))
-    of_class = owned["class"].cast(pl.Categorical).to_physical().cast(pl.Int32).to_numpy()
-    group, first = alike(*codes, owned["kind"].cast(pl.Int32).to_numpy(), of_class)
+    names = (_at(events.names, rows) for rows in (owner, *(_at(rows, owner) for rows in events.places.values())))
+    group, first = alike(*names, owned["kind"].cast(pl.Int32).to_numpy(), codes(owned["class"]))
     time, calls = np.zeros(first.size, np.int64), np.bincount(group, weights=owner >= 0, minlength=first.size)
     np.add.at(time, group, owned["time_ns"].to_numpy())
     named = _with_names(events, owned.select("owner", "kind", "class").select(pl.all().gather(first)))
     sums = pl.Series("time_ns", time), pl.Series("calls", calls).cast(pl.Int64)
     return _plain(named.with_columns(sums)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
+
+
+def _at(values: npt.NDArray[np.integer], rows: Array) -> Array:
+    """``values`` of these rows; -1 for none."""
+    return np.where(rows >= 0, values[rows], -1) if values.size else np.full(rows.size, -1)
 
 
 def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:
@@ -294,7 +298,7 @@ def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:
 def _with_names(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     """``owned`` with the name and the places of each owner, as they are stored."""
     owner = owned["owner"].to_numpy()
-    names = {"cause": owner, **{place: rows[owner] for place, rows in events.places.items()}}
+    names = {"cause": owner, **{place: _at(rows, owner) for place, rows in events.places.items()}}
     return owned.drop("owner").with_columns(names_of(events.tree, rows).alias(name) for name, rows in names.items())
 
 
@@ -319,14 +323,7 @@ def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     tree = CallTree.of(calls.with_columns(ids.alias("op_id")), ("thread_id", "source", "name", "kind", "part"))
     kinds = tree.calls["kind"].to_physical().fill_null(_NO_KIND).to_numpy()
     leads = tree.calls["thread_id"].to_numpy() == leader
-    explains = _of_kinds(_ON_ANY_THREAD)[kinds] | leads & (kinds != _NO_KIND)
-    explaining = _explaining(tree)
-    segments = innermost(tree, explains if explaining is None else explains[explaining])
-    if explaining is not None:
-        segments = Segments(segments.starts, segments.ends, explaining[segments.owner])
-    names = np.append(codes(tree.calls["name"]), np.int32(-1))
-    around = {place: np.append(rows, -1) for place, rows in place_rows(tree).items()}
-    return _Events(tree, segments, kinds, names, around, leader)
+    return _Events(tree, kinds, codes(tree.calls["name"]), place_rows(tree), _explaining(tree), leads, leader)
 
 
 def _by_what_they_did(trace: TraceView, rank: int, calls: pl.DataFrame) -> pl.DataFrame:

@@ -63,11 +63,10 @@ class Recorded:
 
     def times(self, within: IntervalSet, meanings: int) -> Array:
         """Time within a part of the run, by meaning."""
-        total = np.zeros(meanings + 1, np.int64)  # the last is of what no call is around
-        time = within.overlap(self.starts, self.ends)
-        np.add.at(total, self.meaning, time)
-        np.subtract.at(total, self.around, time)
-        return total[:-1]
+        total, inner = np.zeros(meanings, np.int64), np.zeros(meanings, np.int64)
+        within.add_overlap(self.starts, self.ends, self.meaning, total)
+        within.add_overlap(self.starts, self.ends, self.around, inner)
+        return total - inner
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -111,6 +111,14 @@ class IntervalSet:
         """
         return sweeps.shared(self._bounds, _array(starts), _array(ends))
 
+    def add_overlap(self, starts: Array, ends: Array, owners: npt.NDArray[np.int32], totals: Array) -> None:
+        """Add :meth:`overlap` of each interval to ``totals`` at its owner; negative owners have none."""
+        done = sweeps.done_before(self._bounds)
+        if nested.add_shared(self.starts, self.ends, done, _array(starts), _array(ends), owners, totals):
+            return
+        known = owners >= 0
+        np.add.at(totals, owners[known], self.overlap(starts[known], ends[known]))
+
     def contains(self, times: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether each of ``times`` lies in this set."""
         moments = _array(times)

@@ -6,17 +6,19 @@ compiled one declines: calls that cross, or are in another order.
 
 from __future__ import annotations
 
+import os
+from importlib import import_module
 from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
 
 try:
-    from traceviz import _nested
+    _compiled = import_module("traceviz._nested")
 except ImportError:
     library: ModuleType | None = None
 else:
-    library = _nested
+    library = None if os.environ.get("TRACEVIZ_SWEEPS") == "numpy" else _compiled
 
 Array = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -78,16 +80,19 @@ def outer_alike(groups: Array, ends: Array, codes: Codes) -> Mask:
     return found
 
 
-def stretches(groups: Array, starts: Array, ends: Array, parent: Array) -> tuple[Array, Array, Array] | None:
-    """Begin, end and call of all stretches in which a call is innermost; calls are those of :func:`nested`.
+def stretches(
+    groups: Array, starts: Array, ends: Array, parent: Array, wanted: Mask | None = None
+) -> tuple[Array, Array, Codes] | None:
+    """Begin, end and call of all stretches in which a call is innermost that is ``wanted``; all are where not given.
 
-    ``None`` where calls cross, or where nothing is compiled.
+    Calls are those of :func:`nested`. ``None`` where calls cross, or where nothing is compiled.
     """
     if library is None:
         return None
     room = 2 * starts.size
-    begin, end, owner = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-    count = library.innermost(groups, starts, ends, np.ascontiguousarray(parent), begin, end, owner)
+    begin, end, owner = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int32)
+    mask = np.empty(0, np.uint8) if wanted is None else np.ascontiguousarray(wanted).view(np.uint8)
+    count = library.innermost(groups, starts, ends, np.ascontiguousarray(parent), mask, begin, end, owner)
     return None if count < 0 else (begin[:count], end[:count], owner[:count])
 
 
@@ -118,33 +123,43 @@ def shared(opens: Array, closes: Array, done: Array, starts: Array, ends: Array)
     return result
 
 
-def nesting_order(groups: Array, starts: Array, ends: Array, ties: Array) -> Array:
-    """Rows in order of group, start, falling end, and ``ties``; as ``np.lexsort``, for rows that mostly come by start.
+def add_shared(  # noqa: PLR0917 (columns)
+    opens: Array, closes: Array, done: Array, starts: Array, ends: Array, owners: Codes, total: Array
+) -> bool:
+    """Add time of a set within each span to the total of its owner, if it has one (negative: none); whether it did."""
+    if library is not None:
+        library.add(opens, closes, done, starts, ends, np.ascontiguousarray(owners, np.int32), total)
+    return library is not None
 
-    Profilers write events by start: then groups are put together by one stable sort of small numbers, and only rows
-    that start together are compared.
+
+def nesting_order(groups: Array, starts: Array, ends: Array, ties: Array) -> Array | None:
+    """Rows in order of group, start, falling end, and ``ties``; ``None`` where this is the order in which they come.
+
+    As ``np.lexsort``, for rows that mostly come by start, as profilers write them: then groups are put together by one
+    stable sort of small numbers, and only rows that start together are compared.
     """
     order = _by_group(groups)
-    group, start = groups[order], starts[order]
+    group, start = (groups, starts) if order is None else (groups[order], starts[order])
     same = group[1:] == group[:-1]
     if np.any(same & (start[1:] < start[:-1])):
         return np.lexsort((ties, -ends, starts, groups))
     together = same & (start[1:] == start[:-1])
     first = np.flatnonzero(together)
-    one, other = order[first], order[first + 1]
+    one, other = (first, first + 1) if order is None else (order[first], order[first + 1])
     if not np.any((ends[other] > ends[one]) | ((ends[other] == ends[one]) & (ties[other] < ties[one]))):
         return order
-    tied = np.zeros(order.size, dtype=bool)
+    tied = np.zeros(groups.size, dtype=bool)
     tied[first], tied[first + 1] = True, True
+    order = np.arange(groups.size) if order is None else order
     rows = order[tied]
     order[tied] = rows[np.lexsort((ties[rows], -ends[rows], starts[rows], groups[rows]))]
     return order
 
 
-def _by_group(groups: Array) -> Array:
+def _by_group(groups: Array) -> Array | None:
     """Rows by group, those of one as they come: NumPy sorts 16 bits by their digits."""
     if not groups.size or np.all(groups[1:] >= groups[:-1]):
-        return np.arange(groups.size)
+        return None
     low, high = int(groups.min()), int(groups.max())
     keys = (groups - low).astype(np.uint16) if high - low < 1 << 16 else groups
     return np.argsort(keys, kind="stable")

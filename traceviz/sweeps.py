@@ -98,17 +98,17 @@ def before(bounds: Bounds, moments: Array) -> Array:
     """Nanoseconds of a set that lie before each of ``moments``."""
     spent = np.empty(moments.size, dtype=np.int64)
     if library is not None:
-        library.before(*bounds, _done(bounds), moments, spent)
+        library.before(*bounds, done_before(bounds), moments, spent)
         return spent
     for block in _blocks(moments.size):
-        spent[block] = _before(bounds, _done(bounds), moments[block])
+        spent[block] = _before(bounds, done_before(bounds), moments[block])
     return spent
 
 
 def shared(bounds: Bounds, begin: Array, finish: Array) -> Array:
     """Nanoseconds that each of the intervals from ``begin`` to ``finish`` has in common with a set."""
     common = np.empty(begin.size, dtype=np.int64)
-    done = _done(bounds)
+    done = done_before(bounds)
     if library is not None:
         library.shared(*bounds, done, begin, finish, common)
         return common
@@ -135,7 +135,7 @@ def _complement(bounds: Bounds, low: int, high: int) -> Bounds:
     return merged(np.concatenate([[low], bounds[1]]), np.concatenate([bounds[0], [high]]))
 
 
-def _done(bounds: Bounds) -> Array:
+def done_before(bounds: Bounds) -> Array:
     """For each member of a set, and for the end of time: nanoseconds of all members before it."""
     done = np.empty(bounds[0].size + 1, np.int64)
     done[0] = 0

@@ -75,6 +75,7 @@ int find_outer(Calls calls, const int32_t *code, size_t codes, uint8_t *outer)
 /* The stretches of a thread so far: what is innermost since when. */
 typedef struct {
     Stretches to;
+    const uint8_t *wanted;
     int64_t size;
     int64_t owner;
     int64_t since;
@@ -82,10 +83,10 @@ typedef struct {
 
 static void advance(Sweep *sweep, int64_t until)
 {
-    if (sweep->owner != NONE && until > sweep->since) {
+    if (sweep->owner != NONE && until > sweep->since && (sweep->wanted == NULL || sweep->wanted[sweep->owner])) {
         sweep->to.start[sweep->size] = sweep->since;
         sweep->to.end[sweep->size] = until;
-        sweep->to.owner[sweep->size++] = sweep->owner;
+        sweep->to.owner[sweep->size++] = (int32_t)sweep->owner;
     }
     sweep->since = until;
 }
@@ -99,9 +100,9 @@ static void end_calls(Sweep *sweep, const Calls *calls, const int64_t *parent, i
     }
 }
 
-int64_t find_stretches(Calls calls, const int64_t *parent, Stretches stretches)
+int64_t find_stretches(Calls calls, const int64_t *parent, const uint8_t *wanted, Stretches stretches)
 {
-    Sweep sweep = {stretches, 0, NONE, 0};
+    Sweep sweep = {stretches, wanted, 0, NONE, 0};
     for (size_t i = 0; i < calls.size; i++) {
         if (i > 0 && !is_before(&calls, i))
             return NONE;
@@ -233,13 +234,38 @@ static uint64_t time_before(const Members *members, int64_t moment, size_t at)
     return (uint64_t)members->done[at] + (is_inside ? (uint64_t)moment - (uint64_t)members->start[at] : 0);
 }
 
+/* Where the search for the next span begins. */
+typedef struct {
+    size_t first;
+    size_t last;
+} Near;
+
+static uint64_t time_within(const Members *members, int64_t start, int64_t end, Near *near)
+{
+    enum { FAR = 64 };
+    int64_t until = end > start ? end : start;
+    near->first = ended_by(members, start, near->first);
+    near->last = ended_by(members, until, near->last < near->first + FAR ? near->last : near->first);
+    return time_before(members, until, near->last) - time_before(members, start, near->first);
+}
+
 void share_time(Members members, size_t size, const int64_t *start, const int64_t *end, int64_t *shared)
 {
-    size_t first = 0, last = 0;
+    Near near = {0, 0};
+    for (size_t i = 0; i < size; i++)
+        shared[i] = (int64_t)time_within(&members, start[i], end[i], &near);
+}
+
+bool add_time(Members members, size_t size, const int64_t *start, const int64_t *end, const int32_t *owner,
+              size_t owners, int64_t *total)
+{
+    Near near = {0, 0};
     for (size_t i = 0; i < size; i++) {
-        int64_t until = end[i] > start[i] ? end[i] : start[i];
-        first = ended_by(&members, start[i], first);
-        last = ended_by(&members, until, first > last || last - first > 64 ? first : last);
-        shared[i] = (int64_t)(time_before(&members, until, last) - time_before(&members, start[i], first));
+        if (owner[i] < 0)
+            continue;
+        if ((size_t)owner[i] >= owners)
+            return false;
+        total[owner[i]] = (int64_t)((uint64_t)total[owner[i]] + time_within(&members, start[i], end[i], &near));
     }
+    return true;
 }

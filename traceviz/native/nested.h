@@ -29,12 +29,12 @@ int find_outer(Calls calls, const int32_t *code, size_t codes, uint8_t *outer);
 typedef struct {
     int64_t *start;
     int64_t *end;
-    int64_t *owner;
+    int32_t *owner;
 } Stretches;
 
-/* Write the stretches in which each call is innermost, up to two for each call, and return how many there are; -1 where
- * calls cross, or are not those of nest_calls. */
-int64_t find_stretches(Calls calls, const int64_t *parent, Stretches stretches);
+/* Write the stretches in which each of the `wanted` calls (NULL: all) is innermost, up to two for each call, and return
+ * how many there are; -1 where calls cross, or are not those of nest_calls. */
+int64_t find_stretches(Calls calls, const int64_t *parent, const uint8_t *wanted, Stretches stretches);
 
 /* Number rows by the first row that is alike in all `columns`: `first` has room for all rows. Returns how many groups
  * there are, -1 where memory does not suffice. */
@@ -50,5 +50,9 @@ typedef struct {
 } Members;
 
 void share_time(Members members, size_t size, const int64_t *start, const int64_t *end, int64_t *shared);
+
+/* The same, added to the total of the owner of each span; negative owners have none. False if there is no such total. */
+bool add_time(Members members, size_t size, const int64_t *start, const int64_t *end, const int32_t *owner,
+              size_t owners, int64_t *total);
 
 #endif

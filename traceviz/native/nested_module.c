@@ -93,14 +93,17 @@ static PyObject *outer(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 static PyObject *innermost(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    enum { GROUP, START, END, PARENT, FROM, TO, OWNER, ARRAYS };
+    enum { GROUP, START, END, PARENT, FROM, TO, OWNER, WANTED, ARRAYS };
     Py_buffer arrays[ARRAYS];
-    if (!PyArg_ParseTuple(arguments, "y*y*y*y*w*w*w*", &arrays[GROUP], &arrays[START], &arrays[END], &arrays[PARENT],
-                          &arrays[FROM], &arrays[TO], &arrays[OWNER]))
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*w*w*w*", &arrays[GROUP], &arrays[START], &arrays[END], &arrays[PARENT],
+                          &arrays[WANTED], &arrays[FROM], &arrays[TO], &arrays[OWNER]))
         return NULL;
     size_t rows = rows_of(&arrays[GROUP]);
     int64_t found = -1;
-    bool fits = are_wide(arrays, FROM, rows) && are_wide(arrays + FROM, ARRAYS - FROM, rows * 2);
+    bool fits = rows <= INT32_MAX && are_wide(arrays, FROM, rows) && are_wide(arrays + FROM, OWNER - FROM, rows * 2) &&
+                are_narrow(&arrays[OWNER], rows * 2);
+    bool is_whole = arrays[WANTED].len == 0;
+    fits = fits && (is_whole || (size_t)arrays[WANTED].len == rows);
     const int64_t *parent = arrays[PARENT].buf;
     for (size_t i = 0; fits && i < rows; i++)
         fits = parent[i] >= -1 && parent[i] < (int64_t)i;
@@ -108,7 +111,7 @@ static PyObject *innermost(PyObject *Py_UNUSED(module), PyObject *arguments)
         Calls calls = {rows, arrays[GROUP].buf, arrays[START].buf, arrays[END].buf};
         Stretches stretches = {arrays[FROM].buf, arrays[TO].buf, arrays[OWNER].buf};
         Py_BEGIN_ALLOW_THREADS;
-        found = find_stretches(calls, parent, stretches);
+        found = find_stretches(calls, parent, is_whole ? NULL : arrays[WANTED].buf, stretches);
         Py_END_ALLOW_THREADS;
     }
     release(arrays, ARRAYS);
@@ -167,14 +170,37 @@ static PyObject *shared(PyObject *Py_UNUSED(module), PyObject *arguments)
     return fits ? Py_NewRef(Py_None) : misfit();
 }
 
+static PyObject *add(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { OPENS, CLOSES, DONE, START, END, OWNER, TOTAL, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*y*w*", &arrays[OPENS], &arrays[CLOSES], &arrays[DONE], &arrays[START],
+                          &arrays[END], &arrays[OWNER], &arrays[TOTAL]))
+        return NULL;
+    size_t size = rows_of(&arrays[OPENS]), rows = rows_of(&arrays[START]), owners = rows_of(&arrays[TOTAL]);
+    bool fits = are_wide(arrays, DONE, size) && are_wide(arrays + DONE, 1, size + 1) &&
+                are_wide(arrays + START, OWNER - START, rows) && are_narrow(&arrays[OWNER], rows) &&
+                are_wide(arrays + TOTAL, 1, owners);
+    if (fits) {
+        Members members = {size, arrays[OPENS].buf, arrays[CLOSES].buf, arrays[DONE].buf};
+        Py_BEGIN_ALLOW_THREADS;
+        fits = add_time(members, rows, arrays[START].buf, arrays[END].buf, arrays[OWNER].buf, owners,
+                        arrays[TOTAL].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    return fits ? Py_NewRef(Py_None) : misfit();
+}
+
 static PyMethodDef functions[] = {
     {"nest", nest, METH_VARARGS, "nest(group, start, end, depth, parent): whether the calls nest in this order."},
     {"nearest", nearest, METH_VARARGS, "nearest(parent, wanted, found): the innermost wanted call around each."},
     {"outer", outer, METH_VARARGS, "outer(group, end, code, codes, outer): which calls lie in no other of their code."},
     {"innermost", innermost, METH_VARARGS,
-     "innermost(group, start, end, parent, from, to, owner): how many stretches there are, -1 where calls cross."},
+     "innermost(group, start, end, parent, wanted, from, to, owner): how many stretches there are, -1 where calls cross."},
     {"alike", alike, METH_VARARGS, "alike(columns, group, first): how many groups of equal rows there are."},
     {"shared", shared, METH_VARARGS, "shared(opens, closes, done, start, end, result): time within a set."},
+    {"add", add, METH_VARARGS, "add(opens, closes, done, start, end, owner, total): the same, by owner."},
     {NULL, NULL, 0, NULL},
 };
 

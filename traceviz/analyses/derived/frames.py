@@ -7,6 +7,7 @@ import polars as pl
 
 from traceviz.intervals import Array, IntervalSet
 from traceviz.matching import Pairs, Rows, first_rows
+from traceviz.nested import Codes
 
 
 def bounds(frame: pl.DataFrame) -> tuple[Array, Array]:
@@ -43,6 +44,14 @@ def gathered(column: pl.Series, rows: Rows) -> pl.Series:
 def intervals(frame: pl.DataFrame) -> IntervalSet:
     """Union of the rows of ``frame`` (see :func:`bounds`)."""
     return IntervalSet.of(*bounds(frame))
+
+
+def codes(column: pl.Series) -> Codes:
+    """Numbers of the names in ``column``, equal ones for equal names; -1 where it is null."""
+    numbers = (column.cast(pl.Categorical) if column.dtype == pl.String else column).to_physical()
+    if numbers.null_count() or numbers.dtype != pl.UInt32:
+        return numbers.cast(pl.Int32).fill_null(-1).to_numpy()
+    return numbers.to_numpy().view(np.int32)
 
 
 def parts_by(frame: pl.DataFrame, key: str) -> dict[int, pl.DataFrame]:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.frames import bounds, codes, intervals
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.stacks.functions import placed, wilson
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
@@ -268,7 +268,7 @@ def _recorded_functions(trace: TraceView, rank: int, within: IntervalSet, did: p
 def _outermost_calls(trace: TraceView, rank: int, within: IntervalSet) -> tuple[pl.Series, pl.Series]:
     """Names of recorded functions of the main thread, and the time in their outermost calls."""
     tree = recorded_calls(trace)
-    names, first = alike(tree.calls["name"].to_physical().cast(pl.Int32).to_numpy())
+    names, first = alike(codes(tree.calls["name"]))
     threads = tree.calls["thread_id"].to_numpy().astype(np.int64)
     is_own = (tree.calls["process_id"].to_numpy() == rank) & (threads == main_thread(trace, rank))
     rows = np.flatnonzero(is_own & outer_alike(threads, tree.ends, names))

@@ -40,17 +40,20 @@ class CallTree:
     parent: Array
 
     @classmethod
-    def of(cls, calls: pl.DataFrame) -> CallTree:
+    def of(cls, calls: pl.DataFrame, keep: tuple[str, ...] | None = None) -> CallTree:
         """The tree of ``calls``: ``thread_id, op_id, start_ns``, and ``end_ns`` or ``dur_ns``.
 
-        Of calls with the same start and end, the one with the smaller ``op_id`` is around the other.
+        Of calls with the same start and end, the one with the smaller ``op_id`` is around the other. The tree's calls
+        have all columns, or those to ``keep``, with ``thread_id``: of millions of calls each column takes memory.
         """
         starts, ends = bounds(calls)
         threads = calls["thread_id"].to_numpy().astype(np.int64, copy=False)
         order = nesting_order(threads, starts, ends, calls["op_id"].to_numpy())
-        ordered, starts, ends = calls[order], starts[order], ends[order]
-        depth, parent = nesting(starts, ends, ordered["thread_id"].to_numpy())
-        return cls(ordered, starts, ends, depth, parent)
+        kept = calls if keep is None else calls.select(keep)
+        if order is not None:
+            kept, starts, ends, threads = kept[order], starts[order], ends[order], threads[order]
+        depth, parent = nesting(starts, ends, threads)
+        return cls(kept, starts, ends, depth, parent)
 
     @property
     def durations(self) -> Array:

@@ -33,13 +33,15 @@ class Segments:
         return Segments(self.starts[keep], self.ends[keep], self.owner[keep])
 
 
-def innermost(tree: CallTree) -> Segments:
+def innermost(tree: CallTree, wanted: npt.NDArray[np.bool_] | None = None) -> Segments:
     """The innermost call of each thread at every moment at which one is running; calls that last no time own none.
+
+    Only stretches of ``wanted`` calls, where given: of millions each takes memory.
 
     Where calls of a thread cross instead of nesting, a moment belongs to the last call that began and is running then.
     """
     threads = tree.calls["thread_id"].to_numpy().astype(np.int64)
-    if (found := stretches(threads, tree.starts, tree.ends, tree.parent)) is not None:
+    if (found := stretches(threads, tree.starts, tree.ends, tree.parent, wanted)) is not None:
         return Segments(*found)
     lasting = np.flatnonzero(tree.ends > tree.starts)
     threads = threads[lasting]
@@ -57,7 +59,8 @@ def innermost(tree: CallTree) -> Segments:
     is_running = (owner >= 0) & (tree.starts[row] <= starts) & (tree.ends[row] >= ends)
     if crosses(tree):
         owner[~is_running] = tree.around(threads[~is_running], starts[~is_running])
-    return Segments(starts, ends, owner).of(owner >= 0)
+    known = owner >= 0
+    return Segments(starts, ends, owner).of(known if wanted is None else known & wanted[owner])
 
 
 def crosses(tree: CallTree) -> bool:

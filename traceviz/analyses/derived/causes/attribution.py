@@ -21,14 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
-from traceviz.analyses.derived.calls.segments import Segments, innermost
+from traceviz.analyses.derived.calls.segments import Segments, crosses, innermost
 from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, with_kinds
 from traceviz.analyses.derived.causes.places import (
     MODULE,
@@ -41,7 +41,7 @@ from traceviz.analyses.derived.causes.places import (
     place_rows,
 )
 from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
-from traceviz.analyses.derived.frames import bounds, end_ns
+from traceviz.analyses.derived.frames import bounds, codes, end_ns
 from traceviz.analyses.derived.host.classes import CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
 from traceviz.analyses.derived.judged_time import judged_time
@@ -67,6 +67,8 @@ _KINDS_OF_CLASS: dict[str, frozenset[KindKey]] = {
 """Kinds of events that make a class, on any thread."""
 _WEAK: frozenset[KindKey] = frozenset({"python", "python_wait", "range", "runtime", "input"})
 """Kinds that may only wait for what another thread does."""
+_WORKS: frozenset[KindKey] = frozenset({"operator", "optimizer", "host_collective"})
+"""Kinds that explain what the leading thread waits for."""
 _DEFAULT: dict[str, KindKey] = {"kernel_launch": "launch_queue", "profiler": "profiler"}
 """What explains time of a class that no event covers."""
 
@@ -101,25 +103,91 @@ def host_causes(trace: TraceView) -> pl.DataFrame:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Events:
-    """Events of a process that run while no device works, as a tree, and the stretches in which each is innermost.
+class _Stretches:
+    """Stretches of a thread in which events explain time, by time, and all that they cover."""
 
-    ``leader`` is the thread that leads; ``kinds`` are numbers of :data:`_CODES` by row of the tree, ``names`` numbers
-    of the names, and ``places`` rows of what is around each event (:func:`place_rows`); both end with -1, for none.
+    segments: Segments
+    covered: IntervalSet
+
+    @classmethod
+    def of(cls, segments: Segments) -> _Stretches:
+        """Those of ``segments`` of a thread, which do not overlap."""
+        begins = np.append(True, segments.starts[1:] > segments.ends[:-1])[: segments.starts.size]
+        ends = np.append(begins[1:], True)[: segments.starts.size]
+        return cls(segments, IntervalSet(segments.starts[begins], segments.ends[ends]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Events:
+    """Events of a process that run while no device works, as a tree.
+
+    ``kinds`` are numbers of :data:`_CODES` by row of the tree, ``names`` numbers of the names, and ``places`` rows of
+    what is around each event (:func:`place_rows`). ``explaining`` is the event that explains the time of each; ``None``
+    where each does itself. ``leads`` says which events are of the thread that leads, ``leader``.
     """
 
     tree: CallTree
-    segments: Segments
-    kinds: npt.NDArray[np.integer]
+    kinds: npt.NDArray[np.uint8]
     names: Codes
     places: dict[str, Array]
+    explaining: Array | None
+    leads: npt.NDArray[np.bool_]
     leader: int
 
-    def are(self, kinds: Iterable[KindKey], rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.bool_]:
-        """Which calls, all or those in ``rows``, are of these kinds."""
+    def are(self, kinds: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
+        """Which calls are of these kinds."""
         lookup = np.zeros(_NO_KIND + 1, dtype=bool)
         lookup[[_CODES[kind] for kind in kinds]] = True
-        return np.asarray(lookup[self.kinds if rows is None else self.kinds[rows]])
+        return np.asarray(lookup[self.kinds])
+
+    def stretches(self, selected: npt.NDArray[np.bool_]) -> Segments:
+        """Stretches that ``selected`` events explain."""
+        if self._crossing is not None:
+            return self._crossing.of(selected[self._crossing.owner])
+        if self.explaining is None:
+            return innermost(self.tree, selected)
+        found = innermost(self.tree, selected[self.explaining])
+        return Segments(found.starts, found.ends, self.explaining[found.owner])
+
+    @cached_property
+    def _crossing(self) -> Segments | None:
+        """All stretches where events cross, which takes long to find; else ``None``."""
+        if not crosses(self.tree):
+            return None
+        found = innermost(self.tree)
+        owner = found.owner if self.explaining is None else self.explaining[found.owner]
+        return Segments(found.starts, found.ends, owner)
+
+    def of_threads(self, selected: npt.NDArray[np.bool_]) -> Iterator[_Stretches]:
+        """The same, thread by thread, the leader's first, then those with most time: of several at once, one counts."""
+        segments = self.stretches(selected)
+        if not segments.owner.size:
+            return
+        threads = self.tree.calls["thread_id"].to_numpy()[segments.owner]
+        numbers, rows = np.unique(threads, return_inverse=True)
+        totals = np.bincount(rows, weights=segments.ends - segments.starts)
+        for number in sorted(range(numbers.size), key=lambda n: (numbers[n] != self.leader, -totals[n])):
+            yield _Stretches.of(segments.of(rows == number))
+
+    @cached_property
+    def strong(self) -> _Stretches:
+        """Stretches of the leading thread that explain it whatever others do."""
+        return _Stretches.of(self.stretches(self.leads & (self.kinds != _NO_KIND) & ~self.are(_WEAK)))
+
+    @cached_property
+    def weak(self) -> _Stretches:
+        """Stretches of the leading thread in which it may only wait for what another thread does."""
+        return _Stretches.of(self.stretches(self.leads & self.are(_WEAK)))
+
+    @cached_property
+    def works(self) -> tuple[_Stretches, ...]:
+        """Stretches in which other threads work."""
+        return tuple(self.of_threads(~self.leads & self.are(_WORKS)))
+
+    @cached_property
+    def waits(self) -> Array:
+        """For each event, and for none, the outermost one of the input around it; -1 for none."""
+        return np.append(self.tree.nearest(outermost(self.tree, self.are(["input"]))), -1)
 
 
 def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
@@ -150,70 +218,52 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
     samples = samples.filter(pl.Series(free.contains(samples["moment_ns"].to_numpy()), dtype=pl.Boolean))
     weight = free.overlap(samples["begin_ns"].to_numpy(), samples["moment_ns"].to_numpy() + 1)
     moments, taken = samples["moment_ns"].to_numpy(), np.full(samples.height, -1)
-    owners, times = [], []
-    for segments in _by_precedence(events, key):
-        time = free.overlap(segments.starts, segments.ends)
-        owners.append(segments.owner[time > 0])
-        times.append(time[time > 0])
-        taken = np.where(taken < 0, owners_at(segments.starts, segments.ends, segments.owner, moments), taken)
-        free = free.subtract(IntervalSet.of(segments.starts, segments.ends))
+    total = np.zeros(events.kinds.size + 1, np.int64)  # the last is of no event
+    for stretches in _by_precedence(events, key):
+        found = stretches.segments
+        free.add_overlap(found.starts, found.ends, _explained(events, key, found.owner), total)
+        if moments.size:
+            taken = np.where(taken < 0, owners_at(found.starts, found.ends, found.owner, moments), taken)
+        free = free.subtract(stretches.covered)
         if not free.total:
             break
-    owned = _sums(events, key, np.concatenate([*owners, [-1]]).astype(np.int64), np.concatenate([*times, [free.total]]))
-    taken, codes_taken = _explained(events, key, taken)
-    of_class = pl.lit(key, pl.String).alias("class")
-    columns_taken = {"owner": taken, "kind": codes_taken.astype(np.uint8), "weight": weight}
-    seen = pl.concat([pl.DataFrame(columns_taken), samples.select("did", "what", "line")], how="horizontal")
-    return owned.with_columns(of_class), seen.with_columns(of_class)
-
-
-def _sums(events: _Events, key: str, rows: Array, time: Array) -> pl.DataFrame:
-    """``owner, time_ns, kind``: the time of a class by the event that is named for it, which has one kind there."""
-    rows, codes = _explained(events, key, rows)
-    total, kinds = np.zeros(events.kinds.size + 1, np.int64), np.empty(events.kinds.size + 1, np.uint8)
-    np.add.at(total, rows, time)
-    kinds[rows] = codes
+    total[-1] = free.total
     owners = np.flatnonzero(total)
-    frame = pl.DataFrame({"owner": owners, "time_ns": total[owners], "kind": kinds[owners]})
-    return frame.with_columns(pl.col("owner").replace(events.kinds.size, -1))
+    of_class = pl.lit(key, pl.String).alias("class")
+    columns = {"owner": owners, "time_ns": total[owners], "kind": _explaining_kinds(events, key, owners)}
+    owned = pl.DataFrame(columns).with_columns(of_class, pl.col("owner").replace(events.kinds.size, -1))
+    codes_taken = _explaining_kinds(events, key, taken)
+    columns_taken = {"owner": _explained(events, key, taken), "kind": codes_taken, "weight": weight}
+    seen = pl.concat([pl.DataFrame(columns_taken), samples.select("did", "what", "line")], how="horizontal")
+    return owned, seen.with_columns(of_class)
 
 
-def _explained(
-    events: _Events, key: str, rows: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-    """The events that are named for what happens in ``rows``, and the codes of their kinds; -1 is no event."""
-    codes = np.append(events.kinds, _CODES[_DEFAULT.get(key, "unexplained")])[rows]
+def _explained(events: _Events, key: str, rows: Array) -> Array:
+    """The events that are named for what happens in ``rows``; -1 is no event."""
     if key != "input_wait":
-        return rows, codes
+        return rows
     # Whatever happens inside the wait, its cause is the operation or range that waits
-    waits = np.append(events.tree.nearest(outermost(events.tree, events.are(["input"]))), -1)[rows]
-    return np.where(waits >= 0, waits, rows), np.full(rows.size, _CODES["input"])
+    waits = events.waits[rows]
+    return np.where(waits >= 0, waits, rows)
 
 
-def _by_precedence(events: _Events, key: str) -> Iterator[Segments]:
+def _explaining_kinds(events: _Events, key: str, rows: Array) -> npt.NDArray[np.uint8]:
+    """Codes of the kinds that events have in a class; -1, and what comes after all events, is no event."""
+    if key == "input_wait":
+        return np.full(rows.size, _CODES["input"], np.uint8)
+    kinds = np.append(events.kinds, _CODES[_DEFAULT.get(key, "unexplained")])
+    return np.asarray(kinds[rows], np.uint8)
+
+
+def _by_precedence(events: _Events, key: str) -> Iterator[_Stretches]:
     """Stretches that may explain time of a class: those that come first take what they cover."""
-    segments = events.segments
-    threads = events.tree.calls["thread_id"].to_numpy()[segments.owner]
-    of_class = events.are(_KINDS_OF_CLASS.get(key, ()), segments.owner)
-    yield from _each_thread(segments.of(of_class), threads[of_class], events.leader)
+    if kinds := _KINDS_OF_CLASS.get(key):
+        yield from events.of_threads(events.are(kinds))
     if key in _DEFAULT:
         return
-    leads = threads == events.leader
-    weak = events.are(_WEAK, segments.owner)
-    yield segments.of(leads & ~weak)
-    works = ~leads & events.are(("operator", "optimizer", "host_collective"), segments.owner)
-    yield from _each_thread(segments.of(works), threads[works], events.leader)
-    yield segments.of(leads & weak)
-
-
-def _each_thread(segments: Segments, threads: npt.NDArray[np.int64], leader: int) -> Iterator[Segments]:
-    """Stretches thread by thread, the leader's first, then those with most time: of several at once, one counts."""
-    if not threads.size:
-        return
-    numbers, rows = np.unique(threads, return_inverse=True)
-    totals = np.bincount(rows, weights=segments.ends - segments.starts)
-    for number in sorted(range(numbers.size), key=lambda n: (numbers[n] != leader, -totals[n])):
-        yield segments.of(rows == number)
+    yield events.strong
+    yield from events.works
+    yield events.weak
 
 
 _NAMED = ("class", "kind", "cause", *PLACES)
@@ -226,15 +276,18 @@ def _named(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     Of millions of events, those with the same names are put together by the numbers of the names.
     """
     owner = owned["owner"].to_numpy()
-    places_of = (rows[owner] for rows in events.places.values())
-    codes = (events.names[rows] for rows in (owner, *places_of))
-    of_class = owned["class"].cast(pl.Categorical).to_physical().cast(pl.Int32).to_numpy()
-    group, first = alike(*codes, owned["kind"].cast(pl.Int32).to_numpy(), of_class)
+    names = (_at(events.names, rows) for rows in (owner, *(_at(rows, owner) for rows in events.places.values())))
+    group, first = alike(*names, owned["kind"].cast(pl.Int32).to_numpy(), codes(owned["class"]))
     time, calls = np.zeros(first.size, np.int64), np.bincount(group, weights=owner >= 0, minlength=first.size)
     np.add.at(time, group, owned["time_ns"].to_numpy())
     named = _with_names(events, owned.select("owner", "kind", "class").select(pl.all().gather(first)))
     sums = pl.Series("time_ns", time), pl.Series("calls", calls).cast(pl.Int64)
     return _plain(named.with_columns(sums)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
+
+
+def _at(values: npt.NDArray[np.integer], rows: Array) -> Array:
+    """``values`` of these rows; -1 for none."""
+    return np.where(rows >= 0, values[rows], -1) if values.size else np.full(rows.size, -1)
 
 
 def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:
@@ -245,7 +298,7 @@ def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:
 def _with_names(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     """``owned`` with the name and the places of each owner, as they are stored."""
     owner = owned["owner"].to_numpy()
-    names = {"cause": owner, **{place: rows[owner] for place, rows in events.places.items()}}
+    names = {"cause": owner, **{place: _at(rows, owner) for place, rows in events.places.items()}}
     return owned.drop("owner").with_columns(names_of(events.tree, rows).alias(name) for name, rows in names.items())
 
 
@@ -264,17 +317,13 @@ def _plain(named: pl.DataFrame) -> pl.DataFrame:
 def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     leader = training_thread(trace, rank)
     frames = [_rows(trace, source, rank, leader, judged) for source in _SOURCES]
-    calls = pl.concat(frames).with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("op_id"))
-    calls = _outer_first(_by_what_they_did(trace, rank, calls).with_columns(_unless_step(trace, rank)))
-    tree = CallTree.of(calls.drop("category"))
-    segments = innermost(tree)
-    segments = Segments(segments.starts, segments.ends, _explaining(tree, segments.owner))
+    calls = pl.concat([frame for frame in frames if frame.height] or frames[:1])
+    calls = _by_what_they_did(trace, rank, calls).with_columns(_unless_step(trace, rank))
+    ids = pl.col("inside").cast(pl.Int64) * pl.len() + pl.int_range(pl.len(), dtype=pl.Int64)
+    tree = CallTree.of(calls.with_columns(ids.alias("op_id")), ("thread_id", "source", "name", "kind", "part"))
     kinds = tree.calls["kind"].to_physical().fill_null(_NO_KIND).to_numpy()
-    if (kinds == _NO_KIND).any():
-        segments = segments.of(kinds[segments.owner] != _NO_KIND)
-    names = np.append(tree.calls["name"].to_physical().cast(pl.Int32).to_numpy(), np.int32(-1))
-    around = {place: np.append(rows, -1) for place, rows in place_rows(tree).items()}
-    return _Events(tree, segments, kinds, names, around, leader)
+    leads = tree.calls["thread_id"].to_numpy() == leader
+    return _Events(tree, kinds, codes(tree.calls["name"]), place_rows(tree), _explaining(tree), leads, leader)
 
 
 def _by_what_they_did(trace: TraceView, rank: int, calls: pl.DataFrame) -> pl.DataFrame:
@@ -284,7 +333,7 @@ def _by_what_they_did(trace: TraceView, rank: int, calls: pl.DataFrame) -> pl.Da
     did = pl.when(waits).then(pl.lit("blocking_copy")).otherwise(pl.lit("launch")).cast(KIND)
     copies = copy_calls(trace).with_columns(did.alias("did"))
     seen = [first_calls(trace).with_columns(first.alias("did")), copies]
-    texts = (pl.col("name").cast(pl.Categorical), pl.lit("cuda_api").cast(pl.Categorical).alias("source"))
+    texts = (pl.col("name").cast(pl.Categorical), pl.lit("cuda_api").cast(_SOURCE).alias("source"))
     columns = (*key[1:3], *texts, "did")
     own = pl.concat([frame.filter(pl.col("process_id") == rank).select(columns) for frame in seen])
     if not own.height:
@@ -297,7 +346,8 @@ def _by_what_they_did(trace: TraceView, rank: int, calls: pl.DataFrame) -> pl.Da
 def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:
     """Events of a table that run in ``judged`` time.
 
-    Columns ``start_ns, end_ns, thread_id, source, category, name``, and what the name says: ``kind`` and ``part``.
+    Columns ``start_ns, end_ns, thread_id, source, name``; what the name says: ``kind`` and ``part``; and ``inside``, by
+    which events with the same bounds lie in each other.
     """
     texts = ("name", "category") if source == "host_ops" else ("name",)
     columns = ("start_ns", "dur_ns", "thread_id", *texts)
@@ -309,32 +359,33 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
     else:
         rows = trace.frame(source, *columns)
     rows = rows.filter(pl.Series(judged.overlap(*bounds(rows)) > 0, dtype=pl.Boolean))
-    category = pl.col("category") if source == "host_ops" else pl.lit(None, pl.Categorical).alias("category")
-    text = [column.cast(pl.Categorical) for column in (pl.lit(source).alias("source"), category, pl.col("name"))]
-    return _with_meanings(rows.select("start_ns", end_ns(), "thread_id", *text))
+    said = rows.select(pl.col(texts).cast(pl.Categorical))
+    known = pl.lit(source, _SOURCE).alias("source"), said["name"]
+    return rows.select("start_ns", end_ns(), "thread_id", *known).hstack(_meanings(source, said))
 
 
-def _with_meanings(rows: pl.DataFrame) -> pl.DataFrame:
-    """``rows`` of one table with the ``kind`` of cause and the ``part`` of the program that their names stand for."""
-    key = ("source", "category", "name")
-    codes = rows.select(pl.col(key[1:]).to_physical().cast(pl.Int32).fill_null(-1))
-    group, first = alike(*(codes[column].to_numpy() for column in codes.columns))
-    names = with_kinds(rows.select(pl.col(key).gather(first)).with_columns(pl.col(key).cast(pl.String)))
-    part = part_of_program(*(pl.col(column) for column in key)).cast(pl.Enum(PARTS)).alias("part")
-    return rows.with_columns(names.select("kind", part).select(pl.all().gather(group)))
+_SOURCE = pl.Enum(_SOURCES)
 
 
-def _outer_first(calls: pl.DataFrame) -> pl.DataFrame:
-    """``calls`` with the ``op_id`` by which those with the same bounds lie around each other: host operations by kind.
+def _meanings(source: str, names: pl.DataFrame) -> pl.DataFrame:
+    """``kind`` of cause, ``part`` of the program, and ``inside`` that names of a table stand for.
 
-    Tables come one after the other, and the rows of each as they are.
+    Of events with the same bounds, those of the first tables are around the others, and of host operations those of
+    the first categories.
     """
-    order = {category: number for number, category in enumerate(_CATEGORY_ORDER, 1)}
-    category = pl.col("category").replace_strict(order, default=len(order) + 1, return_dtype=pl.Int64)
-    known = pl.when(pl.col("source") == "host_ops").then(category)
-    after = (pl.col("source").is_in(_SOURCES[_SOURCES.index("host_ops") + 1 :])).cast(pl.Int64) * (len(order) + 2)
-    rank = pl.coalesce(known, after)
-    return calls.with_columns(rank * pl.len() + pl.col("op_id"))
+    key = ("source", "category", "name")
+    group, first = alike(*(codes(column) for column in names))
+    category = pl.col("category") if "category" in names.columns else pl.lit(None).alias("category")
+    distinct = names.select(pl.all().gather(first)).select(pl.lit(source).alias("source"), category, "name")
+    distinct = with_kinds(distinct.with_columns(pl.col(key).cast(pl.String)))
+    part = part_of_program(*(pl.col(column) for column in key)).cast(pl.Enum(PARTS)).alias("part")
+    order = {name: number for number, name in enumerate(_CATEGORY_ORDER, 1)}
+    last, table = len(order) + 1, _SOURCES.index(source) - _SOURCES.index("host_ops")
+    inside = pl.lit(0 if table < 0 else last + table)
+    if not table:
+        inside = pl.col("category").replace_strict(order, default=last, return_dtype=pl.Int32)
+    meanings = distinct.select("kind", part, inside.cast(pl.UInt8).alias("inside"))
+    return meanings.select(pl.all().gather(group))
 
 
 def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
@@ -349,18 +400,18 @@ def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
     return pl.when(~is_mark).then("kind").alias("kind")
 
 
-def _explaining(tree: CallTree, rows: Array) -> Array:
-    """For each call in ``rows``, the call that explains its time: the outermost call of the device's API around it.
+def _explaining(tree: CallTree) -> Array | None:
+    """For each call, the call that explains its time: the outermost call of the device's API around it, else itself.
 
-    Else itself. The driver's call within the runtime's, and the system's within both, are how the outer one works. So
-    are the operators of a collective on the host, and what the framework does while it waits for a device.
+    The driver's call within the runtime's, and the system's within both, are how the outer one works. So are the
+    operators of a collective on the host, and what the framework does while it waits for a device. ``None``: each call
+    explains its own time.
     """
     explains = (tree.calls["source"] == "cuda_api") | tree.calls["kind"].is_in(["host_collective", "device_wait"])
     if not explains.any():
-        return rows
-    outer = outermost(tree, explains.fill_null(value=False).to_numpy().astype(bool))
-    nearest = tree.nearest(outer)[rows]
-    return np.where(nearest >= 0, nearest, rows)
+        return None
+    nearest = tree.nearest(outermost(tree, explains.fill_null(value=False).to_numpy().astype(bool)))
+    return np.where(nearest >= 0, nearest, np.arange(nearest.size))
 
 
 def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
+from traceviz.analyses.derived.frames import codes
 from traceviz.analyses.derived.stacks.kinds import with_activity, with_purpose
 from traceviz.intervals import Array
 from traceviz.nested import Codes, Mask, alike
@@ -46,7 +47,7 @@ def function_meanings(tree: CallTree) -> tuple[Codes, pl.DataFrame]:
     Returns:
         For each call, the row of what is said; and the rows: ``kind, activity, inside, location, function, leaf``.
     """
-    names, first = alike(tree.calls["name"].to_physical().cast(pl.Int32).to_numpy())
+    names, first = alike(codes(tree.calls["name"]))
     distinct = with_activity(with_purpose(function_frames(tree.calls["name"].gather(first).cast(pl.String))))
     rows = np.arange(names.size)
     near = _nearest(tree, names, distinct["origin"] == "program")

@@ -63,11 +63,10 @@ class Recorded:
 
     def times(self, within: IntervalSet, meanings: int) -> Array:
         """Time within a part of the run, by meaning."""
-        total = np.zeros(meanings + 1, np.int64)  # the last is of what no call is around
-        time = within.overlap(self.starts, self.ends)
-        np.add.at(total, self.meaning, time)
-        np.subtract.at(total, self.around, time)
-        return total[:-1]
+        total, inner = np.zeros(meanings, np.int64), np.zeros(meanings, np.int64)
+        within.add_overlap(self.starts, self.ends, self.meaning, total)
+        within.add_overlap(self.starts, self.ends, self.around, inner)
+        return total - inner
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,8 +205,9 @@ def _threads(tree: CallTree, recorded: Recorded, meanings: pl.DataFrame) -> pl.D
 @once_per_trace
 def recorded_calls(trace: TraceView) -> CallTree:
     """Calls of Python functions that a profiler recorded, as far as they last, as a tree: ``name``, and the process."""
-    calls = trace.host_ops("python").filter(pl.col("end_ns") > pl.col("start_ns"))
-    return CallTree.of(calls.select("start_ns", "end_ns", "process_id", "thread_id", "op_id", "name"))
+    texts = (*_OF_THREAD, "name")
+    lasting = trace.tables.scan("host_ops").filter((pl.col("category") == "python") & (pl.col("dur_ns") > 0))
+    return CallTree.of(lasting.select("start_ns", end_ns(), "op_id", *texts).collect(), texts)
 
 
 _OF_THREAD = ("process_id", "thread_id")

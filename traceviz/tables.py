@@ -318,7 +318,7 @@ def write_tables(target: Path, tables: Iterable[tuple[str, pa.Table]], provenanc
     """Write tables one after the other into the existing folder ``target``, and its manifest last.
 
     Tables need not be sorted. Each is released before the next is taken: peak memory is that of the largest table and
-    one row group.
+    one row group. An empty table has no file: the manifest says that it is there, and has no rows.
 
     Raises:
         SchemaError, UsageError: as :func:`conform`.
@@ -326,8 +326,10 @@ def write_tables(target: Path, tables: Iterable[tuple[str, pa.Table]], provenanc
     counts = {}
     for name, table in tables:
         counts[name] = table.num_rows
-        _write(target / f"{name}.parquet", _typed(name, table))
-        del table
+        typed = _typed(name, table)
+        if table.num_rows:
+            _write(target / f"{name}.parquet", typed)
+        del table, typed
     manifest = {"kind": MANIFEST_KIND, "schema_version": schema.SCHEMA_VERSION, "tables": counts, **provenance}
     (target / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
@@ -351,7 +353,7 @@ def _write(path: Path, table: pa.Table) -> None:
         write_statistics=times,
         column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
     ) as writer:
-        for begin in range(0, max(table.num_rows, 1), ROW_GROUP):
+        for begin in range(0, table.num_rows, ROW_GROUP):
             part = slice(begin, begin + ROW_GROUP)
             rows = table.slice(begin, ROW_GROUP) if order is None else _take(table, pa.array(order[part]))
             writer.write_table(rows, ROW_GROUP)
@@ -391,7 +393,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def load(folder: Path) -> TraceTables:
-    """Open a traceviz folder; its Parquet files are scanned on demand.
+    """Open a traceviz folder; its Parquet files are scanned on demand. Empty tables may have none.
 
     Raises:
         DamagedTraceError: no manifest, or a file that the manifest names is missing or does not match the contract.
@@ -403,6 +405,9 @@ def load(folder: Path) -> TraceTables:
         raise DamagedTraceError(f"{folder / MANIFEST} does not list the tables of a trace.", f"It says: {counts!r}.")
     for name, count in counts.items():
         path = folder / f"{name}.parquet"
+        if count == 0 and not path.exists():
+            sources[name] = schema.table(name).empty()
+            continue
         _check_file(path, name, count)
         sources[name] = path
     return TraceTables(sources)

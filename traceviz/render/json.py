@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct, structs, to_builtins
 
 from traceviz.errors import DamagedTraceError
 from traceviz.foreign.json_documents import MOST_REPORT_BYTES, document_of
@@ -70,7 +69,11 @@ def dumps(report: Report) -> str:
     Raises:
         ValueError: a value is not a finite number; JSON has no word for it, and ``None`` means *not measured*.
     """
-    return json.dumps(_report(report), indent=1, allow_nan=False) + "\n"
+    document = _report(report)
+    try:  # the encoder of the standard library is compiled where it does not indent
+        return msgspec.json.format(json.dumps(document, allow_nan=False), indent=1) + "\n"
+    except msgspec.DecodeError:  # it has half of a surrogate pair, which msgspec takes for the end of the text
+        return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
 def loads(text: str) -> Report:
@@ -109,36 +112,48 @@ def _refuse_constant(name: str) -> Any:
 # Writing
 
 
+def _plain(value: object) -> Any:
+    """A value of a dataclass as an object of its fields, in their order."""
+    return to_builtins(value, enc_hook=_number)
+
+
+def _number(value: object) -> Number:
+    """A number of NumPy that is one of Python, too."""
+    if isinstance(value, float):
+        return float(value)
+    raise TypeError(f"{type(value).__name__} is no value of a report")
+
+
 def _report(report: Report) -> Object:
     return {
         "schema": report.schema,
-        "verdict": asdict(report.verdict),
+        "verdict": _plain(report.verdict),
         "run": {fact.key: fact.value for fact in report.run},
-        "run_facts": [asdict(fact) for fact in report.run],
+        "run_facts": [_plain(fact) for fact in report.run],
         "sections": [
             {"slug": s.slug, "title": s.title, "blocks": [_block(block) for block in s.blocks]} for s in report.sections
         ],
-        "findings": [asdict(finding) for finding in report.findings],
-        "skipped": [asdict(skip) for skip in report.skipped],
-        "notes": [asdict(note) for note in report.notes],
+        "findings": [_plain(finding) for finding in report.findings],
+        "skipped": [_plain(skip) for skip in report.skipped],
+        "notes": [_plain(note) for note in report.notes],
     }
 
 
 def _block(block: Block) -> Object:
     match block:
         case Facts():
-            return {"type": "facts", "audience": block.audience, "facts": [asdict(fact) for fact in block.facts]}
+            return {"type": "facts", "audience": block.audience, "facts": [_plain(fact) for fact in block.facts]}
         case Grid():
             return _grid(block)
         case Bars():
-            return {"type": "bars", **asdict(block)}
+            return {"type": "bars", **_plain(block)}
         case Timeline():
-            return {"type": "timeline", **asdict(block)}
+            return {"type": "timeline", **_plain(block)}
         case Series():
             of_all = {"title": block.title, "unit": block.unit, "audience": block.audience}
-            return {"type": "series", **of_all, **asdict(block)}
+            return {"type": "series", **of_all, **_plain(block)}
         case Prose():
-            return {"type": "prose", **asdict(block)}
+            return {"type": "prose", **_plain(block)}
 
 
 def _grid(grid: Grid) -> Object:
@@ -157,7 +172,7 @@ def _grid(grid: Grid) -> Object:
 def _column(column: Column) -> Object:
     """Only columns of changes say that they are signed, and which change is better."""
     of_changes = () if column.signed else ("signed", "better")
-    return {key: value for key, value in asdict(column).items() if key not in of_changes}
+    return {key: value for key, value in _plain(column).items() if key not in of_changes}
 
 
 # Reading: structs in the shape of the document. msgspec checks every field, and names the place of a wrong one.

@@ -26,12 +26,22 @@ from traceviz.scrub.formats.registry import (
     secrets_of_reports_beside,
 )
 from traceviz.scrub.formats.sqlite_copy import MAGIC
-from traceviz.scrub.formats.tables import scrub_folder, secrets_of_capture, secrets_of_folder
+from traceviz.scrub.formats.tables import scrub_folder, scrub_tables, secrets_of_capture, secrets_of_folder
 from traceviz.scrub.result import MANIFEST, ScrubReport, is_scrubbed_folder, listed
 from traceviz.scrub.secrets.secrets import Redactor, Secret
 from traceviz.trace_folder import is_trace_folder
 
-__all__ = ["MANIFEST", "Redactor", "ScrubReport", "Secret", "scrub", "scrub_folder", "secrets_in", "secrets_of_capture"]
+__all__ = [
+    "MANIFEST",
+    "Redactor",
+    "ScrubReport",
+    "Secret",
+    "scrub",
+    "scrub_folder",
+    "scrub_tables",
+    "secrets_in",
+    "secrets_of_capture",
+]
 
 _REPORT_MAGIC = (b"NVIDIA Tegra Profiler Report", b"QDSTRM")
 _DATABASES = frozenset({"nsys-sqlite", "nvprof-sqlite"})

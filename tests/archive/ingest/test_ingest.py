@@ -125,7 +125,7 @@ def test_whatever_a_reader_raises_is_the_affair_of_that_trace(store, samples, mo
     def fails(*_):
         raise error
 
-    monkeypatch.setattr(ingesting, "write_tables", fails)
+    monkeypatch.setattr(ingesting, "_held", fails)
     ingested = add(samples / "synthetic" / INPUT_BOUND, store)
     assert (ingested.outcome, len(ingested.rows)) == ("quarantined", 1)
     assert store.names("traces", "format=nsys") == []
@@ -137,7 +137,7 @@ def test_no_room_is_no_fault_of_the_trace(store, samples, monkeypatch, number):
     def fails(*_):
         raise OSError(number, "no room")
 
-    monkeypatch.setattr(ingesting, "write_tables", fails)
+    monkeypatch.setattr(ingesting, "_held", fails)
     with pytest.raises(OutputError, match="no room to write a trace"):
         add(samples / "synthetic" / INPUT_BOUND, store)
     assert store.names("work") == []
@@ -147,7 +147,7 @@ def test_a_secret_that_would_stay_keeps_that_trace_out_and_nothing_is_left(store
     def leaks(*_):
         raise OutputError("A secret of the source would have stayed in the output, in kernels.name.")
 
-    monkeypatch.setattr(ingesting.scrub, "scrub_folder", leaks)
+    monkeypatch.setattr(ingesting.scrub, "scrub_tables", leaks)
     ingested = add(samples / "synthetic" / INPUT_BOUND, store)
     assert ingested.outcome == "quarantined"
     assert "A secret of the source" in ingested.rows["error"][0].as_py()
@@ -162,7 +162,7 @@ def test_what_is_gone_before_it_is_read_is_refused(store, tmp_path):
 
 
 def test_a_trace_that_killed_its_reader_is_taken_down_without_reading_it(samples, monkeypatch):
-    monkeypatch.setattr(ingesting, "write_tables", None)
+    monkeypatch.setattr(ingesting, "_held", None)
     path = samples / "synthetic" / INPUT_BOUND
     ingested = quarantine((item_of(path), "worker-died: SIGSEGV"), OPTIONS)
     (row,) = ingested.rows.to_pylist()

@@ -9,9 +9,11 @@ import gc
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -54,7 +56,7 @@ from traceviz.errors import (
 )
 from traceviz.foreign.errors import NO_ROOM, defect, in_our_words
 from traceviz.foreign.json_documents import read_document
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import Reader, ReadOptions
 from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.sources import source_facts
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
@@ -67,7 +69,9 @@ from traceviz.visible import one_line
 ID_DIGITS = 16
 """Hexadecimal digits of the SHA-256 of a source that are the id of its trace."""
 LARGE = 16 << 20
-"""Larger sources have their memory freed at once, and larger tables are not read into memory as a whole; bytes."""
+"""Larger sources have their memory freed at once, and larger files of tables are not read as a whole; bytes."""
+MOST_HELD = 64 << 20
+"""Tables that take more memory together wait on disk until they are scrubbed; bytes."""
 LONGEST_ERROR = 1000
 """Characters of an error that the catalogue keeps."""
 
@@ -214,7 +218,8 @@ def _name_with_folder(item: Item) -> str:
 
 def _added(local: Path, origin: Origin, store: Store, options: IngestOptions) -> Ingested:
     """Convert and write a trace, unless it is there already or another program writes it meanwhile."""
-    format_name = _format(local)
+    reader = identify(local)
+    format_name = _format(reader, local)
     if not options.anew and (known := _stored(store, format_name, origin.trace_id)) is not None:
         return known
     faster: list[Ingested] = []
@@ -227,9 +232,8 @@ def _added(local: Path, origin: Origin, store: Store, options: IngestOptions) ->
 
     parts = trace_parts(format_name, origin.trace_id)
     with SPOOL.room() as work, store.new_folder(*parts, unless=is_there) as folder:
-        converted = _converted(local, origin, folder, work, options)
-        _write_summary(folder, format_name, converted)
-        rows = pq.read_table(folder / ROWS)
+        converted = _converted(reader, local, origin, (folder, work), options)
+        rows = _write_summary(folder, format_name, converted)
     return faster[0] if faster else Ingested("added", rows, removed=converted.removed)
 
 
@@ -242,16 +246,15 @@ def _stored(store: Store, format_name: str, trace_id: str) -> Ingested | None:
 def _stored_meanwhile(local: Path, origin: Origin, store: Store) -> Ingested | None:
     """A trace that cannot be read here, but that another program has added."""
     try:
-        return _stored(store, _format(local), origin.trace_id)
+        return _stored(store, _format(identify(local), local), origin.trace_id)
     except OutputError:
         raise
     except _UNREADABLE:
         return None
 
 
-def _format(local: Path) -> str:
+def _format(reader: Reader, local: Path) -> str:
     """Format of a source, whatever file it is in; of a traceviz folder that of the trace it was made of."""
-    reader = identify(local)
     if reader.format != TracevizFolderReader.format:
         return _FAMILIES[reader.format]
     stated = str(load(local).run_facts().get("format"))
@@ -267,36 +270,79 @@ _FAMILIES = {
 
 @dataclass(frozen=True, slots=True)
 class _Converted:
-    """A trace whose tables were written: where it is from as it may be told, and its tags."""
+    """A trace whose tables were written: these, where it is from as it may be told, and its tags."""
 
+    tables: TraceTables
     origin: Origin
     tags: Mapping[str, str]
     removed: Mapping[str, int]
 
 
-def _converted(local: Path, origin: Origin, folder: Path, work: Path, options: IngestOptions) -> _Converted:
-    """Write the tables of a trace into ``folder``; what is private goes into ``place`` at most."""
-    reader = identify(local)
+def _converted(
+    reader: Reader, local: Path, origin: Origin, into: tuple[Path, Path], options: IngestOptions
+) -> _Converted:
+    """Write the tables of a trace into the first folder; what is private goes into the second at most."""
+    folder, work = into
     source = local.name if options.keep_private else origin.source
-    provenance = {"source": source, "format": reader.format, "source_sha256": origin.sha256}
-    raw = folder if options.keep_private else work / "raw"
-    raw.mkdir(exist_ok=True)
+    facts = {"source": source, "format": reader.format, "source_sha256": origin.sha256}
     read_options = ReadOptions(None, keep_private=True, max_size=options.max_size, max_memory=options.max_memory)
-    write_tables(raw, reader.tables(local, read_options), provenance)
-    tables = load(raw)
+    tables = _held(reader.tables(local, read_options), folder if options.keep_private else work / "raw", facts)
     stated = stated_tags(tables)
     if options.keep_private:
-        return _Converted(origin, stated, {})
+        if not _is_on_disk(tables):
+            write_tables(folder, _named(tables), facts)
+        return _Converted(tables, origin, stated, {})
     secrets = (*scrub.secrets_in(local), *scrub.secrets_of_capture(tables))  # only these know the host of a report
     try:
-        removed, _, _ = scrub.scrub_folder(raw, folder, secrets)
+        clean, removed = _scrubbed(tables, facts, work / "raw", folder, secrets)
     except OutputError as error:  # of this trace alone: the others are added
         raise DamagedTraceError(error.what, error.why, "Add it with --keep-private, where that is no harm.") from error
     redactor = scrub.Redactor.of(secrets)
     source = numbered(origin.source, _clean(read_document(folder / LAST)["source"], redactor))
     tags = {key: value for key, value in stated.items() if not is_private(key)}
     tags = {_clean(key, redactor): _clean(value, redactor) for key, value in tags.items()}
-    return _Converted(replace(_cleaned(origin, redactor), source=source), tags, +removed)
+    return _Converted(clean, replace(_cleaned(origin, redactor), source=source), tags, +removed)
+
+
+def _held(tables: Iterator[tuple[str, pa.Table]], folder: Path, facts: Mapping[str, Any]) -> TraceTables:
+    """The tables in memory, or in ``folder`` where that is too much: one of them is in memory at a time then."""
+    held: list[tuple[str, pa.Table]] = []
+    size = 0
+    for name, table in tables:
+        held.append((name, table))
+        size += table.nbytes
+        del table
+        if size > MOST_HELD:
+            folder.mkdir(exist_ok=True)
+            write_tables(folder, chain(_let_go(held), tables), facts)
+            return load(folder)
+    for _, table in held:
+        table.validate(full=True)  # as those are that come from a file
+    return TraceTables(dict(held))
+
+
+def _let_go(held: list[tuple[str, pa.Table]]) -> Iterator[tuple[str, pa.Table]]:
+    while held:
+        yield held.pop(0)
+
+
+def _is_on_disk(tables: TraceTables) -> bool:
+    return any(isinstance(source, Path) for source in tables.sources.values())
+
+
+def _named(tables: TraceTables) -> Iterator[tuple[str, pa.Table]]:
+    return ((name, tables.arrow(name)) for name in tables)
+
+
+def _scrubbed(
+    tables: TraceTables, facts: Mapping[str, Any], raw: Path, folder: Path, secrets: Iterable[scrub.Secret]
+) -> tuple[TraceTables, Counter[str]]:
+    """The tables as they were written into ``folder`` without what is private, and what was removed."""
+    if _is_on_disk(tables):
+        removed, _, _ = scrub.scrub_folder(raw, folder, secrets)
+        return load(folder), removed
+    clean, (removed, _, _) = scrub.scrub_tables(tables, facts, folder, secrets)
+    return clean, removed
 
 
 def _cleaned(origin: Origin, redactor: scrub.Redactor) -> Origin:
@@ -309,9 +355,9 @@ def _clean(text: str, redactor: scrub.Redactor) -> str:
     return redactor.clean_message(text.encode(errors="replace")).decode("utf-8", "replace")
 
 
-def _write_summary(folder: Path, format_name: str, converted: _Converted) -> None:
-    """Write the report of a trace, its rows of the catalogue, and the digests of all its files."""
-    tables = _at_hand(load(folder))
+def _write_summary(folder: Path, format_name: str, converted: _Converted) -> pa.Table:
+    """Write the report of a trace, its rows of the catalogue, and the digests of all its files; returns the rows."""
+    tables = _at_hand(converted.tables)
     bare_report = analyze(tables)
     report = replace(bare_report, run=(*source_facts((Path(converted.origin.source),)), *bare_report.run))
     (folder / REPORT).write_text(saved.dumps(report), encoding="utf-8")
@@ -323,6 +369,7 @@ def _write_summary(folder: Path, format_name: str, converted: _Converted) -> Non
     sums = {path.name: {"bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in files}
     manifest |= {"trace_id": origin.trace_id, "source": origin.source, "source_sha256": origin.sha256, "files": sums}
     (folder / LAST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    return rows
 
 
 def _at_hand(tables: TraceTables) -> TraceTables:

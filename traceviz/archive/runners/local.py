@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from traceviz.archive.runners.base import Results, RunnerError, attempt
@@ -37,7 +38,12 @@ _THREAD_POOLS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS")
 
 def usable_cores() -> int:
     """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return len(_cores()) or os.cpu_count() or 1
+
+
+def _cores() -> tuple[int, ...]:
+    """The cores that this process may use, by number; none where the system does not say."""
+    return tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +84,21 @@ class LocalRunner:
 
 @dataclass(slots=True, eq=False)
 class _Worker(Generic[T]):
-    """A process, the connection to it, and the argument that it works on."""
+    """A process, the connection to it, the argument that it works on, and the core that is its own, if any."""
 
     process: BaseProcess
     connection: Connection
     argument: T
+    core: int | None
 
 
 @dataclass(slots=True)
 class _Pool(Generic[T, R]):
-    """Processes, and what each works on. A worker that dies loses the argument that it had, and no other."""
+    """Processes, and what each works on. A worker that dies loses the argument that it had, and no other.
+
+    While every core has a worker that is busy, each stays on its own core: polars hands every query to another thread,
+    and waking that one on another core takes longer than most queries of a small trace.
+    """
 
     function: Callable[[T], R]
     size: int
@@ -157,9 +168,10 @@ class _Pool(Generic[T, R]):
                 return
             worker = idle.pop() if idle else self._start(argument)
             worker.argument = argument
-            with contextlib.suppress(OSError):  # it died while it was idle: receiving from it reports that
-                worker.connection.send((self.function, argument))
             busy[worker.connection] = worker
+            core = worker.core if len(busy) == self.size else None
+            with contextlib.suppress(OSError):  # it died while it was idle: receiving from it reports that
+                worker.connection.send((self.function, argument, core))
 
     def _start(self, argument: T) -> _Worker[T]:
         context = multiprocessing.get_context("spawn")  # a fork would inherit the threads' locks, but not the threads
@@ -180,8 +192,16 @@ class _Pool(Generic[T, R]):
             finally:
                 theirs.close()
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            worker = self.workers[ours] = _Worker(process, ours, argument)
+            worker = self.workers[ours] = _Worker(process, ours, argument, self._free_core())
         return worker
+
+    def _free_core(self) -> int | None:
+        """A core that no other worker has, where there is one for each."""
+        cores = _cores()
+        if not 1 < self.size == len(cores):
+            return None
+        taken = {worker.core for worker in self.workers.values()}
+        return next((core for core in cores if core not in taken), None)
 
     def _receive(self, worker: _Worker[T]) -> R | RunnerError | None:
         """The result of a worker, or why it died; ``None`` where it only reports that it has started."""
@@ -233,10 +253,12 @@ def _work(connection: Connection, threads: int) -> None:
         threading.Thread(target=_leave_with_parent, daemon=True).start()
         for name in _THREAD_POOLS:  # before the libraries that read them are imported
             os.environ.setdefault(name, str(threads))
+        anywhere = _cores()
         with contextlib.suppress(EOFError, OSError):  # the process that gave the work is gone
             connection.send(None)
             while True:
-                function, argument = connection.recv()
+                function, argument, core = connection.recv()
+                _stay_on(anywhere if core is None else (core,))
                 result = attempt(function, argument)
                 interrupts.check()  # it may be the reason for the result
                 connection.send((result,))
@@ -245,6 +267,15 @@ def _work(connection: Connection, threads: int) -> None:
         sys.exit(stopped.exit_code)
     except MemoryError:  # not even for the result: as one that was killed for its memory
         sys.exit(1)
+
+
+def _stay_on(cores: tuple[int, ...]) -> None:
+    """Keep all threads of this process on these cores; those that start later come from one of them."""
+    if _cores() == cores:
+        return
+    for thread in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # it has just ended, or may not be moved: then it is as fast as before
+            os.sched_setaffinity(int(thread.name), cores)
 
 
 def _leave_with_parent() -> None:

@@ -144,7 +144,7 @@ def _copy(store: Store, format_name: str, trace_id: str, folder: Path) -> None:
 
 
 def _table(store: Store, format_name: str, trace_id: str, table: str) -> pa.Table | None:
-    """A table of a trace; ``None`` if the trace does not have it.
+    """A table of a trace; ``None`` if the trace does not have it, or it is empty.
 
     Raises:
         DamagedTraceError: it cannot be read.
@@ -152,7 +152,7 @@ def _table(store: Store, format_name: str, trace_id: str, table: str) -> pa.Tabl
     counts = (manifest_of(store, format_name, trace_id) or {}).get("tables")
     if not isinstance(counts, dict):
         raise _damaged(trace_id, f"It has no {LAST}.")
-    if table not in counts:
+    if table not in counts or counts[table] == 0:  # an empty table may have no file
         return None
     try:
         with store.open(*trace_parts(format_name, trace_id), f"{table}.parquet") as file:

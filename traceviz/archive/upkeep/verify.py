@@ -234,7 +234,7 @@ def _faults_of(
         faults = [
             Fault("damaged", trace_id, f"{folder}/{name}.parquet", why, format_name)
             for name, count in counts.items()
-            if (why := _wrong_rows(store, parts, name, count))
+            if (count != 0 or f"{name}.parquet" in files) and (why := _wrong_rows(store, parts, name, count))
         ]
     if not faults and not is_ready:
         faults = [_unexpected(store, format_name, trace_id, listed)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -89,17 +90,63 @@ def scrub_folder(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
         DamagedTraceError: ``source`` breaks the contract.
         OutputError: a secret would have stayed in the output.
     """
-    tables, manifest = load(source), read_manifest(source)
-    secrets = [*_secrets_of(tables), *known]
-    redactor = Redactor.of(secrets, _vocabulary(tables))
-    removed: Counter[str] = Counter()
-    of_manifest = Redactor.of(secrets, _ENDINGS)
-    provenance = {key: _clean_json(value, of_manifest) for key, value in manifest.items() if key not in _OWN_KEYS}
-    write_tables(target, _scrubbed(tables, redactor, removed), provenance)
+    scrubbing = _Scrubbing.of(load(source), known)
+    write_tables(target, scrubbing.tables(), scrubbing.facts(read_manifest(source)))
     path = target / MANIFEST
-    written = {**read_document(path), "redacted": dict(listed(removed))}
+    written = {**read_document(path), "redacted": dict(listed(scrubbing.removed))}
     path.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
-    return removed, len(redactor.secrets), _check(target, redactor)
+    return scrubbing.removed, len(scrubbing.redactor.secrets), _check(target, scrubbing.redactor)
+
+
+def scrub_tables(
+    tables: TraceTables, facts: Mapping[str, Any], target: Path, known: Iterable[Secret] = ()
+) -> tuple[TraceTables, Outcome]:
+    """Write ``tables`` as a scrubbed folder into the empty folder ``target``; for tables that fit into memory.
+
+    What :func:`scrub_folder` does, but the texts are searched before they are written, and nothing is read back.
+
+    Args:
+        tables: The tables of a trace.
+        facts: What its manifest says of the source.
+        target: An empty folder.
+        known: Secrets that are not in the tables.
+
+    Returns:
+        The tables as they were written, and what :func:`scrub_folder` returns.
+
+    Raises:
+        OutputError: a secret would have stayed in the output.
+    """
+    scrubbing = _Scrubbing.of(tables, known)
+    redactor = scrubbing.redactor
+    clean = TraceTables(dict(scrubbing.tables()))
+    size = sum(_check_texts(name, clean.arrow(name), redactor) for name in clean)
+    redacted = {"redacted": dict(listed(scrubbing.removed))}
+    write_tables(target, ((name, clean.arrow(name)) for name in clean), {**scrubbing.facts(facts), **redacted})
+    size += _check_files(target, redactor)
+    return clean, (scrubbing.removed, len(redactor.secrets), size)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scrubbing:
+    """How the tables of one trace are scrubbed, and what of them was removed so far."""
+
+    source: TraceTables
+    redactor: Redactor
+    of_manifest: Redactor
+    removed: Counter[str]
+
+    @classmethod
+    def of(cls, tables: TraceTables, known: Iterable[Secret]) -> _Scrubbing:
+        secrets = [*_secrets_of(tables), *known]
+        return cls(tables, Redactor.of(secrets, _vocabulary(tables)), Redactor.of(secrets, _ENDINGS), Counter())
+
+    def tables(self) -> Iterator[tuple[str, pa.Table]]:
+        return _scrubbed(self.source, self.redactor, self.removed)
+
+    def facts(self, stated: Mapping[str, Any]) -> dict[str, Any]:
+        """What a manifest says of the source, cleaned."""
+        return {key: _clean_json(value, self.of_manifest) for key, value in stated.items() if key not in _OWN_KEYS}
 
 
 def secrets_of_capture(tables: TraceTables) -> list[Secret]:
@@ -282,22 +329,46 @@ def _check(target: Path, redactor: Redactor) -> int:
     Pages are compressed: their texts are decoded. The bytes of the files are searched as well, for what
     no reader shows.
     """
+    tables, size = load(target), 0
+    for name, path in tables.sources.items():
+        if isinstance(path, Path):
+            columns = [column.name for column in _columns_of_text(name)]
+            with pq.ParquetFile(path) as file:
+                size += _check_texts(name, file.read(columns), redactor)  # numbers hold no text
+    return size + _check_files(target, redactor)
+
+
+def _check_texts(name: str, table: pa.Table, redactor: Redactor) -> int:
+    """Look for the secrets in the texts of a table; returns how many bytes these are."""
+    size = 0
+    for column in _columns_of_text(name):
+        texts = _held_texts(table.column(column.name))
+        size += sum(map(len, texts))
+        if any(map(redactor.holds, texts)):
+            raise _leak(f"{name}.{column.name}")
+    return size
+
+
+def _columns_of_text(name: str) -> list[schema.Column]:
+    return [column for column in schema.table(name).columns if column.type in (schema.TEXT, schema.NAME)]
+
+
+def _held_texts(values: Column) -> list[bytes]:
+    """The different texts of a column, and those of its dictionaries that no row has, which are written, too."""
+    if pa.types.is_dictionary(values.type):
+        words = [chunk.dictionary for chunk in values.chunks if isinstance(chunk, pa.DictionaryArray)]
+        values = pa.chunked_array(words, pa.string())
+    return _distinct_texts(values)
+
+
+def _check_files(target: Path, redactor: Redactor) -> int:
+    """Look for the secrets in the manifest and in the bytes of all files; returns the bytes of the manifest."""
     manifest = (target / MANIFEST).read_bytes()
-    size = len(manifest)
     if redactor.holds(manifest):
         raise _leak(MANIFEST)
-    for name in load(target):
-        columns = [column.name for column in schema.table(name).columns if column.type in (schema.TEXT, schema.NAME)]
-        with pq.ParquetFile(target / f"{name}.parquet") as file:
-            table = file.read(columns)  # numbers hold no text
-        for column in columns:
-            texts = _distinct_texts(table.column(column))
-            size += sum(map(len, texts))
-            if any(map(redactor.holds, texts)):
-                raise _leak(f"{name}.{column}")
     for path in target.iterdir():
         check_file(path, redactor.spelled, words=False)
-    return size
+    return len(manifest)
 
 
 def _leak(where: str) -> OutputError:

@@ -1,7 +1,7 @@
 """How time and memory of traceviz grow with the events of a trace: nsys databases of 0.45, 4.5 and 45 million.
 
-Run by ``whole.py --growth``. The exponent is the slope of log time, or log memory, over log events: 1 is linear. From 4.5 million on, what a command
-costs before it works, and the libraries in its memory, hardly count.
+Run by ``whole.py --growth``. The exponent is the slope of log time, or log memory, over log events: 1 is linear. From
+4.5 million on, what a command costs before it works, and the libraries in its memory, hardly count.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ left out, with a message. ``--data FOLDER`` keeps the made traces for the next t
 
 The jobs, at scale 1:
 
-    small trace          report of a sample of 500 kB: what a command costs before it works
+    small trace          report of a sample of 105 kB: what a command costs before it works
     nsys report          the whole report of a database of 3 M API calls and 1.5 M kernels, 217 MB; nsys stats prints
                          its default reports
     nsys section         the section cuda_api alone; nsys stats prints its one report of it
@@ -23,7 +23,7 @@ The jobs, at scale 1:
     nsys-rep             the report of a .nsys-rep of a million NVTX ranges, for the second time: what nsys exported was
                          kept. Beside it without the cache, and nsys stats, which keeps its database beside the report
     Kineto report        the whole report of 1.1 M events, 347 MB; HTA loads the trace, and no more
-    XPlane tables        all tables of 3.7 M events, 92 MB, in memory; jax.profiler.ProfileData visits every event and stat
+    XPlane tables        all tables of 3.7 M events, 92 MB, in memory; JAX ProfileData visits all events and stats
     XPlane report        the whole report; xprof makes the page of its input pipeline
     archive add          100 small traces of three formats, by two processes; pandas keeps two tables of each, in one
 

@@ -1,4 +1,4 @@
-"""What another program exported is kept: decoding a report of nsys takes most of the time of a report on it.
+"""What another program exported is kept: decoding a recording of nsys takes a good part of the time of a report.
 
 ::
 

@@ -176,7 +176,7 @@ $(PADDLE)/installed $(MXNET)/installed:
 
 # Stamps: nothing is installed again until pyproject.toml or the C sources change. The install is editable, Python code
 # needs no new one.
-$(VENV)/installed: pyproject.toml CMakeLists.txt $(wildcard parsers/native/*)
+$(VENV)/installed: pyproject.toml CMakeLists.txt $(wildcard parsers/native/* traceviz/native/*)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable .

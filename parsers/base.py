@@ -143,10 +143,11 @@ class Reader(ABC):
         with foreign_errors_in_words(f"{path} cannot be read."):
             options.allowance.check(0, path.name)
             tables = self.read(path, replace(options, progress=watched(options, path.name)))
-            for named in checked(tables, states_span=self.states_span):
+            for name, table in checked(tables, states_span=self.states_span):
                 options.allowance.check(0, path.name)
-                yield named
-                del named  # before the next one is made
+                made = [table]
+                del table  # who gets it may let go of it: nothing is left of it here
+                yield name, made.pop()
 
 
 def certain_reader(readers: Iterable[Reader], path: Path) -> Reader | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,6 +39,12 @@ ROW_GROUP = 1 << 18
 """Rows of one row group of a Parquet file."""
 
 Source = pa.Table | Path
+Positions = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+"""Of rows; 32 bits wide where that is enough."""
+
+compute: Any = pc
+_buffer: Any = pa.py_buffer
+"""What the stubs of pyarrow do not know: dictionaries of bounds, and memory of NumPy arrays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,23 @@ class TraceTables:
         if unknown:
             raise SchemaError(f"Undeclared tables: {', '.join(sorted(unknown))}.")
         object.__setattr__(self, "sources", ordered)
+
+    @classmethod
+    def collected(cls, tables: Iterable[tuple[str, pa.Table]]) -> Self:
+        """The trace of tables that are made one after the other, each checked and sorted before the next is made.
+
+        Nobody may use the tables afterwards: where nobody holds them either, a column is let go of as soon as it is
+        sorted, and no table is in memory twice.
+
+        Raises:
+            SchemaError: as :class:`TraceTables`.
+        """
+        checked: dict[str, Source] = {}
+        for name, table in tables:
+            given = [table]
+            del table
+            checked[name] = _conformed(name, given)
+        return cls(checked)
 
     def __repr__(self) -> str:
         return f"TraceTables({', '.join(f'{name}: {self.rows(name):,}' for name in self)})"
@@ -170,12 +194,54 @@ def conform(name: str, table: pa.Table) -> pa.Table:
         SchemaError: another column is missing, cannot be cast, or holds a null that its declaration forbids.
         UsageError: no such table is declared.
     """
-    typed = _typed(name, table)
+    return _conformed(name, [table])
+
+
+def _conformed(name: str, given: list[pa.Table]) -> pa.Table:
+    """See :func:`conform`. The only table of ``given`` is taken from there, so that nothing here holds on to it."""
+    typed = _typed(name, given.pop())
     order = _order(typed)
     if order is None:
         return typed
-    columns = [column.combine_chunks().take(order) for column in typed.columns]  # one by one: little memory twice
-    return pa.table(columns, schema=typed.schema)
+    declared, columns = typed.schema, typed.columns
+    del typed
+    sorted_columns: list[Any] = []
+    while columns:
+        sorted_columns.append(_sorted(columns.pop(0), order))
+    return pa.table(sorted_columns, schema=declared)
+
+
+def _sorted(column: pa.ChunkedArray[Any], order: Positions) -> Any:
+    """``column`` in ``order``. Where all values are equal, as in many columns, the order does not matter."""
+    if column.null_count == len(column):
+        return column
+    values: Any = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if pa.types.is_dictionary(values.type):
+        return pa.DictionaryArray.from_arrays(_sorted(pa.chunked_array([values.indices]), order), values.dictionary)
+    if not pa.types.is_integer(values.type) and not pa.types.is_floating(values.type):
+        return values.take(pa.array(order))
+    bounds = compute.min_max(values)
+    if not values.null_count and bounds["min"] == bounds["max"]:
+        return values
+    known = None
+    if values.null_count:
+        flags = values.is_valid().to_numpy(zero_copy_only=False)
+        known = _buffer(np.packbits(_gathered(flags, order), bitorder="little"))
+    stored = np.frombuffer(values.buffers()[1], values.type.to_pandas_dtype())
+    numbers = _gathered(stored[values.offset : values.offset + len(values)], order)
+    return pa.Array.from_buffers(values.type, len(values), [known, _buffer(numbers)])
+
+
+def _gathered(values: npt.NDArray[Any], order: Positions) -> npt.NDArray[Any]:
+    """``values[order]``: NumPy widens positions to 64 bits, here those of few rows at once.
+
+    Its large arrays lie in large pages of memory, which take a fraction of the time to get.
+    """
+    result = np.empty(order.size, values.dtype)
+    for begin in range(0, order.size, ROW_GROUP):
+        part = slice(begin, begin + ROW_GROUP)
+        np.take(values, order[part], out=result[part], mode="clip")  # all positions are within
+    return result
 
 
 def _typed(name: str, table: pa.Table) -> pa.Table:
@@ -215,13 +281,16 @@ def _cast(name: str, values: pa.ChunkedArray[Any], column: schema.Column) -> pa.
         raise SchemaError(f"Table {name}: column {column.name} is not {column.type}.", str(error)) from error
 
 
-def _order(table: pa.Table) -> pa.Array[Any] | None:
+def _order(table: pa.Table) -> Positions | None:
     """Positions of the rows in order of ``start_ns``, stable; ``None`` where they are in order already."""
     if "start_ns" not in table.column_names:
         return None
     starts = table.column("start_ns").to_numpy()
+    if np.all(starts[1:] >= starts[:-1]):
+        return None
     # Profilers write nearly in order: a merge sort finds the sorted runs and takes one pass.
-    return None if np.all(starts[1:] >= starts[:-1]) else pa.array(np.argsort(starts, kind="stable"))
+    order = np.argsort(starts, kind="stable")
+    return order.astype(np.int32) if order.size <= np.iinfo(np.int32).max else order
 
 
 def save(
@@ -283,7 +352,8 @@ def _write(path: Path, table: pa.Table) -> None:
         column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
     ) as writer:
         for begin in range(0, max(table.num_rows, 1), ROW_GROUP):
-            rows = table.slice(begin, ROW_GROUP) if order is None else _take(table, order[begin : begin + ROW_GROUP])
+            part = slice(begin, begin + ROW_GROUP)
+            rows = table.slice(begin, ROW_GROUP) if order is None else _take(table, pa.array(order[part]))
             writer.write_table(rows, ROW_GROUP)
 
 

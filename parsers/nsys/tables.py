@@ -82,8 +82,9 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
             if name == CALLS:
                 table = once(table, notes)
                 _note_hidden_graphs(raw, capture, table, notes)
-            yield name, table
-            del table  # the caller may have let go of it, and so must we
+            made = [table]
+            del table  # who gets it may let go of it: nothing is left of it here
+            yield name, made.pop()
         elif capture.shows(EVIDENCE[name], survey.telling):
             yield name, schema.table(name).empty()
     if options.wants("samples") and has_samples(raw):

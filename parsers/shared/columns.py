@@ -40,6 +40,8 @@ def nullable(values: Array, kind: pa.DataType) -> Arrow:
 
 def absent(rows: int, kind: pa.DataType) -> Arrow:
     """A column of nulls. Numbers lie in memory that is never touched, and so costs nothing."""
+    if pa.types.is_dictionary(kind):
+        return pa.DictionaryArray.from_arrays(absent(rows, kind.index_type), pa.array([], kind.value_type))
     if not pa.types.is_primitive(kind):
         return nulls(rows, kind)
     values, known = np.zeros(rows, kind.to_pandas_dtype()), np.zeros((rows + 7) // 8, np.uint8)

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.intervals import Array, IntervalSet
+from traceviz.matching import Pairs, Rows, first_rows
 
 
 def bounds(frame: pl.DataFrame) -> tuple[Array, Array]:
@@ -19,6 +20,24 @@ def bounds(frame: pl.DataFrame) -> tuple[Array, Array]:
 def end_ns(name: str = "end_ns") -> pl.Expr:
     """End of an event, as column ``name``; an event without an end ends at its start."""
     return (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias(name)
+
+
+def correlations(frame: pl.DataFrame) -> Pairs:
+    """``process_id`` and ``correlation_id`` of a frame, by which device work and its call know each other."""
+    ids = frame["correlation_id"]
+    known = ids.is_not_null().to_numpy() if ids.null_count() else None
+    numbers = (ids.fill_null(0) if known is not None else ids).to_numpy()
+    return Pairs(frame["process_id"].to_numpy(), numbers, known)
+
+
+def partners(sought: pl.DataFrame, among: pl.DataFrame) -> Rows:
+    """For each row of ``sought``, the first of ``among`` with the same process and correlation id; -1 for none."""
+    return first_rows(correlations(sought), correlations(among))
+
+
+def gathered(column: pl.Series, rows: Rows) -> pl.Series:
+    """Values of ``column`` at ``rows``, null where a row is -1."""
+    return column.gather(pl.select(pl.when(pl.lit(pl.Series(rows)) >= 0).then(pl.lit(pl.Series(rows)))).to_series())
 
 
 def intervals(frame: pl.DataFrame) -> IntervalSet:

@@ -249,7 +249,7 @@ class TraceView:
         return groups
 
     def api_calls(self, *kinds: ApiKind) -> pl.DataFrame:
-        """Calls of these kinds: ``start_ns, end_ns, process_id, thread_id, correlation_id, name``.
+        """Calls of these kinds: ``start_ns, end_ns, process_id, thread_id, correlation_id, name``, names as stored.
 
         Launches, asynchronous copies and allocations from pools that a graph captured did none of this, and are left
         out: :meth:`captured_calls`.
@@ -271,11 +271,14 @@ class TraceView:
     @cached_property
     def graph_captures(self) -> pl.DataFrame:
         """Captures of graphs on a thread: ``start_ns, end_ns, process_id, thread_id``, by start."""
-        bounds = self._calls_of("compilation")
+        bounds = self._calls_of("compilation").with_columns(pl.col("name").cast(pl.String))
         bounds = bounds.filter(pl.col("name").str.contains(f"{BEGIN}|{END}"))
         return graph_captures(bounds.sort("start_ns", maintain_order=True), self.span_ns)
 
     def _calls_of(self, *kinds: ApiKind) -> pl.DataFrame:
+        return self.once(TraceView._filtered_calls, *kinds)
+
+    def _filtered_calls(self, *kinds: ApiKind) -> pl.DataFrame:
         names = [name for kind in kinds for name in self.api_names.get(kind, [])]
         if "cuda_api" not in self.tables or not names:
             return self.frame("cuda_api", *_CALL_COLUMNS).head(0).select(_CALL_VIEW)
@@ -333,7 +336,7 @@ def once_per_trace(function: Callable[[TraceView, *Keys], T]) -> Callable[[Trace
 
 _OTHER_WORK = tuple(name for name in schema.DEVICE_WORK if name != "kernels")
 _CALL_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "correlation_id", "name")
-_CALL_VIEW = ("start_ns", end_ns(), "process_id", "thread_id", "correlation_id", pl.col("name").cast(pl.String))
+_CALL_VIEW = ("start_ns", end_ns(), "process_id", "thread_id", "correlation_id", "name")
 _CAPTURED: frozenset[ApiKind] = frozenset({"launch", "async_copy", "pool_allocation"})
 """Kinds of calls that become nodes of a graph while it is captured."""
 _OP_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category", "group_id")

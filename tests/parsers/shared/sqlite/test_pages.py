@@ -13,7 +13,7 @@ from tests.conftest import REPOSITORY
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.readers import NsysSqliteReader
-from traceviz.parsers.shared.raw import Keep
+from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.sqlite import arrow as sqlite_arrow
 from traceviz.parsers.shared.sqlite import pages as sqlite_pages
 from traceviz.parsers.shared.sqlite.pages import NotPlainError, Pages, read_integers

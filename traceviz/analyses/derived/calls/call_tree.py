@@ -18,6 +18,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import bounds
 from traceviz.intervals import Array, nesting
+from traceviz.nested import nearest, nesting_order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +46,8 @@ class CallTree:
         Of calls with the same start and end, the one with the smaller ``op_id`` is around the other.
         """
         starts, ends = bounds(calls)
-        order = np.lexsort((calls["op_id"].to_numpy(), -ends, starts, calls["thread_id"].to_numpy()))
+        threads = calls["thread_id"].to_numpy().astype(np.int64, copy=False)
+        order = nesting_order(threads, starts, ends, calls["op_id"].to_numpy())
         ordered, starts, ends = calls[order], starts[order], ends[order]
         depth, parent = nesting(starts, ends, ordered["thread_id"].to_numpy())
         return cls(ordered, starts, ends, depth, parent)
@@ -107,11 +109,7 @@ class CallTree:
 
     def nearest(self, selected: npt.NDArray[np.bool_]) -> Array:
         """For each call, the row of the innermost ``selected`` call that is it or is around it; -1 for none."""
-        nearest = np.where(selected, np.arange(selected.size), -1)
-        for level in range(1, int(self.depth.max(initial=0)) + 1):
-            rows = np.flatnonzero((self.depth == level) & ~selected)
-            nearest[rows] = nearest[self.parent[rows]]
-        return nearest
+        return nearest(self.parent, selected)
 
 
 def _sortable(threads: Array, starts: Array, keys: Array, moments: Array) -> tuple[Array, Array]:

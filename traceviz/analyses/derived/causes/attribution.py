@@ -30,7 +30,16 @@ import polars as pl
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.segments import Segments, innermost
 from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, with_kinds
-from traceviz.analyses.derived.causes.places import MODULE, PLACES, located, outermost, part_of_program, places
+from traceviz.analyses.derived.causes.places import (
+    MODULE,
+    PARTS,
+    PLACES,
+    located,
+    names_of,
+    outermost,
+    part_of_program,
+    place_rows,
+)
 from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
 from traceviz.analyses.derived.frames import bounds, end_ns
 from traceviz.analyses.derived.host.classes import CLASSES, host_classes
@@ -39,7 +48,8 @@ from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import IntervalSet, union_all
+from traceviz.intervals import Array, IntervalSet, union_all
+from traceviz.nested import Codes, alike
 
 _SOURCES = ("nvtx", "host_ops", "cuda_api", "os_calls")
 """Tables of events that explain time; of events with the same bounds, those of the first are around the others."""
@@ -94,12 +104,15 @@ def host_causes(trace: TraceView) -> pl.DataFrame:
 class _Events:
     """Events of a process that run while no device works, as a tree, and the stretches in which each is innermost.
 
-    ``leader`` is the thread that leads; ``kinds`` are numbers of :data:`_CODES` by row of the tree.
+    ``leader`` is the thread that leads; ``kinds`` are numbers of :data:`_CODES` by row of the tree, ``names`` numbers
+    of the names, and ``places`` rows of what is around each event (:func:`place_rows`); both end with -1, for none.
     """
 
     tree: CallTree
     segments: Segments
     kinds: npt.NDArray[np.integer]
+    names: Codes
+    places: dict[str, Array]
     leader: int
 
     def are(self, kinds: Iterable[KindKey], rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.bool_]:
@@ -146,14 +159,23 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
         free = free.subtract(IntervalSet.of(segments.starts, segments.ends))
         if not free.total:
             break
-    rows, time = np.concatenate([*owners, [-1]]).astype(np.int64), np.concatenate([*times, [free.total]])
-    rows, codes = _explained(events, key, rows)
+    owned = _sums(events, key, np.concatenate([*owners, [-1]]).astype(np.int64), np.concatenate([*times, [free.total]]))
     taken, codes_taken = _explained(events, key, taken)
-    columns = {"owner": rows, "time_ns": time, "kind": codes.astype(np.uint8)}
     of_class = pl.lit(key, pl.String).alias("class")
     columns_taken = {"owner": taken, "kind": codes_taken.astype(np.uint8), "weight": weight}
     seen = pl.concat([pl.DataFrame(columns_taken), samples.select("did", "what", "line")], how="horizontal")
-    return pl.DataFrame(columns).with_columns(of_class).filter(pl.col("time_ns") > 0), seen.with_columns(of_class)
+    return owned.with_columns(of_class), seen.with_columns(of_class)
+
+
+def _sums(events: _Events, key: str, rows: Array, time: Array) -> pl.DataFrame:
+    """``owner, time_ns, kind``: the time of a class by the event that is named for it, which has one kind there."""
+    rows, codes = _explained(events, key, rows)
+    total, kinds = np.zeros(events.kinds.size + 1, np.int64), np.empty(events.kinds.size + 1, np.uint8)
+    np.add.at(total, rows, time)
+    kinds[rows] = codes
+    owners = np.flatnonzero(total)
+    frame = pl.DataFrame({"owner": owners, "time_ns": total[owners], "kind": kinds[owners]})
+    return frame.with_columns(pl.col("owner").replace(events.kinds.size, -1))
 
 
 def _explained(
@@ -199,11 +221,20 @@ _NAMED = ("class", "kind", "cause", *PLACES)
 
 
 def _named(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
-    """Names and places of what took the time: rows of :func:`host_causes` without the process."""
-    owners = owned.group_by("owner", "kind", "class").agg(pl.col("time_ns").sum())
-    named = _with_names(events, owners).with_columns((owners["owner"] >= 0).cast(pl.Int64).alias("calls"))
-    sums = pl.col("time_ns", "calls").sum()
-    return _plain(named.group_by(_NAMED).agg(sums)).group_by(_NAMED).agg(sums)
+    """Names and places of what took the time: rows of :func:`host_causes` without the process.
+
+    Of millions of events, those with the same names are put together by the numbers of the names.
+    """
+    owner = owned["owner"].to_numpy()
+    places_of = (rows[owner] for rows in events.places.values())
+    codes = (events.names[rows] for rows in (owner, *places_of))
+    of_class = owned["class"].cast(pl.Categorical).to_physical().cast(pl.Int32).to_numpy()
+    group, first = alike(*codes, owned["kind"].cast(pl.Int32).to_numpy(), of_class)
+    time, calls = np.zeros(first.size, np.int64), np.bincount(group, weights=owner >= 0, minlength=first.size)
+    np.add.at(time, group, owned["time_ns"].to_numpy())
+    named = _with_names(events, owned.select("owner", "kind", "class").select(pl.all().gather(first)))
+    sums = pl.Series("time_ns", time), pl.Series("calls", calls).cast(pl.Int64)
+    return _plain(named.with_columns(sums)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
 
 
 def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:
@@ -213,10 +244,9 @@ def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:
 
 def _with_names(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     """``owned`` with the name and the places of each owner, as they are stored."""
-    around = places(events.tree)
-    index = owned.select(pl.when(pl.col("owner") >= 0).then("owner")).to_series()
-    names = [events.tree.calls["name"].gather(index).alias("cause"), *(around[place].gather(index) for place in PLACES)]
-    return owned.drop("owner").with_columns(names)
+    owner = owned["owner"].to_numpy()
+    names = {"cause": owner, **{place: rows[owner] for place, rows in events.places.items()}}
+    return owned.drop("owner").with_columns(names_of(events.tree, rows).alias(name) for name, rows in names.items())
 
 
 def _plain(named: pl.DataFrame) -> pl.DataFrame:
@@ -235,18 +265,16 @@ def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     leader = training_thread(trace, rank)
     frames = [_rows(trace, source, rank, leader, judged) for source in _SOURCES]
     calls = pl.concat(frames).with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("op_id"))
-    key = ("source", "category", "name")
-    texts = pl.col(key).cast(pl.Categorical)
-    names = with_kinds(calls.select(key).unique().with_columns(pl.col(key).cast(pl.String)))
-    names = names.with_columns(part_of_program(*(pl.col(column) for column in key)).alias("part")).with_columns(texts)
-    calls = calls.join(names, on=key, nulls_equal=True, how="left", maintain_order="left")
-    calls = _by_what_they_did(trace, rank, calls).with_columns(_unless_step(trace, rank))
-    tree = CallTree.of(calls)
-    owner = _explaining(tree)
+    calls = _outer_first(_by_what_they_did(trace, rank, calls).with_columns(_unless_step(trace, rank)))
+    tree = CallTree.of(calls.drop("category"))
     segments = innermost(tree)
-    segments = Segments(segments.starts, segments.ends, owner[segments.owner])
+    segments = Segments(segments.starts, segments.ends, _explaining(tree, segments.owner))
     kinds = tree.calls["kind"].to_physical().fill_null(_NO_KIND).to_numpy()
-    return _Events(tree, segments.of(kinds[segments.owner] != _NO_KIND), kinds, leader)
+    if (kinds == _NO_KIND).any():
+        segments = segments.of(kinds[segments.owner] != _NO_KIND)
+    names = np.append(tree.calls["name"].to_physical().cast(pl.Int32).to_numpy(), np.int32(-1))
+    around = {place: np.append(rows, -1) for place, rows in place_rows(tree).items()}
+    return _Events(tree, segments, kinds, names, around, leader)
 
 
 def _by_what_they_did(trace: TraceView, rank: int, calls: pl.DataFrame) -> pl.DataFrame:
@@ -259,13 +287,18 @@ def _by_what_they_did(trace: TraceView, rank: int, calls: pl.DataFrame) -> pl.Da
     texts = (pl.col("name").cast(pl.Categorical), pl.lit("cuda_api").cast(pl.Categorical).alias("source"))
     columns = (*key[1:3], *texts, "did")
     own = pl.concat([frame.filter(pl.col("process_id") == rank).select(columns) for frame in seen])
+    if not own.height:
+        return calls
     own = own.unique(key, keep="first", maintain_order=True)
     joined = calls.join(own, on=key, how="left", maintain_order="left")
     return joined.with_columns(pl.coalesce("did", "kind").alias("kind")).drop("did")
 
 
 def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:
-    """``start_ns, end_ns, thread_id, source, category, name`` of the events of a table that run in ``judged`` time."""
+    """Events of a table that run in ``judged`` time.
+
+    Columns ``start_ns, end_ns, thread_id, source, category, name``, and what the name says: ``kind`` and ``part``.
+    """
     texts = ("name", "category") if source == "host_ops" else ("name",)
     columns = ("start_ns", "dur_ns", "thread_id", *texts)
     if source in trace.tables:
@@ -278,16 +311,30 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
     rows = rows.filter(pl.Series(judged.overlap(*bounds(rows)) > 0, dtype=pl.Boolean))
     category = pl.col("category") if source == "host_ops" else pl.lit(None, pl.Categorical).alias("category")
     text = [column.cast(pl.Categorical) for column in (pl.lit(source).alias("source"), category, pl.col("name"))]
-    rows = rows.select("start_ns", end_ns(), "thread_id", *text)
-    return _outer_first(rows) if source == "host_ops" else rows
+    return _with_meanings(rows.select("start_ns", end_ns(), "thread_id", *text))
 
 
-def _outer_first(operations: pl.DataFrame) -> pl.DataFrame:
-    """Host operations in the order in which those with the same bounds lie around each other."""
-    last = len(_CATEGORY_ORDER)
-    order = {category: number for number, category in enumerate(_CATEGORY_ORDER)}
-    category = pl.col("category").cast(pl.String)
-    return operations.sort(category.replace_strict(order, default=last), maintain_order=True)
+def _with_meanings(rows: pl.DataFrame) -> pl.DataFrame:
+    """``rows`` of one table with the ``kind`` of cause and the ``part`` of the program that their names stand for."""
+    key = ("source", "category", "name")
+    codes = rows.select(pl.col(key[1:]).to_physical().cast(pl.Int32).fill_null(-1))
+    group, first = alike(*(codes[column].to_numpy() for column in codes.columns))
+    names = with_kinds(rows.select(pl.col(key).gather(first)).with_columns(pl.col(key).cast(pl.String)))
+    part = part_of_program(*(pl.col(column) for column in key)).cast(pl.Enum(PARTS)).alias("part")
+    return rows.with_columns(names.select("kind", part).select(pl.all().gather(group)))
+
+
+def _outer_first(calls: pl.DataFrame) -> pl.DataFrame:
+    """``calls`` with the ``op_id`` by which those with the same bounds lie around each other: host operations by kind.
+
+    Tables come one after the other, and the rows of each as they are.
+    """
+    order = {category: number for number, category in enumerate(_CATEGORY_ORDER, 1)}
+    category = pl.col("category").replace_strict(order, default=len(order) + 1, return_dtype=pl.Int64)
+    known = pl.when(pl.col("source") == "host_ops").then(category)
+    after = (pl.col("source").is_in(_SOURCES[_SOURCES.index("host_ops") + 1 :])).cast(pl.Int64) * (len(order) + 2)
+    rank = pl.coalesce(known, after)
+    return calls.with_columns(rank * pl.len() + pl.col("op_id"))
 
 
 def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
@@ -295,24 +342,24 @@ def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
     steps = training_steps(trace)
     marks = steps.frame.filter(pl.col("process_id") == rank)
     thread = steps.thread_id.get(rank)
-    if thread is None or not marks.height:
+    if thread is None or not marks.height or not trace.tables.rows("nvtx"):
         return pl.col("kind")
     is_mark = (pl.col("thread_id") == thread) & pl.col("start_ns").is_in(marks["start_ns"].implode())
     is_mark &= pl.col("source") == "nvtx"
     return pl.when(~is_mark).then("kind").alias("kind")
 
 
-def _explaining(tree: CallTree) -> npt.NDArray[np.int64]:
-    """For each call, the call that explains its time: the outermost call of the device's API around it, else itself.
+def _explaining(tree: CallTree, rows: Array) -> Array:
+    """For each call in ``rows``, the call that explains its time: the outermost call of the device's API around it.
 
-    The driver's call within the runtime's, and the system's within both, are how the outer one works. So are the
-    operators of a collective on the host, and what the framework does while it waits for a device.
+    Else itself. The driver's call within the runtime's, and the system's within both, are how the outer one works. So
+    are the operators of a collective on the host, and what the framework does while it waits for a device.
     """
-    kinds = tree.calls["kind"]
-    rows = np.arange(tree.calls.height, dtype=np.int64)
-    explains = (tree.calls["source"] == "cuda_api") | kinds.is_in(["host_collective", "device_wait"])
+    explains = (tree.calls["source"] == "cuda_api") | tree.calls["kind"].is_in(["host_collective", "device_wait"])
+    if not explains.any():
+        return rows
     outer = outermost(tree, explains.fill_null(value=False).to_numpy().astype(bool))
-    nearest = tree.nearest(outer)
+    nearest = tree.nearest(outer)[rows]
     return np.where(nearest >= 0, nearest, rows)
 
 

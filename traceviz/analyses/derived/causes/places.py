@@ -7,6 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
+from traceviz.intervals import Array
 
 MODULE = r"^nn\.Module: "
 """Python frames that are calls of a module of the model."""
@@ -53,18 +54,22 @@ def places(tree: CallTree) -> pl.DataFrame:
         innermost range or annotation; ``location``: the innermost Python function outside of libraries, else the
         innermost one.
     """
+    return pl.DataFrame({place: names_of(tree, rows) for place, rows in place_rows(tree).items()})
+
+
+def place_rows(tree: CallTree) -> dict[str, Array]:
+    """For each of :data:`PLACES`, the row of the call that names it of each call; -1 where there is none."""
     part = tree.calls["part"]
     operator, module, range_, line, library = (
         (part == key).fill_null(value=False).to_numpy() for key in ("operator", "module", "range", "line", "library")
     )
     own = tree.nearest(line)
-    rows = {
+    return {
         "operator": tree.nearest(outermost(tree, operator)),
         "module": tree.nearest(module),
         "range": tree.nearest(range_),
         "location": np.where(own >= 0, own, tree.nearest(library)),
     }
-    return pl.DataFrame({place: names_of(tree, rows[place]) for place in PLACES})
 
 
 def names_of(tree: CallTree, rows: npt.NDArray[np.int64]) -> pl.Series:

@@ -76,14 +76,13 @@ class Efficiency:
     empty_ns: int
 
 
-def efficiency(kernels: pl.DataFrame, window: IntervalSet, communication: npt.NDArray[np.bool_]) -> Efficiency:
+def efficiency(kernels: pl.DataFrame, window: IntervalSet) -> Efficiency:
     """Figures of the kernels of one GPU within ``window``.
 
     Args:
-        kernels: The kernels, with the ``load`` and ``achieved`` of
-            :func:`traceviz.analyses.derived.device.occupancy.filled`.
+        kernels: ``start_ns, dur_ns``, the ``load`` and ``achieved`` of
+            :func:`traceviz.analyses.derived.device.occupancy.filled`, and ``communicates``: these are small on purpose.
         window: The time.
-        communication: Which of them communicate, and are small on purpose.
     """
     starts, ends = bounds(kernels)
     shared = window.overlap(starts, ends)
@@ -92,7 +91,7 @@ def efficiency(kernels: pl.DataFrame, window: IntervalSet, communication: npt.ND
     loaded, occupied = (int(shared[known].sum()) for known in (has_load, has_occupancy))
     busy = IntervalSet.of(starts, ends).intersect(window)
     filling = _Filling.of(starts[has_load], ends[has_load], load[has_load])
-    sized = has_load & ~communication
+    sized = has_load & ~kernels["communicates"].to_numpy()
     others = IntervalSet.of(starts[~sized], ends[~sized])
     alone = window.intersect(IntervalSet.of(starts[sized], ends[sized])).subtract(others)
     return Efficiency(

@@ -81,10 +81,11 @@ class _Export:
         for way in ways:
             try:
                 for name, table in way(options):
+                    handed = [table]
+                    del table  # who gets it may let go of it: nothing is left of it here
                     if name not in given:
                         given.add(name)
-                        yield name, table
-                    del table  # before the next one is made
+                        yield name, handed.pop()
             except _UnusableError:
                 continue
             return
@@ -95,8 +96,9 @@ class _Export:
             raise _UnusableError
         try:
             for name, table in _from_folder(folder, options):
-                yield name, _marked(table) if name == "run" else table
-                del table
+                handed = [_marked(table) if name == "run" else table]
+                del table  # as above
+                yield name, handed.pop()
         except _UnusableError:
             self.kept.throw_away(self.key)
             raise
@@ -161,16 +163,12 @@ def _key(path: Path, reader: Reader, exporter: str) -> str:
 @functools.cache
 def _code() -> str:
     """A digest of the code that makes tables: between two releases it changes, and the version does not."""
-    from traceviz import schema  # noqa: PLC0415 (as above)
-
-    package = Path(schema.__file__).parent
-    folders = [Path(folder) for folder in sys.modules[__package__].__path__]  # compiled code may lie in one of its own
-    files = [
-        *(file for folder in folders for part in ("nsys", "shared") for file in (folder / part).rglob("*.py")),
-        *(file for folder in folders for file in folder.glob("_*.so")),
-        *(package / "foreign").rglob("*.py"),
-        *(package / name for name in ("schema.py", "tables.py")),
+    parsers, package = ([Path(folder) for folder in sys.modules[name].__path__] for name in (__package__, "traceviz"))
+    patterns = [
+        *((folder, pattern) for folder in parsers for pattern in ("nsys/**/*.py", "shared/**/*.py", "_*.so")),
+        *((folder, pattern) for folder in package for pattern in ("*.py", "foreign/**/*.py", "_*.so")),
     ]
+    files = {file for folder, pattern in patterns for file in folder.glob(pattern)}
     digest = hashlib.sha256()
     for file in sorted(files):
         digest.update(hashlib.sha256(file.read_bytes()).digest())

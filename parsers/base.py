@@ -67,6 +67,8 @@ class ReadOptions:
         run: Name of the run to read, where the source is a folder of several; ``None`` for the newest.
         max_size: The longest text to read, in bytes, where the format is text; ``None`` for what is plausible.
         max_memory: Most memory that the process may take while it reads, in bytes; ``None`` for what there is.
+        cache: What another program had to decode is kept, and taken from there the next time; see
+            :mod:`traceviz.parsers.exports`.
     """
 
     tables: frozenset[str] | None = None
@@ -76,6 +78,7 @@ class ReadOptions:
     run: str | None = None
     max_size: int | None = None
     max_memory: int | None = None
+    cache: bool = False
 
     def wants(self, name: str) -> bool:
         """Whether table ``name`` is asked for."""
@@ -98,6 +101,13 @@ class Reader(ABC):
     """Usual file-name suffixes, for help texts only: identification is by content."""
     states_span: ClassVar[bool] = False
     """Whether the length of the capture is read from what is stated, and not taken from the events."""
+
+    def exporter(self) -> str | None:
+        """The program that decodes what is read, with its version, as ``run.reader`` names it where it did.
+
+        ``None`` where no program is needed, or the one that is needed is not here.
+        """
+        return None
 
     @abstractmethod
     def sniff(self, head: bytes, path: Path) -> Match:

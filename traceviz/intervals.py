@@ -119,6 +119,10 @@ class IntervalSet:
         known = owners >= 0
         np.add.at(totals, owners[known], self.overlap(starts[known], ends[known]))
 
+    def weighed(self, starts: Array, ends: Array, loads: Array, full: int) -> float:
+        """Time of this set multiplied with the sum of the ``loads`` that run at each moment, at most ``full``."""
+        return sweeps.weighed(self._bounds, starts, ends, loads, full)
+
     def contains(self, times: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether each of ``times`` lies in this set."""
         moments = _array(times)

@@ -118,6 +118,26 @@ def shared(bounds: Bounds, begin: Array, finish: Array) -> Array:
     return common
 
 
+def weighed(bounds: Bounds, begin: Array, finish: Array, loads: Array, full: int) -> float:
+    """Time of a set multiplied with the sum of the ``loads`` that run at each moment, at most ``full``.
+
+    Args:
+        bounds: The set.
+        begin: When each load begins.
+        finish: When it ends.
+        loads: The loads.
+        full: More than this counts as this.
+    """
+    first, last = np.argsort(begin, kind="stable"), np.argsort(finish, kind="stable")  # nearly in order already
+    changes = begin[first], loads[first], finish[last], loads[last]
+    if library is not None:
+        return float(library.weigh(*bounds, *changes, full))
+    times, steps = np.concatenate([changes[0], changes[2]]), np.concatenate([changes[1], -changes[3]])
+    order = np.argsort(times, kind="stable")
+    running = np.minimum(np.cumsum(steps[order])[:-1], full)
+    return float((shared(bounds, times[order][:-1], times[order][1:]) * running.astype(np.float64)).sum())
+
+
 def _of_two(sweep: Callable[..., int], one: Bounds, other: Bounds) -> Bounds:
     most = one[0].size + other[0].size
     starts, ends = np.empty(most, np.int64), np.empty(most, np.int64)

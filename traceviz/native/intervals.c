@@ -185,6 +185,49 @@ static void running(Set bounds, int64_t least, Result *result)
     }
 }
 
+/* Loads ------------------------------------------------------------------------------------------------------------*/
+
+/* What begins and ends: times in order, and the load that each adds or takes away. */
+typedef struct {
+    const int64_t *times, *loads;
+    Py_ssize_t count;
+} Changes;
+
+/* Time that a span shares with a set; spans come in order, and `near` is the first member that may lie in them. */
+static double shared_next(Set set, int64_t start, int64_t end, Py_ssize_t *near)
+{
+    double time = 0;
+    while (*near < set.count && set.ends[*near] <= start)
+        ++*near;
+    for (Py_ssize_t row = *near; row < set.count && set.starts[row] < end; row++) {
+        int64_t first = set.starts[row] > start ? set.starts[row] : start;
+        int64_t last = set.ends[row] < end ? set.ends[row] : end;
+        time += (double)between(first, last);
+    }
+    return time;
+}
+
+/* Time of a set multiplied with the load of each moment, at most `full`. */
+static double weigh(Set set, Changes begins, Changes ends, int64_t full)
+{
+    Py_ssize_t begun = 0, ended = 0, near = 0;
+    int64_t load = 0, since = 0;
+    double weight = 0;
+    while (ended < ends.count) {
+        bool is_begin = begun < begins.count && begins.times[begun] <= ends.times[ended];
+        int64_t moment = is_begin ? begins.times[begun] : ends.times[ended];
+        if (load > 0 && moment > since)
+            weight += shared_next(set, since, moment, &near) * (double)(load < full ? load : full);
+        since = moment;
+        load = is_begin ? sum(load, begins.loads[begun]) : between(ends.loads[ended], load);
+        if (is_begin)
+            begun++;
+        else
+            ended++;
+    }
+    return weight;
+}
+
 /* Time before moments ----------------------------------------------------------------------------------------------*/
 
 /* Members that ended by a moment. Moments are mostly in order: the search begins where the last one ended. */
@@ -341,11 +384,37 @@ static PyObject *time_shared(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+static PyObject *weigh_loads(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Times times[6];
+    if (!acquire(arguments, times, 6, 0))
+        return NULL;
+    bool fits = times[0].count == times[1].count && times[2].count == times[3].count &&
+                times[4].count == times[5].count && times[2].count == times[4].count;
+    if (!agree(fits, times, 6))
+        return NULL;
+    PyObject *number = PyTuple_Size(arguments) > 6 ? PyTuple_GetItem(arguments, 6) : NULL;
+    long long full = number != NULL ? PyLong_AsLongLong(number) : 0;
+    if (PyErr_Occurred()) {
+        release(times, 6);
+        return NULL;
+    }
+    Set set = {times[0].at, times[1].at, times[0].count};
+    Changes begins = {times[2].at, times[3].at, times[2].count}, ends = {times[4].at, times[5].at, times[4].count};
+    double weight;
+    Py_BEGIN_ALLOW_THREADS
+    weight = weigh(set, begins, ends, full);
+    Py_END_ALLOW_THREADS
+    release(times, 6);
+    return PyFloat_FromDouble(weight);
+}
+
 static PyMethodDef functions[] = {
     {"merge", merge_intervals, METH_VARARGS, NULL},      {"unite", unite_sets, METH_VARARGS, NULL},
     {"intersect", intersect_sets, METH_VARARGS, NULL},   {"subtract", subtract_sets, METH_VARARGS, NULL},
     {"running", running_at_once, METH_VARARGS, NULL},    {"before", time_before_moments, METH_VARARGS, NULL},
     {"shared", time_shared, METH_VARARGS, NULL},
+    {"weigh", weigh_loads, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -103,7 +103,7 @@ def open_trace(
     from traceviz.tables import TraceTables
 
     with foreign_errors_in_words(f"{named(files)} cannot be read."):
-        return TraceTables.collected(read_all(files, readers, options))
+        return TraceTables.collected(read_all(files, readers, options), max_memory)
 
 
 def convert(
@@ -182,7 +182,7 @@ def report_on(
         cache=cache,
     )
     with foreign_errors_in_words(f"{named(sources)} cannot be read."):
-        tables = TraceTables.collected(read_all(sources, readers, needs))
+        tables = TraceTables.collected(read_all(sources, readers, needs), max_memory)
         if selection and not selection.is_everything:
             from traceviz.cutting import select
 

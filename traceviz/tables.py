@@ -25,6 +25,8 @@ from traceviz.errors import DamagedTraceError, MissingTableError, SchemaError
 from traceviz.files import new_folder
 from traceviz.foreign.json_documents import read_document
 from traceviz.foreign.parquet import DAMAGE, open_parquet, read_parquet
+from traceviz.process.memory import resident
+from traceviz.process.temporary import HeldFolder
 from traceviz.trace_folder import MANIFEST, MANIFEST_KIND, is_trace_folder
 
 if TYPE_CHECKING:
@@ -78,20 +80,27 @@ class TraceTables:
         object.__setattr__(self, "sources", ordered)
 
     @classmethod
-    def collected(cls, tables: Iterable[tuple[str, pa.Table]]) -> Self:
+    def collected(cls, tables: Iterable[tuple[str, pa.Table]], most: int | None = None) -> Self:
         """The trace of tables that are made one after the other, each checked and sorted before the next is made.
 
         Nobody may use the tables afterwards: where nobody holds them either, a column is let go of as soon as it is
         sorted, and no table is in memory twice.
 
+        Args:
+            tables: Names and tables.
+            most: Bytes of memory that this process may have; tables that those who analyse them would have no room for
+                are written to temporary files, which are there as long as a trace has them. ``None``: all stay.
+
         Raises:
             SchemaError: as :class:`TraceTables`.
         """
         checked: dict[str, Source] = {}
+        spill = None if most is None else _Spill(max(most - resident(), 0) // _TIMES_THE_TABLES)
         for name, table in tables:
             given = [table]
             del table
-            checked[name] = _conformed(name, given)
+            given = [_conformed(name, given)]
+            checked[name] = given[0] if spill is None else spill.kept(name, given.pop())
         return cls(checked)
 
     def __repr__(self) -> str:
@@ -168,6 +177,37 @@ class TraceTables:
             return self.sources[name]
         except KeyError:
             raise MissingTableError.named(name, self.sources) from None
+
+
+_TIMES_THE_TABLES = 3
+"""Memory of an analysis of tables, in all, as a multiple of theirs."""
+_WORTH_A_FILE = 1 << 20
+"""Bytes of the smallest table that is written to a file for the sake of memory."""
+
+
+@dataclass(slots=True)
+class _Spill:
+    """Tables beyond what fits go to files.
+
+    Args:
+        room: Bytes that tables may still have in memory.
+        folder: Where the files are.
+    """
+
+    room: int
+    folder: HeldFolder | None = None
+
+    def kept(self, name: str, table: pa.Table) -> Source:
+        """``table``, or the file with it."""
+        size = table.nbytes
+        if size < _WORTH_A_FILE or size <= self.room:
+            self.room -= size
+            return table
+        if self.folder is None:
+            self.folder = HeldFolder()
+        path: Path = self.folder.file(f"{name}.parquet")
+        _write(path, table)
+        return path
 
 
 def _with_added_columns(name: str, path: Path) -> pl.LazyFrame:

@@ -132,8 +132,12 @@ class TraceTables:
             self._frames[name] = frame
         return self._frames[name].lazy()
 
-    def arrow(self, name: str) -> pa.Table:
+    def arrow(self, name: str, wanted: Collection[str] | None = None) -> pa.Table:
         """Table ``name`` as an Arrow table with the declared types.
+
+        Args:
+            name: The table.
+            wanted: Nullable columns to read, where the table is a file; the others are null then. ``None`` for all.
 
         Raises:
             MissingTableError: the trace does not have it.
@@ -143,10 +147,10 @@ class TraceTables:
         if not isinstance(source, Path):
             return source
         try:
-            table = read_parquet(source)
+            table = read_parquet(source, None if wanted is None else _needed(name, wanted))
         except DAMAGE as error:
             raise _unreadable(source, error) from error
-        return conform(name, table)
+        return conform(name, _lean(table))
 
     def rows(self, name: str) -> int:
         """Number of rows of table ``name``; 0 where the trace does not have it."""
@@ -208,6 +212,19 @@ class _Spill:
         path: Path = self.folder.file(f"{name}.parquet")
         _write(path, table)
         return path
+
+
+def _needed(name: str, wanted: Collection[str]) -> frozenset[str]:
+    """Columns of table ``name`` that may not be null, and those ``wanted``."""
+    return frozenset(column.name for column in schema.table(name).columns if not column.nullable) | frozenset(wanted)
+
+
+def _lean(table: pa.Table) -> pa.Table:
+    """``table`` with columns of nulls only in memory that costs nothing."""
+    for at, field_ in enumerate(table.schema):
+        if table.num_rows and table.column(at).null_count == table.num_rows:
+            table = table.set_column(at, field_, schema.nulls(table.num_rows, field_.type))
+    return table
 
 
 def _with_added_columns(name: str, path: Path) -> pl.LazyFrame:

@@ -49,9 +49,20 @@ static bool fits(int64_t value, size_t width)
     return width == 8 || (width == 4 ? value == (int32_t)value : value == (int16_t)value);
 }
 
+static bool are_all(int64_t value, const int64_t *values, size_t rows)
+{
+    size_t row = 0;
+    while (row < rows && values[row] == value)
+        row++;
+    return row == rows;
+}
+
+/* Zeros are there already: columns of nothing else lie in memory that is never touched. */
 static void store(Wanted *wanted, size_t first, const int64_t *values, size_t rows)
 {
     uint64_t less = (uint64_t)wanted->less;
+    if (are_all(wanted->less, values, rows))
+        return;
     if (wanted->width == 8) {
         int64_t *out = (int64_t *)wanted->out + first;
         for (size_t row = 0; row < rows; row++)

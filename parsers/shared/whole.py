@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from traceviz import schema
 from traceviz.parsers.shared.arrow import Array
-from traceviz.parsers.shared.columns import absent
 from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.native import decoder
 
@@ -110,8 +110,10 @@ class CodeColumn:
         assert self.codes is not None
         size, kind = self.codes.size, values.type.to_pandas_dtype()
         if values.null_count == len(values):
-            return absent(size, values.type)
+            return schema.nulls(size, values.type)
         numbers = np.ascontiguousarray(values.fill_null(0).to_numpy(zero_copy_only=False), kind)
+        if numbers.size == 1 and not numbers[0]:  # memory that is never touched costs nothing
+            return pa.Array.from_buffers(values.type, size, [None, _buffer(np.zeros(size, kind))])
         if numbers.size == 1:
             out = self.codes.view(kind) if last and numbers.itemsize == 4 else np.empty(size, kind)
             out[:] = numbers[0]

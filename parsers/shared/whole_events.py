@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from traceviz import schema
 from traceviz.parsers.shared.arrow import Array, ChunkedArray, DictionaryArray, nulls
-from traceviz.parsers.shared.columns import absent
 from traceviz.parsers.shared.event_table import Repairs, converted, first
 from traceviz.parsers.shared.mapping import Source, Word
 from traceviz.parsers.shared.whole import (
@@ -134,7 +134,8 @@ class DecodedEvents:
                 self._count_beyond(column.name)
         fields = zip(target.names, target.types, strict=True)
         return pa.table(
-            [columns[name] if name in columns else absent(self.rows, kind) for name, kind in fields], schema=target
+            [columns[name] if name in columns else schema.nulls(self.rows, kind) for name, kind in fields],
+            schema=target,
         )
 
     def _number(self, name: str) -> Array:

@@ -10,14 +10,14 @@ from typing import Any
 
 import polars as pl
 
-from traceviz import rules
+from traceviz import rules, schema
 from traceviz.analyses.advice import fit_advice, inapplicable
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.followed import followed
 from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
-from traceviz.analyses.registry import Entry, entries
+from traceviz.analyses.registry import UNREAD, Entry, entries
 from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
 from traceviz.tables import TraceTables
@@ -35,16 +35,18 @@ def tables_for(sections: Collection[str] | None) -> frozenset[str]:
 
 
 def columns_for(sections: Collection[str] | None) -> dict[str, frozenset[str]]:
-    """Nullable columns that the analyses of ``sections`` need, for the tables that they do not need as a whole."""
-    users: dict[str, list[frozenset[str] | None]] = {}
+    """Nullable columns that the analyses of ``sections`` need, by table."""
+    users: dict[str, list[frozenset[str]]] = {}
     for entry in entries(sections):
         for table in entry.tables:
-            users.setdefault(table, []).append(entry.columns.get(table))
-    return {
-        table: frozenset[str]().union(*(names for names in needed if names is not None))
-        for table, needed in users.items()
-        if None not in needed
-    }
+            users.setdefault(table, []).append(entry.columns.get(table, _readable(table)))
+    return {table: frozenset[str]().union(*needed) for table, needed in users.items()}
+
+
+def _readable(table: str) -> frozenset[str]:
+    """Nullable columns of ``table`` that any analysis reads."""
+    nullable = frozenset(column.name for column in schema.table(table).columns if column.nullable)
+    return nullable - UNREAD.get(table, frozenset())
 
 
 @foreign_errors_in_words("The trace cannot be analysed.")

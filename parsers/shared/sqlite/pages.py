@@ -218,7 +218,7 @@ def _compiled(
 ) -> list[Column]:
     """As :func:`_decode`, by the compiled function."""
     room = pages.most_rows(leaves.size)
-    outs = [np.empty(room, np.int64) for _ in positions]
+    outs = [np.zeros(room, np.int64) for _ in positions]
     wanted = tuple((0, (place,), out, 8, 0, False, 0) for place, out in zip(positions, outs, strict=True))
     file = (pages.descriptor, pages.page_size, pages.usable, pages.count)
     try:

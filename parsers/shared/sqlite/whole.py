@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from traceviz import schema
 from traceviz.parsers.shared.arrow import Array, pc
-from traceviz.parsers.shared.columns import absent
 from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.native import decoder
 from traceviz.parsers.shared.sqlite.pages import Integers, NotPlainError, Pages, in_order
@@ -88,7 +88,7 @@ class SqliteTable:
         if tuple(keeps) not in self._counts:
             self.measure(keeps, ())
         rows = sum(self._counts[tuple(keeps)])
-        outs = [np.empty(rows, _type(wish).to_pandas_dtype()) for wish in wishes]
+        outs = [np.zeros(rows, _type(wish).to_pandas_dtype()) for wish in wishes]  # zeros are not written
         done = list(self._decoded(keeps, wishes, outs, progress))
         return rows, _merged(wishes, done, outs)
 
@@ -190,7 +190,7 @@ def _numbers(kind: pa.DataType, rows: list[int], parts: list[Any], out: npt.NDAr
     missing, beyond = sum(part[2] for part in parts), sum(part[3] for part in parts)
     array: Array | None = None
     if out is not None and missing == out.size:
-        array = absent(out.size, kind)
+        array = schema.nulls(out.size, kind)
     elif out is not None:
         known = None
         if missing:

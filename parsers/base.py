@@ -15,6 +15,8 @@ from traceviz.process.memory import Allowance, Watch
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from traceviz.spill import Spill
+
 HEAD_BYTES = 64 * 1024
 """How much of a file readers see when they are asked whether they know it."""
 
@@ -69,6 +71,7 @@ class ReadOptions:
         max_memory: Most memory that the process may take while it reads, in bytes; ``None`` for what there is.
         cache: What another program had to decode is kept, and taken from there the next time; see
             :mod:`traceviz.parsers.exports`.
+        spill: Takes tables that memory has no room for, where the caller can do with files; see :attr:`Reader.spills`.
     """
 
     tables: frozenset[str] | None = None
@@ -79,6 +82,7 @@ class ReadOptions:
     max_size: int | None = None
     max_memory: int | None = None
     cache: bool = False
+    spill: Spill | None = None
 
     def wants(self, name: str) -> bool:
         """Whether table ``name`` is asked for."""
@@ -99,6 +103,8 @@ class Reader(ABC):
     """Name for people."""
     suffixes: ClassVar[tuple[str, ...]] = ()
     """Usual file-name suffixes, for help texts only: identification is by content."""
+    spills: ClassVar[bool] = False
+    """Whether large tables may go to :attr:`ReadOptions.spill` instead of being yielded."""
     states_span: ClassVar[bool] = False
     """Whether the length of the capture is read from what is stated, and not taken from the events."""
 
@@ -142,7 +148,8 @@ class Reader(ABC):
 
         with foreign_errors_in_words(f"{path} cannot be read."):
             options.allowance.check(0, path.name)
-            tables = self.read(path, replace(options, progress=watched(options, path.name)))
+            spill = options.spill if self.spills else None
+            tables = self.read(path, replace(options, progress=watched(options, path.name), spill=spill))
             for name, table in checked(tables, states_span=self.states_span):
                 options.allowance.check(0, path.name)
                 made = [table]

@@ -11,6 +11,7 @@ import pytest
 from tests.analyses.builders import tables
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingTableError, OutputExistsError, SchemaError, UsageError
+from traceviz.spill import collected, spill_beyond
 from traceviz.tables import TraceTables, conform, load, read_manifest, save, write_tables
 from traceviz.trace_folder import MANIFEST, is_trace_folder
 
@@ -95,11 +96,11 @@ def os_calls_at(starts: list[int]) -> pa.Table:
 
 def test_tables_that_memory_has_no_room_for_go_to_files_that_go_with_the_trace(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("traceviz.tables.resident", lambda: 0)
+    monkeypatch.setattr("traceviz.spill.resident", lambda: 0)
     large = os_calls_at(list(range(60_000, 0, -1)))
-    kept = TraceTables.collected([("run", run()), ("os_calls", large)], 10**9)
+    kept = collected([("run", run()), ("os_calls", large)], spill_beyond(10**9))
     assert (list(tmp_path.iterdir()), kept.rows("os_calls")) == ([], 60_000)
-    spilled = TraceTables.collected([("run", run()), ("os_calls", large)], 10**6)
+    spilled = collected([("run", run()), ("os_calls", large)], spill_beyond(10**6))
     (folder,) = tmp_path.iterdir()
     assert [path.name for path in folder.iterdir()] == ["os_calls.parquet"]
     assert folder.stat().st_mode & 0o777 == 0o700

@@ -89,6 +89,10 @@ def open_trace(
         OutOfMemoryError: it needs more memory than there is.
     """
     names = None if tables is None else frozenset(tables)
+    files = trace_files(paths)
+    readers = readers_of(files, reader)
+    from traceviz.spill import collected, spill_beyond
+
     options = ReadOptions(
         names,
         keep_private=keep_private,
@@ -97,13 +101,10 @@ def open_trace(
         max_size=max_size,
         max_memory=max_memory,
         cache=cache,
+        spill=spill_beyond(max_memory),
     )
-    files = trace_files(paths)
-    readers = readers_of(files, reader)
-    from traceviz.tables import TraceTables
-
     with foreign_errors_in_words(f"{named(files)} cannot be read."):
-        return TraceTables.collected(read_all(files, readers, options), max_memory)
+        return collected(read_all(files, readers, options), options.spill)
 
 
 def convert(
@@ -170,7 +171,7 @@ def report_on(
     sources = trace_files(paths)
     readers = readers_of(sources, reader)
     from traceviz.analyses.run import analyze, columns_for, tables_for
-    from traceviz.tables import TraceTables
+    from traceviz.spill import collected, spill_beyond
 
     needs = ReadOptions(
         tables_for(sections),
@@ -180,9 +181,10 @@ def report_on(
         max_size=max_size,
         max_memory=max_memory,
         cache=cache,
+        spill=spill_beyond(max_memory),
     )
     with foreign_errors_in_words(f"{named(sources)} cannot be read."):
-        tables = TraceTables.collected(read_all(sources, readers, needs), max_memory)
+        tables = collected(read_all(sources, readers, needs), needs.spill)
         if selection and not selection.is_everything:
             from traceviz.cutting import select
 

@@ -25,8 +25,6 @@ from traceviz.errors import DamagedTraceError, MissingTableError, SchemaError
 from traceviz.files import new_folder
 from traceviz.foreign.json_documents import read_document
 from traceviz.foreign.parquet import DAMAGE, open_parquet, read_parquet
-from traceviz.process.memory import resident
-from traceviz.process.temporary import HeldFolder
 from traceviz.trace_folder import MANIFEST, MANIFEST_KIND, is_trace_folder
 
 if TYPE_CHECKING:
@@ -78,30 +76,6 @@ class TraceTables:
         if unknown:
             raise SchemaError(f"Undeclared tables: {', '.join(sorted(unknown))}.")
         object.__setattr__(self, "sources", ordered)
-
-    @classmethod
-    def collected(cls, tables: Iterable[tuple[str, pa.Table]], most: int | None = None) -> Self:
-        """The trace of tables that are made one after the other, each checked and sorted before the next is made.
-
-        Nobody may use the tables afterwards: where nobody holds them either, a column is let go of as soon as it is
-        sorted, and no table is in memory twice.
-
-        Args:
-            tables: Names and tables.
-            most: Bytes of memory that this process may have; tables that those who analyse them would have no room for
-                are written to temporary files, which are there as long as a trace has them. ``None``: all stay.
-
-        Raises:
-            SchemaError: as :class:`TraceTables`.
-        """
-        checked: dict[str, Source] = {}
-        spill = None if most is None else _Spill(max(most - resident(), 0) // _TIMES_THE_TABLES)
-        for name, table in tables:
-            given = [table]
-            del table
-            given = [_conformed(name, given)]
-            checked[name] = given[0] if spill is None else spill.kept(name, given.pop())
-        return cls(checked)
 
     def __repr__(self) -> str:
         return f"TraceTables({', '.join(f'{name}: {self.rows(name):,}' for name in self)})"
@@ -183,37 +157,6 @@ class TraceTables:
             raise MissingTableError.named(name, self.sources) from None
 
 
-_TIMES_THE_TABLES = 3
-"""Memory of an analysis of tables, in all, as a multiple of theirs."""
-_WORTH_A_FILE = 1 << 20
-"""Bytes of the smallest table that is written to a file for the sake of memory."""
-
-
-@dataclass(slots=True)
-class _Spill:
-    """Tables beyond what fits go to files.
-
-    Args:
-        room: Bytes that tables may still have in memory.
-        folder: Where the files are.
-    """
-
-    room: int
-    folder: HeldFolder | None = None
-
-    def kept(self, name: str, table: pa.Table) -> Source:
-        """``table``, or the file with it."""
-        size = table.nbytes
-        if size < _WORTH_A_FILE or size <= self.room:
-            self.room -= size
-            return table
-        if self.folder is None:
-            self.folder = HeldFolder()
-        path: Path = self.folder.file(f"{name}.parquet")
-        _write(path, table)
-        return path
-
-
 def _needed(name: str, wanted: Collection[str]) -> frozenset[str]:
     """Columns of table ``name`` that may not be null, and those ``wanted``."""
     return frozenset(column.name for column in schema.table(name).columns if not column.nullable) | frozenset(wanted)
@@ -251,11 +194,14 @@ def conform(name: str, table: pa.Table) -> pa.Table:
         SchemaError: another column is missing, cannot be cast, or holds a null that its declaration forbids.
         UsageError: no such table is declared.
     """
-    return _conformed(name, [table])
+    return conform_only(name, [table])
 
 
-def _conformed(name: str, given: list[pa.Table]) -> pa.Table:
-    """See :func:`conform`. The only table of ``given`` is taken from there, so that nothing here holds on to it."""
+def conform_only(name: str, given: list[pa.Table]) -> pa.Table:
+    """As :func:`conform`, of the only table of ``given``, which is taken from there.
+
+    Where nobody else holds it, a column is let go of as soon as it is sorted: no table is in memory twice.
+    """
     typed = _typed(name, given.pop())
     order = _order(typed)
     if order is None:
@@ -392,28 +338,32 @@ def write_tables(target: Path, tables: Iterable[tuple[str, pa.Table]], provenanc
 
 
 def _write(path: Path, table: pa.Table) -> None:
-    """One Parquet file, sorted by ``start_ns`` one row group at a time.
-
-    Integers are stored as differences between neighbours, which are small, above all those of times: files are smaller,
-    and faster to write and to read, than with dictionaries of numbers.
-    """
-    names = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
-    integers = [field.name for field in table.schema if pa.types.is_int64(field.type)]
-    times = [name for name in integers if name == "start_ns"]
+    """One Parquet file, sorted by ``start_ns`` one row group at a time."""
     order = _order(table)
-    with pq.ParquetWriter(
-        path,
-        table.schema,
-        compression="zstd",
-        compression_level=1,
-        use_dictionary=names,  # type: ignore[arg-type]  # the stubs know only all or none
-        write_statistics=times,
-        column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
-    ) as writer:
+    with parquet_writer(path, table.schema) as writer:
         for begin in range(0, table.num_rows, ROW_GROUP):
             part = slice(begin, begin + ROW_GROUP)
             rows = table.slice(begin, ROW_GROUP) if order is None else _take(table, pa.array(order[part]))
             writer.write_table(rows, ROW_GROUP)
+
+
+def parquet_writer(path: Path, declared: pa.Schema) -> pq.ParquetWriter:
+    """What writes the rows of a table of the contract, in its order.
+
+    Integers are stored as differences between neighbours, which are small, above all those of times: files are smaller,
+    and faster to write and to read, than with dictionaries of numbers.
+    """
+    names = [field.name for field in declared if pa.types.is_dictionary(field.type)]
+    integers = [field.name for field in declared if pa.types.is_int64(field.type)]
+    return pq.ParquetWriter(
+        path,
+        declared,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=names,  # type: ignore[arg-type]  # the stubs know only all or none
+        write_statistics=[name for name in integers if name == "start_ns"],
+        column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+    )
 
 
 def _take(table: pa.Table, positions: pa.Array[Any]) -> pa.Table:

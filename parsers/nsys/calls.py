@@ -8,7 +8,7 @@ Some injections record a call of the runtime library themselves, and CUPTI recor
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,23 @@ def once(calls: pa.Table, notes: Notes) -> pa.Table:
     kept = np.ones(calls.num_rows, dtype=bool)
     kept[again] = False
     return calls.filter(pa.array(kept)) if again.size else calls
+
+
+@dataclass(slots=True)
+class Neighbours:
+    """Looks at calls piece by piece, in the order of the file.
+
+    Args:
+        last: The id of the last call before.
+    """
+
+    last: int = 0
+
+    def are_in(self, calls: pa.Table) -> bool:
+        """Whether :func:`once` has to look closer, at all calls."""
+        ids = np.append(self.last, _numbers(calls, _ID))
+        self.last = int(ids[-1])
+        return _has_neighbours(ids)
 
 
 def _has_neighbours(ids: npt.NDArray[np.int64]) -> bool:

@@ -61,6 +61,7 @@ class NsysReportReader(Reader):
 
     format: ClassVar[str] = "nsys-rep"
     title: ClassVar[str] = "Nsight Systems report"
+    spills: ClassVar[bool] = True
     suffixes: ClassVar[tuple[str, ...]] = (".nsys-rep", ".qdrep")
 
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the first bytes say it all)
@@ -85,6 +86,7 @@ class NsysSqliteReader(Reader):
 
     format: ClassVar[str] = "nsys-sqlite"
     title: ClassVar[str] = "Nsight Systems SQLite export"
+    spills: ClassVar[bool] = True
     suffixes: ClassVar[tuple[str, ...]] = (".sqlite",)
 
     def sniff(self, head: bytes, path: Path) -> Match:

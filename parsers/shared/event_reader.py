@@ -24,7 +24,7 @@ from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
 from traceviz.parsers.shared.sqlite.pages import NotPlainError
 from traceviz.parsers.shared.survey import Clock, counted, keeps_of, present, start_of
-from traceviz.parsers.shared.whole import WholeTable
+from traceviz.parsers.shared.whole import Number, NumberColumn, WholeTable
 from traceviz.parsers.shared.whole_events import (
     IDS,
     TEXTS,
@@ -39,6 +39,10 @@ Names = Callable[[str, Name, pa.Table], ChunkedArray]
 """The column of names, from the columns :data:`TEXTS` and :data:`IDS`, each with one dictionary in all chunks, and
 :data:`ROWS` where there is one chunk.
 """
+
+
+Piece = tuple[pa.Table, int | None]
+"""Rows of a table, and the first start of those that follow; ``None`` where there are none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,10 +79,10 @@ class EventReader:
         """Rows of one raw table with the columns of ``target``; what the raw table does not have is null."""
         source = self._needed(table, source)
         repairs = Repairs()
-        whole = self.raw.whole(source.table) if self.clock.window is None else None
+        whole = self._whole(source)
         if whole is not None:
             with suppress(NotPlainError):
-                decoded = self._decoded(whole, table, source, target, repairs)
+                decoded = self._decoded(whole, table, source, target, repairs, self.rows.get(table))
                 note_repairs(self.notes, table, repairs)
                 return decoded
         streamed = _streamed(source, target)
@@ -100,7 +104,44 @@ class EventReader:
         kept = [c for c in source.columns if c.name in requested or not declared.field(c.name).nullable]
         return replace(source, columns=tuple(kept))
 
-    def _decoded(self, whole: WholeTable, table: str, source: Source, target: pa.Schema, repairs: Repairs) -> pa.Table:
+    def pieces(self, table: str, source: Source, target: pa.Schema, count: int) -> Iterator[Piece]:
+        """The rows of one raw table in pieces, at most so many, each with the first start of those that follow.
+
+        Raises:
+            NotPlainError: they cannot be read so, or not from here on.
+        """
+        source = self._needed(table, source)
+        whole = self._whole(source)
+        if whole is None:
+            raise NotPlainError("a table that streams")
+        start = start_of(self.raw, source)
+        parts = whole.parts(count)
+        firsts: list[int | None] = [None]
+        for part in reversed(parts):
+            bounds = part.measure(keeps_of(source, start), (Number(start, pa.int64()),))[1][0]
+            assert isinstance(bounds, NumberColumn)
+            known = [time for time in (bounds.least, firsts[0]) if time is not None]
+            firsts.insert(0, min(known, default=None))
+        repairs = Repairs()
+        for part, first_later in zip(parts, firsts[1:], strict=True):
+            # What a piece takes is let go of. So nobody is told how many rows there are, who would take it for a part.
+            made = [self._decoded(part, table, source, target, repairs, None)]
+            yield made.pop(), None if first_later is None else first_later - self.clock.zero_ns
+        note_repairs(self.notes, table, repairs)
+
+    def _whole(self, source: Source) -> WholeTable | None:
+        """What makes the columns of a source at once; where times are implausible, rows are looked at one by one."""
+        return self.raw.whole(source.table) if self.clock.window is None else None
+
+    def _decoded(  # noqa: PLR0917 (one more than five, all of them of other types)
+        self,
+        whole: WholeTable,
+        table: str,
+        source: Source,
+        target: pa.Schema,
+        repairs: Repairs,
+        expected: int | None,
+    ) -> pa.Table:
         """The columns of ``target`` by one pass over the pages of the raw table.
 
         Raises:
@@ -110,7 +151,7 @@ class EventReader:
         columns = raw_columns(source, start, self.raw.columns(source.table))
         asked = wishes(source, columns, target, self.clock.zero_ns)
         keeps = keeps_of(source, start)
-        before, expected = self.read_rows[table], self.rows.get(table)
+        before = self.read_rows[table]
         rows, results = whole.columns(
             keeps, list(asked.values()), lambda done: self.options.progress(table, before + done, expected)
         )

@@ -152,6 +152,10 @@ class WholeTable(Protocol):
         """
         ...
 
+    def parts(self, count: int) -> Sequence[WholeTable]:
+        """The table as so many tables, or fewer, one after the other."""
+        ...
+
     def columns(
         self, keeps: Sequence[Keep], wishes: Sequence[Wish], progress: Callable[[int], None]
     ) -> tuple[int, list[Result]]:

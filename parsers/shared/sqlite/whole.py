@@ -69,11 +69,17 @@ class SqliteTable:
     """
 
     def __init__(self, path: Path, leaves: Integers, page_size: int, stored: Mapping[str, str | None]) -> None:
-        self._path, self._stored = path, stored
+        self._path, self._leaves, self._page_size, self._stored = path, leaves, page_size, stored
         step = max(STRETCH_BYTES // page_size, 1)
         self._stretches = [leaves[begin : begin + step] for begin in range(0, leaves.size, step)]
         self._alone = leaves.size == 1
         self._counts: dict[tuple[Keep, ...], list[int]] = {}
+
+    def parts(self, count: int) -> Sequence[SqliteTable]:
+        """See :meth:`WholeTable.parts`."""
+        step = -(-self._leaves.size // max(count, 1))
+        leaves = (self._leaves[begin : begin + step] for begin in range(0, self._leaves.size, step))
+        return [SqliteTable(self._path, part, self._page_size, self._stored) for part in leaves]
 
     def measure(self, keeps: Sequence[Keep], wishes: Sequence[Wish]) -> tuple[int, list[Result]]:
         """See :meth:`WholeTable.measure`."""

@@ -192,9 +192,11 @@ def _threads(tree: CallTree, recorded: Recorded, meanings: pl.DataFrame) -> pl.D
     times = meanings.select(_OF_THREAD).with_columns(pl.Series("time_ns", recorded.times(_ALWAYS, meanings.height)))
     outer = tree.depth == 0
     bounds_of = {"start_ns": tree.starts[outer], "end_ns": tree.ends[outer]}
-    spans = tree.calls.select("thread_id").filter(pl.Series(outer)).with_columns(**{
-        name: pl.Series(values) for name, values in bounds_of.items()
-    })
+    spans = (
+        tree.calls.select("thread_id")
+        .filter(pl.Series(outer))
+        .with_columns(**{name: pl.Series(values) for name, values in bounds_of.items()})
+    )
     extents = spans.group_by("thread_id").agg(pl.col("start_ns").min(), pl.col("end_ns").max())
     known = times.group_by(_OF_THREAD).agg(pl.col("time_ns").sum()).join(extents, on="thread_id").sort("thread_id")
     return known.select(*_OF_THREAD, "start_ns", "end_ns", "time_ns")

@@ -229,19 +229,28 @@ def nesting(starts: npt.ArrayLike, ends: npt.ArrayLike, group: npt.ArrayLike) ->
     if (found := nested.nested(groups, begin, finish)) is not None:
         return found
     count = begin.size
-    order = np.lexsort((np.arange(count), -finish, begin, groups))  # outer before inner, then as given
-    depth_sorted = _depths(begin[order], finish[order], groups[order])
+    order = nested.nesting_order(groups, begin, finish, np.arange(count))  # outer before inner, then as given
+    order = np.arange(count) if order is None else order
+    depth, parent = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    depth_sorted, parent_sorted = _nested_in_order(begin[order], finish[order], groups[order])
+    depth[order] = depth_sorted
+    parent[order] = np.where(parent_sorted >= 0, order[parent_sorted], -1)
+    return depth, parent
+
+
+def _nested_in_order(begin: Array, finish: Array, groups: Array) -> tuple[Array, Array]:
+    """:func:`nesting` of rows sorted by (group, begin, -finish)."""
+    if (found := nested.nested(groups, begin, finish)) is not None:
+        return found
+    count = begin.size
+    depth_sorted = _depths(begin, finish, groups)
     parent_sorted = np.full(count, -1, dtype=np.int64)
     position = np.arange(count)
     for level in range(1, int(depth_sorted.max(initial=0)) + 1):  # once per depth, not per event
         children = position[depth_sorted == level]
         candidates = position[depth_sorted == level - 1]
         parent_sorted[children] = candidates[np.searchsorted(candidates, children) - 1]
-    depth = np.empty(count, dtype=np.int64)
-    parent = np.empty(count, dtype=np.int64)
-    depth[order] = depth_sorted
-    parent[order] = np.where(parent_sorted >= 0, order[parent_sorted], -1)
-    return depth, parent
+    return depth_sorted, parent_sorted
 
 
 def _depths(begin: Array, finish: Array, groups: Array) -> Array:

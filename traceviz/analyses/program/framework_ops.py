@@ -214,19 +214,16 @@ def _nesting_events(trace: TraceView) -> pl.DataFrame:
     )
     names = trace.host_names.with_columns(role.cast(_ROLE).alias("role")).drop_nulls("role")
     text = pl.col("name").str.replace(_EAGER, "${1}:${1}").alias("text")
-    names = names.with_columns(text, pl.col("name")).with_columns(
-        pl.col("name", "category", "text").cast(pl.Categorical)
-    )
+    names = names.with_columns(text).with_columns(pl.col("name", "category", "text").cast(pl.Categorical))
     columns = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category")
     if "host_ops" in trace.tables:
         named = pl.col("name").is_in(names["name"].cast(pl.String).unique().to_list())
         rows = trace.tables.scan("host_ops").filter(named).select(columns).collect()
     else:
         rows = trace.frame("host_ops", *columns)
-    events = rows.with_columns(pl.col("dur_ns").fill_null(0)).join(
-        names, on=["name", "category"], maintain_order="left"
-    )
-    if not events["start_ns"].is_sorted():
+    timed = rows.with_columns(pl.col("dur_ns").fill_null(0))
+    events = timed.join(names, on=["name", "category"], maintain_order="left")
+    if not (events["start_ns"].is_sorted() and events["op_id"].is_sorted()):
         events = events.sort("start_ns", "op_id")
     recorded = argument(trace, "is_eager", "integer").select("op_id", (pl.col("integer") == 1).alias("recorded"))
     if not recorded.height:

@@ -57,13 +57,7 @@ def innermost(tree: CallTree, wanted: npt.NDArray[np.bool_] | None = None) -> Se
     starts, ends, owner, threads = starts[lasts], ends[lasts], owner[lasts], threads[lasts]
     row = np.maximum(owner, 0)
     is_running = (owner >= 0) & (tree.starts[row] <= starts) & (tree.ends[row] >= ends)
-    if crosses(tree):
+    if not tree.nests:
         owner[~is_running] = tree.around(threads[~is_running], starts[~is_running])
     known = owner >= 0
     return Segments(starts, ends, owner).of(known if wanted is None else known & wanted[owner])
-
-
-def crosses(tree: CallTree) -> bool:
-    """Whether any call ends after one around it."""
-    inside = np.flatnonzero(tree.parent >= 0)
-    return bool((tree.ends[inside] > tree.ends[tree.parent[inside]]).any())

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
-from traceviz.analyses.derived.calls.segments import crosses, innermost
+from traceviz.analyses.derived.calls.segments import innermost
 from traceviz.analyses.derived.calls.threads import likely_threads
 from traceviz.analyses.derived.frames import bounds, end_ns
 from traceviz.analyses.derived.stacks.kinds import activity_seen
@@ -180,7 +180,7 @@ def _recorded(trace: TraceView) -> Seen:
     meanings = meanings.select(pl.all().gather(texts[first])).hstack(threads.select(pl.all().gather(first)))
     around = np.where(tree.parent >= 0, meaning[tree.parent], np.int32(-1)).astype(np.int32)
     recorded = Recorded(tree.starts, tree.ends, meaning, around)
-    if crosses(tree):
+    if not tree.nests:
         segments = innermost(tree)
         alone = np.full(segments.owner.size, -1, np.int32)
         recorded = Recorded(segments.starts, segments.ends, meaning[segments.owner], alone)

@@ -82,14 +82,12 @@ def links_of(trace: TraceView, operations: pl.DataFrame) -> pl.DataFrame:
 
 
 def op_args(trace: TraceView, operations: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
-    """Properties ``keys`` of ``operations``: ``op_id, key, integer, real, text``."""
+    """Properties ``keys`` of ``operations``: ``op_id, key, integer, real, text``, texts as they are stored."""
     columns = ("op_id", "key", "integer", "real", "text")
     if "op_args" not in trace.tables or not operations.height:
-        args = trace.frame("op_args", *columns).head(0)
-    else:
-        scan = trace.tables.scan("op_args").select(columns).filter(pl.col("key").is_in(keys))
-        args = scan.join(operations.select("op_id").unique().lazy(), on="op_id", how="semi").collect()
-    return args.with_columns(pl.col("key", "text").cast(pl.String))
+        return trace.frame("op_args", *columns).head(0)
+    scan = trace.tables.scan("op_args").select(columns).filter(pl.col("key").is_in(keys))
+    return scan.join(operations.select("op_id").lazy(), on="op_id", how="semi").collect()
 
 
 def _stages_of(trace: TraceView, rank: int, steady: IntervalSet) -> list[Stage]:

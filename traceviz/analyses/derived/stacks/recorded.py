@@ -38,17 +38,28 @@ _PACKAGE = r"^.*(?:site-packages|dist-packages|/lib/python\d[\d.]*)/"
 """What a file's name is shortened by, as the sampler does it."""
 
 
-def function_meanings(tree: CallTree) -> tuple[Codes, pl.DataFrame]:
-    """What the stack at each call says.
+def function_names(tree: CallTree) -> tuple[Codes, pl.DataFrame]:
+    """For each call, the row of its name; and the names as frames (:func:`function_frames`).
 
     Args:
         tree: Calls of Python functions of all threads, with ``name``.
+    """
+    names, first = alike(codes(tree.calls["name"]))
+    return names, function_frames(tree.calls["name"].gather(first).cast(pl.String))
+
+
+def function_meanings(tree: CallTree, names: Codes, frames: pl.DataFrame) -> tuple[Codes, pl.DataFrame]:
+    """What the stack at each call says.
+
+    Args:
+        tree: Calls of Python functions of all threads.
+        names: For each call, the row of its name,
+        frames: among these (:func:`function_names`).
 
     Returns:
         For each call, the row of what is said; and the rows: ``kind, activity, inside, location, function, leaf``.
     """
-    names, first = alike(codes(tree.calls["name"]))
-    distinct = with_activity(with_purpose(function_frames(tree.calls["name"].gather(first).cast(pl.String))))
+    distinct = with_activity(with_purpose(frames))
     rows = np.arange(names.size)
     near = _nearest(tree, names, distinct["origin"] == "program")
     far = _nearest(tree, names, distinct["origin"] == "library")

@@ -142,7 +142,7 @@ class IntervalSet:
             shared[block] = self._before(last, *done) - self._before(first, *done)
         return shared
 
-    def add_overlap(self, starts: Array, ends: Array, owners: npt.NDArray[np.int32], totals: Array) -> None:
+    def add_overlap(self, starts: Array, ends: Array, owners: nested.Rows, totals: Array) -> None:
         """Add :meth:`overlap` of each interval to ``totals`` at its owner; negative owners have none."""
         done = self._done()
         if nested.add_shared(self.starts, self.ends, done[0], _array(starts), _array(ends), owners, totals):

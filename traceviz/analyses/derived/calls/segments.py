@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.intervals import Array
-from traceviz.nested import stretches
+from traceviz.nested import Rows, stretches
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +26,7 @@ class Segments:
 
     starts: Array
     ends: Array
-    owner: Array
+    owner: Rows
 
     def of(self, keep: npt.NDArray[np.bool_]) -> Segments:
         """Those that ``keep`` marks."""

@@ -49,7 +49,7 @@ from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array, IntervalSet, union_all
-from traceviz.nested import Codes, alike
+from traceviz.nested import Codes, Rows, alike
 
 _SOURCES = ("nvtx", "host_ops", "cuda_api", "os_calls")
 """Tables of events that explain time; of events with the same bounds, those of the first are around the others."""
@@ -263,7 +263,7 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
     return owned, seen.with_columns(of_class)
 
 
-def _explained(events: _Events, key: str, rows: Array) -> Array:
+def _explained(events: _Events, key: str, rows: Rows) -> Rows:
     """The events that are named for what happens in ``rows``; -1 is no event."""
     if key != "input_wait":
         return rows
@@ -272,7 +272,7 @@ def _explained(events: _Events, key: str, rows: Array) -> Array:
     return np.where(waits >= 0, waits, rows)
 
 
-def _explaining_kinds(events: _Events, key: str, rows: Array) -> npt.NDArray[np.uint8]:
+def _explaining_kinds(events: _Events, key: str, rows: Rows) -> npt.NDArray[np.uint8]:
     """Codes of the kinds that events have in a class; -1, and what comes after all events, is no event."""
     if key == "input_wait":
         return np.full(rows.size, _CODES["input"], np.uint8)

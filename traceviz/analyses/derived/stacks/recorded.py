@@ -100,7 +100,9 @@ def _said(  # noqa: PLR0917 (rows of one tree)
 
 def _nearest(tree: CallTree, names: Codes, selected: pl.Series) -> Array:
     """For each call, the innermost one with a ``selected`` name that is it or is around it; -1 for none."""
-    return tree.nearest(selected.to_numpy()[names]) if selected.any() else np.full(names.size, -1)
+    if not selected.any():
+        return np.full(names.size, -1)
+    return np.arange(names.size) if selected.all() else tree.nearest(selected.to_numpy()[names])
 
 
 def _outermost(tree: CallTree, names: Codes, selected: pl.Series) -> Array:

@@ -111,7 +111,7 @@ class IntervalSet:
         """
         return sweeps.shared(self._bounds, _array(starts), _array(ends))
 
-    def add_overlap(self, starts: Array, ends: Array, owners: npt.NDArray[np.int32], totals: Array) -> None:
+    def add_overlap(self, starts: Array, ends: Array, owners: nested.Rows, totals: Array) -> None:
         """Add :meth:`overlap` of each interval to ``totals`` at its owner; negative owners have none."""
         done = sweeps.done_before(self._bounds)
         if nested.add_shared(self.starts, self.ends, done, _array(starts), _array(ends), owners, totals):
@@ -180,17 +180,19 @@ def nesting(starts: npt.ArrayLike, ends: npt.ArrayLike, group: npt.ArrayLike) ->
     if (found := nested.nested(groups, begin, finish)) is not None:
         return found
     count = begin.size
-    order = np.lexsort((np.arange(count), -finish, begin, groups))  # outer before inner, then as given
-    depth_sorted, parent_sorted = _nested_by_depth(begin[order], finish[order], groups[order])
-    depth = np.empty(count, dtype=np.int64)
-    parent = np.empty(count, dtype=np.int64)
+    order = nested.nesting_order(groups, begin, finish, np.arange(count))  # outer before inner, then as given
+    order = np.arange(count) if order is None else order
+    depth, parent = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    depth_sorted, parent_sorted = _nested_in_order(begin[order], finish[order], groups[order])
     depth[order] = depth_sorted
     parent[order] = np.where(parent_sorted >= 0, order[parent_sorted], -1)
     return depth, parent
 
 
-def _nested_by_depth(begin: Array, finish: Array, groups: Array) -> tuple[Array, Array]:
-    """Depth and parent of rows sorted by (group, begin, -finish), also where some cross."""
+def _nested_in_order(begin: Array, finish: Array, groups: Array) -> tuple[Array, Array]:
+    """:func:`nesting` of rows sorted by (group, begin, -finish), also where some cross."""
+    if (found := nested.nested(groups, begin, finish)) is not None:
+        return found
     depth = _depths(begin, finish, groups)
     parent, position = np.full(begin.size, -1, dtype=np.int64), np.arange(begin.size)
     for level in range(1, int(depth.max(initial=0)) + 1):  # once per depth, not per event

@@ -192,6 +192,7 @@ class Cases:
 
     def __init__(self, folder: Path) -> None:
         self.xplane, self.kineto, self.sqlite = (load(folder, name) for name in ("_xplane", "_kineto", "_sqlite"))
+        self.nested, self.intervals = load(folder, "_compiled"), load(folder, "_intervals")
         samples = folder / "samples"
         self.spaces = [path.read_bytes() for path in sorted(samples.glob("*.xplane"))]
         self.events = [path.read_bytes() for path in sorted(samples.glob("*.events"))]
@@ -341,12 +342,40 @@ class Cases:
         out = bytearray(room * width) if operation == 1 or random.random() < 0.8 else None
         return operation, tuple(parts), out, width, nasty.integer(random), random.random() < 0.3, nasty.integer(random)
 
+    def _nested(self, random: Random, rows: int, code: bytes) -> None:
+        """The functions over calls that nest: sorted ones half of the time, as else they soon decline."""
+        n = self.nested
+        calls = [(random.randrange(2), random.randrange(9), random.randrange(12)) for _ in range(rows)]
+        calls = sorted(calls, key=lambda call: (call[0], call[1], -call[2])) if random.random() < 0.8 else calls
+        group, start, end = (struct.pack(f"<{rows}q", *(call[which] for call in calls)) for which in range(3))
+        if random.random() < 0.2:
+            start = self._longs(random, rows)
+        parent, wanted = bytearray(8 * rows), random.randbytes(rows)
+        match random.randrange(5):
+            case 0:
+                self._try(n.nest, group, start, end, self._room(random, 8 * rows), parent)
+                given = parent if random.random() < 0.8 else self._longs(random, rows)
+                self._try(n.nearest, given, wanted, self._room(random, 8 * rows))
+                room = (bytearray(16 * rows), bytearray(16 * rows), self._room(random, 8 * rows))
+                n.innermost(group, start, end, given, random.choice((b"", wanted)), *room)
+            case 1:
+                n.outer(group, end, code, random.choice((rows, 0, -1, 2**31)), self._room(random, rows))
+            case 2:
+                columns = tuple(code for _ in range(random.choice((0, 1, 2, 16, 17))))
+                n.alike(columns, self._room(random, 4 * rows), bytearray(4 * rows))
+            case 3:
+                n.shared(start, end, self._longs(random, rows + 1), end, start, self._room(random, 8 * rows))
+            case _:
+                n.add(start, end, self._longs(random, rows + 1), end, start, code, self._room(random, 8 * rows))
+
     def _columns(self, random: Random, _: bytes) -> None:
         """The functions over columns, with columns that fit each other most of the time."""
         rows = random.choice((0, 1, 2, 3, 8, 60))
         code = self._codes(random, rows)
         x = self.xplane
-        match random.randrange(10):
+        match random.randrange(12):
+            case 10 | 11:
+                self._nested(random, rows, code)
             case 0:
                 width = random.choice((1, 4, 8, 8, 2, 0))
                 x.take(

@@ -1,4 +1,4 @@
-/* traceviz._nested: what is slow in NumPy about calls that nest. See _nested.pyi for the functions. Columns are buffers
+/* traceviz.nested._compiled: what is slow in NumPy about calls that nest. See _compiled.pyi for the functions. Columns are buffers
  * of the caller; all are checked before they are touched; the interpreter's lock is let go of meanwhile. */
 
 #define PY_SSIZE_T_CLEAN
@@ -205,6 +205,6 @@ static PyMethodDef functions[] = {
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "_nested", .m_doc = "Calls that nest on threads.", .m_methods = functions};
+    PyModuleDef_HEAD_INIT, .m_name = "_compiled", .m_doc = "Calls that nest on threads.", .m_methods = functions};
 
-PyMODINIT_FUNC PyInit__nested(void) { return PyModuleDef_Init(&definition); }
+PyMODINIT_FUNC PyInit__compiled(void) { return PyModuleDef_Init(&definition); }

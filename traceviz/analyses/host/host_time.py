@@ -8,17 +8,23 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.frames import bounds, codes, intervals
+from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.stacks.functions import placed, wilson
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
-from traceviz.analyses.derived.stacks.recorded import function_frames
-from traceviz.analyses.derived.stacks.sampled import main_thread, recorded_calls, seen, seen_rows, time_by_stack
+from traceviz.analyses.derived.stacks.sampled import (
+    main_thread,
+    recorded_calls,
+    recorded_names,
+    seen,
+    seen_rows,
+    time_by_stack,
+)
 from traceviz.analyses.derived.stacks.trees import stack_tree
 from traceviz.analyses.derived.statistics import frame_grid, share
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet
-from traceviz.nested import alike, outer_alike
+from traceviz.intervals import Array, IntervalSet
+from traceviz.nested import outer_alike
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 from traceviz.units import format_ratio
 
@@ -257,7 +263,8 @@ def _sampled_functions(trace: TraceView, rank: int, within: IntervalSet) -> pl.D
 def _recorded_functions(trace: TraceView, rank: int, within: IntervalSet, did: pl.DataFrame) -> pl.DataFrame:
     """Each call once, unless it lies in one of the same function, which is told by the line in which it begins."""
     names, time = _outermost_calls(trace, rank, within)
-    frames = function_frames(names).with_columns((pl.col("origin") == "program").alias("own"))
+    frames = recorded_names(trace)[1].select(pl.all().gather(names))
+    frames = frames.with_columns((pl.col("origin") == "program").alias("own"))
     where = pl.when(pl.col("line").is_null()).then("file").otherwise(pl.format("{}:{}", "file", "line"))
     text = pl.concat_str([where, "function"], separator=" ").str.strip_chars(" ").alias("function")
     inclusive = frames.select(text, "own", time.alias("inclusive_ns"))
@@ -265,17 +272,16 @@ def _recorded_functions(trace: TraceView, rank: int, within: IntervalSet, did: p
     return pl.concat([inclusive, alone], how="diagonal").fill_null(0).with_columns(pl.col("own").fill_null(value=False))
 
 
-def _outermost_calls(trace: TraceView, rank: int, within: IntervalSet) -> tuple[pl.Series, pl.Series]:
-    """Names of recorded functions of the main thread, and the time in their outermost calls."""
-    tree = recorded_calls(trace)
-    names, first = alike(codes(tree.calls["name"]))
+def _outermost_calls(trace: TraceView, rank: int, within: IntervalSet) -> tuple[Array, pl.Series]:
+    """Rows of the names of recorded functions of the main thread, and the time in their outermost calls."""
+    tree, (names, frames) = recorded_calls(trace), recorded_names(trace)
     threads = tree.calls["thread_id"].to_numpy().astype(np.int64)
     is_own = (tree.calls["process_id"].to_numpy() == rank) & (threads == main_thread(trace, rank))
     rows = np.flatnonzero(is_own & outer_alike(threads, tree.ends, names))
-    total = np.zeros(first.size, np.int64)
-    np.add.at(total, names[rows], within.overlap(tree.starts[rows], tree.ends[rows]))
-    called = np.flatnonzero(np.bincount(names[rows], minlength=first.size))
-    return tree.calls["name"].gather(first[called]).cast(pl.String), pl.Series("time", total[called])
+    total = np.zeros(frames.height, np.int64)
+    within.add_overlap(tree.starts[rows], tree.ends[rows], names[rows], total)
+    called = np.flatnonzero(np.bincount(names[rows], minlength=frames.height))
+    return called, pl.Series("time", total[called])
 
 
 def _threads(trace: TraceView, steps: dict[int, IntervalSet], rows: pl.DataFrame) -> pl.DataFrame:

@@ -18,7 +18,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import bounds
 from traceviz.intervals import Array, nesting
-from traceviz.nested import nearest, nesting_order
+from traceviz.nested import nearest, nested, nesting_order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +31,7 @@ class CallTree:
         ends: End of each call.
         depth: Calls around each one.
         parent: Row of the innermost call around each one, -1 where there is none.
+        nests: Whether no call ends after one around it.
     """
 
     calls: pl.DataFrame
@@ -38,6 +39,7 @@ class CallTree:
     ends: Array
     depth: Array
     parent: Array
+    nests: bool
 
     @classmethod
     def of(cls, calls: pl.DataFrame, keep: tuple[str, ...] | None = None) -> CallTree:
@@ -52,8 +54,9 @@ class CallTree:
         kept = calls if keep is None else calls.select(keep)
         if order is not None:
             kept, starts, ends, threads = kept[order], starts[order], ends[order], threads[order]
-        depth, parent = nesting(starts, ends, threads)
-        return cls(kept, starts, ends, depth, parent)
+        found = nested(threads, starts, ends)
+        depth, parent = nesting(starts, ends, threads) if found is None else found
+        return cls(kept, starts, ends, depth, parent, nests=found is not None or not _cross(ends, parent))
 
     @property
     def durations(self) -> Array:
@@ -113,6 +116,12 @@ class CallTree:
     def nearest(self, selected: npt.NDArray[np.bool_]) -> Array:
         """For each call, the row of the innermost ``selected`` call that is it or is around it; -1 for none."""
         return nearest(self.parent, selected)
+
+
+def _cross(ends: Array, parent: Array) -> bool:
+    """Whether any call ends after the one around it."""
+    inside = np.flatnonzero(parent >= 0)
+    return bool((ends[inside] > ends[parent[inside]]).any())
 
 
 def _sortable(threads: Array, starts: Array, keys: Array, moments: Array) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.intervals import Array
-from traceviz.nested import stretches
+from traceviz.nested import Rows, stretches
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +26,7 @@ class Segments:
 
     starts: Array
     ends: Array
-    owner: Array
+    owner: Rows
 
     def of(self, keep: npt.NDArray[np.bool_]) -> Segments:
         """Those that ``keep`` marks."""
@@ -57,13 +57,7 @@ def innermost(tree: CallTree, wanted: npt.NDArray[np.bool_] | None = None) -> Se
     starts, ends, owner, threads = starts[lasts], ends[lasts], owner[lasts], threads[lasts]
     row = np.maximum(owner, 0)
     is_running = (owner >= 0) & (tree.starts[row] <= starts) & (tree.ends[row] >= ends)
-    if crosses(tree):
+    if not tree.nests:
         owner[~is_running] = tree.around(threads[~is_running], starts[~is_running])
     known = owner >= 0
     return Segments(starts, ends, owner).of(known if wanted is None else known & wanted[owner])
-
-
-def crosses(tree: CallTree) -> bool:
-    """Whether any call ends after one around it."""
-    inside = np.flatnonzero(tree.parent >= 0)
-    return bool((tree.ends[inside] > tree.ends[tree.parent[inside]]).any())

@@ -28,7 +28,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
-from traceviz.analyses.derived.calls.segments import Segments, crosses, innermost
+from traceviz.analyses.derived.calls.segments import Segments, innermost
 from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, with_kinds
 from traceviz.analyses.derived.causes.places import (
     MODULE,
@@ -49,7 +49,7 @@ from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array, IntervalSet, union_all
-from traceviz.nested import Codes, alike
+from traceviz.nested import Codes, Rows, alike
 
 _SOURCES = ("nvtx", "host_ops", "cuda_api", "os_calls")
 """Tables of events that explain time; of events with the same bounds, those of the first are around the others."""
@@ -152,7 +152,7 @@ class _Events:
     @cached_property
     def _crossing(self) -> Segments | None:
         """All stretches where events cross, which takes long to find; else ``None``."""
-        if not crosses(self.tree):
+        if self.tree.nests:
             return None
         found = innermost(self.tree)
         owner = found.owner if self.explaining is None else self.explaining[found.owner]
@@ -183,6 +183,29 @@ class _Events:
     def works(self) -> tuple[_Stretches, ...]:
         """Stretches in which other threads work."""
         return tuple(self.of_threads(~self.leads & self.are(_WORKS)))
+
+    def add_weak(self, key: str, free: IntervalSet, total: Array) -> int:
+        """Add to ``total`` the time of :attr:`weak` stretches in ``free``, and return how much of it is left.
+
+        Nothing comes after them, so no stretch is needed where calls nest: a call's own time is its time less that of
+        the calls directly in it.
+        """
+        if not self.tree.nests or self.explaining is not None:
+            found = self.weak.segments
+            free.add_overlap(found.starts, found.ends, _explained(self, key, found.owner), total)
+            return free.subtract(self.weak.covered).total
+        rows = np.flatnonzero(self.leads)
+        if not rows.size:
+            return free.total
+        own = slice(int(rows[0]), int(rows[-1]) + 1)  # a thread's calls lie together
+        time = free.overlap(self.tree.starts[own], self.tree.ends[own])
+        parent = self.tree.parent[own] - own.start
+        inside = parent >= 0
+        alone = time.copy()
+        np.subtract.at(alone, parent[inside], time[inside])
+        alone[~self.are(_WEAK)[own]] = 0
+        np.add.at(total, _explained(self, key, np.arange(own.start, own.stop)), alone)
+        return free.total - int(alone.sum())
 
     @cached_property
     def waits(self) -> Array:
@@ -219,15 +242,17 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
     weight = free.overlap(samples["begin_ns"].to_numpy(), samples["moment_ns"].to_numpy() + 1)
     moments, taken = samples["moment_ns"].to_numpy(), np.full(samples.height, -1)
     total = np.zeros(events.kinds.size + 1, np.int64)  # the last is of no event
-    for stretches in _by_precedence(events, key):
+    by_samples = moments.size > 0
+    for stretches in _by_precedence(events, key, weak=by_samples):
         found = stretches.segments
         free.add_overlap(found.starts, found.ends, _explained(events, key, found.owner), total)
-        if moments.size:
+        if by_samples:
             taken = np.where(taken < 0, owners_at(found.starts, found.ends, found.owner, moments), taken)
         free = free.subtract(stretches.covered)
         if not free.total:
             break
-    total[-1] = free.total
+    has_weak = key not in _DEFAULT and not by_samples and free.total
+    total[-1] = events.add_weak(key, free, total) if has_weak else free.total
     owners = np.flatnonzero(total)
     of_class = pl.lit(key, pl.String).alias("class")
     columns = {"owner": owners, "time_ns": total[owners], "kind": _explaining_kinds(events, key, owners)}
@@ -238,7 +263,7 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
     return owned, seen.with_columns(of_class)
 
 
-def _explained(events: _Events, key: str, rows: Array) -> Array:
+def _explained(events: _Events, key: str, rows: Rows) -> Rows:
     """The events that are named for what happens in ``rows``; -1 is no event."""
     if key != "input_wait":
         return rows
@@ -247,7 +272,7 @@ def _explained(events: _Events, key: str, rows: Array) -> Array:
     return np.where(waits >= 0, waits, rows)
 
 
-def _explaining_kinds(events: _Events, key: str, rows: Array) -> npt.NDArray[np.uint8]:
+def _explaining_kinds(events: _Events, key: str, rows: Rows) -> npt.NDArray[np.uint8]:
     """Codes of the kinds that events have in a class; -1, and what comes after all events, is no event."""
     if key == "input_wait":
         return np.full(rows.size, _CODES["input"], np.uint8)
@@ -255,15 +280,19 @@ def _explaining_kinds(events: _Events, key: str, rows: Array) -> npt.NDArray[np.
     return np.asarray(kinds[rows], np.uint8)
 
 
-def _by_precedence(events: _Events, key: str) -> Iterator[_Stretches]:
-    """Stretches that may explain time of a class: those that come first take what they cover."""
+def _by_precedence(events: _Events, key: str, *, weak: bool) -> Iterator[_Stretches]:
+    """Stretches that may explain time of a class: those that come first take what they cover.
+
+    The :attr:`~_Events.weak` ones are the last, and left out if told so.
+    """
     if kinds := _KINDS_OF_CLASS.get(key):
         yield from events.of_threads(events.are(kinds))
     if key in _DEFAULT:
         return
     yield events.strong
     yield from events.works
-    yield events.weak
+    if weak:
+        yield events.weak
 
 
 _NAMED = ("class", "kind", "cause", *PLACES)

@@ -38,17 +38,28 @@ _PACKAGE = r"^.*(?:site-packages|dist-packages|/lib/python\d[\d.]*)/"
 """What a file's name is shortened by, as the sampler does it."""
 
 
-def function_meanings(tree: CallTree) -> tuple[Codes, pl.DataFrame]:
-    """What the stack at each call says.
+def function_names(tree: CallTree) -> tuple[Codes, pl.DataFrame]:
+    """For each call, the row of its name; and the names as frames (:func:`function_frames`).
 
     Args:
         tree: Calls of Python functions of all threads, with ``name``.
+    """
+    names, first = alike(codes(tree.calls["name"]))
+    return names, function_frames(tree.calls["name"].gather(first).cast(pl.String))
+
+
+def function_meanings(tree: CallTree, names: Codes, frames: pl.DataFrame) -> tuple[Codes, pl.DataFrame]:
+    """What the stack at each call says.
+
+    Args:
+        tree: Calls of Python functions of all threads.
+        names: For each call, the row of its name,
+        frames: among these (:func:`function_names`).
 
     Returns:
         For each call, the row of what is said; and the rows: ``kind, activity, inside, location, function, leaf``.
     """
-    names, first = alike(codes(tree.calls["name"]))
-    distinct = with_activity(with_purpose(function_frames(tree.calls["name"].gather(first).cast(pl.String))))
+    distinct = with_activity(with_purpose(frames))
     rows = np.arange(names.size)
     near = _nearest(tree, names, distinct["origin"] == "program")
     far = _nearest(tree, names, distinct["origin"] == "library")
@@ -89,7 +100,9 @@ def _said(  # noqa: PLR0917 (rows of one tree)
 
 def _nearest(tree: CallTree, names: Codes, selected: pl.Series) -> Array:
     """For each call, the innermost one with a ``selected`` name that is it or is around it; -1 for none."""
-    return tree.nearest(selected.to_numpy()[names]) if selected.any() else np.full(names.size, -1)
+    if not selected.any():
+        return np.full(names.size, -1)
+    return np.arange(names.size) if selected.all() else tree.nearest(selected.to_numpy()[names])
 
 
 def _outermost(tree: CallTree, names: Codes, selected: pl.Series) -> Array:

@@ -15,11 +15,11 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
-from traceviz.analyses.derived.calls.segments import crosses, innermost
+from traceviz.analyses.derived.calls.segments import innermost
 from traceviz.analyses.derived.calls.threads import likely_threads
 from traceviz.analyses.derived.frames import bounds, end_ns
 from traceviz.analyses.derived.stacks.kinds import activity_seen
-from traceviz.analyses.derived.stacks.recorded import function_meanings
+from traceviz.analyses.derived.stacks.recorded import function_meanings, function_names
 from traceviz.analyses.derived.stacks.trees import stack_meanings
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array, IntervalSet
@@ -174,13 +174,13 @@ def _sampled(trace: TraceView) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def _recorded(trace: TraceView) -> Seen:
     tree = recorded_calls(trace)
-    texts, meanings = function_meanings(tree)
+    texts, meanings = function_meanings(tree, *recorded_names(trace))
     threads = tree.calls.select(_OF_THREAD)
     meaning, first = alike(texts, threads["thread_id"].cast(pl.Int32).to_numpy())
     meanings = meanings.select(pl.all().gather(texts[first])).hstack(threads.select(pl.all().gather(first)))
     around = np.where(tree.parent >= 0, meaning[tree.parent], np.int32(-1)).astype(np.int32)
     recorded = Recorded(tree.starts, tree.ends, meaning, around)
-    if crosses(tree):
+    if not tree.nests:
         segments = innermost(tree)
         alone = np.full(segments.owner.size, -1, np.int32)
         recorded = Recorded(segments.starts, segments.ends, meaning[segments.owner], alone)
@@ -208,6 +208,12 @@ def recorded_calls(trace: TraceView) -> CallTree:
     texts = (*_OF_THREAD, "name")
     lasting = trace.tables.scan("host_ops").filter((pl.col("category") == "python") & (pl.col("dur_ns") > 0))
     return CallTree.of(lasting.select("start_ns", end_ns(), "op_id", *texts).collect(), texts)
+
+
+@once_per_trace
+def recorded_names(trace: TraceView) -> tuple[Codes, pl.DataFrame]:
+    """For each of :func:`recorded_calls`, the row of its name, and the names as frames: ``name, file, line, ...``."""
+    return function_names(recorded_calls(trace))
 
 
 _OF_THREAD = ("process_id", "thread_id")

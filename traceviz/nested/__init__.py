@@ -7,14 +7,14 @@ compiled one declines: calls that cross, or are in another order.
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 try:
-    _compiled = import_module("traceviz._nested")
+    from traceviz.nested import _compiled
 except ImportError:
     library: ModuleType | None = None
 else:
@@ -22,6 +22,8 @@ else:
 
 Array = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
+Rows = npt.NDArray[np.signedinteger[Any]]
+"""Positions of any width: 32 bits where there are millions."""
 Mask = npt.NDArray[np.bool_]
 
 
@@ -96,11 +98,11 @@ def stretches(
     return None if count < 0 else (begin[:count], end[:count], owner[:count])
 
 
-def alike(*columns: Codes) -> tuple[Codes, Codes]:
+def alike(*columns: Rows) -> tuple[Codes, Codes]:
     """The group of each row, numbered as they first come, and the first row of each group; rows that are equal are one.
 
     Args:
-        columns: Columns of int32, of one length.
+        columns: Columns of numbers that fit into 32 bits, of one length.
     """
     rows = columns[0].size
     if library is not None:
@@ -124,7 +126,7 @@ def shared(opens: Array, closes: Array, done: Array, starts: Array, ends: Array)
 
 
 def add_shared(  # noqa: PLR0917 (columns)
-    opens: Array, closes: Array, done: Array, starts: Array, ends: Array, owners: Codes, total: Array
+    opens: Array, closes: Array, done: Array, starts: Array, ends: Array, owners: Rows, total: Array
 ) -> bool:
     """Add time of a set within each span to the total of its owner, if it has one (negative: none); whether it did."""
     if library is not None:

@@ -1,6 +1,6 @@
 # What is slow in NumPy about calls that nest on their threads. Columns are buffers in the byte order of the machine:
-# int64, but bytes for what is true or false, and int32 for `alike`, owners and codes. The last ones of each function
-# are written.
+# int64, but bytes for what is true or false, and int32 for `alike`, owners and codes. The last ones of a function are
+# written.
 
 from typing_extensions import Buffer
 

@@ -5,8 +5,9 @@
 
 To add 10,000 traces takes long, and what is asked here does not depend on how they came in: 100 small traces of
 ``archive_traces.py`` are added; all others are copies of them that the functions of the archive's own storage write
-under other ids. The files of tables and reports of a copy are hard links. Its rows of the catalogue and its manifest are
-its own, with its id, and a recording time of its own. The catalogue is written in segments and merged as ``add`` does.
+under other ids. The files of tables and reports of a copy are hard links. Its rows of the catalogue and its manifest
+are its own, with its id and a recording time of its own. The catalogue is written in segments and merged as ``add``
+does.
 
 Every task runs in its own process. Libraries are loaded before the clock starts. The exponent is the slope of log time
 over log count: 1 is linear.

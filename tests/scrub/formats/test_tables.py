@@ -269,6 +269,6 @@ def test_tables_scrubbed_in_memory_are_written_as_those_of_a_folder_to_the_byte(
 
 def test_a_secret_that_would_stay_in_memory_is_found_before_anything_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr("traceviz.scrub.formats.tables._scrub_column", lambda rows, _, column, *__: rows[column.name])
-    with pytest.raises(OutputError, match="would have stayed in the output, in run.host"):
+    with pytest.raises(OutputError, match=r"would have stayed in the output, in run\.host"):
         scrub_tables(trace(), {}, tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,7 @@
 """The one door to a trace: what is checked, cast and sorted, and how traces are stored."""
 
 import json
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -241,7 +242,7 @@ def test_a_folder_is_replaced_only_with_force_and_only_if_it_is_ours(tmp_path: P
     save(trace(), folder)
     with pytest.raises(OutputExistsError):
         save(TraceTables({}), folder)
-    save(TraceTables({}), folder, force=True)
+    save(TraceTables({"run": run()}), folder, force=True)
     assert load(folder).rows("os_calls") == 0
     (folder / MANIFEST).unlink()
     with pytest.raises(OutputExistsError, match="not a traceviz folder"):
@@ -444,3 +445,22 @@ def _zigzag(number: int) -> bytes:
         written.append(value & 127 | 128)
         value >>= 7
     return bytes([*written, value])
+
+
+def test_an_empty_table_has_no_file_and_is_there_with_0_rows(folder: Path) -> None:
+    assert read_manifest(folder)["tables"]["memset"] == 0
+    assert not (folder / "memset.parquet").exists()
+    loaded = load(folder)
+    assert "memset" in loaded
+    assert "memcpy" not in loaded
+    assert loaded.rows("memset") == 0
+    assert loaded.arrow("memset").schema.equals(schema.table("memset").arrow)
+    assert loaded.memset.collect().shape == (0, len(schema.table("memset").columns))
+
+
+def test_a_file_without_rows_that_an_older_traceviz_wrote_is_read_and_must_have_none(folder: Path) -> None:
+    pq.write_table(schema.table("memset").empty(), folder / "memset.parquet")
+    assert load(folder).rows("memset") == 0
+    shutil.copy(folder / "os_calls.parquet", folder / "memset.parquet")
+    with pytest.raises(DamagedTraceError, match="holds 3 rows; the manifest says 0"):
+        load(folder)

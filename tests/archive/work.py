@@ -14,6 +14,11 @@ def doubled(number):
     return 2 * number
 
 
+def cores_after_a_moment(number):
+    time.sleep(0.1)  # so that no worker does it all
+    return tuple(sorted(os.sched_getaffinity(0)))
+
+
 def process_id(number):
     return os.getpid()
 

@@ -1,7 +1,9 @@
 """JSON keeps everything, has the names that scripts rely on, and says what is wrong with a damaged document."""
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -154,3 +156,16 @@ def test_what_is_no_report_says_why(text, says):
 def test_a_damaged_document_names_the_field(change, says):
     with pytest.raises(DamagedTraceError, match=says):
         loads(damaged(change))
+
+
+def test_the_text_is_that_of_the_standard_library_with_1_space_and_numbers_of_numpy_are_numbers():
+    report = replace(sample_report(), run=(Fact("span_ns", "span", np.float64(1e-7)), Fact("half", "half", "\ud800")))
+    for one in (report, replace(report, run=report.run[:1])):
+        text = dumps(one)
+        assert text == json.dumps(json.loads(text), indent=1) + "\n"
+        assert json.loads(text)["run"]["span_ns"] == 1e-7
+
+
+def test_what_is_no_value_of_a_report_is_refused():
+    with pytest.raises(TypeError, match="int64 is no value of a report"):
+        dumps(replace(sample_report(), run=(Fact("calls", "calls", np.int64(3)),)))  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 import errno
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -177,3 +178,20 @@ def test_what_could_not_be_read_before_is_not_tried_again(store, tmp_path, monke
     ingested = add(path, store, IngestOptions(quarantined=frozenset({trace_id})))
     assert ingested.outcome == "known-quarantined"
     assert isinstance(ingested, Ingested)
+
+
+@pytest.mark.parametrize("keep_private", [False, True])
+def test_tables_that_wait_on_disk_are_the_same_as_those_held_in_memory(samples, tmp_path, monkeypatch, keep_private):
+    path = samples / "synthetic" / INPUT_BOUND
+    options = replace(OPTIONS, keep_private=keep_private)
+    files = []
+    for most, name in ((ingesting.MOST_HELD, "held"), (0, "waiting")):
+        monkeypatch.setattr(ingesting, "MOST_HELD", most)
+        assert add(path, Store.at(tmp_path / name), options).outcome == "added"
+        (folder,) = (tmp_path / name / "traces" / "format=nsys").iterdir()
+        files.append({file.name: file.read_bytes() for file in folder.iterdir()})
+    held, waiting = ((json.loads(one.pop("manifest.json")), one) for one in files)
+    assert held == waiting
+    assert held[0]["tables"]["notes"] == 0
+    assert "notes.parquet" not in held[1]
+    assert len(held[1]) == 14

@@ -14,7 +14,7 @@ from tests.archive import work
 from tests.conftest import REPOSITORY
 from traceviz.archive.runners.base import RunnerError
 from traceviz.archive.runners.choose import run_one, runner_for
-from traceviz.archive.runners.local import LocalRunner, SerialRunner
+from traceviz.archive.runners.local import LocalRunner, SerialRunner, usable_cores
 from traceviz.errors import OutputError, UsageError, WorkerError
 
 PATIENCE_S = 60
@@ -174,3 +174,13 @@ def wait_until(condition):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+@pytest.mark.skipif(usable_cores() < 2, reason="there is one core")
+def test_workers_stay_on_a_core_of_their_own_while_every_core_has_one_and_no_longer():
+    seen = results(LocalRunner(usable_cores()), work.cores_after_a_moment, range(3 * usable_cores()))
+    assert {len(cores) for cores in seen.values()} <= {1, usable_cores()}
+    assert len({cores for cores in seen.values() if len(cores) == 1}) == usable_cores()
+    assert {len(cores) for cores in results(LocalRunner(1), work.cores_after_a_moment, range(2)).values()} == {
+        usable_cores()
+    }

@@ -5,8 +5,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import traceviz
+from tests.analyses.builders import tables
 from tests.archive.made_sources import INPUT_BOUND, LAUNCH_BOUND, POINTER, SUMMARY
+from tests.archive.small_archives import add_trace, new_archive
 from traceviz.archive.archive import Archive
+from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.upkeep.export import export_table
 from traceviz.errors import DamagedTraceError, OutputExistsError, UsageError
 
@@ -84,3 +87,12 @@ def test_a_trace_whose_table_is_damaged_is_not_exported(filled, tmp_path):
     with pytest.raises(DamagedTraceError, match=r"SHA-256 of kernels\.parquet"):
         archive.export(wanted, folder=tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_an_empty_table_without_a_file_adds_no_rows_and_is_no_fault(tmp_path):
+    store = new_archive(tmp_path / "archive")
+    add_trace(store, "a" * 16, tables(kernels=[(0, 100, "gemm")], memset=[]))
+    assert Archive(tmp_path / "archive").scan("memset").collect().height == 0
+    rows = catalogue.read(store)
+    assert export_table(store, rows, ["a" * 16], "memset", tmp_path / "memset.parquet") == 0
+    assert export_table(store, rows, ["a" * 16], "kernels", tmp_path / "kernels.parquet") == 1

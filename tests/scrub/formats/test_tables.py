@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from traceviz import schema
-from traceviz.errors import DamagedTraceError, OutputExistsError, UnknownFormatError
-from traceviz.scrub import scrub
+from traceviz.errors import DamagedTraceError, OutputError, OutputExistsError, UnknownFormatError
+from traceviz.scrub import scrub, scrub_folder, scrub_tables
 from traceviz.tables import TraceTables, load, save
 from traceviz.trace_folder import MANIFEST
 
@@ -247,3 +247,28 @@ def test_what_was_private_is_counted(tmp_path: Path) -> None:
     removed = dict(scrub(tmp_path / "trace", tmp_path / "clean").removed)
     assert removed["private properties"] == 4  # the file, and three settings
     assert removed["texts cleaned of paths and secrets"] == 7
+
+
+def test_tables_scrubbed_in_memory_are_written_as_those_of_a_folder_to_the_byte(tmp_path):
+    facts = {"source": "/home/adalovelace/x.sqlite", "format": "nsys"}
+    save(trace(), tmp_path / "trace", provenance=facts)
+    for name in ("from-folder", "from-memory"):
+        (tmp_path / name).mkdir()
+    removed, secrets, _ = scrub_folder(tmp_path / "trace", tmp_path / "from-folder")
+    clean, (removed_here, secrets_here, _) = scrub_tables(trace(), facts, tmp_path / "from-memory")
+    assert (removed_here, secrets_here) == (removed, secrets)
+    names = sorted(path.name for path in (tmp_path / "from-folder").iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "from-memory").iterdir())
+    for name in names:
+        assert (tmp_path / "from-memory" / name).read_bytes() == (tmp_path / "from-folder" / name).read_bytes()
+    written = load(tmp_path / "from-memory")
+    assert list(clean) == list(written)
+    assert all(clean.arrow(name).equals(written.arrow(name)) for name in written)
+    assert clean.run_facts()["host"] is None
+
+
+def test_a_secret_that_would_stay_in_memory_is_found_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("traceviz.scrub.formats.tables._scrub_column", lambda rows, _, column, *__: rows[column.name])
+    with pytest.raises(OutputError, match=r"would have stayed in the output, in run\.host"):
+        scrub_tables(trace(), {}, tmp_path)
+    assert list(tmp_path.iterdir()) == []

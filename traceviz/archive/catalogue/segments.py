@@ -134,7 +134,8 @@ def parsed(data: bytes) -> pa.Table:
         DamagedTraceError: they cannot be read.
     """
     try:
-        rows = with_added(pq.read_table(io.BytesIO(data)))
+        with pq.ParquetFile(io.BytesIO(data)) as file:  # read_table loads pyarrow.dataset, and with it pandas
+            rows = with_added(file.read())
         rows.validate(full=True)
     except PARQUET_ERRORS as error:
         raise DamagedTraceError("Rows of the catalogue cannot be read.", str(error)) from error

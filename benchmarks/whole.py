@@ -50,7 +50,7 @@ import growth
 import made_traces
 from nsys_answers import check_same_answer, nsys_stats, traceviz
 from side_by_side import Usage, run_alone
-from whole_tables import Row, fill, machine, markdown, text
+from whole_tables import Row, check_place, fill, machine, markdown, text
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "performance.md"
@@ -89,14 +89,17 @@ class Job:
 def main() -> None:
     """Make the traces where needed, measure, print the table."""
     options = parse_options()
+    part = "growth" if options.growth else "whole"
+    if options.markdown:
+        check_place(options.markdown, part)
     folder = (options.data or Path(tempfile.mkdtemp(prefix="whole."))).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     os.environ["TRACEVIZ_CACHE"] = "0"  # nothing is kept but what a job wants kept
     try:
         if options.growth:
-            part, table = "growth", growth.measured(folder, ours_and_before(options), options.runs, options.most)
+            table = growth.measured(folder, ours_and_before(options), options.runs, options.most)
         else:
-            part, table = "whole", [row for job in jobs(folder, options) for row in measured(job, folder, options.runs)]
+            table = [row for job in jobs(folder, options) for row in measured(job, folder, options.runs)]
     finally:
         if options.data is None:
             shutil.rmtree(folder)

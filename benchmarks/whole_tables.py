@@ -105,11 +105,18 @@ def processor() -> str:
     return named[1] if named else platform.machine()
 
 
+def check_place(page: Path, part: str) -> None:
+    """Exit unless a page has a place for the table: before the work, and not after it."""
+    if not page.is_file() or not _place(part).search(page.read_text(encoding="utf-8")):
+        sys.exit(f"{page} has no place for the table: <!-- {part} --> and <!-- /{part} -->")
+
+
+def _place(part: str) -> re.Pattern[str]:
+    return re.compile(rf"(<!-- {part} -->\n).*?(<!-- /{part} -->)", re.DOTALL)
+
+
 def fill(page: Path, part: str, content: str) -> None:
     """Put a table between the markers ``<!-- part -->`` and ``<!-- /part -->`` of a page."""
-    before = page.read_text(encoding="utf-8")
-    pattern = re.compile(rf"(<!-- {part} -->\n).*?(<!-- /{part} -->)", re.DOTALL)
-    if not pattern.search(before):
-        sys.exit(f"{page} has no place for the table: <!-- {part} --> and <!-- /{part} -->")
-    page.write_text(pattern.sub(lambda found: f"{found[1]}{content}\n{found[2]}", before), encoding="utf-8")
+    changed = _place(part).sub(lambda found: f"{found[1]}{content}\n{found[2]}", page.read_text(encoding="utf-8"))
+    page.write_text(changed, encoding="utf-8")
     print(f"{page.name} has the table", file=sys.stderr)

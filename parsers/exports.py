@@ -9,8 +9,8 @@
 
 The folder holds every table whatever was asked for, so that it answers any question, and the first answer comes from it
 as the second does. It is made among the temporary files and moved: where the cache takes nothing, it is read where it
-is, and nsys need not run twice. Making it adds up to a tenth to the processor time of a whole report, and up to a third
-to that of one section, where the trace has large tables that the section does not read.
+is, and nsys need not run twice. Making it adds up to a tenth to the processor time of a whole report; to that of one
+section up to two fifths, and memory, where the trace has large tables that the section does not read.
 
 A kept folder is that of the report's content, of the exporting program and its version, and of the code that made the
 tables. It holds no private data: where that is asked for, nothing is kept, and nothing that was kept is used.

@@ -42,6 +42,18 @@ def test_the_benchmark_measures_every_route_and_agrees_with_nsys(nsys: str, repo
     assert counts == [3_000, 1_500]
 
 
+@pytest.mark.process
+def test_a_page_without_a_place_for_the_table_is_refused_before_anything_is_measured(
+    repository: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- whole -->\n")
+    command = [sys.executable, str(repository / "benchmarks" / "whole.py"), "--data", str(tmp_path), "--markdown", page]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("no place for the table")) == (1, 1)
+    assert list(tmp_path.iterdir()) == [page]
+
+
 @pytest.mark.slow
 def test_growth_states_an_exponent_and_compares_the_report_within_little_memory(
     repository: Path, tmp_path: Path

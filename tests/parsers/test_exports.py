@@ -125,7 +125,7 @@ def test_converting_gives_the_same_tables_from_what_was_kept(tmp_path, place, ex
         api.convert(report, tmp_path / name)
     api.convert(report, tmp_path / "none", cache=False)
     assert exports.count == 2
-    for name in ("kernels", "cuda_api", "notes"):
+    for name in ("kernels", "cuda_api", "threads"):
         contents = {(tmp_path / folder / f"{name}.parquet").read_bytes() for folder in ("first", "second", "none")}
         assert len(contents) == 1
 

@@ -41,6 +41,14 @@ def gathered(column: pl.Series, rows: Rows) -> pl.Series:
     return column.gather(pl.select(pl.when(pl.lit(pl.Series(rows)) >= 0).then(pl.lit(pl.Series(rows)))).to_series())
 
 
+def are_named(column: pl.Series, names: list[str]) -> pl.Series:
+    """Whether each name of a categorical ``column`` is one of ``names``: by their numbers, as texts would be copied."""
+    numbers, wanted = column.to_physical(), pl.Series(names, dtype=pl.String).cast(column.dtype).to_physical()
+    known = np.zeros(max(int(numbers.max() or 0), int(wanted.max() or 0)) + 1, dtype=bool)  # type: ignore[arg-type]
+    known[wanted.to_numpy()] = True
+    return pl.Series(known[numbers.to_numpy()])
+
+
 def intervals(frame: pl.DataFrame) -> IntervalSet:
     """Union of the rows of ``frame`` (see :func:`bounds`)."""
     return IntervalSet.of(*bounds(frame))

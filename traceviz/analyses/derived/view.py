@@ -15,7 +15,7 @@ from typing import TypeVar, TypeVarTuple
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.derived.frames import codes, end_ns, unions_by
+from traceviz.analyses.derived.frames import are_named, codes, end_ns, unions_by
 from traceviz.analyses.derived.kept import Kept, kept_property
 from traceviz.analyses.derived.recorded.clocks import aligned, clock_errors, doubt
 from traceviz.analyses.derived.recorded.device_window import DeviceWindow, Join, device_windows
@@ -281,8 +281,8 @@ class TraceView:
         names = [name for kind in kinds for name in self.api_names.get(kind, [])]
         if "cuda_api" not in self.tables or not names:
             return self.frame("cuda_api", *_CALL_COLUMNS).head(0).select(_CALL_VIEW)
-        scan = self.tables.scan("cuda_api").select(_CALL_COLUMNS)
-        return scan.filter(pl.col("name").is_in(names)).select(_CALL_VIEW).collect()
+        calls = self.frame("cuda_api", *_CALL_COLUMNS)
+        return calls.filter(are_named(calls["name"], names)).select(_CALL_VIEW)
 
     def _work_keys(self) -> pl.LazyFrame:
         """``process_id, correlation_id`` of all device work."""

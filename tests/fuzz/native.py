@@ -368,14 +368,55 @@ class Cases:
             case _:
                 n.add(start, end, self._longs(random, rows + 1), end, start, code, self._room(random, 8 * rows))
 
+    def _sweeps(self, random: Random, rows: int) -> None:
+        """The functions over sorted times, most of the time with what is a set."""
+        others = random.randrange(6)
+        one, other = ([self._ordered(random, count) for _ in range(2)] for count in (rows, others))
+        set_one = self._set(random, rows) if random.random() < 0.8 else (one[0], one[1])
+        set_other = self._set(random, others) if random.random() < 0.8 else (other[0], other[1])
+        i, room = self.intervals, 8 * (rows + others)
+        done = self._longs(random, rows + 1)
+        match random.randrange(6):
+            case 0:
+                i.merge(*one, self._room(random, 8 * rows), self._room(random, 8 * rows))
+            case 1:
+                sweep = random.choice((i.unite, i.intersect, i.subtract))
+                sweep(*set_one, *set_other, self._room(random, room), self._room(random, room))
+            case 2:
+                least = random.choice((1, 2, 3, 0, -1, 2**62))
+                i.running(*one, self._room(random, 8 * rows), self._room(random, 8 * rows), least)
+            case 3:
+                i.before(*set_one, done, self._longs(random, others), self._room(random, 8 * others))
+            case 4:
+                i.shared(*set_one, done, *other, self._room(random, 8 * others))
+            case _:
+                loads = [self._longs(random, others) for _ in range(2)]
+                i.weigh(*set_one, other[0], loads[0], other[1], loads[1], nasty.integer(random))
+
+    @classmethod
+    def _ordered(cls, random: Random, rows: int) -> bytes:
+        """Times, mostly in order."""
+        times = [random.randrange(-5, 60) for _ in range(rows)]
+        if random.random() < 0.2:
+            return cls._longs(random, rows)
+        return struct.pack(f"<{rows}q", *(sorted(times) if random.random() < 0.8 else times))
+
+    @staticmethod
+    def _set(random: Random, rows: int) -> tuple[bytes, bytes]:
+        """Starts and ends of a set of ``rows`` members."""
+        bounds = sorted(random.sample(range(-10, 20 + 4 * rows), 2 * rows))
+        return struct.pack(f"<{rows}q", *bounds[::2]), struct.pack(f"<{rows}q", *bounds[1::2])
+
     def _columns(self, random: Random, _: bytes) -> None:
         """The functions over columns, with columns that fit each other most of the time."""
         rows = random.choice((0, 1, 2, 3, 8, 60))
         code = self._codes(random, rows)
         x = self.xplane
-        match random.randrange(12):
+        match random.randrange(14):
             case 10 | 11:
                 self._nested(random, rows, code)
+            case 12 | 13:
+                self._sweeps(random, rows)
             case 0:
                 width = random.choice((1, 4, 8, 8, 2, 0))
                 x.take(

@@ -127,7 +127,7 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
     Most of their time they compute in compiled code, which lets other threads run; what several of them need is
     computed once (:class:`traceviz.analyses.derived.kept.Kept`). Where polars may use one thread only, so may they.
     """
-    workers = min(len(os.sched_getaffinity(0)), pl.thread_pool_size(), MAX_WORKERS)
+    workers = min(cores(), MAX_WORKERS)
     rows = sum(trace.tables.rows(name) for name in trace.tables)
     if workers < 2 or rows < LARGE_ROWS:
         yield from (_outcome(trace, entry) for entry in chosen)
@@ -137,6 +137,11 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
             yield from pool.map(lambda entry: _outcome(trace, entry), chosen)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def cores() -> int:
+    """Processors that analyses may use: those of the process, as far as polars may use them."""
+    return min(len(os.sched_getaffinity(0)), pl.thread_pool_size())
 
 
 def _outcome(trace: TraceView, entry: Entry) -> _Outcome | Skipped:

@@ -44,7 +44,8 @@ def gathered(column: pl.Series, rows: Rows) -> pl.Series:
 def are_named(column: pl.Series, names: list[str]) -> pl.Series:
     """Whether each name of a categorical ``column`` is one of ``names``: by their numbers, as texts would be copied."""
     numbers, wanted = column.to_physical(), pl.Series(names, dtype=pl.String).cast(column.dtype).to_physical()
-    known = np.zeros(max(int(numbers.max() or 0), int(wanted.max() or 0)) + 1, dtype=bool)  # type: ignore[arg-type]
+    most = max(int(numbers.max() or 0), int(wanted.max() or 0))  # type: ignore[arg-type]  # integers
+    known = np.zeros(most + 1, dtype=bool)
     known[wanted.to_numpy()] = True
     return pl.Series(known[numbers.to_numpy()])
 

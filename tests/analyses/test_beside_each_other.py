@@ -1,0 +1,46 @@
+"""Analyses in threads give the report that they give one after the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from traceviz import api
+from traceviz.analyses import run
+
+SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
+TRACES = ("synthetic/input_bound.sqlite", "synthetic/two_ranks.sqlite")
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_the_report_is_the_same_in_1_thread_and_in_4(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = api.open_trace(SAMPLES / name)
+    alone = api.to_text(run.analyze(tables), "json")
+    monkeypatch.setattr(run, "LARGE_ROWS", 0)
+    monkeypatch.setattr(run, "cores", lambda: 4)
+    assert api.to_text(run.analyze(tables), "json") == alone
+
+
+def test_an_analysis_that_fails_in_a_thread_fails_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = api.open_trace(SAMPLES / TRACES[0])
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("7 / 0")
+
+    monkeypatch.setattr(run, "LARGE_ROWS", 0)
+    monkeypatch.setattr(run, "cores", lambda: 4)
+    monkeypatch.setattr("traceviz.analyses.launch.launch.LaunchAnalysis.run", fail)
+    with pytest.raises(ZeroDivisionError, match="7 / 0"):
+        run.analyze(tables)
+
+
+def test_columns_that_no_analysis_reads_change_no_figure() -> None:
+    tables = api.open_trace(SAMPLES / TRACES[0])
+    without = {
+        name: tables.arrow(name).drop_columns([c for c in columns if c in tables.arrow(name).column_names])
+        for name, columns in run.UNREAD.items()
+        if name in tables
+    }
+    assert "status" in tables.arrow("cuda_api").column_names
+    assert api.to_text(run.analyze(tables.replace(without)), "json") == api.to_text(run.analyze(tables), "json")

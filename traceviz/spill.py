@@ -101,7 +101,7 @@ def _before(rows: pa.Table, start_ns: int) -> int:
 
 def _copied(rows: pa.Table) -> pa.Table:
     """The same rows without those around them, whose memory they share."""
-    return rows.take(pa.array(np.arange(rows.num_rows)))
+    return rows.take(np.arange(rows.num_rows))
 
 
 def spill_beyond(most: int | None) -> Spill | None:

@@ -53,7 +53,8 @@ def whole_table(path: Path, root: int, stored: Mapping[str, str | None]) -> Sqli
         return None
     try:
         with Pages(path) as pages:
-            return SqliteTable(path, pages.leaves(root), pages.page_size, stored)
+            leaves = pages.leaves(root)
+            return SqliteTable(path, leaves, pages.page_size, stored, alone=leaves.size == 1)
     except NotPlainError:
         return None
 
@@ -63,23 +64,26 @@ class SqliteTable:
 
     Args:
         path: The database; no program may be writing to it.
-        leaves: NumberColumn of the leaf pages of the table, in the order of the rows.
+        leaves: Numbers of the leaf pages of the table, in the order of the rows.
         page_size: Bytes of a page.
         stored: Declared type of each column in stored order; ``None`` for those of a primary key.
+        alone: Whether the only leaf may be empty, as that of a table without rows is.
     """
 
-    def __init__(self, path: Path, leaves: Integers, page_size: int, stored: Mapping[str, str | None]) -> None:
+    def __init__(
+        self, path: Path, leaves: Integers, page_size: int, stored: Mapping[str, str | None], *, alone: bool
+    ) -> None:
         self._path, self._leaves, self._page_size, self._stored = path, leaves, page_size, stored
         step = max(STRETCH_BYTES // page_size, 1)
         self._stretches = [leaves[begin : begin + step] for begin in range(0, leaves.size, step)]
-        self._alone = leaves.size == 1
+        self._alone = alone
         self._counts: dict[tuple[Keep, ...], list[int]] = {}
 
     def parts(self, count: int) -> Sequence[SqliteTable]:
         """See :meth:`WholeTable.parts`."""
         step = -(-self._leaves.size // max(count, 1))
         leaves = (self._leaves[begin : begin + step] for begin in range(0, self._leaves.size, step))
-        return [SqliteTable(self._path, part, self._page_size, self._stored) for part in leaves]
+        return [SqliteTable(self._path, part, self._page_size, self._stored, alone=self._alone) for part in leaves]
 
     def measure(self, keeps: Sequence[Keep], wishes: Sequence[Wish]) -> tuple[int, list[Result]]:
         """See :meth:`WholeTable.measure`."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import Progress, silent
+from traceviz.parsers.kineto.decode.ahead import ahead
 from traceviz.parsers.kineto.decode.columns import build
 from traceviz.parsers.kineto.decode.compiled import CompiledScanner, native
 from traceviz.parsers.kineto.decode.portable import PortableScanner
@@ -58,7 +59,8 @@ def decode(
     stream = TextStream(path, max_size, progress)
     is_compiled = (scanner or available_scanner()) == CompiledScanner.name
     events: Scanner = CompiledScanner(selected) if is_compiled else PortableScanner(selected)
-    walk = TraceWalk(Window(stream.blocks(block_bytes), name=str(path)), events.feed)
+    blocks = ahead(stream.blocks(block_bytes), block_bytes)
+    walk = TraceWalk(Window(blocks, name=str(path)), events.feed)
     try:
         header, left_out = _read(walk)
     except OverflowError as error:

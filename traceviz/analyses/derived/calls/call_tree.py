@@ -45,8 +45,9 @@ class CallTree:
     def of(cls, calls: pl.DataFrame, keep: tuple[str, ...] | None = None) -> CallTree:
         """The tree of ``calls``: ``thread_id, op_id, start_ns``, and ``end_ns`` or ``dur_ns``.
 
-        Of calls with the same start and end, the one with the smaller ``op_id`` is around the other. The tree's calls
-        have all columns, or those to ``keep``, with ``thread_id``: of millions of calls each column takes memory.
+        Of calls with the same start and end, the one with the smaller ``op_id`` is around the other, and of those with
+        the same, the one that comes first. The tree's calls have all columns, or those to ``keep``, with ``thread_id``:
+        of millions of calls each column takes memory.
         """
         starts, ends = bounds(calls)
         threads = calls["thread_id"].to_numpy().astype(np.int64, copy=False)

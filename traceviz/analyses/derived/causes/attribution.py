@@ -345,14 +345,19 @@ def _plain(named: pl.DataFrame) -> pl.DataFrame:
 
 def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     leader = training_thread(trace, rank)
-    frames = [_rows(trace, source, rank, leader, judged) for source in _SOURCES]
-    calls = pl.concat([frame for frame in frames if frame.height] or frames[:1])
-    calls = _by_what_they_did(trace, rank, calls).with_columns(_unless_step(trace, rank))
-    ids = pl.col("inside").cast(pl.Int64) * pl.len() + pl.int_range(pl.len(), dtype=pl.Int64)
-    tree = CallTree.of(calls.with_columns(ids.alias("op_id")), ("thread_id", "source", "name", "kind", "part"))
+    tree = _tree(trace, rank, leader, judged)
     kinds = tree.calls["kind"].to_physical().fill_null(_NO_KIND).to_numpy()
     leads = tree.calls["thread_id"].to_numpy() == leader
     return _Events(tree, kinds, codes(tree.calls["name"]), place_rows(tree), _explaining(tree), leads, leader)
+
+
+def _tree(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> CallTree:
+    """Events of a process that run in ``judged`` time: ``thread_id, source, name, kind, part``."""
+    frames = [_rows(trace, source, rank, leader, judged) for source in _SOURCES]
+    calls = pl.concat([frame for frame in frames if frame.height] or frames[:1])
+    calls = _by_what_they_did(trace, rank, calls).with_columns(_unless_step(trace, rank))
+    # Of equal events the order in which they come decides, as the tree's sort is stable
+    return CallTree.of(calls.rename({"inside": "op_id"}), ("thread_id", "source", "name", "kind", "part"))
 
 
 def _by_what_they_did(trace: TraceView, rank: int, calls: pl.DataFrame) -> pl.DataFrame:

@@ -83,11 +83,10 @@ types: $(VENV)/dev
 	cd $(STAGE) && $(abspath $(BIN))/mypy --strict -p traceviz --config-file $(CURDIR)/pyproject.toml \
 	    --cache-dir $(CURDIR)/.mypy_cache
 
-bench: $(VENV)/dev
-	$(BIN)/python benchmarks/start.py $(BENCH_START_OPTIONS)
-	$(BIN)/python benchmarks/nsys_convert.py $(BENCH_OPTIONS)
-	$(BIN)/python benchmarks/xplane_read.py $(if $(TRACEVIZ_ORACLE),--python $(TRACEVIZ_ORACLE)) $(BENCH_XPLANE_OPTIONS)
-	$(BIN)/python benchmarks/archive.py $(BENCH_ARCHIVE_OPTIONS)
+# Everything in one table beside other tools, about ten minutes; BENCH_OPTIONS="--growth" shows how cost grows with events,
+# "--markdown" writes the table into docs/performance.md, "--other PYTHON" measures another traceviz as well.
+bench: $(VENV)/dev nsys
+	$(BIN)/python benchmarks/whole.py $(BENCH_OPTIONS)
 
 docs: $(VENV)/dev
 	$(BIN)/python scripts/generate_docs.py
@@ -177,7 +176,7 @@ $(PADDLE)/installed $(MXNET)/installed:
 
 # Stamps: nothing is installed again until pyproject.toml or the C sources change. The install is editable, Python code
 # needs no new one.
-$(VENV)/installed: pyproject.toml CMakeLists.txt $(wildcard parsers/native/*)
+$(VENV)/installed: pyproject.toml CMakeLists.txt $(wildcard parsers/native/* traceviz/native/*)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable .

@@ -1,17 +1,21 @@
 """Routes to the same figures, measured side by side: each in its own process, in turn, with its peak memory.
 
-It uses the standard library only: routes also run under Pythons that have other tools instead of traceviz.
+It uses the standard library only: routes also run under Pythons that have other tools instead of traceviz. And whoever
+measures with :func:`run_alone` should load no more: a child begins with the memory of the process that it was forked
+from, and Linux counts that as its peak.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +30,61 @@ class Measurement:
     seconds: float
     peak_bytes: int
     counted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one run of a whole command took, from its start to its end.
+
+    Args:
+        seconds: Wall time.
+        cpu_seconds: User and system time of the process and of the children that it waited for.
+        peak_bytes: Largest resident set of one of these.
+        code: Its exit code.
+        output: What it wrote to stdout.
+        errors: What it wrote to stderr.
+    """
+
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+    code: int
+    output: str
+    errors: str
+
+    @property
+    def work_seconds(self) -> float | None:
+        """Wall time of the work without imports, where the command ends with a line of :func:`run_here`."""
+        lines = self.output.splitlines()
+        try:
+            return float(json.loads(lines[-1])["seconds"]) if lines else None
+        except (ValueError, KeyError, TypeError):
+            return None
+
+
+def run_alone(
+    command: Sequence[str | Path], folder: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Usage:
+    """Run a command to its end, in ``folder``, with these variables beside those of this process."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        begin = time.perf_counter()
+        process = subprocess.Popen(
+            [*map(str, command)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            cwd=folder,
+            env={**os.environ, **(environment or {})},
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - begin
+        process.returncode = os.waitstatus_to_exitcode(status)
+        texts = []
+        for stream in (output, errors):
+            stream.seek(0)
+            texts.append(stream.read().decode(errors="replace"))
+    cpu_seconds = usage.ru_utime + usage.ru_stime
+    return Usage(seconds, cpu_seconds, usage.ru_maxrss * 1024, process.returncode, texts[0], texts[1])
 
 
 def measure(commands: dict[str, Sequence[str | Path]], runs: int) -> dict[str, list[Measurement]]:

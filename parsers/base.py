@@ -15,6 +15,8 @@ from traceviz.process.memory import Allowance, Watch
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from traceviz.spill import Spill
+
 HEAD_BYTES = 64 * 1024
 """How much of a file readers see when they are asked whether they know it."""
 
@@ -67,6 +69,9 @@ class ReadOptions:
         run: Name of the run to read, where the source is a folder of several; ``None`` for the newest.
         max_size: The longest text to read, in bytes, where the format is text; ``None`` for what is plausible.
         max_memory: Most memory that the process may take while it reads, in bytes; ``None`` for what there is.
+        cache: What another program had to decode is kept, and taken from there the next time; see
+            :mod:`traceviz.parsers.exports`.
+        spill: Takes tables that memory has no room for, where the caller can do with files; see :attr:`Reader.spills`.
     """
 
     tables: frozenset[str] | None = None
@@ -76,6 +81,8 @@ class ReadOptions:
     run: str | None = None
     max_size: int | None = None
     max_memory: int | None = None
+    cache: bool = False
+    spill: Spill | None = None
 
     def wants(self, name: str) -> bool:
         """Whether table ``name`` is asked for."""
@@ -96,8 +103,17 @@ class Reader(ABC):
     """Name for people."""
     suffixes: ClassVar[tuple[str, ...]] = ()
     """Usual file-name suffixes, for help texts only: identification is by content."""
+    spills: ClassVar[bool] = False
+    """Whether large tables may go to :attr:`ReadOptions.spill` instead of being yielded."""
     states_span: ClassVar[bool] = False
     """Whether the length of the capture is read from what is stated, and not taken from the events."""
+
+    def exporter(self) -> str | None:
+        """The program that decodes what is read, with its version, as ``run.reader`` names it where it did.
+
+        ``None`` where no program is needed, or the one that is needed is not here.
+        """
+        return None
 
     @abstractmethod
     def sniff(self, head: bytes, path: Path) -> Match:
@@ -132,11 +148,13 @@ class Reader(ABC):
 
         with foreign_errors_in_words(f"{path} cannot be read."):
             options.allowance.check(0, path.name)
-            tables = self.read(path, replace(options, progress=watched(options, path.name)))
-            for named in checked(tables, states_span=self.states_span):
+            spill = options.spill if self.spills else None
+            tables = self.read(path, replace(options, progress=watched(options, path.name), spill=spill))
+            for name, table in checked(tables, states_span=self.states_span):
                 options.allowance.check(0, path.name)
-                yield named
-                del named  # before the next one is made
+                made = [table]
+                del table  # who gets it may let go of it: nothing is left of it here
+                yield name, made.pop()
 
 
 def certain_reader(readers: Iterable[Reader], path: Path) -> Reader | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from traceviz.errors import TracevizError, UnknownFormatError, UsageError
 from traceviz.foreign.regular_files import check_regular
 from traceviz.parsers.base import Match, Reader, ReadOptions, certain_reader, prefixed
+from traceviz.parsers.exports import tables_of
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.run.layout import is_run_folder, whole_run
@@ -126,14 +127,14 @@ def read_all(files: Sequence[Path], readers: Sequence[Reader], options: ReadOpti
             where there are several traces, the error names the one that it is about.
     """
     if len(readers) == 1:
-        return readers[0].tables(files[0], options)
+        return tables_of(files[0], readers[0], options)
     from traceviz.parsers.ranks.merge import merged  # noqa: PLC0415 (of one trace, nothing is merged)
 
     parts = []
     for number, (file, reader) in enumerate(zip(files, readers, strict=True), 1):
         progress = prefixed(options.progress, f"{file.name} ({number} of {len(readers)})")
         try:
-            parts.append(dict(reader.tables(file, replace(options, progress=progress))))
+            parts.append(dict(tables_of(file, reader, replace(options, progress=progress, spill=None))))
         except TracevizError as error:
             raise about(error, file) from error
     return merged(parts, trace_names(files))

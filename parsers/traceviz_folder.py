@@ -47,7 +47,7 @@ class TracevizFolderReader(Reader):
             source = tables.sources[name]
             if isinstance(source, Path):
                 options.allowance.check(least_bytes(source), f"Table {name} of {path.name}")
-            table = tables.arrow(name)
+            table = tables.arrow(name, options.columns.get(name))
             _check_owners(path, name, table, known)
             if name == "run":
                 _check_span(path, table)

@@ -22,7 +22,13 @@ NEEDED = (
     "traceviz/parsers/data/cupti_cbids.csv",
 )
 
-SCANNERS = ("traceviz/parsers/_kineto.abi3.so", "traceviz/parsers/_xplane.abi3.so")
+SCANNERS = (
+    "traceviz/_intervals.abi3.so",
+    "traceviz/nested/_compiled.abi3.so",
+    "traceviz/parsers/_kineto.abi3.so",
+    "traceviz/parsers/_sqlite.abi3.so",
+    "traceviz/parsers/_xplane.abi3.so",
+)
 STABLE, PURE = "-cp311-abi3-", "-py3-none-any.whl"
 
 

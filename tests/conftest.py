@@ -19,6 +19,8 @@ from hypothesis import settings
 settings.register_profile("traceviz", deadline=None, derandomize=True, max_examples=30)
 settings.load_profile("traceviz")
 
+os.environ["TRACEVIZ_CACHE"] = "0"  # nothing is written into the home of who runs the tests
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 sys.path.insert(0, str(REPOSITORY / "sample_traces"))  # the programs that make the samples are no part of the package

@@ -12,6 +12,7 @@ import pytest
 from tests.analyses.builders import tables
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingTableError, OutputExistsError, SchemaError, UsageError
+from traceviz.spill import collected, spill_beyond
 from traceviz.tables import TraceTables, conform, load, read_manifest, save, write_tables
 from traceviz.trace_folder import MANIFEST, is_trace_folder
 
@@ -57,6 +58,60 @@ def test_conform_sorts_a_table_of_several_chunks() -> None:
     once = conform("os_calls", os_calls())
     both = conform("os_calls", pa.concat_tables([once, once]))
     assert both.column("start_ns").to_pylist() == [10, 10, 20, 20, 30, 30]
+
+
+def test_columns_of_all_kinds_are_sorted_with_their_nulls() -> None:
+    order = [5, 3, 8, 1, 1, 9, 0, 2]
+    columns = {
+        "start_ns": pa.array(order),
+        "dur_ns": pa.array([None if start % 2 else 10 * start for start in order]),
+        "device_id": pa.array([0] * 8, pa.int16()),
+        "process_id": pa.array([start % 3 for start in order], pa.int32()),
+        "name": pa.array([f"kernel {start}" for start in order]).dictionary_encode(),
+        "achieved_occupancy": pa.array([None if start == 3 else start / 2 for start in order]),
+    }
+    table = conform("kernels", pa.table(columns).slice(1, 7))  # columns that begin inside their memory
+    table.validate(full=True)
+    by_start = sorted(order[1:])
+    assert table["start_ns"].to_pylist() == by_start == [0, 1, 1, 2, 3, 8, 9]
+    assert table["dur_ns"].to_pylist() == [None if start % 2 else 10 * start for start in by_start]
+    assert table["process_id"].to_pylist() == [start % 3 for start in by_start]
+    assert table["device_id"].to_pylist() == [0] * 7
+    assert table["name"].to_pylist() == [f"kernel {start}" for start in by_start]
+    assert table["achieved_occupancy"].to_pylist() == [None if start == 3 else start / 2 for start in by_start]
+    assert table["grid_x"].null_count == 7
+
+
+def test_rows_of_equal_starts_keep_their_order_in_tables_longer_than_a_stretch(monkeypatch) -> None:
+    monkeypatch.setattr("traceviz.tables.ROW_GROUP", 7)
+    starts = [number // 3 for number in range(60)][::-1]
+    table = conform("os_calls", os_calls_at(starts))
+    assert table["dur_ns"].to_pylist() == sorted(range(60), key=starts.__getitem__)
+
+
+def os_calls_at(starts: list[int]) -> pa.Table:
+    rows = len(starts)
+    owner = {"process_id": [0] * rows, "thread_id": [0] * rows}
+    return pa.table({"start_ns": starts, "dur_ns": list(range(rows)), **owner, "name": ["read"] * rows})
+
+
+def test_tables_that_memory_has_no_room_for_go_to_files_that_go_with_the_trace(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("traceviz.spill.resident", lambda: 0)
+    large = os_calls_at(list(range(60_000, 0, -1)))
+    kept = collected([("run", run()), ("os_calls", large)], spill_beyond(10**9))
+    assert (list(tmp_path.iterdir()), kept.rows("os_calls")) == ([], 60_000)
+    spilled = collected([("run", run()), ("os_calls", large)], spill_beyond(10**6))
+    (folder,) = tmp_path.iterdir()
+    assert [path.name for path in folder.iterdir()] == ["os_calls.parquet"]
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert spilled.arrow("os_calls").equals(kept.arrow("os_calls"))
+    assert spilled.os_calls.select("start_ns").collect().height == 60_000
+    another = spilled.replace({"run": run(34)})
+    del spilled
+    assert another.rows("os_calls") == 60_000
+    del another
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_conform_accepts_dictionaries_of_other_index_types() -> None:

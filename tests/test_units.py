@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz.units import UNITS, counted, format_ns, format_ratio, format_value
+from traceviz.units import UNITS, counted, format_ns, format_ratio, format_value, parse_bytes
 
 
 @pytest.mark.parametrize(
@@ -122,3 +122,21 @@ def test_any_number_is_short_and_printable(value, unit):
 @pytest.mark.parametrize(("count", "text"), [(0, "0 steps"), (1, "1 step"), (2, "2 steps"), (1_234, "1,234 steps")])
 def test_one_thing_is_singular(count, text):
     assert counted(count, "step") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("64GB", 64_000_000_000),
+        ("1.5 MB", 1_500_000),
+        (" 64KiB", 65_536),
+        ("300", 300),
+        ("300B", 300),
+        ("64iB", None),
+        ("-1GB", None),
+        ("much", None),
+        ("9" * 400 + "TB", None),
+    ],
+)
+def test_a_size_is_read_as_bytes(text, size):
+    assert parse_bytes(text) == size

@@ -63,6 +63,7 @@ def open_trace(
     run: str | None = None,
     max_size: int | None = None,
     max_memory: int | None = None,
+    cache: bool = True,
     progress: Progress = silent,
 ) -> TraceTables:
     """Read a trace of any known format, or the traces of several ranks of one job as one.
@@ -76,6 +77,7 @@ def open_trace(
         run: Run to read, where a path is a folder of several; ``None`` for the newest.
         max_size: The longest JSON to read, unpacked, in bytes; ``None`` for what is plausible.
         max_memory: Most memory that this process may take while it reads, in bytes; ``None`` for what there is.
+        cache: Keep what nsys exports, and use what was kept (see ``docs/commands.md``); not with ``keep_private``.
         progress: Receives progress.
 
     Raises:
@@ -87,15 +89,22 @@ def open_trace(
         OutOfMemoryError: it needs more memory than there is.
     """
     names = None if tables is None else frozenset(tables)
-    options = ReadOptions(
-        names, keep_private=keep_private, progress=progress, run=run, max_size=max_size, max_memory=max_memory
-    )
     files = trace_files(paths)
     readers = readers_of(files, reader)
-    from traceviz.tables import TraceTables
+    from traceviz.spill import collected, spill_beyond
 
+    options = ReadOptions(
+        names,
+        keep_private=keep_private,
+        progress=progress,
+        run=run,
+        max_size=max_size,
+        max_memory=max_memory,
+        cache=cache,
+        spill=spill_beyond(max_memory),
+    )
     with foreign_errors_in_words(f"{named(files)} cannot be read."):
-        return TraceTables(dict(read_all(files, readers, options)))
+        return collected(read_all(files, readers, options), options.spill)
 
 
 def convert(
@@ -108,6 +117,7 @@ def convert(
     run: str | None = None,
     max_size: int | None = None,
     max_memory: int | None = None,
+    cache: bool = True,
     progress: Progress = silent,
 ) -> Path:
     """Write a trace, or those of several ranks, as one traceviz folder of Parquet tables.
@@ -128,7 +138,13 @@ def convert(
     from traceviz.tables import write_tables
 
     options = ReadOptions(
-        None, keep_private=keep_private, progress=progress, run=run, max_size=max_size, max_memory=max_memory
+        None,
+        keep_private=keep_private,
+        progress=progress,
+        run=run,
+        max_size=max_size,
+        max_memory=max_memory,
+        cache=cache,
     )
     parts = read_all(sources, readers, options)
     with (
@@ -148,13 +164,14 @@ def report_on(
     run: str | None = None,
     max_size: int | None = None,
     max_memory: int | None = None,
+    cache: bool = True,
     progress: Progress = silent,
 ) -> Report:
     """Read traces and analyse them: :func:`open_trace`, a :class:`Selection`, :func:`analyze`."""
     sources = trace_files(paths)
     readers = readers_of(sources, reader)
     from traceviz.analyses.run import analyze, columns_for, tables_for
-    from traceviz.tables import TraceTables
+    from traceviz.spill import collected, spill_beyond
 
     needs = ReadOptions(
         tables_for(sections),
@@ -163,9 +180,11 @@ def report_on(
         run=run,
         max_size=max_size,
         max_memory=max_memory,
+        cache=cache,
+        spill=spill_beyond(max_memory),
     )
     with foreign_errors_in_words(f"{named(sources)} cannot be read."):
-        tables = TraceTables(dict(read_all(sources, readers, needs)))
+        tables = collected(read_all(sources, readers, needs), needs.spill)
         if selection and not selection.is_everything:
             from traceviz.cutting import select
 
@@ -186,6 +205,7 @@ def compare(
     run: str | None = None,
     max_size: int | None = None,
     max_memory: int | None = None,
+    cache: bool = True,
     progress: Progress = silent,
 ) -> Comparison:
     """Compare traces, run folders and saved JSON reports of any formats: each goes through :func:`report_on` in turn.
@@ -207,6 +227,7 @@ def compare(
         run: As for :func:`open_trace`.
         max_size: As for :func:`open_trace`.
         max_memory: As for :func:`open_trace`.
+        cache: As for :func:`open_trace`.
         progress: Receives progress.
 
     Raises:
@@ -231,6 +252,7 @@ def compare(
             run=run,
             max_size=max_size,
             max_memory=max_memory,
+            cache=cache,
             progress=_named_progress(path.name, progress),
         )
 

@@ -1,7 +1,7 @@
 """Interval algebra on integer nanoseconds, vectorised: union, gaps, intersection, overlap, priorities, nesting.
 
 All intervals are half-open, ``[start, end)``. An :class:`IntervalSet` is sorted, disjoint and without empty
-members, so that set operations are sorts and cumulative sums over arrays; nothing here loops over events.
+members, so that set operations are sweeps over both sides (:mod:`traceviz.sweeps`); no Python here loops over events.
 
 ::
 
@@ -13,12 +13,15 @@ members, so that set operations are sorts and cumulative sums over arrays; nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+
+from traceviz import nested, sweeps
 
 Array = npt.NDArray[np.int64]
 
@@ -51,21 +54,7 @@ class IntervalSet:
 
         Intervals with ``end <= start`` contribute nothing.
         """
-        begin, finish = _array(starts), _array(ends)
-        keep = finish > begin
-        begin, finish = begin[keep], finish[keep]
-        if begin.size == 0:
-            return cls.empty()
-        if np.any(begin[1:] < begin[:-1]):
-            order = np.argsort(begin, kind="stable")
-            begin, finish = begin[order], finish[order]
-        reach = np.maximum.accumulate(finish)
-        first = np.empty(begin.size, dtype=bool)  # True where a new merged interval begins
-        first[0] = True
-        np.greater(begin[1:], reach[:-1], out=first[1:])
-        heads = np.flatnonzero(first)
-        tails = np.append(heads[1:] - 1, begin.size - 1)
-        return cls(begin[heads], reach[tails])
+        return cls(*sweeps.merged(_array(starts), _array(ends)))
 
     def __len__(self) -> int:
         return int(self.starts.size)
@@ -87,64 +76,52 @@ class IntervalSet:
         """Nanoseconds in the set."""
         return int(self.durations.sum())
 
+    @property
+    def _bounds(self) -> sweeps.Bounds:
+        return _array(self.starts), _array(self.ends)
+
     def union(self, *others: IntervalSet) -> IntervalSet:
         """Nanoseconds in this set or in any of ``others``."""
-        sets = (self, *others)
-        return IntervalSet.of(np.concatenate([s.starts for s in sets]), np.concatenate([s.ends for s in sets]))
+        return IntervalSet(*reduce(sweeps.united, (one._bounds for one in others if len(one)), self._bounds))  # noqa: SLF001
 
     def complement(self, start: int, end: int) -> IntervalSet:
         """Nanoseconds of ``[start, end)`` that are not in this set."""
-        inside = self.clip(start, end)
-        return IntervalSet.of(np.concatenate([[start], inside.ends]), np.concatenate([inside.starts, [end]]))
+        return IntervalSet.span(start, end).subtract(self)
 
     def clip(self, start: int, end: int) -> IntervalSet:
         """The part of this set within ``[start, end)``."""
-        return IntervalSet.of(np.maximum(self.starts, start), np.minimum(self.ends, end))
+        return self.intersect(IntervalSet.span(start, end))
 
     def intersect(self, other: IntervalSet) -> IntervalSet:
         """Nanoseconds in both sets."""
-        if not len(self) or not len(other):
-            return IntervalSet.empty()
-        low = int(min(self.starts[0], other.starts[0]))
-        high = int(max(self.ends[-1], other.ends[-1]))
-        return self.complement(low, high).union(other.complement(low, high)).complement(low, high)
+        return IntervalSet(*sweeps.intersected(self._bounds, other._bounds))
 
     def subtract(self, other: IntervalSet) -> IntervalSet:
         """Nanoseconds in this set and not in ``other``."""
-        if not len(self) or not len(other):
-            return self
-        return self.intersect(other.complement(int(self.starts[0]), int(self.ends[-1])))
+        return IntervalSet(*sweeps.subtracted(self._bounds, other._bounds))
 
     def before(self, times: npt.ArrayLike) -> Array:
         """Nanoseconds of this set that lie before each of ``times``."""
-        moments = _array(times)
-        spent = np.empty(moments.size, dtype=np.int64)
-        done = self._done()
-        for block in _blocks(moments.size):
-            spent[block] = self._before(moments[block], *done)
-        return spent
+        return sweeps.before(self._bounds, _array(times))
 
     def overlap(self, starts: npt.ArrayLike, ends: npt.ArrayLike) -> Array:
         """Nanoseconds that each of the intervals ``[starts[i], ends[i])`` shares with this set.
 
         The intervals may overlap each other and come in any order.
         """
-        begin, finish = _array(starts), _array(ends)
-        shared = np.empty(begin.size, dtype=np.int64)
-        done = self._done()
-        for block in _blocks(begin.size):
-            first, last = begin[block], np.maximum(begin[block], finish[block])
-            shared[block] = self._before(last, *done) - self._before(first, *done)
-        return shared
+        return sweeps.shared(self._bounds, _array(starts), _array(ends))
 
-    def _done(self) -> tuple[Array, Array]:
-        """For each member, and for the end of time: nanoseconds of all members before it, and where it begins."""
-        return np.concatenate([[0], np.cumsum(self.durations)]), np.append(self.starts, np.iinfo(np.int64).max)
+    def add_overlap(self, starts: Array, ends: Array, owners: nested.Rows, totals: Array) -> None:
+        """Add :meth:`overlap` of each interval to ``totals`` at its owner; negative owners have none."""
+        done = sweeps.done_before(self._bounds)
+        if nested.add_shared(self.starts, self.ends, done, _array(starts), _array(ends), owners, totals):
+            return
+        known = owners >= 0
+        np.add.at(totals, owners[known], self.overlap(starts[known], ends[known]))
 
-    def _before(self, moments: Array, done: Array, begins: Array) -> Array:
-        index = np.searchsorted(self.ends, moments, side="right")  # members that ended by then
-        begin = begins[index]
-        return np.asarray(done[index] + (np.maximum(moments, begin) - begin))
+    def weighed(self, starts: Array, ends: Array, loads: Array, full: int) -> float:
+        """Time of this set multiplied with the sum of the ``loads`` that run at each moment, at most ``full``."""
+        return sweeps.weighed(self._bounds, starts, ends, loads, full)
 
     def contains(self, times: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether each of ``times`` lies in this set."""
@@ -153,14 +130,6 @@ class IntervalSet:
             return np.zeros(moments.shape, dtype=bool)
         index = np.searchsorted(self.starts, moments, side="right") - 1
         return np.asarray((index >= 0) & (moments < self.ends[np.maximum(index, 0)]))
-
-
-_BLOCK = 1 << 15
-
-
-def _blocks(count: int) -> Iterator[slice]:
-    """Slices that together cover ``count`` items: intermediate results of each stay in the cache."""
-    return (slice(start, start + _BLOCK) for start in range(0, count, _BLOCK))
 
 
 def union_all(sets: Iterable[IntervalSet]) -> IntervalSet:
@@ -192,12 +161,7 @@ def concurrency(starts: npt.ArrayLike, ends: npt.ArrayLike, at_least: int) -> In
     """Nanoseconds in which ``at_least`` or more of the given intervals run at once."""
     begin, finish = _array(starts), _array(ends)
     keep = finish > begin
-    times = np.concatenate([begin[keep], finish[keep]])
-    steps = np.concatenate([np.ones(keep.sum(), np.int64), -np.ones(keep.sum(), np.int64)])
-    order = np.lexsort((steps, times))  # at one instant, ends come before starts: half-open
-    times, running = times[order], np.cumsum(steps[order])
-    busy = running >= at_least
-    return IntervalSet.of(times[:-1][busy[:-1]], times[1:][busy[:-1]]) if times.size else IntervalSet.empty()
+    return IntervalSet(*sweeps.running(begin[keep], finish[keep], at_least))
 
 
 def nesting(starts: npt.ArrayLike, ends: npt.ArrayLike, group: npt.ArrayLike) -> tuple[Array, Array]:
@@ -213,19 +177,28 @@ def nesting(starts: npt.ArrayLike, ends: npt.ArrayLike, group: npt.ArrayLike) ->
         around each, -1 at depth 0.
     """
     begin, finish, groups = _array(starts), _array(ends), _array(group)
+    if (found := nested.nested(groups, begin, finish)) is not None:
+        return found
     count = begin.size
-    order = np.lexsort((np.arange(count), -finish, begin, groups))  # outer before inner, then as given
-    depth_sorted = _depths(begin[order], finish[order], groups[order])
-    parent_sorted = np.full(count, -1, dtype=np.int64)
-    position = np.arange(count)
-    for level in range(1, int(depth_sorted.max(initial=0)) + 1):  # once per depth, not per event
-        children = position[depth_sorted == level]
-        candidates = position[depth_sorted == level - 1]
-        parent_sorted[children] = candidates[np.searchsorted(candidates, children) - 1]
-    depth = np.empty(count, dtype=np.int64)
-    parent = np.empty(count, dtype=np.int64)
+    order = nested.nesting_order(groups, begin, finish, np.arange(count))  # outer before inner, then as given
+    order = np.arange(count) if order is None else order
+    depth, parent = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    depth_sorted, parent_sorted = _nested_in_order(begin[order], finish[order], groups[order])
     depth[order] = depth_sorted
     parent[order] = np.where(parent_sorted >= 0, order[parent_sorted], -1)
+    return depth, parent
+
+
+def _nested_in_order(begin: Array, finish: Array, groups: Array) -> tuple[Array, Array]:
+    """:func:`nesting` of rows sorted by (group, begin, -finish), also where some cross."""
+    if (found := nested.nested(groups, begin, finish)) is not None:
+        return found
+    depth = _depths(begin, finish, groups)
+    parent, position = np.full(begin.size, -1, dtype=np.int64), np.arange(begin.size)
+    for level in range(1, int(depth.max(initial=0)) + 1):  # once per depth, not per event
+        children = position[depth == level]
+        candidates = position[depth == level - 1]
+        parent[children] = candidates[np.searchsorted(candidates, children) - 1]
     return depth, parent
 
 

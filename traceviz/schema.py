@@ -17,7 +17,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from traceviz.errors import UsageError
@@ -27,6 +29,9 @@ SCHEMA_VERSION = 6
 
 Versions only add tables and nullable columns; what an older folder lacks is null, that is, not known.
 """
+
+_pa: Any = pa
+"""The stubs of pyarrow know neither nulls of any type nor buffers of NumPy arrays."""
 
 TEXT = pa.string()
 NAME = pa.dictionary(pa.int32(), pa.string())
@@ -82,7 +87,17 @@ class Table:
     def unknown(self, rows: int) -> pa.Table:
         """The nullable columns of this table with ``rows`` nulls each: nothing is known."""
         fields = [field for field in self.arrow if field.nullable]
-        return pa.table([pa.nulls(rows, field.type) for field in fields], schema=pa.schema(fields))
+        return pa.table([nulls(rows, field.type) for field in fields], schema=pa.schema(fields))
+
+
+def nulls(rows: int, kind: pa.DataType) -> Any:
+    """An array of ``rows`` nulls of type ``kind``. Numbers lie in memory that is never touched: it costs nothing."""
+    if pa.types.is_dictionary(kind):
+        return pa.DictionaryArray.from_arrays(nulls(rows, kind.index_type), pa.array([], kind.value_type))
+    if not pa.types.is_primitive(kind):
+        return _pa.nulls(rows, kind)
+    values, known = np.zeros(rows, kind.to_pandas_dtype()), np.zeros((rows + 7) // 8, np.uint8)
+    return pa.Array.from_buffers(kind, rows, [_pa.py_buffer(known), _pa.py_buffer(values)])
 
 
 START = Column("start_ns", I64, "Begin of the event on the trace's clock.", "ns")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,6 +39,12 @@ ROW_GROUP = 1 << 18
 """Rows of one row group of a Parquet file."""
 
 Source = pa.Table | Path
+Positions = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+"""Of rows; 32 bits wide where that is enough."""
+
+compute: Any = pc
+_buffer: Any = pa.py_buffer
+"""What the stubs of pyarrow do not know: dictionaries of bounds, and memory of NumPy arrays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +106,12 @@ class TraceTables:
             self._frames[name] = frame
         return self._frames[name].lazy()
 
-    def arrow(self, name: str) -> pa.Table:
+    def arrow(self, name: str, wanted: Collection[str] | None = None) -> pa.Table:
         """Table ``name`` as an Arrow table with the declared types.
+
+        Args:
+            name: The table.
+            wanted: Nullable columns to read, where the table is a file; the others are null then. ``None`` for all.
 
         Raises:
             MissingTableError: the trace does not have it.
@@ -110,10 +121,10 @@ class TraceTables:
         if not isinstance(source, Path):
             return source
         try:
-            table = read_parquet(source)
+            table = read_parquet(source, None if wanted is None else _needed(name, wanted))
         except DAMAGE as error:
             raise _unreadable(source, error) from error
-        return conform(name, table)
+        return conform(name, _lean(table))
 
     def rows(self, name: str) -> int:
         """Number of rows of table ``name``; 0 where the trace does not have it."""
@@ -146,6 +157,19 @@ class TraceTables:
             raise MissingTableError.named(name, self.sources) from None
 
 
+def _needed(name: str, wanted: Collection[str]) -> frozenset[str]:
+    """Columns of table ``name`` that may not be null, and those ``wanted``."""
+    return frozenset(column.name for column in schema.table(name).columns if not column.nullable) | frozenset(wanted)
+
+
+def _lean(table: pa.Table) -> pa.Table:
+    """``table`` with columns of nulls only in memory that costs nothing."""
+    for at, field_ in enumerate(table.schema):
+        if table.num_rows and table.column(at).null_count == table.num_rows:
+            table = table.set_column(at, field_, schema.nulls(table.num_rows, field_.type))
+    return table
+
+
 def _with_added_columns(name: str, path: Path) -> pl.LazyFrame:
     """The Parquet file; declared nullable columns that it lacks are nulls (see ``schema.SCHEMA_VERSION``)."""
     frame = pl.scan_parquet(path, glob=False)  # folders may be called "run[1]"
@@ -170,12 +194,57 @@ def conform(name: str, table: pa.Table) -> pa.Table:
         SchemaError: another column is missing, cannot be cast, or holds a null that its declaration forbids.
         UsageError: no such table is declared.
     """
-    typed = _typed(name, table)
+    return conform_only(name, [table])
+
+
+def conform_only(name: str, given: list[pa.Table]) -> pa.Table:
+    """As :func:`conform`, of the only table of ``given``, which is taken from there.
+
+    Where nobody else holds it, a column is let go of as soon as it is sorted: no table is in memory twice.
+    """
+    typed = _typed(name, given.pop())
     order = _order(typed)
     if order is None:
         return typed
-    columns = [column.combine_chunks().take(order) for column in typed.columns]  # one by one: little memory twice
-    return pa.table(columns, schema=typed.schema)
+    declared, columns = typed.schema, typed.columns
+    del typed
+    sorted_columns: list[Any] = []
+    while columns:
+        sorted_columns.append(_sorted(columns.pop(0), order))
+    return pa.table(sorted_columns, schema=declared)
+
+
+def _sorted(column: pa.ChunkedArray[Any], order: Positions) -> Any:
+    """``column`` in ``order``. Where all values are equal, as in many columns, the order does not matter."""
+    if column.null_count == len(column):
+        return column
+    values: Any = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if pa.types.is_dictionary(values.type):
+        return pa.DictionaryArray.from_arrays(_sorted(pa.chunked_array([values.indices]), order), values.dictionary)
+    if not pa.types.is_integer(values.type) and not pa.types.is_floating(values.type):
+        return values.take(pa.array(order))
+    bounds = compute.min_max(values)
+    if not values.null_count and bounds["min"] == bounds["max"]:
+        return values
+    known = None
+    if values.null_count:
+        flags = values.is_valid().to_numpy(zero_copy_only=False)
+        known = _buffer(np.packbits(_gathered(flags, order), bitorder="little"))
+    stored = np.frombuffer(values.buffers()[1], values.type.to_pandas_dtype())
+    numbers = _gathered(stored[values.offset : values.offset + len(values)], order)
+    return pa.Array.from_buffers(values.type, len(values), [known, _buffer(numbers)])
+
+
+def _gathered(values: npt.NDArray[Any], order: Positions) -> npt.NDArray[Any]:
+    """``values[order]``: NumPy widens positions to 64 bits, here those of few rows at once.
+
+    Its large arrays lie in large pages of memory, which take a fraction of the time to get.
+    """
+    result = np.empty(order.size, values.dtype)
+    for begin in range(0, order.size, ROW_GROUP):
+        part = slice(begin, begin + ROW_GROUP)
+        np.take(values, order[part], out=result[part], mode="clip")  # all positions are within
+    return result
 
 
 def _typed(name: str, table: pa.Table) -> pa.Table:
@@ -215,13 +284,16 @@ def _cast(name: str, values: pa.ChunkedArray[Any], column: schema.Column) -> pa.
         raise SchemaError(f"Table {name}: column {column.name} is not {column.type}.", str(error)) from error
 
 
-def _order(table: pa.Table) -> pa.Array[Any] | None:
+def _order(table: pa.Table) -> Positions | None:
     """Positions of the rows in order of ``start_ns``, stable; ``None`` where they are in order already."""
     if "start_ns" not in table.column_names:
         return None
     starts = table.column("start_ns").to_numpy()
+    if np.all(starts[1:] >= starts[:-1]):
+        return None
     # Profilers write nearly in order: a merge sort finds the sorted runs and takes one pass.
-    return None if np.all(starts[1:] >= starts[:-1]) else pa.array(np.argsort(starts, kind="stable"))
+    order = np.argsort(starts, kind="stable")
+    return order.astype(np.int32) if order.size <= np.iinfo(np.int32).max else order
 
 
 def save(
@@ -266,27 +338,32 @@ def write_tables(target: Path, tables: Iterable[tuple[str, pa.Table]], provenanc
 
 
 def _write(path: Path, table: pa.Table) -> None:
-    """One Parquet file, sorted by ``start_ns`` one row group at a time.
+    """One Parquet file, sorted by ``start_ns`` one row group at a time."""
+    order = _order(table)
+    with parquet_writer(path, table.schema) as writer:
+        for begin in range(0, table.num_rows, ROW_GROUP):
+            part = slice(begin, begin + ROW_GROUP)
+            rows = table.slice(begin, ROW_GROUP) if order is None else _take(table, pa.array(order[part]))
+            writer.write_table(rows, ROW_GROUP)
+
+
+def parquet_writer(path: Path, declared: pa.Schema) -> pq.ParquetWriter:
+    """What writes the rows of a table of the contract, in its order.
 
     Integers are stored as differences between neighbours, which are small, above all those of times: files are smaller,
     and faster to write and to read, than with dictionaries of numbers.
     """
-    names = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
-    integers = [field.name for field in table.schema if pa.types.is_int64(field.type)]
-    times = [name for name in integers if name == "start_ns"]
-    order = _order(table)
-    with pq.ParquetWriter(
+    names = [field.name for field in declared if pa.types.is_dictionary(field.type)]
+    integers = [field.name for field in declared if pa.types.is_int64(field.type)]
+    return pq.ParquetWriter(
         path,
-        table.schema,
+        declared,
         compression="zstd",
         compression_level=1,
         use_dictionary=names,  # type: ignore[arg-type]  # the stubs know only all or none
-        write_statistics=times,
+        write_statistics=[name for name in integers if name == "start_ns"],
         column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
-    ) as writer:
-        for begin in range(0, table.num_rows, ROW_GROUP):
-            rows = table.slice(begin, ROW_GROUP) if order is None else _take(table, order[begin : begin + ROW_GROUP])
-            writer.write_table(rows, ROW_GROUP)
+    )
 
 
 def _take(table: pa.Table, positions: pa.Array[Any]) -> pa.Table:

@@ -6,6 +6,8 @@ only a renderer calls the functions below.
 
 from __future__ import annotations
 
+import math
+import re
 import signal
 from typing import Literal, get_args
 
@@ -111,6 +113,22 @@ def parse_ns(text: str) -> int | None:
     except (ValueError, OverflowError):
         return None
     return nanoseconds if nanoseconds >= 0 else None
+
+
+_SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?:(?P<prefix>[kKMGT]?)(?P<binary>i?)B)?")
+
+
+def parse_bytes(text: str) -> int | None:
+    """A size that a person wrote, as bytes: ``64GB``, ``500 MB``, ``64GiB``, or without a unit.
+
+    ``None`` for what is no such size.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or (match["binary"] and not match["prefix"]):
+        return None
+    base = 1024 if match["binary"] else 1000
+    size = float(match["number"]) * base ** " KMGT".index((match["prefix"] or " ").upper())
+    return int(size) if math.isfinite(size) else None
 
 
 def format_limit(seconds: float) -> str:

@@ -19,7 +19,7 @@ from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.nesting import Forest
 from traceviz.parsers.kineto.raw import ARGUMENTS, Kind
 from traceviz.parsers.shared.arrays import Array, at, looked_up, positions, take
-from traceviz.parsers.shared.columns import absent, constant, encoded, nullable, table
+from traceviz.parsers.shared.columns import constant, encoded, nullable, table
 from traceviz.parsers.shared.mapping import VERSION_SUFFIX
 from traceviz.parsers.shared.nesting import depths
 from traceviz.schema import HOST_CATEGORIES
@@ -99,10 +99,10 @@ def _property(forest: Forest, name: str) -> Iterator[pa.Table]:
     columns: dict[str, Any] = {
         "op_id": pa.array(arguments["op_id"].to_numpy().astype(np.int64)),
         "key": constant(key, rows),
-        "real": absent(rows, pa.float64()),
+        "real": schema.nulls(rows, pa.float64()),
     }
-    columns["integer"] = absent(rows, pa.int64()) if kind is Kind.TEXT else arguments["value"].to_arrow()
-    columns["text"] = as_name(arguments["value"]) if kind is Kind.TEXT else absent(rows, schema.NAME)
+    columns["integer"] = schema.nulls(rows, pa.int64()) if kind is Kind.TEXT else arguments["value"].to_arrow()
+    columns["text"] = as_name(arguments["value"]) if kind is Kind.TEXT else schema.nulls(rows, schema.NAME)
     declared = schema.table("op_args").arrow
     yield pa.table([columns[field.name] for field in declared], schema=declared)
 

@@ -8,7 +8,7 @@ Some injections record a call of the runtime library themselves, and CUPTI recor
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.shared.arrow import ChunkedArray, DictionaryArray
 from traceviz.parsers.shared.notes import Notes
 
 CALLS = "cuda_api"
@@ -41,24 +42,57 @@ def once(calls: pa.Table, notes: Notes) -> pa.Table:
     return calls.filter(pa.array(kept)) if again.size else calls
 
 
+@dataclass(slots=True)
+class Neighbours:
+    """Looks at calls piece by piece, in the order of the file.
+
+    Args:
+        last: The id of the last call before.
+    """
+
+    last: int = 0
+
+    def are_in(self, calls: pa.Table) -> bool:
+        """Whether :func:`once` has to look closer, at all calls."""
+        ids = np.append(self.last, _numbers(calls, _ID))
+        self.last = int(ids[-1])
+        return _has_neighbours(ids)
+
+
 def _has_neighbours(ids: npt.NDArray[np.int64]) -> bool:
     """Whether two calls in a row have the same id, as the first of those recorded twice have: a quick look."""
     return bool(((ids[1:] == ids[:-1]) & (ids[1:] > 0)).any())
 
 
 def _repeated(calls: pa.Table, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-    """Positions of the calls that lie inside an equal one."""
-    names = calls["name"].cast(pa.string()).combine_chunks().dictionary_encode().indices
-    keys = [ids, calls["thread_id"].to_numpy(), names.to_numpy()]
-    starts = calls["start_ns"].to_numpy()
-    ends = starts + _numbers(calls, "dur_ns")
+    """Positions of the calls that lie inside an equal one. Only those whose id another call has too are looked at."""
+    shared = _shared(ids)
+    names = _one_dictionary(calls["name"]).indices.to_numpy()
+    keys = [column[shared] for column in (ids, calls["thread_id"].to_numpy(), names)]
+    starts = calls["start_ns"].to_numpy()[shared]
+    ends = starts + _numbers(calls, "dur_ns")[shared]
     order = np.lexsort((-ends, starts, *keys))
-    same = np.concatenate([[False], np.all([key[order][1:] == key[order][:-1] for key in keys], axis=0)])
-    same &= ids[order] > 0
+    same = np.zeros(order.size, np.bool_)
+    same[1:] = np.all([key[order][1:] == key[order][:-1] for key in keys], axis=0)
     group = np.cumsum(~same) - 1
     first_end = ends[order][~same][group]
-    again: npt.NDArray[np.intp] = order[same & (ends[order] <= first_end)]
+    again: npt.NDArray[np.intp] = shared[order[same & (ends[order] <= first_end)]]
     return again
+
+
+def _shared(ids: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """Positions of the ids that are there more than once; 0 and less are none."""
+    order = np.argsort(ids, kind="stable")  # nearly in order: a merge sort finds the sorted runs
+    in_order = ids[order]
+    again = (in_order[1:] == in_order[:-1]) & (in_order[1:] > 0)
+    positions: npt.NDArray[np.intp] = order[np.append(again, False) | np.append(False, again)]
+    return np.sort(positions)
+
+
+def _one_dictionary(names: ChunkedArray) -> DictionaryArray:
+    """The same names with one dictionary that holds each once, as that of every reader does."""
+    unified = names.unify_dictionaries()
+    return unified.chunk(0) if unified.num_chunks == 1 else unified.combine_chunks()
 
 
 def _numbers(calls: pa.Table, name: str) -> npt.NDArray[np.int64]:

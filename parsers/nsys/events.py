@@ -11,12 +11,13 @@ from traceviz.parsers.nsys.identity import Identity
 from traceviz.parsers.nsys.mapping import THREAD
 from traceviz.parsers.nsys.survey import Survey
 from traceviz.parsers.shared.arrow import Array, ChunkedArray, pc
-from traceviz.parsers.shared.event_reader import IDS, TEXTS, EventReader
-from traceviz.parsers.shared.event_table import Repairs, of_each, raw_column
+from traceviz.parsers.shared.event_reader import EventReader
+from traceviz.parsers.shared.event_table import of_each, raw_column
 from traceviz.parsers.shared.mapping import Name, Source
 from traceviz.parsers.shared.names import decode, look_up, name_column
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
+from traceviz.parsers.shared.whole_events import IDS, ROWS, TEXTS, UNOWNED
 
 
 def event_reader(raw: RawTables, survey: Survey, identity: Identity, notes: Notes, options: ReadOptions) -> EventReader:
@@ -25,15 +26,9 @@ def event_reader(raw: RawTables, survey: Survey, identity: Identity, notes: Note
     return EventReader(raw, survey.clock, survey.rows, owners, names, notes, options)
 
 
-def _owners(
-    identity: Identity,
-    batch: pa.RecordBatch,
-    source: Source,
-    repairs: Repairs,
-) -> dict[str, Array]:
+def _owners(identity: Identity, batch: pa.RecordBatch, source: Source) -> dict[str, Array]:
     owner = raw_column(batch, source.owner[0])
-    repairs.without_owner += owner.null_count
-    owners: dict[str, Array] = {}
+    owners: dict[str, Array] = {UNOWNED: owner.is_null()} if owner.null_count else {}
     if source.owner == THREAD:
         owners["thread_id"] = of_each(identity.thread_ids, owner)
         owners["process_id"] = of_each(identity.process_of_thread.take, owners["thread_id"])
@@ -51,6 +46,7 @@ def _names(raw: RawTables, notes: Notes, table: str, name: Name, encoded: pa.Tab
     words = [decode(texts), look_up(raw, ids)]
     if name.strip:
         words = [pc.replace_substring_regex(known, name.strip, "") for known in words]
-    column, missing = name_column(parts, words)
+    rows = encoded.column(ROWS).combine_chunks() if ROWS in encoded.column_names else None
+    column, missing = name_column(parts, words, rows)
     notes.add("name-unknown", "warning", f"{table}: rows whose name the export does not have.", missing)
     return column

@@ -17,10 +17,11 @@ from traceviz.parsers.shared.arrow import Array, DictionaryArray, pc
 from traceviz.parsers.shared.columns import recoded
 from traceviz.parsers.shared.event_reader import EventReader
 from traceviz.parsers.shared.event_table import combination_codes
+from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.mapping import Source
 from traceviz.parsers.shared.names import look_up
 from traceviz.parsers.shared.nvtx import nvtx_table, ordered
-from traceviz.parsers.shared.raw import Keep, RawTables
+from traceviz.parsers.shared.raw import RawTables
 from traceviz.parsers.shared.survey import present
 
 _TABLE = "NVTX_EVENTS"

@@ -13,7 +13,8 @@ from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
 from traceviz.parsers.nsys.tables import Provenance, read_tables
 from traceviz.parsers.shared.arrow import Array
-from traceviz.parsers.shared.raw import Keep, RawTables
+from traceviz.parsers.shared.keep import Keep
+from traceviz.parsers.shared.raw import RawTables
 from traceviz.parsers.shared.sqlite.arrow import BATCH_ROWS
 
 SUFFIX = ".parquet"

@@ -41,6 +41,14 @@ class NsysStreamReader(Reader):
         """Certain of the stream's first words, which follow eight bytes of framing."""
         return Match.YES if STREAM_MAGIC in head[:64] else Match.NO
 
+    def exporter(self) -> str | None:
+        """See :meth:`Reader.exporter`. The importer is a part of nsys."""
+        from traceviz.nsys_program import find_importer
+        from traceviz.parsers.nsys.report import exporter
+
+        nsys = exporter()
+        return f"QdstrmImporter, {nsys}" if nsys and find_importer() else None
+
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. Imports into a report in a temporary folder, then exports that."""
         from traceviz.parsers.nsys.qdstrm import read_stream
@@ -53,11 +61,18 @@ class NsysReportReader(Reader):
 
     format: ClassVar[str] = "nsys-rep"
     title: ClassVar[str] = "Nsight Systems report"
+    spills: ClassVar[bool] = True
     suffixes: ClassVar[tuple[str, ...]] = (".nsys-rep", ".qdrep")
 
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the first bytes say it all)
         """Certain of the report's first words, the same since 2020."""
         return Match.YES if head.startswith(REPORT_MAGIC) else Match.NO
+
+    def exporter(self) -> str | None:
+        """See :meth:`Reader.exporter`."""
+        from traceviz.parsers.nsys.report import exporter
+
+        return exporter()
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. An export beside the report is used where nsys is missing or too old for it."""
@@ -71,6 +86,7 @@ class NsysSqliteReader(Reader):
 
     format: ClassVar[str] = "nsys-sqlite"
     title: ClassVar[str] = "Nsight Systems SQLite export"
+    spills: ClassVar[bool] = True
     suffixes: ClassVar[tuple[str, ...]] = (".sqlite",)
 
     def sniff(self, head: bytes, path: Path) -> Match:

@@ -35,6 +35,20 @@ def read_report(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Tabl
         yield from _read_beside(path, options, error)
 
 
+def exporter() -> str | None:
+    """The installed nsys, as ``run.reader`` names it where it exported; ``None`` where there is none.
+
+    Raises:
+        MissingToolError: ``TRACEVIZ_NSYS`` does not name a program.
+    """
+    nsys = nsys_program.find_nsys()
+    return None if nsys is None else _named(nsys)
+
+
+def _named(nsys: nsys_program.Nsys) -> str:
+    return f"nsys export --type={nsys.export_type} (nsys {nsys.version})"
+
+
 def exported(nsys: nsys_program.Nsys, report: Path, folder: Path, options: ReadOptions) -> RawTables:
     """Export ``report`` into ``folder`` and open the result.
 
@@ -65,9 +79,8 @@ def read_export(
     raw: RawTables, nsys: nsys_program.Nsys, source: Path, options: ReadOptions, route: str
 ) -> Iterator[tuple[str, pa.Table]]:
     """The tables of ``raw``, a fresh export of ``source``; closes it afterwards."""
-    steps = f"{route}, nsys export --type={nsys.export_type} (nsys {nsys.version})"
     with raw:
-        yield from read_tables(raw, options, Provenance(steps, nsys_tool.recorded_version(source)))
+        yield from read_tables(raw, options, Provenance(f"{route}, {_named(nsys)}", nsys_tool.recorded_version(source)))
 
 
 def _read_beside(report: Path, options: ReadOptions, error: MissingToolError) -> Iterator[tuple[str, pa.Table]]:

@@ -19,8 +19,9 @@ from traceviz import schema
 from traceviz.foreign.plausible import since
 from traceviz.parsers.shared.arrow import Array, DictionaryArray, pc
 from traceviz.parsers.shared.columns import recoded
+from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.names import UNKNOWN
-from traceviz.parsers.shared.raw import Keep, RawTables
+from traceviz.parsers.shared.raw import RawTables
 
 _GPU_NUMBER = 0xFF
 _WITH_UNIT = re.compile(r"^(?P<metric>.*\S)\s*\[(?P<unit>[^\[\]]*)\]$", re.DOTALL)

@@ -7,7 +7,7 @@ event table after the other, streamed batch by batch into the narrow types of th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,10 @@ from traceviz.parsers.nsys.identity import Identity, identify_all
 from traceviz.parsers.nsys.mapping import EVENT_TABLES, EVIDENCE, GRAPHS
 from traceviz.parsers.nsys.nvtx import read_nvtx
 from traceviz.parsers.nsys.samples import has_samples, read_samples
+from traceviz.parsers.nsys.spilled import merged, spilled
 from traceviz.parsers.nsys.survey import Survey, take_survey
 from traceviz.parsers.shared.arrow import ChunkedArray, StringArray, pc
+from traceviz.parsers.shared.event_reader import EventReader
 from traceviz.parsers.shared.event_table import first
 from traceviz.parsers.shared.frameworks import evidence_table, identify_framework, pool, texts
 from traceviz.parsers.shared.names import count_rows
@@ -35,6 +37,7 @@ from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
 from traceviz.parsers.shared.survey import present
 from traceviz.private_paths import without_paths
+from traceviz.spill import Spill
 
 PRODUCER = "Nsight Systems"
 
@@ -73,25 +76,57 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
     settings = evidence_table(found) if options.wants("settings") else None
     if settings is not None:
         yield "settings", settings
-    events = event_reader(raw, survey, identity, notes, with_ids(options))
-    for name, sources in EVENT_TABLES.items():
-        if not options.wants(name):
-            continue
-        if survey.rows.get(name):
-            table = read_nvtx(events, survey, identity) if name == "nvtx" else events.read(name, sources)
-            if name == CALLS:
-                table = once(table, notes)
-                _note_hidden_graphs(raw, capture, table, notes)
-            yield name, table
-            del table  # the caller may have let go of it, and so must we
-        elif capture.shows(EVIDENCE[name], survey.telling):
-            yield name, schema.table(name).empty()
+    yield from _event_tables(raw, options, capture, survey, identity, notes)
     if options.wants("samples") and has_samples(raw):
         yield "samples", read_samples(raw, survey.clock.zero_ns, identity.gpu_devices)
     notes.add("graph-kernels-hidden", "warning", HIDDEN, survey.rows.get("graphs", 0))
     _note_unread(raw, notes)
     _note_diagnostics(raw, notes)
     yield "notes", notes.table()
+
+
+def _event_tables(  # noqa: PLR0917 (what was found before events are read)
+    raw: RawTables, options: ReadOptions, capture: Capture, survey: Survey, identity: Identity, notes: Notes
+) -> Iterator[tuple[str, pa.Table]]:
+    """The event tables, one at a time, but for those that :attr:`ReadOptions.spill` takes."""
+
+    def reader(taking: Notes) -> EventReader:
+        return event_reader(raw, survey, identity, taking, with_ids(options))
+
+    events = reader(notes)
+    for name, sources in EVENT_TABLES.items():
+        if not options.wants(name):
+            continue
+        if not survey.rows.get(name):
+            if capture.shows(EVIDENCE[name], survey.telling):
+                yield name, schema.table(name).empty()
+            continue
+        if options.spill is not None and _is_spilled(name, options.spill, reader, capture, notes):
+            continue
+        table = read_nvtx(events, survey, identity) if name == "nvtx" else events.read(name, sources)
+        if name == CALLS:
+            table = once(table, notes)
+            _note_hidden_graphs(raw, capture, table, notes)
+        made = [table]
+        del table  # who gets it may let go of it: nothing is left of it here
+        yield name, made.pop()
+
+
+def _is_spilled(
+    name: str, spill: Spill, reader: Callable[[Notes], EventReader], capture: Capture, notes: Notes
+) -> bool:
+    """Whether a table went to a file, in pieces; notes of these are those of the table."""
+    taken = Notes()
+    events = reader(taken)
+
+    def look(piece: pa.Table) -> None:
+        if name == CALLS:
+            _note_hidden_graphs(events.raw, capture, piece, taken)
+
+    if not spilled(spill, name, EVENT_TABLES[name], events, look):
+        return False
+    notes.rows += merged(taken).rows
+    return True
 
 
 def _framework(raw: RawTables, capture: Capture, identity: Identity) -> Identified:

@@ -14,11 +14,12 @@ from traceviz.parsers.nvprof.names import function, functions
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.nvprof.survey import Survey
 from traceviz.parsers.shared.arrow import Array, ChunkedArray, pc
-from traceviz.parsers.shared.event_reader import IDS, EventReader
-from traceviz.parsers.shared.event_table import Repairs, raw_column
+from traceviz.parsers.shared.event_reader import EventReader
+from traceviz.parsers.shared.event_table import raw_column
 from traceviz.parsers.shared.mapping import Name, Source
 from traceviz.parsers.shared.names import count_rows, look_up, name_column
 from traceviz.parsers.shared.notes import Notes
+from traceviz.parsers.shared.whole_events import IDS, UNOWNED
 
 
 def event_reader(
@@ -29,15 +30,15 @@ def event_reader(
     return EventReader(raw, survey.clock, survey.rows, owners, names, notes, options)
 
 
-def _owners(identity: Identity, batch: pa.RecordBatch, source: Source, repairs: Repairs) -> dict[str, Array]:
+def _owners(identity: Identity, batch: pa.RecordBatch, source: Source) -> dict[str, Array]:
     owners: dict[str, Array] = {}
     if source.owner == LAUNCH:
         process = identity.launchers(raw_column(batch, "correlationId"))
-        repairs.without_owner += process.null_count
+        owners[UNOWNED] = process.is_null()
         owners["process_id"] = pc.fill_null(process, 0)
     else:
         pids = raw_column(batch, "processId")
-        repairs.without_owner += pids.null_count
+        owners[UNOWNED] = pids.is_null()
         owners["process_id"] = identity.process_ids(pids)
     if source.owner == THREAD:
         tids = raw_column(batch, "threadId")

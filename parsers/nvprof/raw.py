@@ -14,7 +14,7 @@ in columns of integers only.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +22,11 @@ import pyarrow as pa
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.constants import STRING_ID, STRINGS
 from traceviz.parsers.shared.arrow import Array, pc
-from traceviz.parsers.shared.raw import Keep
+from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.sqlite.tables import SqliteTables
+
+if TYPE_CHECKING:
+    from traceviz.parsers.shared.whole import WholeTable
 
 MIGRATIONS = constants.PREFIX + "UNIFIED_MEMORY_COUNTER"
 _OWNERS = frozenset({"processId", "threadId"})
@@ -71,6 +74,10 @@ class NvprofTables(SqliteTables):
         else:
             for batch in super().stream(table, integers, texts, keep):
                 yield _shown(_columns(batch), batch.schema.names) if "threadId" in integers else batch
+
+    def whole(self, table: str) -> WholeTable | None:  # noqa: ARG002 (no table can)
+        """See :meth:`RawTables.whole`. Owners and thread ids are derived, row by row."""
+        return None
 
     def strings(self, ids: Array) -> pa.Table:
         """Strings by id, without the id that stands for "no string". See :meth:`RawTables.strings`."""

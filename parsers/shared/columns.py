@@ -12,7 +12,7 @@ import pyarrow as pa
 from traceviz import schema
 from traceviz.parsers.shared.arrays import NONE, Array, take, used
 from traceviz.parsers.shared.arrow import Array as Arrow
-from traceviz.parsers.shared.arrow import DictionaryArray, nulls
+from traceviz.parsers.shared.arrow import DictionaryArray
 
 _buffer: Any = pa.py_buffer
 """Memory of a NumPy array, not copied; the stubs of pyarrow do not know that it can."""
@@ -38,20 +38,11 @@ def nullable(values: Array, kind: pa.DataType) -> Arrow:
     return masked(values, values < 0, kind)
 
 
-def absent(rows: int, kind: pa.DataType) -> Arrow:
-    """A column of nulls. Numbers lie in memory that is never touched, and so costs nothing."""
-    if not pa.types.is_primitive(kind):
-        return nulls(rows, kind)
-    values, known = np.zeros(rows, kind.to_pandas_dtype()), np.zeros((rows + 7) // 8, np.uint8)
-    array: Arrow = pa.Array.from_buffers(kind, rows, [_buffer(known), _buffer(values)])
-    return array
-
-
 def table(name: str, columns: Mapping[str, Any]) -> pa.Table:
     """Columns as the contract's table ``name``; nullable ones that are not given are null."""
     declared = schema.table(name).arrow
     rows = len(columns["start_ns"])
-    arrays = (columns[field.name] if field.name in columns else absent(rows, field.type) for field in declared)
+    arrays = (columns[field.name] if field.name in columns else schema.nulls(rows, field.type) for field in declared)
     return pa.table([_typed(array, field.type) for array, field in zip(arrays, declared, strict=True)], schema=declared)
 
 

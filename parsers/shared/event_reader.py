@@ -1,11 +1,16 @@
-"""Event tables, streamed: raw batches of 64-bit integers become rows of the contract, in its narrow types."""
+"""Event tables: raw integers become rows of the contract, in its narrow types.
+
+Where pages can be decoded into whole columns, they are (:mod:`traceviz.parsers.shared.sqlite.whole`). Whatever else
+there is streams, in batches of 64-bit integers.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import pyarrow as pa
 
@@ -17,16 +22,27 @@ from traceviz.parsers.shared.event_table import Repairs, converted, durations, f
 from traceviz.parsers.shared.mapping import Name, Source
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
-from traceviz.parsers.shared.survey import Clock, counted, present, start_of
-
-IDS = "name ids"
-TEXTS = "name texts"
-
-Owners = Callable[[pa.RecordBatch, Source, Repairs], dict[str, Array]]
-"""The columns ``process_id``, ``thread_id`` and ``device_id`` of a batch, as far as its source has them."""
+from traceviz.parsers.shared.sqlite.pages import NotPlainError
+from traceviz.parsers.shared.survey import Clock, counted, keeps_of, present, start_of
+from traceviz.parsers.shared.whole import Number, NumberColumn, WholeTable
+from traceviz.parsers.shared.whole_events import (
+    IDS,
+    TEXTS,
+    UNOWNED,
+    DecodedEvents,
+    Owners,
+    raw_columns,
+    wishes,
+)
 
 Names = Callable[[str, Name, pa.Table], ChunkedArray]
-"""The column of names, from the columns :data:`TEXTS` and :data:`IDS`, each with one dictionary in all chunks."""
+"""The column of names, from the columns :data:`TEXTS` and :data:`IDS`, each with one dictionary in all chunks, and
+:data:`ROWS` where there is one chunk.
+"""
+
+
+Piece = tuple[pa.Table, int | None]
+"""Rows of a table, and the first start of those that follow; ``None`` where there are none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +79,12 @@ class EventReader:
         """Rows of one raw table with the columns of ``target``; what the raw table does not have is null."""
         source = self._needed(table, source)
         repairs = Repairs()
+        whole = self._whole(source)
+        if whole is not None:
+            with suppress(NotPlainError):
+                decoded = self._decoded(whole, table, source, target, repairs, self.rows.get(table))
+                note_repairs(self.notes, table, repairs)
+                return decoded
         streamed = _streamed(source, target)
         rows = pa.Table.from_batches(self._batches(table, source, streamed, repairs), streamed)
         columns = {name: rows.column(name) for name in rows.column_names if name not in (IDS, TEXTS)}
@@ -81,6 +103,66 @@ class EventReader:
         declared, requested = schema.table(table).arrow, self.options.columns[table]
         kept = [c for c in source.columns if c.name in requested or not declared.field(c.name).nullable]
         return replace(source, columns=tuple(kept))
+
+    def pieces(self, table: str, source: Source, target: pa.Schema, count: int) -> Iterator[Piece]:
+        """The rows of one raw table in pieces, at most so many, each with the first start of those that follow.
+
+        Raises:
+            NotPlainError: they cannot be read so, or not from here on.
+        """
+        source = self._needed(table, source)
+        whole = self._whole(source)
+        if whole is None:
+            raise NotPlainError("a table that streams")
+        start = start_of(self.raw, source)
+        parts = whole.parts(count)
+        firsts: list[int | None] = [None]
+        for part in reversed(parts):
+            bounds = part.measure(keeps_of(source, start), (Number(start, pa.int64()),))[1][0]
+            assert isinstance(bounds, NumberColumn)
+            known = [time for time in (bounds.least, firsts[0]) if time is not None]
+            firsts.insert(0, min(known, default=None))
+        repairs = Repairs()
+        for part, first_later in zip(parts, firsts[1:], strict=True):
+            # What a piece takes is let go of. So nobody is told how many rows there are, who would take it for a part.
+            made = [self._decoded(part, table, source, target, repairs, None)]
+            yield made.pop(), None if first_later is None else first_later - self.clock.zero_ns
+        note_repairs(self.notes, table, repairs)
+
+    def _whole(self, source: Source) -> WholeTable | None:
+        """What makes the columns of a source at once; where times are implausible, rows are looked at one by one."""
+        return self.raw.whole(source.table) if self.clock.window is None else None
+
+    def _decoded(  # noqa: PLR0917 (one more than five, all of them of other types)
+        self,
+        whole: WholeTable,
+        table: str,
+        source: Source,
+        target: pa.Schema,
+        repairs: Repairs,
+        expected: int | None,
+    ) -> pa.Table:
+        """The columns of ``target`` by one pass over the pages of the raw table.
+
+        Raises:
+            NotPlainError: the table has to be streamed; nothing was repaired or noted.
+        """
+        start = start_of(self.raw, source)
+        columns = raw_columns(source, start, self.raw.columns(source.table))
+        asked = wishes(source, columns, target, self.clock.zero_ns)
+        keeps = keeps_of(source, start)
+        before = self.read_rows[table]
+        rows, results = whole.columns(
+            keeps, list(asked.values()), lambda done: self.options.progress(table, before + done, expected)
+        )
+        found = dict(zip(asked, results, strict=True))
+        if found["start_ns"].missing:
+            raise NotPlainError("rows without a start")
+        self.read_rows[table] += rows
+        if source.no_time is not None:
+            repairs.untimed += whole.measure(keeps[:-1], ())[0] - rows
+        names = partial(self.names, table, source.name or Name(()))
+        return DecodedEvents(source, columns, rows, found, repairs).table(target, self.owners, names)
 
     def _batches(self, table: str, source: Source, streamed: pa.Schema, repairs: Repairs) -> Iterator[pa.RecordBatch]:
         available = self.raw.columns(source.table)
@@ -119,7 +201,7 @@ class EventReader:
             columns["dur_ns"] = durations(batch[start], batch[end] if end else None, repairs)
             if self.clock.window is not None:
                 columns["dur_ns"] = plausible_durations(columns["dur_ns"])
-        columns |= self.owners(batch, source, repairs)
+        columns |= self._owned(batch, source, repairs)
         for column in source.columns:
             values = raw_column(batch, first(column.raw, known))
             columns[column.name] = converted(values, column, streamed.field(column.name).type, repairs)
@@ -131,6 +213,12 @@ class EventReader:
             for name, kind in zip(streamed.names, streamed.types, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=streamed)
+
+    def _owned(self, batch: pa.RecordBatch, source: Source, repairs: Repairs) -> dict[str, Array]:
+        columns = self.owners(batch, source)
+        if UNOWNED in columns:
+            repairs.without_owner += pc.sum(columns.pop(UNOWNED)).as_py() or 0
+        return columns
 
 
 def _streamed(source: Source, target: pa.Schema) -> pa.Schema:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from traceviz.parsers.shared.raw import Keep
+from traceviz.parsers.shared.keep import Keep
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,9 @@ def look_up(raw: RawTables, ids: Array) -> StringArray:
     return decode(table["value"].combine_chunks()).take(positions)
 
 
-def name_column(parts: Sequence[ChunkedArray], words: Sequence[StringArray]) -> tuple[ChunkedArray, int]:
+def name_column(
+    parts: Sequence[ChunkedArray], words: Sequence[StringArray], rows: Array | None = None
+) -> tuple[ChunkedArray, int]:
     """Rows named by the first of ``parts`` that knows a name, as a dictionary of distinct names.
 
     ::
@@ -45,6 +47,7 @@ def name_column(parts: Sequence[ChunkedArray], words: Sequence[StringArray]) -> 
     Args:
         parts: Dictionary-encoded columns with equal chunks, each chunk of a part with the same dictionary.
         words: For each part, the string of each entry of its dictionary; null where there is none.
+        rows: How many rows each row of the only chunk stands for; ``None`` where each is one.
 
     Returns:
         The column (``dictionary<int32, string>``, no nulls) and the number of rows without a name.
@@ -56,7 +59,10 @@ def name_column(parts: Sequence[ChunkedArray], words: Sequence[StringArray]) -> 
     for index in range(parts[0].num_chunks):
         stated = [code.take(part.chunk(index).indices) for code, part in zip(codes, parts, strict=True)]
         known.append(pc.coalesce(*stated))
-    missing = sum(chunk.null_count for chunk in known)
+    if rows is None:
+        missing = sum(chunk.null_count for chunk in known)
+    else:
+        missing = sum(pc.sum(rows.filter(chunk.is_null())).as_py() or 0 for chunk in known)
     names, unknown = _with_unknown(encoded.dictionary) if missing else (encoded.dictionary, 0)
     filled = (chunk.fill_null(unknown) if chunk.null_count else chunk for chunk in known)
     chunks = [pa.DictionaryArray.from_arrays(chunk, names) for chunk in filled]

@@ -7,34 +7,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.parsers.shared.keep import Keep
 
-
-@dataclass(frozen=True, slots=True)
-class Keep:
-    """Which rows of a raw table count.
-
-    Args:
-        column: An integer column; where the table does not have it, all rows count.
-        values: Its values in rows that count.
-        inverted: Rows with these values do not count, and all others do, also those with a null.
-    """
-
-    column: str
-    values: tuple[int, ...]
-    inverted: bool = False
-
-    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of ``batch``, which has the column, that count."""
-        inside = pc.is_in(batch[self.column], value_set=pa.array(self.values, pa.int64()))
-        return batch.filter(pc.invert(inside) if self.inverted else inside)
+if TYPE_CHECKING:
+    from traceviz.parsers.shared.whole import WholeTable
 
 
 class RawTables(ABC):
@@ -81,6 +64,10 @@ class RawTables(ABC):
         Raises:
             DamagedTraceError: the table cannot be decoded, or holds text where numbers belong.
         """
+
+    def whole(self, table: str) -> WholeTable | None:  # noqa: ARG002 (what subclasses need to know)
+        """What makes columns of ``table`` at once, for callers that need not stream; ``None`` where nothing can."""
+        return None
 
     def is_text(self, table: str, column: str) -> bool:  # noqa: ARG002 (what subclasses need to know)
         """Whether ``column``, an id of a string by its documentation, holds the string itself."""

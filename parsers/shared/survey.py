@@ -7,6 +7,7 @@ a trace do not depend on the question.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,9 +26,12 @@ from traceviz.foreign.plausible import (
 )
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.event_table import combination_codes, first
+from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.mapping import OFF_CLOCK, Source
 from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.shared.raw import Keep, RawTables
+from traceviz.parsers.shared.raw import RawTables
+from traceviz.parsers.shared.sqlite.pages import NotPlainError
+from traceviz.parsers.shared.whole import CodeColumn, Combination, Number, NumberColumn, WholeTable, Wish
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +88,10 @@ def extent(raw: RawTables, table: str, source: Source, keys: Sequence[str | None
     available = raw.columns(source.table)
     start, end = start_of(raw, source), first(source.end, available)
     known_keys = list(dict.fromkeys(key for key in keys if key in available))
+    whole = raw.whole(source.table)
+    if whole is not None:
+        with suppress(NotPlainError):
+            return _measured(whole, table, source, [start, *([end] if end else [])], known_keys)
     rows = 0
     starts: list[int] = []
     ends: list[int] = []
@@ -94,6 +102,25 @@ def extent(raw: RawTables, table: str, source: Source, keys: Sequence[str | None
         ends += _bounds(batch[end]) if end else []
         combinations.append(_distinct(pa.Table.from_batches([batch]).select(known_keys)))
     return Extent(table, source, rows, starts, ends, _distinct(pa.concat_tables(combinations)))
+
+
+def _measured(whole: WholeTable, table: str, source: Source, times: Sequence[str], keys: Sequence[str]) -> Extent:
+    """The extent by one pass over the raw table, whose starts are in the first of ``times``."""
+    wishes: list[Wish] = [Number(name, pa.int64()) for name in times]
+    if keys:
+        wishes.append(Combination(tuple(keys)))
+    rows, results = whole.measure(keeps_of(source, times[0]), wishes)
+    bounds = [[part.least, part.most] for part in results if isinstance(part, NumberColumn)]
+    known = [[time for time in pair if time is not None] for pair in bounds]
+    found = [part.keys for part in results if isinstance(part, CodeColumn)]
+    combinations = pa.Table.from_batches(found) if found else pa.table({})
+    return Extent(table, source, rows, known[0], known[1] if len(known) > 1 else [], combinations)
+
+
+def keeps_of(source: Source, start: str) -> list[Keep]:
+    """Which rows of ``source`` count, whose starts are in the column ``start``."""
+    timed = [] if source.no_time is None else [Keep(start, (source.no_time,), inverted=True)]
+    return [*([source.keep] if source.keep else []), *timed]
 
 
 @dataclass(frozen=True, slots=True)

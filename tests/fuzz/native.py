@@ -46,6 +46,8 @@ GROUP = 64
 """Cases that begin with the same input: to spoil one with regard to its structure takes longer than to read it."""
 EXPECTED = (ValueError, OverflowError, MemoryError, RuntimeError)
 _PROGRESS_S = 10.0
+_LEAF = 13
+"""First byte of a leaf page of a table."""
 
 
 # --- the parent -------------------------------------------------------------------------------------------------------
@@ -62,6 +64,7 @@ def build(folder: Path) -> None:
 def write_samples(folder: Path) -> None:
     """Write what cases begin with, and what the scanner of events is told about the arguments."""
     from tests.fuzz.formats import kineto, tf_trace, xplane
+    from tests.fuzz.pages import databases
     from traceviz.parsers.kineto.raw import ARGUMENTS, PHASES, Kind
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,6 +72,8 @@ def write_samples(folder: Path) -> None:
         (folder / f"{name}.xplane").write_bytes(content)
     for name, content in (*kineto.contents().items(), ("tf", tf_trace.training())):
         (folder / f"{name}.events").write_bytes(content)
+    for name, content in databases(folder).items():
+        (folder / f"{name}.pages").write_bytes(content)
     keys: list[tuple[str, int, int]] = []
     for column, argument in enumerate(ARGUMENTS):
         for place, key in enumerate(argument.keys):
@@ -111,7 +116,8 @@ class Worker:
         return dict(zip(_FIGURES, struct.unpack(f"<{len(_FIGURES)}q", self.place.read_bytes()), strict=True))
 
 
-_FIGURES = ("current", "xplane", "events", "columns", "refused")
+_KINDS = ("xplane", "events", "columns", "pages")
+_FIGURES = ("current", *_KINDS, "refused")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -146,7 +152,7 @@ def run(options: argparse.Namespace) -> int:
         if time.monotonic() - told > _PROGRESS_S:
             told = time.monotonic()
             total = _summed(workers)
-            cases = total["xplane"] + total["events"] + total["columns"]
+            cases = sum(total[kind] for kind in _KINDS)
             print(f"{cases:,} cases, {cases / (told - began):,.0f} a second, {len(crashes)} crashes", flush=True)
     for worker in workers:
         worker.process.kill()
@@ -185,10 +191,12 @@ class Cases:
     """The cases: what a number stands for."""
 
     def __init__(self, folder: Path) -> None:
-        self.xplane, self.kineto = load(folder, "_xplane"), load(folder, "_kineto")
+        self.xplane, self.kineto, self.sqlite = (load(folder, name) for name in ("_xplane", "_kineto", "_sqlite"))
+        self.nested, self.intervals = load(folder, "_compiled"), load(folder, "_intervals")
         samples = folder / "samples"
         self.spaces = [path.read_bytes() for path in sorted(samples.glob("*.xplane"))]
         self.events = [path.read_bytes() for path in sorted(samples.glob("*.events"))]
+        self.databases = [path.read_bytes() for path in sorted(samples.glob("*.pages"))]
         told = json.loads((samples / "arguments.json").read_text())
         keys = tuple((key.encode(), column, before) for key, column, before in told["keys"])
         self.told = told["phases"].encode(), bytes(told["integers"]), keys
@@ -200,15 +208,16 @@ class Cases:
         group, place = divmod(number, GROUP)
         if group != self.group:
             random = Random(f"native/{group}")
-            self.group, self.kind = group, random.choice(("xplane", "events", "columns"))
+            self.group, self.kind = group, random.choice(_KINDS)
             self.data = self._input(random)
         random = Random(f"native/{group}/{place}")
         data = self.data
         for _ in range(random.choice((1, 1, 2, 4)) if place else 0):
             data = octets.spoil(random, data)
         try:
-            {"xplane": self._space, "events": self._events, "columns": self._columns}[self.kind](random, data)
-        except EXPECTED:
+            run = {"xplane": self._space, "events": self._events, "columns": self._columns, "pages": self._pages}
+            run[self.kind](random, data)
+        except (*EXPECTED, self.sqlite.NotPlainError):
             return f"refused {self.kind}"
         return self.kind
 
@@ -216,6 +225,8 @@ class Cases:
         """A file that was changed a few times."""
         if self.kind == "columns":
             return b""
+        if self.kind == "pages":
+            return random.choice(self.databases)
         change = (
             (lambda data: wire.change(random, data, SPACE))
             if self.kind == "xplane"
@@ -289,12 +300,82 @@ class Cases:
             self._try(scanner.feed, data, random.randrange(len(data) + 1))
             self._try(scanner.texts)
 
+    def _pages(self, random: Random, data: bytes) -> None:
+        """A database whose pages are taken for leaves of a table of some width, most of them by the right one."""
+        size = random.choice((int.from_bytes(data[16:18], "big") % 65535, 512, 1024, 65536))
+        count = -(-len(data) // max(size, 1))
+        pages = [place // size + 1 for place in range(size, len(data), size) if data[place] == _LEAF]
+        if random.random() < 0.2:
+            pages += [random.choice((1, 0, -1, count, count + 1, 2**31, 2**62)), random.randrange(2, count + 3)]
+        elif random.random() < 0.2:
+            random.shuffle(pages)
+        width, room = random.choice((6, 6, 6, 6, 1, 2, 9, 0)), random.choice((2_000, 2_000, 10, 0))
+        places = [random.randrange(width + 1) if random.random() < 0.02 else number for number in range(width or 1)]
+        filters = [
+            (random.choice(places), self._longs(random, random.randrange(3)), random.random() < 0.5)
+            for _ in range(random.choice((0, 0, 1, 2)))
+        ]
+        columns = [self._page_column(random, places, room) for _ in range(random.randrange(5))]
+        usable = size - random.choice((0, 0, 0, 8, 32, 33, 255))
+        with open(os.memfd_create("pages"), "w+b") as file:  # noqa: PTH123 (a file without a name)
+            file.write(data)
+            file.flush()
+            alone = random.random() < 0.3
+            numbers = struct.pack(f"<{len(pages)}q", *pages)
+            decoded = self.sqlite.decode(
+                file.fileno(), size, usable, count, numbers, width, alone, room, tuple(filters), tuple(columns)
+            )
+        codes = self._codes(random, 20)
+        self._try(self.sqlite.recode, codes, random.randbytes(160), random.choice((1, 2, 4, 8, 3)), bytearray(160))
+        assert decoded[0] <= room
+
+    @staticmethod
+    def _page_column(random: Random, places: list[int], room: int) -> tuple[Any, ...]:
+        """What is made of some columns, most of it as it is allowed."""
+        operation = random.choice((0, 0, 0, 1, 2, 2, 3, 3))
+        width = random.choice((2, 4, 8)) if operation == 0 else 8 if operation == 1 else 4
+        parts = random.choices(places, k=(1, 2, random.choice((1, 2, 3, 6)), random.choice((1, 2)))[operation])
+        if operation == 3 and random.random() < 0.8:
+            parts[0] = 4
+        if random.random() < 0.03:
+            parts, width = parts[:1] * random.randrange(8), random.choice((0, 1, 3, 16))
+        out = bytearray(room * width) if operation == 1 or random.random() < 0.8 else None
+        return operation, tuple(parts), out, width, nasty.integer(random), random.random() < 0.3, nasty.integer(random)
+
+    def _nested(self, random: Random, rows: int, code: bytes) -> None:
+        """The functions over calls that nest: sorted ones half of the time, as else they soon decline."""
+        n = self.nested
+        calls = [(random.randrange(2), random.randrange(9), random.randrange(12)) for _ in range(rows)]
+        calls = sorted(calls, key=lambda call: (call[0], call[1], -call[2])) if random.random() < 0.8 else calls
+        group, start, end = (struct.pack(f"<{rows}q", *(call[which] for call in calls)) for which in range(3))
+        if random.random() < 0.2:
+            start = self._longs(random, rows)
+        parent, wanted = bytearray(8 * rows), random.randbytes(rows)
+        match random.randrange(5):
+            case 0:
+                self._try(n.nest, group, start, end, self._room(random, 8 * rows), parent)
+                given = parent if random.random() < 0.8 else self._longs(random, rows)
+                self._try(n.nearest, given, wanted, self._room(random, 8 * rows))
+                room = (bytearray(16 * rows), bytearray(16 * rows), self._room(random, 8 * rows))
+                n.innermost(group, start, end, given, random.choice((b"", wanted)), *room)
+            case 1:
+                n.outer(group, end, code, random.choice((rows, 0, -1, 2**31)), self._room(random, rows))
+            case 2:
+                columns = tuple(code for _ in range(random.choice((0, 1, 2, 16, 17))))
+                n.alike(columns, self._room(random, 4 * rows), bytearray(4 * rows))
+            case 3:
+                n.shared(start, end, self._longs(random, rows + 1), end, start, self._room(random, 8 * rows))
+            case _:
+                n.add(start, end, self._longs(random, rows + 1), end, start, code, self._room(random, 8 * rows))
+
     def _columns(self, random: Random, _: bytes) -> None:
         """The functions over columns, with columns that fit each other most of the time."""
         rows = random.choice((0, 1, 2, 3, 8, 60))
         code = self._codes(random, rows)
         x = self.xplane
-        match random.randrange(10):
+        match random.randrange(12):
+            case 10 | 11:
+                self._nested(random, rows, code)
             case 0:
                 width = random.choice((1, 4, 8, 8, 2, 0))
                 x.take(

@@ -83,6 +83,12 @@ _CUDA_API_COLUMNS = {
     "cuda_api": frozenset({"dur_ns", "correlation_id"}),
 }
 
+UNREAD: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("kernels", "memcpy", "memset", "graphs", "sync"), frozenset({"context_id"})),
+    "cuda_api": frozenset({"status"}),
+}
+"""Nullable columns of large tables that no analysis reads."""
+
 ENTRIES: tuple[Entry, ...] = (
     Entry(
         "whole_run",

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+import os
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any
 
-from traceviz import rules
+import polars as pl
+
+from traceviz import rules, schema
 from traceviz.analyses.advice import fit_advice, inapplicable
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.followed import followed
 from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
-from traceviz.analyses.registry import entries
+from traceviz.analyses.registry import UNREAD, Entry, entries
 from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
 from traceviz.tables import TraceTables
 from traceviz.units import Unit
+
+MAX_WORKERS = 4
+"""More threads would wait for each other: analyses share most of what they compute."""
+LARGE_ROWS = 100_000
+"""With fewer rows, most of the time is spent in Python, of which one thread runs at a time."""
 
 
 def tables_for(sections: Collection[str] | None) -> frozenset[str]:
@@ -26,16 +35,18 @@ def tables_for(sections: Collection[str] | None) -> frozenset[str]:
 
 
 def columns_for(sections: Collection[str] | None) -> dict[str, frozenset[str]]:
-    """Nullable columns that the analyses of ``sections`` need, for the tables that they do not need as a whole."""
-    users: dict[str, list[frozenset[str] | None]] = {}
+    """Nullable columns that the analyses of ``sections`` need, by table."""
+    users: dict[str, list[frozenset[str]]] = {}
     for entry in entries(sections):
         for table in entry.tables:
-            users.setdefault(table, []).append(entry.columns.get(table))
-    return {
-        table: frozenset[str]().union(*(names for names in needed if names is not None))
-        for table, needed in users.items()
-        if None not in needed
-    }
+            users.setdefault(table, []).append(entry.columns.get(table, _readable(table)))
+    return {table: frozenset[str]().union(*needed) for table, needed in users.items()}
+
+
+def _readable(table: str) -> frozenset[str]:
+    """Nullable columns of ``table`` that any analysis reads."""
+    nullable = frozenset(column.name for column in schema.table(table).columns if column.nullable)
+    return nullable - UNREAD.get(table, frozenset())
 
 
 @foreign_errors_in_words("The trace cannot be analysed.")
@@ -65,19 +76,16 @@ def analyze(
     findings: list[Finding] = []
     notes: list[Note] = []
     run = tables.run_facts()
-    for entry in entries(sections):
-        absent = entry.missing(frozenset(tables))
-        reason = f"the capture has no {' or '.join(absent)} table"
-        outcome = Skipped(entry.slug, reason, absent) if absent else entry.load().run(trace)
+    chosen = entries(sections)
+    for entry, outcome in zip(chosen, _outcomes(trace, chosen), strict=True):
         if isinstance(outcome, Skipped):
             if entry.is_expected(run) or sections is not None:
                 skipped.append(outcome)
             continue
-        analysis = entry.load()
-        results[entry.slug] = outcome
-        findings.extend(analysis.judge(outcome))
-        notes.extend(analysis.notes(outcome))
-        described.append(analysis.describe(outcome))
+        results[entry.slug] = outcome.result
+        findings.extend(outcome.findings)
+        notes.extend(outcome.notes)
+        described.append(outcome.section)
     stakes = {finding.code: finding.cost_ns for finding in findings}
     findings = [finding for finding in findings if not _is_said_by_others(finding, stakes)]
     has_frames = "python" in trace.host_names["category"]
@@ -101,6 +109,44 @@ def analyze(
             ),
         ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What an analysis gave: its result, and what that says."""
+
+    result: Any
+    findings: tuple[Finding, ...]
+    notes: tuple[Note, ...]
+    section: Section
+
+
+def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | Skipped]:
+    """The outcome of each analysis, in their order. Those of a large trace run beside each other on several cores.
+
+    Most of their time they compute in compiled code, which lets other threads run; what several of them need is
+    computed once (:class:`traceviz.analyses.derived.kept.Kept`). Where polars may use one thread only, so may they.
+    """
+    workers = min(len(os.sched_getaffinity(0)), pl.thread_pool_size(), MAX_WORKERS)
+    rows = sum(trace.tables.rows(name) for name in trace.tables)
+    if workers < 2 or rows < LARGE_ROWS:
+        yield from (_outcome(trace, entry) for entry in chosen)
+        return
+    with ThreadPoolExecutor(workers, "traceviz-analysis") as pool:
+        try:
+            yield from pool.map(lambda entry: _outcome(trace, entry), chosen)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _outcome(trace: TraceView, entry: Entry) -> _Outcome | Skipped:
+    if absent := entry.missing(frozenset(trace.tables)):
+        return Skipped(entry.slug, f"the capture has no {' or '.join(absent)} table", absent)
+    analysis = entry.load()
+    result = analysis.run(trace)
+    if isinstance(result, Skipped):
+        return result
+    return _Outcome(result, tuple(analysis.judge(result)), tuple(analysis.notes(result)), analysis.describe(result))
 
 
 def _is_said_by_others(finding: Finding, stakes: dict[str, int]) -> bool:

@@ -61,7 +61,13 @@ def doctor(
 
 def _check_question(ctx: click.Context, *, about_machine: bool) -> None:
     """Refuse options that belong to the other question: ignoring them would hide a mistake."""
-    about_trace = {"--reader": "reader", "--run": "run", "--max-size": "max_size", "--max-memory": "max_memory"}
+    about_trace = {
+        "--reader": "reader",
+        "--run": "run",
+        "--max-size": "max_size",
+        "--max-memory": "max_memory",
+        "--no-cache": "cache",
+    }
     unused = about_trace if about_machine else {"--with": "collectors", "--python": "python"}
     for option, name in unused.items():
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:

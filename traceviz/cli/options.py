@@ -12,7 +12,6 @@ import dataclasses
 import functools
 import gc
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +25,7 @@ import click
 from traceviz.cli import standard_input
 from traceviz.errors import OutputError, UsageError
 from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH
-from traceviz.units import parse_ns
+from traceviz.units import parse_bytes, parse_ns
 from traceviz.visible import visible
 
 if TYPE_CHECKING:
@@ -66,18 +65,13 @@ class Size(click.ParamType[int]):
     """A size, as bytes: ``64GB``, ``500MB``, ``64GiB``, or without a unit."""
 
     name = "size"
-    _number = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?:(?P<prefix>[kKMGT]?)(?P<binary>i?)B)?")
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Bytes of ``value``."""
         if isinstance(value, int):
             return value
-        match = self._number.fullmatch(str(value).strip())
-        if match is None or (match["binary"] and not match["prefix"]):
-            return self.fail(f"{value!r} is not a size such as 64GB or 500MB", param, ctx)
-        base = 1024 if match["binary"] else 1000
-        power = " KMGT".index((match["prefix"] or " ").upper())
-        return int(float(match["number"]) * base**power)
+        size = parse_bytes(str(value))
+        return self.fail(f"{value!r} is not a size such as 64GB or 500MB", param, ctx) if size is None else size
 
 
 class Source(click.Path):
@@ -115,12 +109,14 @@ class ReadingOptions:
         run: Run to read, of a log folder of several.
         max_size: The longest JSON to read, unpacked, in bytes.
         max_memory: Most memory to take while reading, in bytes.
+        cache: Whether exports of nsys are kept, and those that were kept are used.
     """
 
     reader: str | None
     run: str | None
     max_size: int | None
     max_memory: int | None
+    cache: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +272,13 @@ _reading_options = option_group(
     click.option("--run", metavar="NAME", help="Run to read if TRACE is a log folder of several (newest)."),
     click.option("--max-size", type=Size(), help="Largest JSON to read, by its unpacked size, e.g. 200GB."),
     click.option("--max-memory", type=Size(), help="Most memory to take for reading, e.g. 8GB (what is free)."),
+    click.option(
+        *("--no-cache", "cache"),
+        is_flag=True,
+        flag_value=False,
+        default=True,
+        help="Export nsys reports anew, and keep nothing.",
+    ),
 )
 
 

@@ -32,15 +32,16 @@ def open_parquet(source: Path | pa.NativeFile) -> pq.ParquetFile:
     return file
 
 
-def read_parquet(source: Path | pa.NativeFile) -> pa.Table:
-    """All rows and columns.
+def read_parquet(source: Path | pa.NativeFile, columns: frozenset[str] | None = None) -> pa.Table:
+    """All rows, and those of ``columns`` that there are; ``None`` for all.
 
     Raises:
         OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`open_parquet`; or a page is damaged, a
             text is no UTF-8, or a code stands for no word.
     """
     with open_parquet(source) as file:
-        table = file.read()
+        names = file.schema_arrow.names
+        table = file.read(names if columns is None else [name for name in names if name in columns])
         if table.num_rows != file.metadata.num_rows:
             raise pa.ArrowInvalid(f"The footer says {file.metadata.num_rows} rows, and there are {table.num_rows}.")
     table.validate(full=True)

@@ -196,10 +196,10 @@ def checked(tables: Iterator[tuple[str, pa.Table]], *, states_span: bool = False
             bounds = _bounds(table["span_ns"])
             span = None if bounds is None else bounds[1]
         last = None if name in _BESIDE_EVENTS else span
-        kept = _without_rows(name, table, notes, numbers, last)
+        made = [_without_rows(name, table, notes, numbers, last)]
         del table
-        yield name, _without_values(name, kept, notes, last)
-        del kept
+        made.append(_without_values(name, made.pop(), notes, last))
+        yield name, made.pop()  # who gets it may let go of it: nothing is left of it here
 
 
 def _with_column(table: pa.Table, name: str, values: Column) -> pa.Table:

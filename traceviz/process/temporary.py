@@ -11,6 +11,7 @@ import os
 import secrets
 import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -55,6 +56,33 @@ def temporary_folder(prefix: str = PREFIX) -> Iterator[Path]:
         path.mkdir(mode=0o700)
         yield path
     finally:
+        drop(path)
+
+
+class HeldFolder:
+    """A new temporary folder of this user alone, which is there as long as somebody holds it, or a file of it."""
+
+    def __init__(self) -> None:
+        self.path = note(Path(tempfile.gettempdir()), PREFIX)
+        self.path.mkdir(mode=0o700)
+        weakref.finalize(self, _drop_own, self.path, os.getpid()).atexit = False  # drop_all sees to that
+
+    def file(self, name: str) -> HeldFile:
+        """The path of a file in it."""
+        path = HeldFile(self.path / name)
+        path.folder = self
+        return path
+
+
+class HeldFile(type(Path())):  # type: ignore[misc]  # the class that paths have on this system
+    """The path of a file in a folder that is there as long as the path is held."""
+
+    folder: HeldFolder
+
+
+def _drop_own(path: Path, process: int) -> None:
+    """Remove a folder, unless a fork has merely let go of it."""
+    if process == os.getpid():
         drop(path)
 
 

@@ -1,17 +1,18 @@
-"""Integer columns of an SQLite table straight from its pages, vectorised: many times as fast as stepping rows.
+"""Integer columns of an SQLite table straight from its pages: many times as fast as stepping rows.
 
 SQLite hands out one value of one row per call. A trace has tens of millions of values that are nearly all small
 integers, so here the b-tree is read as what it is, bytes: the leaf pages of a table give the offsets of all their
 cells, the first bytes of a cell give the size of each value, and an unaligned 8-byte load per value gives the value.
-NumPy does each of these steps for tens of thousands of rows at once, and lets other threads run meanwhile.
+A compiled function does this row by row (``parsers/native/sqlite_table.c``). Where there is none, NumPy does each of
+these steps for tens of thousands of rows at once. Both let other threads run meanwhile.
 
 ::
 
     leaf page   | header | cell pointers ... |   free   | cell | cell | cell |
     cell        | payload size | row id | header size, one type per column | value | value | ...
 
-Only the plain case is handled: rows that fit their page, and wanted columns of integers and nulls. For everything
-else :class:`NotPlainError` sends the caller to SQLite itself, which is right for all of it. Every offset is checked
+Only the plain case is handled: wanted columns of integers and nulls that lie in their page. For everything else
+:class:`NotPlainError` sends the caller to SQLite itself, which is right for all of it. Every offset is checked
 against the page before it is used, so that a damaged file can be refused but not misread.
 
 Source of the format: https://www.sqlite.org/fileformat2.html (sections 1.3, 1.6, 2.1).
@@ -25,10 +26,16 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from types import ModuleType
+from typing import Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from traceviz.parsers.shared.native import decoder
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 Bytes = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
@@ -44,6 +51,8 @@ _LEAF, _INTERIOR = 13, 5
 _LEAF_HEADER, _INTERIOR_HEADER = 8, 12
 _LEAST_CELL = 6
 """Bytes of the smallest cell with its pointer."""
+_LEAST_USABLE = 480
+"""Bytes of a page that SQLite wants at least, besides those that an extension reserves."""
 _MAX_DEPTH = 20
 _NULL, _FLOAT, _ZERO, _ONE, _BLOB = 0, 7, 8, 9, 12
 _SIZES = np.array([0, 1, 2, 3, 4, 6, 8, 8, 0, 0, -1, -1], dtype=np.int64)
@@ -90,16 +99,20 @@ def read_integers(path: Path, root: int, width: int, positions: Sequence[int]) -
         step = max(CHUNK_BYTES // pages.page_size, 1)
         chunks = [leaves[begin : begin + step] for begin in range(0, leaves.size, step)]
         alone = leaves.size == 1  # a table without rows is one empty page; no other page may be empty
-        yield from _in_order(lambda chunk: _decode(pages, chunk, width, positions, alone=alone), chunks)
+        library = decoder()
+        if library is None:
+            yield from in_order(lambda chunk: _decode(pages, chunk, width, positions, alone=alone), chunks)
+        else:
+            yield from in_order(lambda chunk: _compiled(library, pages, chunk, width, positions, alone=alone), chunks)
 
 
-def _in_order(decode: Callable[[Integers], list[Column]], chunks: list[Integers]) -> Iterator[list[Column]]:
+def in_order(decode: Callable[[S], T], chunks: Sequence[S]) -> Iterator[T]:
     """Results in the order of ``chunks``, computed ahead by threads; few are in memory at a time."""
     workers = min(len(os.sched_getaffinity(0)), MAX_WORKERS, len(chunks))
     if workers < 2:
         yield from map(decode, chunks)
         return
-    running: deque[Future[list[Column]]] = deque()
+    running: deque[Future[T]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for chunk in chunks:
             running.append(pool.submit(decode, chunk))
@@ -128,10 +141,11 @@ class Pages:
         size = int.from_bytes(header[16:18], "big")
         self.page_size = 65536 if size == 1 else size
         usual = self.page_size >= 512 and self.page_size & (self.page_size - 1) == 0
-        if len(header) < 100 or not usual or header[18] != 1:  # 2: with a write-ahead log
+        if len(header) < 100 or not usual or header[18] != 1 or self.page_size - header[20] < _LEAST_USABLE:
             self._file.close()
-            raise NotPlainError("no plain database file")
+            raise NotPlainError("no plain database file")  # 2 instead of 1: with a write-ahead log
         self.usable = self.page_size - header[20]
+        self.encoding = int.from_bytes(header[56:60], "big")
         self.count = os.fstat(self._file.fileno()).st_size // self.page_size
         if header[24:28] == header[92:96]:  # then the header's own count is valid
             self.count = min(self.count, int.from_bytes(header[28:32], "big"))
@@ -141,6 +155,15 @@ class Pages:
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+
+    @property
+    def descriptor(self) -> int:
+        """The open file."""
+        return self._file.fileno()
+
+    def most_rows(self, pages: int) -> int:
+        """Rows that so many leaf pages have room for."""
+        return pages * ((self.usable - _LEAF_HEADER) // _LEAST_CELL)
 
     def read(self, numbers: Integers, spare: int = 0) -> Bytes:
         """The pages with these numbers, one after the other, and ``spare`` zeros behind them.
@@ -188,6 +211,25 @@ class Pages:
             raise NotPlainError("a cell beyond its page")
         left = np.ndarray((len(content) - 3,), dtype=">u4", buffer=content, strides=(1,))[pointers]
         return np.append(left.astype(np.int64), int.from_bytes(content[8:12], "big"))
+
+
+def _compiled(
+    library: ModuleType, pages: Pages, leaves: Integers, width: int, positions: Sequence[int], *, alone: bool
+) -> list[Column]:
+    """As :func:`_decode`, by the compiled function."""
+    room = pages.most_rows(leaves.size)
+    outs = [np.zeros(room, np.int64) for _ in positions]
+    wanted = tuple((0, (place,), out, 8, 0, False, 0) for place, out in zip(positions, outs, strict=True))
+    file = (pages.descriptor, pages.page_size, pages.usable, pages.count)
+    try:
+        rows, results = library.decode(*file, leaves, width, alone, room, (), wanted)
+    except library.NotPlainError as error:
+        raise NotPlainError(str(error)) from error
+    columns = []
+    for out, (_, _, missing, _, mask) in zip(outs, results, strict=True):
+        flags = None if mask is None or missing == rows else np.frombuffer(mask, np.bool_)
+        columns.append(Column(rows, None if missing == rows else out[:rows], flags))
+    return columns
 
 
 def _decode(pages: Pages, leaves: Integers, width: int, positions: Sequence[int], *, alone: bool) -> list[Column]:
@@ -259,6 +301,8 @@ def _values(content: Bytes, header: Integers, stop: Integers, width: int, positi
     at, ends = header + 1, header + length
     for position in range(max(positions) + 1 if short else width):
         kinds, at = (content[at], at + 1) if short else _short_number(content, at)
+        if short and kinds.size and kinds.max() >= 128:
+            raise NotPlainError("a long type in a short header")
         size = _size(kinds)
         ends = ends + size
         if np.any(ends > stop):

@@ -12,10 +12,13 @@ import pyarrow as pa
 
 from traceviz.foreign.sqlite import in_words, open_foreign, refusal, strange_tables
 from traceviz.parsers.shared.arrow import Array
-from traceviz.parsers.shared.raw import Keep, RawTables
+from traceviz.parsers.shared.keep import Keep
+from traceviz.parsers.shared.raw import RawTables
 from traceviz.parsers.shared.sqlite.arrow import StoredTable, plain_batches, sql_batches
 from traceviz.parsers.shared.sqlite.file import check_complete, quoted
 from traceviz.parsers.shared.sqlite.pages import NotPlainError
+from traceviz.parsers.shared.sqlite.whole import whole_table
+from traceviz.parsers.shared.whole import WholeTable
 
 LOOKUPS_PER_QUERY = 500
 MAX_LOOKUPS = 1 << 14
@@ -44,6 +47,7 @@ class SqliteTables(RawTables):
         except (sqlite3.Error, UnicodeDecodeError) as error:
             self._connection.close()
             raise self.damaged("sqlite_master", in_words(error)) from error
+        self._whole: dict[str, WholeTable | None] = {}
 
     def close(self) -> None:
         """Close the database."""
@@ -79,6 +83,14 @@ class SqliteTables(RawTables):
         columns = list(dict.fromkeys([*integers, *([kept.column] if kept else [])]))
         for batch in self._integers(table, columns):
             yield kept.of(batch) if kept else batch
+
+    def whole(self, table: str) -> WholeTable | None:
+        """See :meth:`RawTables.whole`."""
+        if table not in self._whole:
+            stored = self._catalogue.get(table)
+            plain = stored is not None and stored.root and table not in self._strange
+            self._whole[table] = whole_table(self.path, stored.root, stored.types) if plain and stored else None
+        return self._whole[table]
 
     def _integers(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All rows, decoded from the pages as long as these are plain, and by SQLite from there on."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.parsers.nsys.database import build, kernel, to_parquet
+from tests.parsers.nsys.fake import REPORT, fake_nsys
 from tests.real_nsys import recorded
 from traceviz import nsys_program
 from traceviz.errors import DamagedTraceError, MissingToolError
@@ -23,22 +24,8 @@ from traceviz.tables import TraceTables
 pytestmark = pytest.mark.process
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
-REPORT = b"NVIDIA Tegra Profiler Report 2024@6@2@25-246234924588v0.\n and then protobuf"
 OLD_REPORT = b"NVIDIA Tegra Profiler Report 1.\n\x0bLocal (CLI) ... 2022.2.1.31-5fe97ab ..."
 STREAM = b"U3w[END]NVIDIA Nsight System Stream 2022.4.2.1-df9881f!\n"
-
-FAKE = """#!{python}
-import pathlib, shutil, sys, time
-words = sys.argv[1:]
-if "--version" in words:
-    print("NVIDIA Nsight Systems version 2022.4.2.1-df9881f")
-elif "--help" in words:
-    print("Possible values are: sqlite, {extra}. --lazy=")
-else:
-    output = pathlib.Path(words[words.index("-o") + 1])
-    print("Exporting [=== 50%] Exporting [======100%]")
-{body}
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -64,16 +51,6 @@ def report(tmp_path):
     path = tmp_path / "run.nsys-rep"
     path.write_bytes(REPORT)
     return path
-
-
-def fake_nsys(folder: Path, monkeypatch, body: str, extra: str = "text") -> Path:
-    """An nsys that does ``body`` when asked to export; variables: output, words."""
-    program = folder / "fake-nsys"
-    indented = "\n".join("    " + line for line in body.splitlines())
-    program.write_text(FAKE.format(python=sys.executable, body=indented, extra=extra))
-    program.chmod(0o755)
-    monkeypatch.setenv(nsys_program.OVERRIDE, str(program))
-    return program
 
 
 def read(path: Path, **options) -> TraceTables:

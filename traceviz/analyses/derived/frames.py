@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 
 from traceviz.intervals import Array, IntervalSet
+from traceviz.matching import Pairs, Rows, first_rows
+from traceviz.nested import Codes
 
 
 def bounds(frame: pl.DataFrame) -> tuple[Array, Array]:
@@ -21,9 +23,35 @@ def end_ns(name: str = "end_ns") -> pl.Expr:
     return (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias(name)
 
 
+def correlations(frame: pl.DataFrame) -> Pairs:
+    """``process_id`` and ``correlation_id`` of a frame, by which device work and its call know each other."""
+    ids = frame["correlation_id"]
+    known = ids.is_not_null().to_numpy() if ids.null_count() else None
+    numbers = (ids.fill_null(0) if known is not None else ids).to_numpy()
+    return Pairs(frame["process_id"].to_numpy(), numbers, known)
+
+
+def partners(sought: pl.DataFrame, among: pl.DataFrame) -> Rows:
+    """For each row of ``sought``, the first of ``among`` with the same process and correlation id; -1 for none."""
+    return first_rows(correlations(sought), correlations(among))
+
+
+def gathered(column: pl.Series, rows: Rows) -> pl.Series:
+    """Values of ``column`` at ``rows``, null where a row is -1."""
+    return column.gather(pl.select(pl.when(pl.lit(pl.Series(rows)) >= 0).then(pl.lit(pl.Series(rows)))).to_series())
+
+
 def intervals(frame: pl.DataFrame) -> IntervalSet:
     """Union of the rows of ``frame`` (see :func:`bounds`)."""
     return IntervalSet.of(*bounds(frame))
+
+
+def codes(column: pl.Series) -> Codes:
+    """Numbers of the names in ``column``, equal ones for equal names; -1 where it is null."""
+    numbers = (column.cast(pl.Categorical) if column.dtype == pl.String else column).to_physical()
+    if numbers.null_count() or numbers.dtype != pl.UInt32:
+        return numbers.cast(pl.Int32).fill_null(-1).to_numpy()
+    return numbers.to_numpy().view(np.int32)
 
 
 def parts_by(frame: pl.DataFrame, key: str) -> dict[int, pl.DataFrame]:

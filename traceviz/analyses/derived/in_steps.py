@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.judged_time import host_time, steady_time
-from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid
+from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, largest_first
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import IN_STEPS, Column, Grid
 
@@ -26,14 +28,17 @@ def sums_in_steps(
         The keys, ``calls``, ``total_ns`` (overlapping events counted each) and the sums of ``also``; the largest total
         first. Empty where there are no steps.
     """
-    starts, processes = events["start_ns"].to_numpy(), events["process_id"]
-    inside = pl.repeat(False, events.height, dtype=pl.Boolean, eager=True)
+    starts, processes = events["start_ns"].to_numpy(), events["process_id"].to_numpy()
+    inside = np.zeros(events.height, dtype=bool)
     for process, window in (host_time(trace) if of_host else steady_time(trace)).items():
-        inside |= (processes == process) & pl.Series(window.contains(starts), dtype=pl.Boolean)
-    sums = (pl.len().cast(pl.Int64).alias("calls"), pl.col("dur_ns").sum().alias("total_ns"), pl.col(also).sum())
-    grouped = events.filter(inside).group_by(keys).agg(*(sums if also else sums[:2]))
-    texts = pl.col(pl.Categorical, pl.Enum).cast(pl.String)
-    return grouped.with_columns(texts).sort("total_ns", *keys, descending=[True, *[False] * len(keys)])
+        inside |= (processes == process) & window.contains(starts)
+    steady = events.select(*keys, "dur_ns", *also).filter(pl.Series(inside, dtype=pl.Boolean))
+    groups = Groups.of(steady, *keys)
+    sums = {"total_ns": "dur_ns", **dict.fromkeys(also)}
+    columns = [
+        pl.Series(name, groups.sums(steady[column or name].fill_null(0).to_numpy())) for name, column in sums.items()
+    ]
+    return largest_first(groups.keys.with_columns(pl.Series("calls", groups.counts), *columns), *keys)
 
 
 def steady_grid(frame: pl.DataFrame, *columns: Column) -> Grid:

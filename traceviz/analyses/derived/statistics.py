@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import polars as pl
 
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.report import Audience, Column, Grid, Row
 
 DURATION_COLUMNS: tuple[Column, ...] = (
@@ -21,36 +23,59 @@ DURATION_COLUMNS: tuple[Column, ...] = (
     Column("max_ns", "Max", "ns", importance=4),
     Column("stddev_ns", "Std dev", "ns", importance=6),
 )
-"""Report columns of what :func:`duration_statistics` adds after ``calls`` and ``total_ns``."""
+"""Report columns of what :func:`durations_by` adds after ``calls`` and ``total_ns``."""
 
 CALLS = Column("calls", "Calls", "count", importance=1)
 TOTAL = Column("total_ns", "Total", "ns", importance=0)
 
 
-def duration_statistics() -> tuple[pl.Expr, ...]:
-    """Aggregations ``calls``, ``total_ns`` and those of :data:`DURATION_COLUMNS` over column ``dur_ns``.
+def durations_by(events: pl.DataFrame, *keys: str) -> pl.DataFrame:
+    """``calls``, ``total_ns`` and :data:`DURATION_COLUMNS` of column ``dur_ns``, one row for each group; keys as text.
 
     Events without an end count as calls and add nothing to the times; a group in which none has ended has no mean,
     median, minimum and maximum. The definitions are those of ``nsys stats``: the median of an even number of values is
     the mean of the middle two, the standard deviation is the sample's (n - 1) and 0 for a single value.
     """
-    value = pl.col("dur_ns")
-    return (
-        pl.len().cast(pl.Int64).alias("calls"),
-        value.sum().alias("total_ns"),
-        value.mean().alias("mean_ns"),
-        value.median().alias("median_ns"),
-        value.min().alias("min_ns"),
-        value.max().alias("max_ns"),
-        value.std(ddof=1).fill_null(0.0).alias("stddev_ns"),
-    )
+    return durations_of(Groups.of(events, *keys), events["dur_ns"])
+
+
+def durations_of(groups: Groups, durations: pl.Series) -> pl.DataFrame:
+    """:func:`durations_by` for the ``groups`` of rows that last ``durations``."""
+    return groups.keys.with_columns(duration_columns(groups, durations))
+
+
+def duration_columns(groups: Groups, durations: pl.Series) -> list[pl.Series]:
+    """The columns of :func:`durations_by` for the ``groups`` of rows that last ``durations``."""
+    ordered = groups.ordered(durations)
+    ended = ordered.counts > 0
+    last = np.maximum(ordered.counts - 1, 0)
+    columns = {
+        "mean_ns": ordered.means(),
+        "median_ns": ordered.medians(),
+        "min_ns": ordered.at(np.zeros_like(last)),
+        "max_ns": ordered.at(last),
+    }
+    known = [pl.Series(name, values).set(pl.Series(~ended), None) for name, values in columns.items()]
+    return [
+        pl.Series("calls", groups.counts),
+        pl.Series("total_ns", ordered.sums()),
+        *known,
+        pl.Series("stddev_ns", ordered.deviations()),
+    ]
 
 
 def totals_by(events: pl.DataFrame, *keys: str, also: Iterable[pl.Expr] = ()) -> pl.DataFrame:
-    """:func:`duration_statistics` of each group and what ``also`` aggregates, the largest total first; keys as text."""
-    grouped = events.group_by(keys).agg(*duration_statistics(), *also)
-    texts = grouped.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
-    return texts.sort("total_ns", *keys, descending=[True, *[False] * len(keys)])
+    """:func:`durations_by` and what ``also`` aggregates, the largest total first."""
+    grouped, aggregates = durations_by(events, *keys), tuple(also)
+    if aggregates:
+        others = events.group_by(keys).agg(*aggregates).with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+        grouped = grouped.join(others, on=keys, nulls_equal=True)
+    return largest_first(grouped, *keys)
+
+
+def largest_first(grouped: pl.DataFrame, *keys: str) -> pl.DataFrame:
+    """Groups in order of ``total_ns``, those with equal totals in order of their ``keys``."""
+    return grouped.sort("total_ns", *keys, descending=[True, *[False] * len(keys)])
 
 
 def share(part: str, whole: int, name: str) -> pl.Expr:

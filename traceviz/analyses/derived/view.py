@@ -9,13 +9,14 @@ device work.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, wraps
-from typing import TypeVar, TypeVarTuple, cast
+from functools import wraps
+from typing import TypeVar, TypeVarTuple
 
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.derived.frames import end_ns, unions_by
+from traceviz.analyses.derived.frames import codes, end_ns, unions_by
+from traceviz.analyses.derived.kept import Kept, kept_property
 from traceviz.analyses.derived.recorded.clocks import aligned, clock_errors, doubt
 from traceviz.analyses.derived.recorded.device_window import DeviceWindow, Join, device_windows
 from traceviz.analyses.derived.recorded.edges import without_edges
@@ -26,6 +27,7 @@ from traceviz.analyses.options import AnalysisOptions
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet
 from traceviz.kernel_names import KernelClass, classify
+from traceviz.nested import alike
 from traceviz.tables import WINDOW_NOTE, TraceTables
 
 _OF_RANKS = (*schema.DEVICE_WORK, "cuda_api", "device_ops", "host_ops", "nvtx", "steps")
@@ -48,26 +50,23 @@ class TraceView:
         """Devices whose clock was off: in :attr:`tables` their times are moved."""
         self.tables = aligned(tables, self.clock_errors)
         self.options = options or AnalysisOptions()
-        self._results: dict[object, object] = {}
+        self.kept = Kept()
 
     def once(self, function: Callable[[TraceView, *Keys], T], *keys: *Keys) -> T:
         """``function(trace, *keys)``, computed on first use and kept."""
-        call = (function, *keys)
-        if call not in self._results:
-            self._results[call] = function(self, *keys)
-        return cast("T", self._results[call])
+        return self.kept.get((function, *keys), lambda: function(self, *keys))
 
-    @cached_property
+    @kept_property
     def clock_doubt(self) -> str:
         """What moved clocks of devices mean for idle time, in one sentence; empty where none was moved."""
         return doubt(self.tables, self.clock_errors)
 
-    @cached_property
+    @kept_property
     def span_ns(self) -> int:
         """Length of the capture as it was recorded."""
         return int(self.tables.run_facts().get("span_ns") or 0)
 
-    @cached_property
+    @kept_property
     def program_window(self) -> tuple[int, int]:
         """Begin and end of the captured time: without the profiler's own start and stop at the edges."""
         return without_edges(self.tables, 0, self.span_ns)
@@ -78,12 +77,12 @@ class TraceView:
         begin, end = self.program_window
         return end - begin
 
-    @cached_property
+    @kept_property
     def frameworks(self) -> frozenset[str]:
         """Frameworks of the program, in lower case; empty where the trace names none."""
         return frameworks_in(self.tables.run_facts().get("framework"))
 
-    @cached_property
+    @kept_property
     def recorded_window(self) -> tuple[int, int]:
         """Begin and end of the time in which calls and device work were recorded.
 
@@ -101,7 +100,7 @@ class TraceView:
         bounds = windows.select(pl.col("start_ns").min(), pl.col("end_ns").max()).row(0)
         return without_edges(self.tables, max(0, int(bounds[0])), min(self.span_ns, int(bounds[1])))
 
-    @cached_property
+    @kept_property
     def device_windows(self) -> dict[int, DeviceWindow]:
         """The time in which the devices of each process that owns device work can be seen to idle, by process."""
         own = ("process_id", "device_id")
@@ -114,7 +113,7 @@ class TraceView:
         join = Join(pl.concat(work), calls, self.api_calls("launch")) if work else None
         return device_windows(self.recorded_window, self.device_busy, owners, join) if join else {}
 
-    @cached_property
+    @kept_property
     def device_window(self) -> tuple[int, int]:
         """Begin and end of the time in which any device can be seen to idle: of all :attr:`device_windows`."""
         return self._window_of(list(self.device_windows))
@@ -142,7 +141,7 @@ class TraceView:
         assert isinstance(empty, pl.DataFrame)
         return empty.select(columns)
 
-    @cached_property
+    @kept_property
     def device_work(self) -> pl.DataFrame:
         """All device work: ``start_ns``, ``end_ns``, ``device_id``, ``process_id``.
 
@@ -155,12 +154,12 @@ class TraceView:
         work = pl.concat([kernels, *(self.frame(name, *columns) for name in _OTHER_WORK)])
         return work.select("start_ns", end_ns(), "device_id", "process_id")
 
-    @cached_property
+    @kept_property
     def has_tpu(self) -> bool:
         """Whether any device is a TPU: its kernels are XLA operations."""
         return "tpu" in self.tables.arrow("devices")["kind"].to_pylist()
 
-    @cached_property
+    @kept_property
     def xla_kernels(self) -> pl.DataFrame:
         """Kernels of a trace with TPUs: ``start_ns, dur_ns, device_id, process_id, name, role``."""
         kernels = self.frame("kernels", "start_ns", "dur_ns", "device_id", "process_id", "name", "category")
@@ -168,28 +167,28 @@ class TraceView:
         roles = xla_roles(kernels)
         return kernels.join(roles, on=["name", "category"], nulls_equal=True, how="left", maintain_order="left")
 
-    @cached_property
+    @kept_property
     def has_device_tables(self) -> bool:
         """Whether the capture could record device work at all."""
         return any(name in self.tables for name in schema.DEVICE_WORK)
 
-    @cached_property
+    @kept_property
     def kernel_classes(self) -> dict[str, KernelClass]:
         """Classes of the trace's kernels, by name."""
         names = self.frame("kernels", "name")["name"].unique().cast(pl.String).to_list()
         return dict(zip(names, classify(names), strict=True))
 
-    @cached_property
+    @kept_property
     def device_busy(self) -> dict[int, IntervalSet]:
         """Busy time of each device that did work: the union over its streams, by ``device_id``."""
         return unions_by(self.device_work, "device_id")
 
-    @cached_property
+    @kept_property
     def rank_busy(self) -> dict[int, IntervalSet]:
         """Time in which any device works for the process, by ``process_id`` of the ranks."""
         return unions_by(self.device_work, "process_id")
 
-    @cached_property
+    @kept_property
     def traced(self) -> tuple[int, ...]:
         """Processes with a recorded thread or device work, by ``process_id``; all processes where none has any.
 
@@ -201,7 +200,7 @@ class TraceView:
         seen = everyone.filter(everyone.is_in(list(known)))
         return tuple((seen if len(seen) else everyone).sort().to_list())
 
-    @cached_property
+    @kept_property
     def _threaded(self) -> set[int]:
         """Processes with threads of which more was recorded than stacks; where there is none, all but the workers."""
         threaded = set(self.frame("threads", "process_id")["process_id"])
@@ -214,7 +213,7 @@ class TraceView:
         workers = programs.filter((pl.col("kind") == "program") & (pl.col("name") == "worker"))["process_id"]
         return threaded & owners or threaded - set(workers) or threaded
 
-    @cached_property
+    @kept_property
     def ranks(self) -> tuple[int, ...]:
         """Processes that own device work, by ``process_id``; where none does, all :attr:`traced` processes.
 
@@ -232,7 +231,7 @@ class TraceView:
         busy = self.rank_busy.get(process_id, IntervalSet.empty())
         return busy.complement(*self.window_of(process_id))
 
-    @cached_property
+    @kept_property
     def ranges(self) -> pl.DataFrame:
         """Closed NVTX ranges with names as text, their end, and their place in the nesting; sorted by start."""
         texts, nesting = ("name", "category", "domain"), ("range_id", "depth", "parent_id")
@@ -240,7 +239,7 @@ class TraceView:
         closed = ranges.filter((pl.col("kind") != "mark") & pl.col("dur_ns").is_not_null())
         return closed.select("start_ns", end_ns(), "process_id", "thread_id", pl.col(texts).cast(pl.String), *nesting)
 
-    @cached_property
+    @kept_property
     def api_names(self) -> dict[ApiKind, list[str]]:
         """The distinct CUDA API names of the trace by the kind of call."""
         groups: dict[ApiKind, list[str]] = {}
@@ -249,7 +248,7 @@ class TraceView:
         return groups
 
     def api_calls(self, *kinds: ApiKind) -> pl.DataFrame:
-        """Calls of these kinds: ``start_ns, end_ns, process_id, thread_id, correlation_id, name``.
+        """Calls of these kinds: ``start_ns, end_ns, process_id, thread_id, correlation_id, name``, names as stored.
 
         Launches, asynchronous copies and allocations from pools that a graph captured did none of this, and are left
         out: :meth:`captured_calls`.
@@ -268,14 +267,17 @@ class TraceView:
             return calls.head(0)
         return calls.filter(in_captures(calls, self.graph_captures, self._work_keys()))
 
-    @cached_property
+    @kept_property
     def graph_captures(self) -> pl.DataFrame:
         """Captures of graphs on a thread: ``start_ns, end_ns, process_id, thread_id``, by start."""
-        bounds = self._calls_of("compilation")
+        bounds = self._calls_of("compilation").with_columns(pl.col("name").cast(pl.String))
         bounds = bounds.filter(pl.col("name").str.contains(f"{BEGIN}|{END}"))
         return graph_captures(bounds.sort("start_ns", maintain_order=True), self.span_ns)
 
     def _calls_of(self, *kinds: ApiKind) -> pl.DataFrame:
+        return self.once(TraceView._filtered_calls, *kinds)
+
+    def _filtered_calls(self, *kinds: ApiKind) -> pl.DataFrame:
         names = [name for kind in kinds for name in self.api_names.get(kind, [])]
         if "cuda_api" not in self.tables or not names:
             return self.frame("cuda_api", *_CALL_COLUMNS).head(0).select(_CALL_VIEW)
@@ -298,20 +300,22 @@ class TraceView:
         scan = self.tables.scan("host_ops").select(_OP_COLUMNS)
         return scan.filter(pl.col("category").is_in(categories)).select(HOST_OPS_VIEW).collect()
 
-    @cached_property
+    @kept_property
     def host_names(self) -> pl.DataFrame:
         """The distinct ``name`` and ``category`` of host operations, as text."""
         if "host_ops" not in self.tables:
             return pl.DataFrame(schema={"name": pl.String, "category": pl.String})
-        names = self.tables.scan("host_ops").select("name", "category").unique().collect()
+        names = self.frame("host_ops", "name", "category")
+        _, first = alike(codes(names["name"]), codes(names["category"]))  # of millions of rows, few are distinct
+        names = names.select(pl.all().gather(first))
         return names.with_columns(pl.col("name", "category").cast(pl.String)).sort("name", "category")
 
-    @cached_property
+    @kept_property
     def is_window(self) -> bool:
         """Whether the trace was cut to a time window (see :mod:`traceviz.cutting`)."""
         return WINDOW_NOTE in self.tables.arrow("notes")["code"].to_pylist()
 
-    @cached_property
+    @kept_property
     def rank_extents(self) -> dict[int, tuple[int, int]]:
         """First and last moment of device work of each rank; without any device work, the captured time."""
         if self.rank_busy:
@@ -333,7 +337,7 @@ def once_per_trace(function: Callable[[TraceView, *Keys], T]) -> Callable[[Trace
 
 _OTHER_WORK = tuple(name for name in schema.DEVICE_WORK if name != "kernels")
 _CALL_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "correlation_id", "name")
-_CALL_VIEW = ("start_ns", end_ns(), "process_id", "thread_id", "correlation_id", pl.col("name").cast(pl.String))
+_CALL_VIEW = ("start_ns", end_ns(), "process_id", "thread_id", "correlation_id", "name")
 _CAPTURED: frozenset[ApiKind] = frozenset({"launch", "async_copy", "pool_allocation"})
 """Kinds of calls that become nodes of a graph while it is captured."""
 _OP_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category", "group_id")

@@ -20,7 +20,6 @@ from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,
     TOTAL,
-    duration_statistics,
     frame_grid,
     totals_by,
 )
@@ -105,7 +104,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
             return self.skipped(lacks_device(trace))
         work = _copies_and_fills(trace)
         kernels = kernel_busy(trace)
-        by_kind = work.group_by("kind").agg(*duration_statistics(), *_sizes())
+        by_kind = totals_by(work, "kind", also=_sizes())
         return CopyTimes(
             by_memory=self._by_memory(work, None if lacks_device(trace) else kernels),
             by_kind=by_kind.sort("total_ns", "kind", descending=True),

@@ -9,6 +9,7 @@ import polars as pl
 from traceviz.analyses.base import WARNING_SHARE, Analysis, by_knowledge, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.names import device_names
+from traceviz.analyses.derived.device.shapes import kernel_shapes
 from traceviz.analyses.derived.frames import unions_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import ratio
@@ -248,14 +249,17 @@ def _with_grid_sizes(trace: TraceView, devices: pl.DataFrame) -> pl.DataFrame:
 
     And graphs recorded as a whole: how small their kernels are is not known, and they are no kernels (``is_kernel``).
     """
-    kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id", "grid_x", "grid_y", "grid_z")
-    joined = kernels.join(devices.select("device_id", "sm_count"), on="device_id", how="left")
+    kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id")
+    shapes = kernel_shapes(trace).groups
+    limits = devices.select("device_id", "sm_count")
+    joined = shapes.keys.join(limits, on="device_id", how="left", maintain_order="left")
     blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
-    known = (blocks < pl.col("sm_count")).alias("known_small")
+    of_shape = joined.select((blocks < pl.col("sm_count")).alias("known_small")).to_series()
+    known = of_shape.gather(pl.Series(shapes.codes))
     graphs = trace.frame("graphs", "start_ns", "dur_ns", "process_id", "device_id")
     both = pl.concat(
         [
-            joined.with_columns(known, pl.lit(value=True).alias("is_kernel")),
+            kernels.with_columns(known, pl.lit(value=True).alias("is_kernel")),
             graphs.with_columns(pl.lit(value=False).alias("is_kernel")),
         ],
         how="diagonal",

@@ -18,14 +18,14 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.names import device_names
-from traceviz.analyses.derived.device.occupancy import SHAPE, filled
+from traceviz.analyses.derived.device.shapes import Shapes, kernel_shapes
 from traceviz.analyses.derived.device.sm_efficiency import Efficiency, efficiency, to_millionths
 from traceviz.analyses.derived.device.work import communication_names
 from traceviz.analyses.derived.frames import intervals, parts_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
-from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, ratio
+from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, largest_first, ratio
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import union_all
+from traceviz.intervals import Array, union_all
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
 from traceviz.units import format_ns, format_ratio
 
@@ -87,21 +87,27 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
         """Weigh launch shapes with the time that kernels take."""
         if trace.has_tpu:
             return self.skipped("a TPU's operations have no launch shapes")
-        kernels = shaped_kernels(trace)
-        if not kernels.height:
+        shapes = kernel_shapes(trace)
+        if not len(shapes.groups):
             return self.skipped(lacks_device(trace) or "no kernel was captured")
-        if not kernels["load"].count() and not kernels["achieved"].count():
+        if not shapes.filled["load"].count() and not shapes.filled["achieved"].count():
             return self.skipped("the trace has no launch shapes, or does not say how many multiprocessors the GPU has")
-        if (trace.frame("graphs", "dur_ns")["dur_ns"].sum() or 0) > (kernels["dur_ns"].sum() or 0):
+        durations = trace.frame("kernels", "dur_ns")["dur_ns"].fill_null(0)
+        if (trace.frame("graphs", "dur_ns")["dur_ns"].sum() or 0) > durations.sum():
             return self.skipped(
                 "most kernels ran in CUDA graphs that were recorded as a whole: their shape is not known"
             )
         names = device_names(trace)
-        gpus = tuple(_gpu(trace, names[device], part) for device, part in parts_by(kernels, "device_id").items())
+        parts = parts_by(_with_figures(trace, shapes), "device_id")
+        gpus = tuple(_gpu(trace, names[device], part) for device, part in parts.items())
         stated = pl.col("achieved_occupancy").fill_null(0) > 0
-        computed = kernels.filter(~stated & pl.col("achieved").is_not_null()).height > 0
+        computed = shapes.filled.filter(~stated & pl.col("achieved").is_not_null()).height > 0
         return GpuEfficiency(
-            gpus, _by_name(kernels), not kernels.filter(stated).is_empty(), computed, judged_words(trace)
+            gpus,
+            _by_name(shapes, durations.to_numpy()),
+            not shapes.filled.filter(stated).is_empty(),
+            computed,
+            judged_words(trace),
         )
 
     def judge(self, result: GpuEfficiency) -> tuple[Finding, ...]:
@@ -201,29 +207,25 @@ def _provenance(result: GpuEfficiency) -> str:
     return f"{text} Not known: {' and '.join(lacking)}." if lacking and result.total("summed_ns") else text
 
 
-def shaped_kernels(trace: TraceView) -> pl.DataFrame:
-    """Kernels, with ``load`` and ``achieved`` of :func:`traceviz.analyses.derived.device.occupancy.filled`."""
-    kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id", "name", *SHAPE)
-    devices = trace.frame("devices", "device_id", "sm_count", "compute_capability", "max_threads_per_sm")
-    limits = {device: facts for device, *facts in devices.iter_rows()}
-    parts = [
-        filled(part, *limits.get(device, (None, None, None))) for device, part in parts_by(kernels, "device_id").items()
-    ]
-    return pl.concat(parts) if parts else filled(kernels, None, None, None)
+def _with_figures(trace: TraceView, shapes: Shapes) -> pl.DataFrame:
+    """Kernels: ``start_ns, dur_ns, process_id, device_id, communicates, load, achieved``, not numbers where unknown."""
+    kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id")
+    communicates = shapes.filled["name"].is_in(communication_names(trace)).to_numpy()[shapes.groups.codes]
+    figures = [pl.Series(name, shapes.of_kernels(name)) for name in ("load", "achieved")]
+    return kernels.with_columns(pl.Series("communicates", communicates), *figures)
 
 
 def _gpu(trace: TraceView, name: str, kernels: pl.DataFrame) -> GpuTime:
     window = union_all(judged_time(trace, int(process)) for process in kernels["process_id"].unique())
-    communication = kernels["name"].is_in(communication_names(trace)).to_numpy()
     begin, end = trace.window_of_device(int(kernels["device_id"][0]))
-    return GpuTime(
-        name, end - begin, intervals(kernels).clip(begin, end).total, efficiency(kernels, window, communication)
-    )
+    return GpuTime(name, end - begin, intervals(kernels).clip(begin, end).total, efficiency(kernels, window))
 
 
-def _by_name(kernels: pl.DataFrame) -> pl.DataFrame:
+def _by_name(shapes: Shapes, durations: Array) -> pl.DataFrame:
     """Figures of each kernel over the whole capture, weighted by duration; largest total first."""
-    time = pl.col("dur_ns").fill_null(0)
+    totals = {"calls": shapes.groups.counts, "dur_ns": shapes.groups.sums(durations)}
+    kernels = shapes.filled.with_columns(pl.Series(name, values) for name, values in totals.items())
+    time = pl.col("dur_ns")
 
     def mean(value: pl.Expr) -> pl.Expr:
         weight = time.filter(value.is_not_null()).sum()
@@ -231,11 +233,10 @@ def _by_name(kernels: pl.DataFrame) -> pl.DataFrame:
 
     load, achieved = pl.col("load"), pl.col("achieved")
     grouped = kernels.group_by("name").agg(
-        pl.len().cast(pl.Int64).alias("calls"),
+        pl.col("calls").sum(),
         time.sum().alias("total_ns"),
         mean(pl.min_horizontal(load, pl.when(load.is_not_null()).then(1.0))).alias("sm_efficiency"),
         mean(achieved).alias("occupancy"),
         mean(load).alias("blocks_per_sm"),
     )
-    named = grouped.with_columns(pl.col("name").cast(pl.String))
-    return named.sort("total_ns", "name", descending=[True, False])
+    return largest_first(grouped, "name")

@@ -10,6 +10,7 @@ import polars as pl
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.layouts import Layouts, layouts
+from traceviz.analyses.derived.device.shapes import kernel_shapes
 from traceviz.analyses.derived.device.work import judged_device_ns, owners
 from traceviz.analyses.derived.frames import bounds
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
@@ -20,7 +21,7 @@ from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,
     TOTAL,
-    duration_statistics,
+    durations_of,
     frame_grid,
     ratio,
     share,
@@ -126,13 +127,14 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         """Aggregate kernels, classify their names, and look at the gaps behind short ones."""
         if why := lacks_device(trace):
             return self.skipped(why)
-        kernels = trace.frame("kernels", "name", "start_ns", "dur_ns", "process_id", *_DIMENSIONS)
-        by_name = _with_classes(trace, kernels.group_by("name").agg(*duration_statistics()))
+        kernels = trace.frame("kernels", "name", "start_ns", "dur_ns", "process_id")
+        shapes = kernel_shapes(trace).groups
+        by_name = _with_classes(trace, durations_of(shapes.coarser("name"), kernels["dur_ns"]))
         total = int(by_name["total_ns"].sum())
         by_family = by_name.group_by("family").agg(pl.col("calls", "total_ns").sum())
         return KernelTimes(
             by_name=_ordered(by_name.with_columns(share("total_ns", total, "share_of_kernel_time")), "name"),
-            by_shape=_by_shape(kernels),
+            by_shape=_by_shape(durations_of(shapes.coarser("name", *_DIMENSIONS), kernels["dur_ns"])),
             by_family=_ordered(by_family, "family"),
             in_steps=sums_in_steps(trace, kernels, "name").join(
                 by_name.select("name", "family"), on="name", maintain_order="left"
@@ -299,23 +301,19 @@ _SHAPE_COLUMNS = (
 
 
 def _with_classes(trace: TraceView, by_name: pl.DataFrame) -> pl.DataFrame:
-    """``by_name`` with names as text and the columns ``family``, ``precision`` and ``tensor_core``."""
+    """``by_name`` with the columns ``family``, ``precision`` and ``tensor_core``."""
     classes = trace.kernel_classes
-    names = by_name["name"].cast(pl.String)
-    kernels = [classes[name] for name in names]  # distinct names, not events
+    kernels = [classes[name] for name in by_name["name"]]  # distinct names, not events
     return by_name.with_columns(
-        names,
         pl.Series("family", [kernel.family for kernel in kernels], pl.String),
         pl.Series("precision", [kernel.precision for kernel in kernels], pl.String),
         pl.Series("tensor_core", [kernel.tensor_core for kernel in kernels], pl.Boolean),
     )
 
 
-def _by_shape(kernels: pl.DataFrame) -> pl.DataFrame:
+def _by_shape(grouped: pl.DataFrame) -> pl.DataFrame:
     """Kernels by name, grid and block; shapes as text such as ``128x1x1``, null where unknown."""
-    grouped = kernels.group_by("name", *_DIMENSIONS).agg(*duration_statistics())
     shaped = grouped.with_columns(
-        pl.col("name").cast(pl.String),
         pl.concat_str(_DIMENSIONS[:3], separator="x").alias("grid"),
         pl.concat_str(_DIMENSIONS[3:], separator="x").alias("block"),
     )

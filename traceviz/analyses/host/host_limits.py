@@ -436,11 +436,12 @@ def _parts(steps: StepSamples) -> tuple[Part, ...]:
     """What the main thread does in the steps."""
     main = steps.of_main.with_columns((pl.col("samples") * pl.col("part")).alias("share_of_samples"))
     activity = pl.when(pl.col("kind") == _SAVES).then(pl.lit(_SAVES)).otherwise("activity").alias("activity")
-    summed = (
-        main.with_columns(activity)
-        .group_by("group", "location", "activity", "leaf", "waits_for")
-        .agg(pl.col("time_ns").sum(), pl.col("share_of_samples").sum())
+    sums = pl.col("time_ns").sum(), pl.col("share_of_samples").sum()
+    alike = main.group_by("meaning", "group", "waits_for").agg(
+        pl.col("kind", "location", "activity", "leaf").first(), *sums
     )
+    said = alike.with_columns(pl.col(pl.Categorical).cast(pl.String)).with_columns(activity)
+    summed = said.group_by("group", "location", "activity", "leaf", "waits_for").agg(*sums)
     order = ["time_ns", "location", "activity", "leaf"]
     found = []
     for (group,), rows in summed.group_by("group"):  # once per kind

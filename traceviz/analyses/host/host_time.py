@@ -8,16 +8,23 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.frames import bounds, intervals, outermost_by
+from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.stacks.functions import placed, wilson
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
-from traceviz.analyses.derived.stacks.recorded import function_frames
-from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks, time_by_stack
+from traceviz.analyses.derived.stacks.sampled import (
+    main_thread,
+    recorded_calls,
+    recorded_names,
+    seen,
+    seen_rows,
+    time_by_stack,
+)
 from traceviz.analyses.derived.stacks.trees import stack_tree
 from traceviz.analyses.derived.statistics import frame_grid, share
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet
+from traceviz.intervals import Array, IntervalSet
+from traceviz.nested import outer_alike
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 from traceviz.units import format_ratio
 
@@ -83,19 +90,20 @@ class HostTimeAnalysis(Analysis[HostTime]):
 
     def run(self, trace: TraceView) -> HostTime | Skipped:
         """Sum what was seen of each thread in steps and outside of them."""
-        rows = sampled_stacks(trace)
-        if not rows.height:
+        threads = seen(trace).threads
+        if not threads.height:
             return self.skipped("neither stacks were sampled nor Python functions recorded")
-        seen = rows["process_id"].unique().sort().to_list()
-        ranks = [rank for rank in trace.ranks if rank in seen] or seen[:1]
+        known = threads["process_id"].unique().sort().to_list()
+        ranks = [rank for rank in trace.ranks if rank in known] or known[:1]
         steps = {rank: _steps(trace, rank) for rank in ranks}
-        rest = {rank: _extent(rows, rank).subtract(steps[rank]) for rank in ranks}
+        rest = {rank: _extent(threads, rank).subtract(steps[rank]) for rank in ranks}
         has_steps = any(len(own) for own in steps.values())
+        in_steps, outside = _main_threads(trace, steps), _main_threads(trace, rest)
         return HostTime(
-            _part(trace, steps),
-            _part(trace, rest),
-            _functions(trace, steps if has_steps else rest),
-            _threads(trace, steps, rows),
+            _part(in_steps),
+            _part(outside),
+            _functions(trace, steps, in_steps) if has_steps else _functions(trace, rest, outside),
+            _threads(trace, steps, threads),
             sampled=bool(trace.tables.rows("stacks")),
             has_steps=has_steps,
         )
@@ -198,9 +206,13 @@ def _extent(rows: pl.DataFrame, rank: int) -> IntervalSet:
     return IntervalSet.span(int(own["start_ns"].min() or 0), int(own["end_ns"].max() or 0))  # type: ignore[arg-type]
 
 
-def _part(trace: TraceView, within: dict[int, IntervalSet]) -> Part:
-    parts = [time_by_stack(trace, time, rank, main_thread(trace, rank)) for rank, time in within.items()]
-    rows = pl.concat(parts)
+def _main_threads(trace: TraceView, within: dict[int, IntervalSet]) -> dict[int, pl.DataFrame]:
+    """What the main thread of each rank did in a part of the run (:func:`time_by_stack`)."""
+    return {rank: time_by_stack(trace, time, rank, main_thread(trace, rank)) for rank, time in within.items()}
+
+
+def _part(did: dict[int, pl.DataFrame]) -> Part:
+    rows = pl.concat(did.values())
     samples = None if rows["samples"].null_count() == rows.height else float(rows["samples"].sum())
     return Part(_summed(rows, "kind", "location").head(MOST_ROWS), int(rows["time_ns"].sum()), samples)
 
@@ -214,13 +226,15 @@ def _summed(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
     return sums.sort("time_ns", *keys, descending=[True, *[False] * len(keys)])
 
 
-def _functions(trace: TraceView, within: dict[int, IntervalSet]) -> pl.DataFrame:
+def _functions(trace: TraceView, within: dict[int, IntervalSet], did: dict[int, pl.DataFrame]) -> pl.DataFrame:
     """``function, inclusive_ns, self_ns`` of the main threads, those with most time in all first.
 
     Functions of libraries count where they take time themselves: what only passes calls on says nothing.
     """
-    read = _sampled_functions if trace.tables.rows("stacks") else _recorded_functions
-    parts = pl.concat([read(trace, rank, time) for rank, time in within.items()])
+    if trace.tables.rows("stacks"):
+        parts = pl.concat([_sampled_functions(trace, rank, time) for rank, time in within.items()])
+    else:
+        parts = pl.concat([_recorded_functions(trace, rank, time, did[rank]) for rank, time in within.items()])
     sums = parts.group_by("function").agg(pl.col("own").any(), pl.col("inclusive_ns", "self_ns").sum())
     counts = pl.col("own") | (pl.col("self_ns") >= OF_LIBRARIES * int(sums["self_ns"].sum()))
     descending = [True, True, False]
@@ -231,7 +245,7 @@ def _functions(trace: TraceView, within: dict[int, IntervalSet]) -> pl.DataFrame
 def _sampled_functions(trace: TraceView, rank: int, within: IntervalSet) -> pl.DataFrame:
     """Each function once per stack, however often it calls itself."""
     tree = stack_tree(trace)
-    rows = sampled_stacks(trace)
+    rows = seen_rows(trace)
     rows = rows.filter((pl.col("process_id") == rank) & (pl.col("thread_id") == main_thread(trace, rank)))
     times = pl.DataFrame({"stack_id": rows["stack_id"], "time": within.overlap(*bounds(rows))})
     sums = times.group_by("stack_id").agg(pl.col("time").sum())
@@ -246,22 +260,28 @@ def _sampled_functions(trace: TraceView, rank: int, within: IntervalSet) -> pl.D
     return pl.DataFrame({"function": names, "own": is_own, "inclusive_ns": inclusive, "self_ns": self_ns})
 
 
-def _recorded_functions(trace: TraceView, rank: int, within: IntervalSet) -> pl.DataFrame:
+def _recorded_functions(trace: TraceView, rank: int, within: IntervalSet, did: pl.DataFrame) -> pl.DataFrame:
     """Each call once, unless it lies in one of the same function, which is told by the line in which it begins."""
-    thread = main_thread(trace, rank)
-    calls = trace.host_ops("python").filter((pl.col("process_id") == rank) & (pl.col("thread_id") == thread))
-    calls = calls.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True])
-    outer = calls.filter(outermost_by(calls, "thread_id", "name"))
-    times = outer.select("name").with_columns(pl.Series("inclusive_ns", within.overlap(*bounds(outer))))
-    sums = times.group_by("name").agg(pl.col("inclusive_ns").sum()).with_columns(pl.col("name").cast(pl.String))
-    frames = function_frames(sums["name"]).with_columns((pl.col("origin") == "program").alias("own"))
+    names, time = _outermost_calls(trace, rank, within)
+    frames = recorded_names(trace)[1].select(pl.all().gather(names))
+    frames = frames.with_columns((pl.col("origin") == "program").alias("own"))
     where = pl.when(pl.col("line").is_null()).then("file").otherwise(pl.format("{}:{}", "file", "line"))
     text = pl.concat_str([where, "function"], separator=" ").str.strip_chars(" ").alias("function")
-    inclusive = sums.join(frames, on="name").select(text, "own", "inclusive_ns")
-    alone = time_by_stack(trace, within, rank, thread).select(
-        pl.col("leaf").alias("function"), pl.col("time_ns").alias("self_ns")
-    )
+    inclusive = frames.select(text, "own", time.alias("inclusive_ns"))
+    alone = did.select(pl.col("leaf").alias("function"), pl.col("time_ns").alias("self_ns"))
     return pl.concat([inclusive, alone], how="diagonal").fill_null(0).with_columns(pl.col("own").fill_null(value=False))
+
+
+def _outermost_calls(trace: TraceView, rank: int, within: IntervalSet) -> tuple[Array, pl.Series]:
+    """Rows of the names of recorded functions of the main thread, and the time in their outermost calls."""
+    tree, (names, frames) = recorded_calls(trace), recorded_names(trace)
+    threads = tree.calls["thread_id"].to_numpy().astype(np.int64)
+    is_own = (tree.calls["process_id"].to_numpy() == rank) & (threads == main_thread(trace, rank))
+    rows = np.flatnonzero(is_own & outer_alike(threads, tree.ends, names))
+    total = np.zeros(frames.height, np.int64)
+    within.add_overlap(tree.starts[rows], tree.ends[rows], names[rows], total)
+    called = np.flatnonzero(np.bincount(names[rows], minlength=frames.height))
+    return called, pl.Series("time", total[called])
 
 
 def _threads(trace: TraceView, steps: dict[int, IntervalSet], rows: pl.DataFrame) -> pl.DataFrame:

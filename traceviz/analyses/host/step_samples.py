@@ -18,7 +18,7 @@ from traceviz.analyses.derived.causes.sampling import ticks
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.judged_time import judged_words, steady_time
 from traceviz.analyses.derived.run_parts.main_process import main_process
-from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks, time_by_stack
+from traceviz.analyses.derived.stacks.sampled import TEXTS, main_thread, seen, seen_rows, time_by_meaning, time_by_stack
 from traceviz.analyses.derived.stacks.trees import stack_tree
 from traceviz.analyses.derived.steps.steps import warmup_steps
 from traceviz.analyses.derived.view import TraceView
@@ -44,7 +44,7 @@ class StepSamples:
         within: The steps; where the process has a device, as far as that idles.
         step_ns: Duration of the steps.
         samples: Samples of the main thread in the steps; ``None`` where a profiler recorded exact times.
-        rows: Rows of :func:`~traceviz.analyses.derived.stacks.sampled.sampled_stacks` of all threads, with ``time_ns``
+        rows: Rows of :func:`~traceviz.analyses.derived.stacks.sampled.seen` of all threads, with texts, ``time_ns``
             (that within), ``part`` (share of the row within), ``group`` (what the findings are about: ``io, lock,
             logging, python, compute, input, ...``), ``is_python`` (its thread ran Python, or wanted to), and
             ``waits_for`` (what a wait is for, where the files of its stack tell).
@@ -98,7 +98,7 @@ def step_samples(trace: TraceView) -> StepSamples | None:
         within,
         steps.total,
         _samples(trace, process, main, within),
-        _rows(trace, process, within.subtract(collections)),
+        _rows(trace, process, main, within.subtract(collections)),
         collections,
         _place_of(trace, process, main, collections),
         judged_ns or steps.total,
@@ -121,7 +121,7 @@ def _process(trace: TraceView) -> int | None:
         return known.process_id
     if trace.rank_busy:
         return None
-    recorded = sampled_stacks(trace)["process_id"].unique().to_list()
+    recorded = seen(trace).threads["process_id"].unique().to_list()
     return next((rank for rank in trace.ranks if rank in recorded), None)
 
 
@@ -145,6 +145,8 @@ ENOUGH = 30
 
 def _place_of(trace: TraceView, process: int, main: int, within: IntervalSet) -> str:
     """The line in which the main thread was for at least half of ``within``."""
+    if not within.total:
+        return ""
     places = time_by_stack(trace, within, process, main).group_by("location").agg(pl.col("time_ns").sum())
     largest = places.sort("time_ns", "location", descending=[True, False]).head(1)
     return str(largest["location"][0]) if largest.height and 2 * largest["time_ns"][0] >= within.total else ""
@@ -152,7 +154,10 @@ def _place_of(trace: TraceView, process: int, main: int, within: IntervalSet) ->
 
 def _samples(trace: TraceView, process: int, main: int, within: IntervalSet) -> float | None:
     """Samples of the main thread within; ``None`` where its stacks were not sampled."""
-    own = sampled_stacks(trace).filter((pl.col("process_id") == process) & (pl.col("thread_id") == main))
+    of_main = (pl.col("process_id") == process) & (pl.col("thread_id") == main)
+    if not seen(trace).is_sampled:
+        return None if seen(trace).threads.filter(of_main).height else 0.0
+    own = seen_rows(trace).filter(of_main)
     time = within.overlap(*bounds(own))
     counted = own.select(
         (pl.col("samples") * pl.Series(time, dtype=pl.Int64) / (pl.col("end_ns") - pl.col("start_ns")))
@@ -163,16 +168,38 @@ def _samples(trace: TraceView, process: int, main: int, within: IntervalSet) -> 
     return float(counted["n"][0]) if own.height == 0 or counted["known"][0] else None
 
 
-def _rows(trace: TraceView, process: int, within: IntervalSet) -> pl.DataFrame:
-    rows = sampled_stacks(trace).filter(pl.col("process_id") == process)
-    time = within.overlap(*bounds(rows))
-    rows = rows.with_columns(pl.Series("time_ns", time, pl.Int64)).filter(pl.col("time_ns") > 0)
-    length = pl.col("end_ns") - pl.col("start_ns")
+def _rows(trace: TraceView, process: int, main: int, within: IntervalSet) -> pl.DataFrame:
+    found = seen(trace)
     in_python = pl.col("leaf").str.contains(PYTHON_FRAME) & (pl.col("activity") == "compute")
     is_python = in_python | pl.col("activity").is_in(["python", "serialization", "wait", "gil"])
-    rows = rows.with_columns((pl.col("time_ns") / length).alias("part"), is_python.alias("is_python"))
+    meanings = found.meanings.select(*TEXTS, is_python.alias("is_python"))
+    if not found.is_sampled and (alone := _alone(trace, process, main, within)) is not None:
+        rows = alone
+    else:
+        rows = seen_rows(trace).filter(pl.col("process_id") == process)
+        time = within.overlap(*bounds(rows))
+        rows = rows.with_columns(pl.Series("time_ns", time, pl.Int64)).filter(pl.col("time_ns") > 0)
+    rows = rows.with_columns((pl.col("time_ns") / (pl.col("end_ns") - pl.col("start_ns"))).alias("part"))
+    if not found.is_sampled:  # nothing tells of the processor's time and the files of stacks; texts are categories
+        said = meanings.with_columns(_group(), pl.lit(None, pl.String).alias("waits_for"))
+        said = said.with_columns(pl.col(pl.String).cast(pl.Categorical))
+        return pl.concat([rows, said.select(pl.all().gather(rows["meaning"]))], how="horizontal")
+    rows = pl.concat([rows, meanings.select(pl.all().gather(rows["meaning"]))], how="horizontal")
     rows = _without_operators(trace, process, _without_blocked(rows).with_columns(_group()))
     return rows.join(_waits(trace), on="stack_id", how="left", maintain_order="left")
+
+
+def _alone(trace: TraceView, process: int, main: int, within: IntervalSet) -> pl.DataFrame | None:
+    """Rows of recorded functions, those that mean the same as one; ``None`` where another thread runs Python, too.
+
+    When each of them ran matters only for what other threads do meanwhile.
+    """
+    sums = time_by_meaning(trace, within).filter(pl.col("process_id") == process)
+    if (sums["thread_id"] != main).any():
+        return None
+    unknown = (pl.lit(None, pl.Int64).alias(name) for name in ("samples", "cpu_ns", "stack_id"))
+    bounds_of = (pl.lit(0, pl.Int64).alias("start_ns"), pl.col("time_ns").alias("end_ns"))
+    return sums.drop(*TEXTS).with_columns(*bounds_of, *unknown)
 
 
 def _without_operators(trace: TraceView, process: int, rows: pl.DataFrame) -> pl.DataFrame:

@@ -12,7 +12,7 @@ import polars as pl
 
 from traceviz.analyses.base import finding, known
 from traceviz.analyses.derived.frames import intervals
-from traceviz.analyses.derived.stacks.sampled import sampled_stacks
+from traceviz.analyses.derived.stacks.sampled import seen, seen_rows
 from traceviz.analyses.derived.stacks.trees import stack_tree
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host.step_samples import StepSamples, step_samples
@@ -107,9 +107,10 @@ def _managing(trace: TraceView, steps: StepSamples) -> float:
     manages = (is_of_threads & pl.col("function").str.extract(r"(\w+)$").is_in(list(_MANAGES))).fill_null(value=False)
     inside = tree.around(tree.frames.select(manages).to_series().to_numpy()) >= 0
     ids = tree.frames["stack_id"].filter(pl.Series(inside))
-    rows = sampled_stacks(trace).filter(
-        (pl.col("process_id") == steps.process_id) & (pl.col("thread_id") == steps.main)
-    )
+    if not seen(trace).is_sampled:
+        return 0.0
+    own = (pl.col("process_id") == steps.process_id) & (pl.col("thread_id") == steps.main)
+    rows = seen_rows(trace).filter(own)
     managing = intervals(rows.filter(pl.col("stack_id").is_in(ids.implode()))).intersect(steps.within).total
     return managing / steps.step_ns
 

@@ -18,7 +18,7 @@ from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.stacks.functions import Function, functions
 from traceviz.analyses.derived.stacks.kinds import WAITS
-from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks, time_by_stack
+from traceviz.analyses.derived.stacks.sampled import main_thread, seen, time_by_stack
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.report import Column, Grid
@@ -90,7 +90,7 @@ def input_lines(trace: TraceView) -> InputLines | None:
 
     The main thread's own functions that serve the input, if it works; else what the workers do, or other threads.
     """
-    if not sampled_stacks(trace).height:
+    if not seen(trace).threads.height:
         return None
     for rank, steady in steady_time(trace).items():
         waits = host_classes(trace)[rank].sets["input_wait"].intersect(steady)
@@ -111,7 +111,7 @@ def input_lines(trace: TraceView) -> InputLines | None:
 def _workers(trace: TraceView, rank: int, steady: IntervalSet) -> tuple[Who, pl.DataFrame, int]:
     """What worker processes did in the steps: their main threads, as far as they worked."""
     known = {*trace.ranks, rank}
-    others = [p for p in sampled_stacks(trace)["process_id"].unique().sort().to_list() if p not in known]
+    others = [p for p in seen(trace).threads["process_id"].unique().sort().to_list() if p not in known]
     parts = [time_by_stack(trace, steady, process, main_thread(trace, process)) for process in others]
     worked = [_working(part) for part in parts]
     used = [part for part in worked if part.height]

@@ -7,15 +7,25 @@ from typing import Any
 
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.frames import bounds, codes, intervals
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.input.dataloader import DATALOADER, LABELS, loader_advice, loader_kind
 from traceviz.analyses.input.stages import TF_DATA, Stage, summed
 from traceviz.analyses.input.tfdata import MAPS, PYTHON_MAP, stage_advice, stage_path, take_advice, take_label
-from traceviz.analyses.input.tfdata_tree import ITERATES, LINK_KEYS, OTHER, Forest, build_forest, role_of, waited_in
+from traceviz.analyses.input.tfdata_tree import (
+    ITERATES,
+    LINK_KEYS,
+    OTHER,
+    PRODUCES,
+    Forest,
+    build_forest,
+    role_of,
+    waited_in,
+)
 from traceviz.intervals import IntervalSet
+from traceviz.nested import alike
 
 PYTHON_CALL = r":(Eager)?PyFunc(Stateless)?$"
 """Operations in which TensorFlow calls back into Python."""
@@ -42,30 +52,42 @@ def pipeline_stages(trace: TraceView) -> list[Stage]:
 def forest_of(trace: TraceView, rank: int) -> Forest:
     """The trees of iterators of a process."""
     takes = host_classes(trace)[rank].input_ops
-    operations = pl.concat([_pipeline_ops(trace), takes.select(_pipeline_ops(trace).columns)])
-    own = operations.filter(pl.col("process_id") == rank).unique("op_id", keep="first", maintain_order=True)
-    is_take = pl.col("op_id").is_in(takes["op_id"].implode())
-    category = pl.when(is_take).then(pl.lit("input")).otherwise(pl.col("category"))
-    own = own.with_columns(role_of(pl.col("name"), category).alias("role")).filter(pl.col("role") != OTHER)
-    links = op_args(trace, own, LINK_KEYS).select("op_id", "key", "integer")
-    return build_forest(own.drop("category", "process_id"), links, takes)
+    filed = trace.host_ops("pipeline", "input").filter(pl.col("process_id") == rank).select(_OPERATION)
+    others = takes.select(_OPERATION).with_columns(pl.col("name", "category").cast(pl.Categorical))
+    own = pl.concat([filed, others.filter(~others["op_id"].is_in(filed["op_id"].implode()))])
+    own = own.with_columns(pl.col("op_id").is_in(takes["op_id"].implode()).alias("takes"))
+    own = own.with_columns(_roles(own)).filter(pl.col("role") != OTHER).drop("category", "takes")
+    return build_forest(own, links_of(trace, own), takes)
 
 
-@once_per_trace
-def _pipeline_ops(trace: TraceView) -> pl.DataFrame:
-    operations = trace.host_ops("pipeline", "input").with_columns(pl.col("name", "category").cast(pl.String))
-    return operations.drop("group_id")
+_OPERATION = ("start_ns", "end_ns", "thread_id", "op_id", "name", "category")
+
+
+def _roles(operations: pl.DataFrame) -> pl.Series:
+    """Roles of operations, which follow from their names and categories: few of these are looked at."""
+    takes = operations["takes"].cast(pl.Int32).to_numpy()
+    group, first = alike(codes(operations["name"]), codes(operations["category"]), takes)
+    distinct = operations.select(pl.all().gather(first)).with_columns(pl.col("name", "category").cast(pl.String))
+    category = pl.when("takes").then(pl.lit("input")).otherwise(pl.col("category"))
+    roles = distinct.select(role_of(pl.col("name"), category).alias("role")).to_series()
+    return roles.gather(group)
+
+
+def links_of(trace: TraceView, operations: pl.DataFrame) -> pl.DataFrame:
+    """``op_id, key, integer`` of the properties that link iterators; none where nothing produces for another thread."""
+    columns = ("op_id", "key", "integer")
+    if "op_args" not in trace.tables or not (operations["role"] == PRODUCES).any():
+        return trace.frame("op_args", *columns).head(0)
+    return trace.tables.scan("op_args").filter(pl.col("key").is_in(LINK_KEYS)).select(columns).collect()
 
 
 def op_args(trace: TraceView, operations: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
-    """Properties ``keys`` of ``operations``: ``op_id, key, integer, real, text``."""
+    """Properties ``keys`` of ``operations``: ``op_id, key, integer, real, text``, texts as they are stored."""
     columns = ("op_id", "key", "integer", "real", "text")
     if "op_args" not in trace.tables or not operations.height:
-        args = trace.frame("op_args", *columns).head(0)
-    else:
-        scan = trace.tables.scan("op_args").select(columns).filter(pl.col("key").is_in(keys))
-        args = scan.join(operations.select("op_id").unique().lazy(), on="op_id", how="semi").collect()
-    return args.with_columns(pl.col("key", "text").cast(pl.String))
+        return trace.frame("op_args", *columns).head(0)
+    scan = trace.tables.scan("op_args").select(columns).filter(pl.col("key").is_in(keys))
+    return scan.join(operations.select("op_id").lazy(), on="op_id", how="semi").collect()
 
 
 def _stages_of(trace: TraceView, rank: int, steady: IntervalSet) -> list[Stage]:

@@ -157,8 +157,8 @@ def _settings_of(trace: TraceView, rank: int) -> PipelineSettings:
     iterators = forest_of(trace, rank).operations.filter(pl.col("role") == ITERATES)
     steady = steady_time(trace)[rank].contains(iterators["start_ns"].to_numpy())
     calls = iterators.select("op_id", "name", "start_ns").with_columns(pl.Series("steady", steady))
-    args = op_args(trace, iterators, SETTING_KEYS).join(calls, on="op_id")
-    args = args.filter(pl.col("text").ne_missing(UNKNOWN))
+    args = op_args(trace, calls, SETTING_KEYS).join(calls, on="op_id")
+    args = args.filter((pl.col("text") != UNKNOWN).fill_null(value=True))
     if not calls.height:
         return PipelineSettings()
     last = args.sort("start_ns", "op_id").group_by("name", "key").agg(pl.col("integer", "text").last())
@@ -204,7 +204,7 @@ def _largest(args: pl.DataFrame, key: str) -> int | None:
 
 def _memory(args: pl.DataFrame) -> float | None:
     """The highest share of the memory budget in use."""
-    text = args.filter(pl.col("key") == "ram_usage_megabytes")["text"].drop_nulls()
+    text = args.filter(pl.col("key") == "ram_usage_megabytes")["text"].drop_nulls().cast(pl.String)
     parts = text.str.extract_groups(_USED_OF).struct.unnest() if text.len() else pl.DataFrame()
     numbers = parts.cast(pl.Float64, strict=False).drop_nulls() if parts.width else parts
     shares = numbers["1"] / numbers["2"] if numbers.height else pl.Series([], dtype=pl.Float64)

@@ -23,6 +23,7 @@ import polars as pl
 
 from traceviz.analyses.input.tfdata import DEVICE_PREFETCH, ITERATOR, stage_path
 from traceviz.intervals import Array, IntervalSet, nesting
+from traceviz.nested import nesting_order
 
 MAX_DEPTH = 100
 """Stages inside one another; a deeper chain is damage."""
@@ -75,10 +76,12 @@ def build_forest(operations: pl.DataFrame, links: pl.DataFrame, takes: pl.DataFr
         links: ``op_id, key, integer`` of the properties :data:`LINK_KEYS`.
         takes: ``op_id`` of the operations in which the program itself waits for a batch.
     """
-    ordered = operations.sort("thread_id", "start_ns", "end_ns", "op_id", descending=[False, False, True, False])
+    columns = (operations[name].to_numpy() for name in ("thread_id", "start_ns", "end_ns", "op_id"))
+    order = nesting_order(*columns)
+    ordered = operations if order is None else operations[order]
     starts, ends = ordered["start_ns"].to_numpy(), ordered["end_ns"].to_numpy()
     _, nested = nesting(starts, ends, ordered["thread_id"].to_numpy())
-    parent = _with_host_pipelines(ordered, _linked(ordered, nested, _ids(ordered, links)))
+    parent = _with_host_pipelines(ordered, _linked(ordered, nested, links))
     roots = ordered["op_id"].is_in(takes["op_id"].implode()).to_numpy() & (parent < 0)
     segments, stage = _waited(ordered, parent, roots)
     return Forest(ordered, parent, segments, stage)
@@ -93,11 +96,14 @@ def _ids(operations: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     return ids
 
 
-def _linked(operations: pl.DataFrame, nested: Array, ids: pl.DataFrame) -> Array:
+def _linked(operations: pl.DataFrame, nested: Array, links: pl.DataFrame) -> Array:
     """The parent of each operation: around it on its thread or, for one that produces, the iterator that consumes."""
-    links = (pl.Series("around", nested), ids["id"], ids["parent_id"], ids["element_id"])
+    if not (operations["role"] == PRODUCES).any():
+        return nested
+    ids = _ids(operations, links)
+    columns = (pl.Series("around", nested), ids["id"], ids["parent_id"], ids["element_id"])
     numbered = operations.select("role", "start_ns").with_row_index("row")
-    frame = numbered.with_columns(pl.col("row").cast(pl.Int64), *links)
+    frame = numbered.with_columns(pl.col("row").cast(pl.Int64), *columns)
     iterators = frame.filter(pl.col("role") == ITERATES)
     consumed = frame.filter(pl.col("role") == CONSUMES).join(
         iterators.select(pl.col("row").alias("around"), pl.col("id").alias("iterator")), on="around"

@@ -14,16 +14,25 @@ import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.frames import bounds, intervals, parts_by
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import host_time, judged_time, judged_words, steady_time
-from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, rows_of, totals_by
+from traceviz.analyses.derived.statistics import (
+    CALLS,
+    DURATION_COLUMNS,
+    TOTAL,
+    duration_columns,
+    frame_grid,
+    largest_first,
+    rows_of,
+)
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.launch.blocking_copies import BlockingCopies, blocking_copies, blocking_finding
 from traceviz.analyses.launch.remarks import remarks
 from traceviz.analyses.launch.waits import HostWaits, advice_for, host_waits
 from traceviz.cuda_names import ApiKind, api_kind
-from traceviz.intervals import IntervalSet
+from traceviz.intervals import Array, IntervalSet
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
 from traceviz.rules import READ_RARELY, rule
 from traceviz.units import format_ns, format_ratio
@@ -89,12 +98,12 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         if not trace.tables.rows("cuda_api"):
             return self.skipped("no call of the device's API was captured")
         calls = trace.tables.scan("cuda_api").select(_COLUMNS).collect()
-        timed = _with_parts(trace, calls)
+        parts = _parts(trace, calls)
         judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         begin, end = trace.recorded_window  # devices and calls are recorded by one source, at the same time
         return ApiShares(
-            by_name=_by_name(timed, end - begin),
-            by_thread=_by_thread(timed, end - begin),
+            by_name=_by_name(calls, parts, end - begin),
+            by_thread=_by_thread(calls, parts["exposed_ns"], end - begin),
             in_steps=sums_in_steps(trace, calls, "name", "domain", of_host=True),
             nested_ns=_nested(calls),
             steady_exposed=_steady_exposed(trace),
@@ -202,23 +211,23 @@ class CudaApiAnalysis(Analysis[ApiShares]):
 _COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "name", "domain")
 
 
-def _with_parts(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
-    """``calls`` with the columns ``startup_ns``, ``steady_ns`` and ``exposed_ns``."""
+def _parts(trace: TraceView, calls: pl.DataFrame) -> dict[str, Array | None]:
+    """``startup_ns``, ``steady_ns`` and ``exposed_ns`` of each call; ``None`` where that is not known."""
     starts, ends = bounds(calls)
     processes = calls["process_id"].to_numpy()
     startup, exposed = np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64)
-    for process in calls["process_id"].unique():
-        own = slice(None) if calls["process_id"].n_unique() == 1 else processes == process
-        exposed[own] = _idle_of_user(trace, process).overlap(starts[own], ends[own])
-        if steady_time(trace):
-            startup[own] = np.clip(_first_steady(trace, process) - starts[own], 0, ends[own] - starts[own])
+    users = calls["process_id"].unique()
     known = bool(steady_time(trace))
-    nothing = pl.lit(None, pl.Int64)
-    return calls.with_columns(
-        (pl.Series(startup) if known else nothing).alias("startup_ns"),
-        (pl.Series(ends - starts - startup) if known else nothing).alias("steady_ns"),
-        pl.Series("exposed_ns", exposed) if trace.has_device_tables else nothing.alias("exposed_ns"),
-    )
+    for process in users:
+        own = slice(None) if len(users) == 1 else processes == process
+        exposed[own] = _idle_of_user(trace, process).overlap(starts[own], ends[own])
+        if known:
+            startup[own] = np.clip(_first_steady(trace, process) - starts[own], 0, ends[own] - starts[own])
+    return {
+        "startup_ns": startup if known else None,
+        "steady_ns": ends - starts - startup if known else None,
+        "exposed_ns": exposed if trace.has_device_tables else None,
+    }
 
 
 def _idle_of_user(trace: TraceView, process: int) -> IntervalSet:
@@ -232,27 +241,30 @@ def _first_steady(trace: TraceView, process: int) -> int:
     return firsts.get(process, min(firsts.values()))
 
 
-def _by_name(calls: pl.DataFrame, span_ns: int) -> pl.DataFrame:
+def _by_name(calls: pl.DataFrame, parts: dict[str, Array | None], span_ns: int) -> pl.DataFrame:
     """Statistics per function. Its share of wall time is that of the average thread that calls it."""
-    parts = [_sum_or_unknown(calls[name]) for name in ("startup_ns", "steady_ns", "exposed_ns")]
-    threads = pl.col("thread_id").n_unique().cast(pl.Int64).alias("threads")  # 32 bits are few for threads × time
-    return totals_by(calls, "name", "domain", also=(*parts, threads)).with_columns(
+    groups = Groups.of(calls, "name", "domain")
+    sums = [
+        pl.Series(name, [None] * len(groups) if values is None else groups.sums(values), pl.Int64)
+        for name, values in parts.items()
+    ]
+    threads = pl.Series("threads", groups.distinct(calls["thread_id"]))
+    by_name = groups.keys.with_columns(*duration_columns(groups, calls["dur_ns"]), *sums, threads)
+    return largest_first(by_name, "name", "domain").with_columns(
         (pl.col("total_ns") / pl.col("total_ns").sum()).fill_nan(0.0).alias("share_of_api"),
         (pl.col("total_ns") / (pl.col("threads") * max(span_ns, 1))).alias("share_of_wall"),
     )
 
 
-def _sum_or_unknown(column: pl.Series) -> pl.Expr:
-    """The sum of a column, or null where the column is not known at all (polars adds nulls up to 0)."""
-    unknown = column.null_count() == len(column)
-    return (pl.lit(None, pl.Int64) if unknown else pl.col(column.name).sum()).alias(column.name)
-
-
-def _by_thread(calls: pl.DataFrame, span_ns: int) -> pl.DataFrame:
+def _by_thread(calls: pl.DataFrame, exposed: Array | None, span_ns: int) -> pl.DataFrame:
     """Sums per thread; where driver calls run inside runtime calls, wall time counts once."""
     keys = ("process_id", "thread_id")
-    sums = (pl.col("dur_ns").sum().alias("total_ns"), pl.col("exposed_ns").sum())
-    frame = calls.group_by(keys).agg(pl.len().cast(pl.Int64).alias("calls"), *sums)
+    groups = Groups.of(calls, *keys)
+    totals = groups.sums(calls["dur_ns"].fill_null(0).to_numpy())
+    alone = np.zeros_like(totals) if exposed is None else groups.sums(exposed)
+    frame = groups.keys.with_columns(
+        pl.Series("calls", groups.counts), pl.Series("total_ns", totals), pl.Series("exposed_ns", alone)
+    )
     wall = frame["total_ns"]
     if calls["domain"].n_unique() > 1:
         inside = {thread: intervals(part).total for thread, part in parts_by(calls, "thread_id").items()}

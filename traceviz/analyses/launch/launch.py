@@ -16,16 +16,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
+import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.capture.launch_delays import LaunchDelays, launch_delays
-from traceviz.analyses.derived.device.work import computing
-from traceviz.analyses.derived.frames import parts_by
+from traceviz.analyses.derived.device.work import COMPUTING
+from traceviz.analyses.derived.frames import gathered, partners, parts_by
+from traceviz.analyses.derived.grouped import Groups, Ordered
 from traceviz.analyses.derived.judged_time import host_time
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
-from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid
+from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, largest_first
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.cuda_names import ApiKind
@@ -67,19 +69,24 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
         """Join launch calls with the kernels that they caused."""
         calls, captured = trace.api_calls("launch"), trace.captured_calls("launch").height
         kernels = trace.frame("kernels", "start_ns", "dur_ns", *LAUNCH_KEY)
-        calls = pl.concat([calls, _other_calls(trace, kernels.join(calls, on=LAUNCH_KEY, how="anti"))])
+        others = _other_calls(trace, kernels.filter(pl.Series(partners(kernels, calls) < 0, dtype=pl.Boolean)))
+        calls = pl.concat([calls, others]) if others.height else calls
         if not calls.height and captured:
             return self.skipped(f"all {captured:,} launch calls were captured in graphs, and launched nothing")
         if not calls.height:
             return self.skipped("the capture has no kernel launch calls")
         if why := lacks_device(trace):
             return self.skipped(f"{why}: only the calls are known")
-        launches = _launches(calls, computing(trace, "start_ns", *LAUNCH_KEY))
-        overall = _aggregate(launches.with_columns(pl.lit("all").alias("name")), kernels)
-        without_call = kernels.height - int(overall["kernels"].sum())
+        call = partners(kernels, calls)
+        times = calls.select("name", (pl.col("end_ns") - pl.col("start_ns")).alias("api_ns"), _queue(trace, calls))
+        caused = kernels.select("dur_ns").filter(pl.Series(call >= 0, dtype=pl.Boolean))
+        caused = caused.with_columns(gathered(calls["name"], call[call >= 0]).alias("name"))
+        without_call = kernels.height - caused.height
+        by_name = _aggregate(times, caused)
+        overall = by_name.with_columns(pl.lit("all").alias("name")) if by_name.height == 1 else _overall(times, caused)
         return LaunchTimes(
             overall,
-            _aggregate(launches, kernels),
+            by_name,
             kernels.height,
             without_call,
             _calls_per_step(trace, calls),
@@ -160,40 +167,62 @@ def _delays(delays: tuple[LaunchDelays, ...]) -> Grid:
     return Grid(columns, rows, "Delay from launch to start")
 
 
-def _launches(calls: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
-    """One row per launch call: ``name, process_id, correlation_id, api_ns, queue_ns``."""
-    begun = work.drop_nulls("correlation_id").group_by(LAUNCH_KEY).agg(pl.col("start_ns").min().alias("begin_ns"))
-    queue = pl.col("begin_ns") - pl.col("end_ns")
-    return calls.join(begun, on=LAUNCH_KEY, how="left").select(
-        "name",
-        *LAUNCH_KEY,
-        (pl.col("end_ns") - pl.col("start_ns")).alias("api_ns"),
-        pl.when(queue >= 0).then(queue).alias("queue_ns"),
-    )
+def _queue(trace: TraceView, calls: pl.DataFrame) -> pl.Series:
+    """From the end of each call to the begin of its first work: ``queue_ns``, null where it began before or never."""
+    ends, least = calls["end_ns"].to_numpy(), np.iinfo(np.int64).max
+    begins = np.full(calls.height, least)
+    for name in COMPUTING:  # in order of their start, so that the first of a call is its earliest
+        work = trace.frame(name, "start_ns", *LAUNCH_KEY)
+        first = partners(calls, work)
+        np.minimum(begins, work["start_ns"].to_numpy()[first] if work.height else least, out=begins, where=first >= 0)
+    waited = (begins < least) & (begins >= ends)
+    return pl.Series("queue_ns", begins - ends).set(pl.Series(~waited, dtype=pl.Boolean), None)
 
 
-def _aggregate(launches: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Statistics of launches and of the kernels that they caused, per ``name``, the largest total first."""
-    api, queue, kernel = pl.col("api_ns"), pl.col("queue_ns"), pl.col("dur_ns")
-    of_calls = launches.group_by("name").agg(
-        pl.len().cast(pl.Int64).alias("calls"),
-        api.sum().alias("total_ns"),
-        api.median().alias("api_median_ns"),
-        api.quantile(0.95, "nearest").alias("api_p95_ns"),
-        queue.count().cast(pl.Int64).alias("queued"),
-        queue.median().alias("queue_median_ns"),
-        queue.quantile(0.95, "nearest").alias("queue_p95_ns"),
+def _overall(times: pl.DataFrame, caused: pl.DataFrame) -> pl.DataFrame:
+    """:func:`_aggregate` of all calls as one function."""
+    every = pl.lit("all").alias("name")
+    return _aggregate(times.with_columns(every), caused.with_columns(every))
+
+
+def _aggregate(times: pl.DataFrame, caused: pl.DataFrame) -> pl.DataFrame:
+    """Statistics of calls and of the kernels that they caused, per ``name``, the largest total first.
+
+    Args:
+        times: ``name, api_ns, queue_ns`` of calls.
+        caused: ``name`` of the call and ``dur_ns`` of kernels.
+    """
+    calls, kernels = Groups.of(times, "name"), Groups.of(caused, "name")
+    api, queue, ran = (
+        calls.ordered(times["api_ns"]),
+        calls.ordered(times["queue_ns"]),
+        kernels.ordered(caused["dur_ns"]),
     )
-    caused = kernels.join(launches.select("name", *LAUNCH_KEY).unique(LAUNCH_KEY), on=LAUNCH_KEY)
-    of_kernels = caused.group_by("name").agg(
-        pl.len().cast(pl.Int64).alias("kernels"),
-        kernel.sum().alias("kernel_total_ns"),
-        kernel.median().alias("kernel_median_ns"),
+    of_calls = calls.keys.with_columns(
+        pl.Series("calls", calls.counts),
+        pl.Series("total_ns", api.sums()),
+        *_middle_and_upper("api", api),
+        pl.Series("queued", queue.counts),
+        *_middle_and_upper("queue", queue),
+    )
+    of_kernels = kernels.keys.with_columns(
+        pl.Series("kernels", kernels.counts),
+        pl.Series("kernel_total_ns", ran.sums()),
+        _middle_and_upper("kernel", ran)[0],
     )
     both = of_calls.join(of_kernels, on="name", how="left").with_columns(
         pl.col("kernels", "kernel_total_ns").fill_null(0)
     )
-    return both.sort("total_ns", "name", descending=[True, False])
+    return largest_first(both, "name")
+
+
+def _middle_and_upper(name: str, times: Ordered) -> tuple[pl.Series, pl.Series]:
+    """Median and 95th percentile of each group, null where it has no value."""
+    missing = pl.Series(times.counts == 0, dtype=pl.Boolean)
+    return (
+        pl.Series(f"{name}_median_ns", times.medians()).set(missing, None),
+        pl.Series(f"{name}_p95_ns", times.quantiles(0.95)).set(missing, None),
+    )
 
 
 def _calls_per_step(trace: TraceView, calls: pl.DataFrame) -> float | None:

@@ -196,7 +196,8 @@ def _with_groups(causes: pl.DataFrame) -> pl.DataFrame:
     theirs; ``kind`` of all of them is ``operator``.
     """
     is_operator = pl.col("kind") == "operator"
-    known = op_groups(pl.concat([causes["cause"], causes["operator"]]).drop_nulls())
+    computing = causes.filter(is_operator)  # other names have no family
+    known = op_groups(pl.concat([computing["cause"], causes["operator"]]).drop_nulls())
     outer = known.select(pl.col("text").alias("operator"), pl.col("family").alias("outer"))
     joined = causes.join(known, left_on="cause", right_on="text", how="left", maintain_order="left")
     joined = joined.join(outer, on="operator", how="left", maintain_order="left")

@@ -18,7 +18,7 @@ from traceviz import schema
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.calls.host_calls import argument, calls_named
 from traceviz.analyses.derived.calls.op_names import parsed_ops
-from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.frames import bounds, codes, intervals
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.steps.search import training_steps
@@ -179,26 +179,24 @@ def _host_calls(trace: TraceView) -> pl.DataFrame:
     events = _nesting_events(trace)
     starts, ends = bounds(events)
     _, parent = nesting(starts, ends, events["thread_id"].to_numpy())
-    role = events["role"].to_numpy()
-    inner = np.isin(role, ("op", "iterator")) & (parent >= 0)
+    role = events["role"].to_physical().to_numpy()
+    is_inside = parent >= 0
+    inner = ((role == _NUMBER["op"]) | (role == _NUMBER["iterator"])) & is_inside
     inside = np.zeros(events.height, dtype=np.int64)
     np.add.at(inside, parent[inner], (ends - starts)[inner])
     outer = np.zeros(events.height, dtype=bool)  # eager calls around events that count themselves
-    outer[parent[(role != "iterator") & (parent >= 0)]] = True
-    around = np.where(parent >= 0, role[parent], "")
-    names = events["name"].rank("dense").to_numpy()
+    outer[parent[(role != _NUMBER["iterator"]) & is_inside]] = True
+    in_eager = is_inside & (role[parent] == _NUMBER["eager"]) if role.size else is_inside
+    names = codes(events["name"])
     again = (parent >= 0) & (names == names[parent])  # JAX records a call inside its wrapper of the same name
     calls = events.with_columns(
         pl.Series("self_ns", np.maximum(ends - starts - inside, 0)),
         pl.Series("outer", outer),
-        pl.Series("in_eager", around == "eager"),
+        pl.Series("in_eager", in_eager),
         pl.Series("again", again),
     ).filter((pl.col("role") == "op") | ((pl.col("role") == "eager") & ~pl.col("outer")))
     eager = pl.col("recorded").fill_null(pl.col("in_eager")) | (pl.col("role") == "eager")
-    text = pl.col("name").str.replace(_EAGER, "${1}:${1}")
-    return calls.select(
-        text.alias("text"), eager.alias("eager"), "again", "dur_ns", "self_ns", "process_id", "start_ns"
-    )
+    return calls.select("text", eager.alias("eager"), "again", "dur_ns", "self_ns", "process_id", "start_ns")
 
 
 def _nesting_events(trace: TraceView) -> pl.DataFrame:
@@ -214,20 +212,39 @@ def _nesting_events(trace: TraceView) -> pl.DataFrame:
         .when((category == "runtime") & name.str.contains(_EAGER))
         .then(pl.lit("eager"))
     )
-    names = trace.host_names.with_columns(role.alias("role")).drop_nulls("role")
+    names = trace.host_names.with_columns(role.cast(_ROLE).alias("role")).drop_nulls("role")
+    text = pl.col("name").str.replace(_EAGER, "${1}:${1}").alias("text")
+    names = names.with_columns(text).with_columns(pl.col("name", "category", "text").cast(pl.Categorical))
+    columns = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category")
+    if "host_ops" in trace.tables:
+        named = pl.col("name").is_in(names["name"].cast(pl.String).unique().to_list())
+        rows = trace.tables.scan("host_ops").filter(named).select(columns).collect()
+    else:
+        rows = trace.frame("host_ops", *columns)
+    timed = rows.with_columns(pl.col("dur_ns").fill_null(0))
+    events = timed.join(names, on=["name", "category"], maintain_order="left")
+    if not (events["start_ns"].is_sorted() and events["op_id"].is_sorted()):
+        events = events.sort("start_ns", "op_id")
     recorded = argument(trace, "is_eager", "integer").select("op_id", (pl.col("integer") == 1).alias("recorded"))
-    return calls_named(trace, names).join(recorded.unique("op_id"), on="op_id", how="left", maintain_order="left")
+    if not recorded.height:
+        return events.with_columns(pl.lit(None, pl.Boolean).alias("recorded"))
+    return events.join(recorded.unique("op_id"), on="op_id", how="left", maintain_order="left")
+
+
+_ROLE = pl.Enum(["op", "iterator", "function", "eager"])
+_NUMBER = {role: number for number, role in enumerate(_ROLE.categories)}
 
 
 def _by_name(calls: pl.DataFrame) -> pl.DataFrame:
     """Calls by ``text``: ``calls, host_ns, host_self_ns, eager_calls``."""
     once = ~pl.col("again")
-    return calls.group_by("text").agg(
+    sums = calls.group_by("text").agg(
         once.sum().cast(pl.Int64).alias("calls"),
         pl.col("dur_ns").filter(once).sum().alias("host_ns"),
         pl.col("self_ns").sum().alias("host_self_ns"),
         (pl.col("eager") & once).sum().cast(pl.Int64).alias("eager_calls"),
     )
+    return sums.with_columns(pl.col("text").cast(pl.String))
 
 
 def _device_times(trace: TraceView) -> pl.DataFrame:

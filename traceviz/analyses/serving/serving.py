@@ -158,7 +158,9 @@ class ServingAnalysis(Analysis[ServingResult]):
             left += trace.captured_ns - inside.total
             own = calls.filter((pl.col("process_id") == process) & (pl.col("thread_id") == part["thread_id"][0]))
             within = pl.Series("inside", inside.overlap(own["start_ns"].to_numpy(), own["end_ns"].to_numpy()), pl.Int64)
-            spent.append(own.select("name", (pl.col("end_ns") - pl.col("start_ns") - within).alias("ns")))
+            spent.append(
+                own.select(pl.col("name").cast(pl.String), (pl.col("end_ns") - pl.col("start_ns") - within).alias("ns"))
+            )
         sums = pl.concat(spent).group_by("name").agg(pl.col("ns").sum())
         most = (
             sums.filter((pl.col("ns") > 0) & (pl.col("ns") >= self.mostly * left))

@@ -24,7 +24,7 @@ def test_sm_efficiency_equals_a_count_of_every_nanosecond(drawn):
         },
         schema_overrides={"achieved": pl.Float64},
     )
-    figures = efficiency(frame, IntervalSet.span(50, 550), np.zeros(len(drawn), dtype=bool))
+    figures = efficiency(frame.with_columns(pl.lit(value=False).alias("communicates")), IntervalSet.span(50, 550))
     expected = np.minimum(line, 1)[50:550].mean()
     assert (figures.sm_efficiency or 0.0) == pytest.approx(expected, abs=1e-6)
     assert figures.occupancy is None

@@ -1,4 +1,7 @@
-"""Decoding pages gives what SQLite gives, row for row, or refuses: on made, real and damaged databases."""
+"""Decoding pages gives what SQLite gives, row for row, or refuses: on made, real and damaged databases.
+
+All of it is shown of the compiled decoder and of NumPy's.
+"""
 
 import os
 import sqlite3
@@ -13,7 +16,8 @@ from tests.conftest import REPOSITORY
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.readers import NsysSqliteReader
-from traceviz.parsers.shared.raw import Keep
+from traceviz.parsers.shared.keep import Keep
+from traceviz.parsers.shared.native import decoder
 from traceviz.parsers.shared.sqlite import arrow as sqlite_arrow
 from traceviz.parsers.shared.sqlite import pages as sqlite_pages
 from traceviz.parsers.shared.sqlite.pages import NotPlainError, Pages, read_integers
@@ -24,6 +28,17 @@ SAMPLES = REPOSITORY / "sample_traces"
 PUBLIC = Path(os.environ["TRACEVIZ_TRACES"]) / "nsys" if os.environ.get("TRACEVIZ_TRACES") else None
 DATABASES = sorted(SAMPLES.glob("*/*.sqlite")) + sorted(PUBLIC.glob("*.sqlite") if PUBLIC else [])
 DATABASES = [path for path in DATABASES if path.read_bytes()[:6] == b"SQLite"]
+
+
+@pytest.fixture(autouse=True, scope="module", params=["compiled", "numpy"])
+def scanner(request):
+    """Which of the two decodes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRACEVIZ_SCANNER", request.param)
+        if request.param == "compiled" and decoder() is None:
+            pytest.skip("the package was built without a C compiler")
+        yield request.param
+
 
 INTEGERS = st.one_of(st.none(), st.sampled_from([0, 1]), *(st.integers(-(2**n), 2**n - 1) for n in (7, 15, 31, 47, 63)))
 TEXTS = st.one_of(st.none(), st.text(max_size=4), st.integers(0, 250).map("x".__mul__), st.just("y" * 9_000))
@@ -234,11 +249,14 @@ def refuse(*_):
 @pytest.mark.parametrize("path", DATABASES, ids=lambda path: path.name)
 def test_every_way_of_reading_gives_the_same_tables(path, monkeypatch):
     from_pages = all_tables(path)
+    monkeypatch.setenv("TRACEVIZ_SCANNER", "numpy")
+    by_numpy = all_tables(path)
     monkeypatch.setattr("traceviz.parsers.shared.sqlite.tables.plain_batches", refuse)
     by_python = all_tables(path)
     monkeypatch.setattr(sqlite_arrow, "FEW_ROWS", 0)
     by_driver = all_tables(path)
     assert len(list(from_pages)) >= 5
     for name in from_pages:
+        assert from_pages.arrow(name).equals(by_numpy.arrow(name)), name
         assert from_pages.arrow(name).equals(by_python.arrow(name)), name
         assert from_pages.arrow(name).equals(by_driver.arrow(name)), name

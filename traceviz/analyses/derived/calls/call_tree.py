@@ -18,6 +18,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import bounds
 from traceviz.intervals import Array, nesting
+from traceviz.nested import nearest, nested, nesting_order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,6 +31,7 @@ class CallTree:
         ends: End of each call.
         depth: Calls around each one.
         parent: Row of the innermost call around each one, -1 where there is none.
+        nests: Whether no call ends after one around it.
     """
 
     calls: pl.DataFrame
@@ -37,18 +39,24 @@ class CallTree:
     ends: Array
     depth: Array
     parent: Array
+    nests: bool
 
     @classmethod
-    def of(cls, calls: pl.DataFrame) -> CallTree:
+    def of(cls, calls: pl.DataFrame, keep: tuple[str, ...] | None = None) -> CallTree:
         """The tree of ``calls``: ``thread_id, op_id, start_ns``, and ``end_ns`` or ``dur_ns``.
 
-        Of calls with the same start and end, the one with the smaller ``op_id`` is around the other.
+        Of calls with the same start and end, the one with the smaller ``op_id`` is around the other. The tree's calls
+        have all columns, or those to ``keep``, with ``thread_id``: of millions of calls each column takes memory.
         """
         starts, ends = bounds(calls)
-        order = np.lexsort((calls["op_id"].to_numpy(), -ends, starts, calls["thread_id"].to_numpy()))
-        ordered, starts, ends = calls[order], starts[order], ends[order]
-        depth, parent = nesting(starts, ends, ordered["thread_id"].to_numpy())
-        return cls(ordered, starts, ends, depth, parent)
+        threads = calls["thread_id"].to_numpy().astype(np.int64, copy=False)
+        order = nesting_order(threads, starts, ends, calls["op_id"].to_numpy())
+        kept = calls if keep is None else calls.select(keep)
+        if order is not None:
+            kept, starts, ends, threads = kept[order], starts[order], ends[order], threads[order]
+        found = nested(threads, starts, ends)
+        depth, parent = nesting(starts, ends, threads) if found is None else found
+        return cls(kept, starts, ends, depth, parent, nests=found is not None or not _cross(ends, parent))
 
     @property
     def durations(self) -> Array:
@@ -107,11 +115,13 @@ class CallTree:
 
     def nearest(self, selected: npt.NDArray[np.bool_]) -> Array:
         """For each call, the row of the innermost ``selected`` call that is it or is around it; -1 for none."""
-        nearest = np.where(selected, np.arange(selected.size), -1)
-        for level in range(1, int(self.depth.max(initial=0)) + 1):
-            rows = np.flatnonzero((self.depth == level) & ~selected)
-            nearest[rows] = nearest[self.parent[rows]]
-        return nearest
+        return nearest(self.parent, selected)
+
+
+def _cross(ends: Array, parent: Array) -> bool:
+    """Whether any call ends after the one around it."""
+    inside = np.flatnonzero(parent >= 0)
+    return bool((ends[inside] > ends[parent[inside]]).any())
 
 
 def _sortable(threads: Array, starts: Array, keys: Array, moments: Array) -> tuple[Array, Array]:

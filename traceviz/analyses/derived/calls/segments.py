@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.intervals import Array
+from traceviz.nested import Rows, stretches
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,20 +26,25 @@ class Segments:
 
     starts: Array
     ends: Array
-    owner: Array
+    owner: Rows
 
     def of(self, keep: npt.NDArray[np.bool_]) -> Segments:
         """Those that ``keep`` marks."""
         return Segments(self.starts[keep], self.ends[keep], self.owner[keep])
 
 
-def innermost(tree: CallTree) -> Segments:
+def innermost(tree: CallTree, wanted: npt.NDArray[np.bool_] | None = None) -> Segments:
     """The innermost call of each thread at every moment at which one is running; calls that last no time own none.
+
+    Only stretches of ``wanted`` calls, where given: of millions each takes memory.
 
     Where calls of a thread cross instead of nesting, a moment belongs to the last call that began and is running then.
     """
+    threads = tree.calls["thread_id"].to_numpy().astype(np.int64)
+    if (found := stretches(threads, tree.starts, tree.ends, tree.parent, wanted)) is not None:
+        return Segments(*found)
     lasting = np.flatnonzero(tree.ends > tree.starts)
-    threads = tree.calls["thread_id"].to_numpy()[lasting]
+    threads = threads[lasting]
     times = np.concatenate([tree.starts[lasting], tree.ends[lasting]])
     owner = np.concatenate([lasting, tree.parent[lasting]])
     begins = np.repeat([1, 0], lasting.size)
@@ -51,12 +57,7 @@ def innermost(tree: CallTree) -> Segments:
     starts, ends, owner, threads = starts[lasts], ends[lasts], owner[lasts], threads[lasts]
     row = np.maximum(owner, 0)
     is_running = (owner >= 0) & (tree.starts[row] <= starts) & (tree.ends[row] >= ends)
-    if _cross(tree):
+    if not tree.nests:
         owner[~is_running] = tree.around(threads[~is_running], starts[~is_running])
-    return Segments(starts, ends, owner).of(owner >= 0)
-
-
-def _cross(tree: CallTree) -> bool:
-    """Whether any call ends after one around it."""
-    inside = np.flatnonzero(tree.parent >= 0)
-    return bool((tree.ends[inside] > tree.ends[tree.parent[inside]]).any())
+    known = owner >= 0
+    return Segments(starts, ends, owner).of(known if wanted is None else known & wanted[owner])

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -30,16 +30,26 @@ import polars as pl
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.segments import Segments, innermost
 from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, with_kinds
-from traceviz.analyses.derived.causes.places import MODULE, PLACES, located, outermost, part_of_program, places
+from traceviz.analyses.derived.causes.places import (
+    MODULE,
+    PARTS,
+    PLACES,
+    located,
+    names_of,
+    outermost,
+    part_of_program,
+    place_rows,
+)
 from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
-from traceviz.analyses.derived.frames import bounds, end_ns
+from traceviz.analyses.derived.frames import bounds, codes, end_ns
 from traceviz.analyses.derived.host.classes import CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import IntervalSet, union_all
+from traceviz.intervals import Array, IntervalSet, union_all
+from traceviz.nested import Codes, Rows, alike
 
 _SOURCES = ("nvtx", "host_ops", "cuda_api", "os_calls")
 """Tables of events that explain time; of events with the same bounds, those of the first are around the others."""
@@ -57,6 +67,8 @@ _KINDS_OF_CLASS: dict[str, frozenset[KindKey]] = {
 """Kinds of events that make a class, on any thread."""
 _WEAK: frozenset[KindKey] = frozenset({"python", "python_wait", "range", "runtime", "input"})
 """Kinds that may only wait for what another thread does."""
+_WORKS: frozenset[KindKey] = frozenset({"operator", "optimizer", "host_collective"})
+"""Kinds that explain what the leading thread waits for."""
 _DEFAULT: dict[str, KindKey] = {"kernel_launch": "launch_queue", "profiler": "profiler"}
 """What explains time of a class that no event covers."""
 
@@ -91,22 +103,114 @@ def host_causes(trace: TraceView) -> pl.DataFrame:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Events:
-    """Events of a process that run while no device works, as a tree, and the stretches in which each is innermost.
+class _Stretches:
+    """Stretches of a thread in which events explain time, by time, and all that they cover."""
 
-    ``leader`` is the thread that leads; ``kinds`` are numbers of :data:`_CODES` by row of the tree.
+    segments: Segments
+    covered: IntervalSet
+
+    @classmethod
+    def of(cls, segments: Segments) -> _Stretches:
+        """Those of ``segments`` of a thread, which do not overlap."""
+        begins = np.append(True, segments.starts[1:] > segments.ends[:-1])[: segments.starts.size]
+        ends = np.append(begins[1:], True)[: segments.starts.size]
+        return cls(segments, IntervalSet(segments.starts[begins], segments.ends[ends]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Events:
+    """Events of a process that run while no device works, as a tree.
+
+    ``kinds`` are numbers of :data:`_CODES` by row of the tree, ``names`` numbers of the names, and ``places`` rows of
+    what is around each event (:func:`place_rows`). ``explaining`` is the event that explains the time of each; ``None``
+    where each does itself. ``leads`` says which events are of the thread that leads, ``leader``.
     """
 
     tree: CallTree
-    segments: Segments
-    kinds: npt.NDArray[np.integer]
+    kinds: npt.NDArray[np.uint8]
+    names: Codes
+    places: dict[str, Array]
+    explaining: Array | None
+    leads: npt.NDArray[np.bool_]
     leader: int
 
-    def are(self, kinds: Iterable[KindKey], rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.bool_]:
-        """Which calls, all or those in ``rows``, are of these kinds."""
+    def are(self, kinds: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
+        """Which calls are of these kinds."""
         lookup = np.zeros(_NO_KIND + 1, dtype=bool)
         lookup[[_CODES[kind] for kind in kinds]] = True
-        return np.asarray(lookup[self.kinds if rows is None else self.kinds[rows]])
+        return np.asarray(lookup[self.kinds])
+
+    def stretches(self, selected: npt.NDArray[np.bool_]) -> Segments:
+        """Stretches that ``selected`` events explain."""
+        if self._crossing is not None:
+            return self._crossing.of(selected[self._crossing.owner])
+        if self.explaining is None:
+            return innermost(self.tree, selected)
+        found = innermost(self.tree, selected[self.explaining])
+        return Segments(found.starts, found.ends, self.explaining[found.owner])
+
+    @cached_property
+    def _crossing(self) -> Segments | None:
+        """All stretches where events cross, which takes long to find; else ``None``."""
+        if self.tree.nests:
+            return None
+        found = innermost(self.tree)
+        owner = found.owner if self.explaining is None else self.explaining[found.owner]
+        return Segments(found.starts, found.ends, owner)
+
+    def of_threads(self, selected: npt.NDArray[np.bool_]) -> Iterator[_Stretches]:
+        """The same, thread by thread, the leader's first, then those with most time: of several at once, one counts."""
+        segments = self.stretches(selected)
+        if not segments.owner.size:
+            return
+        threads = self.tree.calls["thread_id"].to_numpy()[segments.owner]
+        numbers, rows = np.unique(threads, return_inverse=True)
+        totals = np.bincount(rows, weights=segments.ends - segments.starts)
+        for number in sorted(range(numbers.size), key=lambda n: (numbers[n] != self.leader, -totals[n])):
+            yield _Stretches.of(segments.of(rows == number))
+
+    @cached_property
+    def strong(self) -> _Stretches:
+        """Stretches of the leading thread that explain it whatever others do."""
+        return _Stretches.of(self.stretches(self.leads & (self.kinds != _NO_KIND) & ~self.are(_WEAK)))
+
+    @cached_property
+    def weak(self) -> _Stretches:
+        """Stretches of the leading thread in which it may only wait for what another thread does."""
+        return _Stretches.of(self.stretches(self.leads & self.are(_WEAK)))
+
+    @cached_property
+    def works(self) -> tuple[_Stretches, ...]:
+        """Stretches in which other threads work."""
+        return tuple(self.of_threads(~self.leads & self.are(_WORKS)))
+
+    def add_weak(self, key: str, free: IntervalSet, total: Array) -> int:
+        """Add to ``total`` the time of :attr:`weak` stretches in ``free``, and return how much of it is left.
+
+        Nothing comes after them, so no stretch is needed where calls nest: a call's own time is its time less that of
+        the calls directly in it.
+        """
+        if not self.tree.nests or self.explaining is not None:
+            found = self.weak.segments
+            free.add_overlap(found.starts, found.ends, _explained(self, key, found.owner), total)
+            return free.subtract(self.weak.covered).total
+        rows = np.flatnonzero(self.leads)
+        if not rows.size:
+            return free.total
+        own = slice(int(rows[0]), int(rows[-1]) + 1)  # a thread's calls lie together
+        time = free.overlap(self.tree.starts[own], self.tree.ends[own])
+        parent = self.tree.parent[own] - own.start
+        inside = parent >= 0
+        alone = time.copy()
+        np.subtract.at(alone, parent[inside], time[inside])
+        alone[~self.are(_WEAK)[own]] = 0
+        np.add.at(total, _explained(self, key, np.arange(own.start, own.stop)), alone)
+        return free.total - int(alone.sum())
+
+    @cached_property
+    def waits(self) -> Array:
+        """For each event, and for none, the outermost one of the input around it; -1 for none."""
+        return np.append(self.tree.nearest(outermost(self.tree, self.are(["input"]))), -1)
 
 
 def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
@@ -137,61 +241,58 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
     samples = samples.filter(pl.Series(free.contains(samples["moment_ns"].to_numpy()), dtype=pl.Boolean))
     weight = free.overlap(samples["begin_ns"].to_numpy(), samples["moment_ns"].to_numpy() + 1)
     moments, taken = samples["moment_ns"].to_numpy(), np.full(samples.height, -1)
-    owners, times = [], []
-    for segments in _by_precedence(events, key):
-        time = free.overlap(segments.starts, segments.ends)
-        owners.append(segments.owner[time > 0])
-        times.append(time[time > 0])
-        taken = np.where(taken < 0, owners_at(segments.starts, segments.ends, segments.owner, moments), taken)
-        free = free.subtract(IntervalSet.of(segments.starts, segments.ends))
+    total = np.zeros(events.kinds.size + 1, np.int64)  # the last is of no event
+    by_samples = moments.size > 0
+    for stretches in _by_precedence(events, key, weak=by_samples):
+        found = stretches.segments
+        free.add_overlap(found.starts, found.ends, _explained(events, key, found.owner), total)
+        if by_samples:
+            taken = np.where(taken < 0, owners_at(found.starts, found.ends, found.owner, moments), taken)
+        free = free.subtract(stretches.covered)
         if not free.total:
             break
-    rows, time = np.concatenate([*owners, [-1]]).astype(np.int64), np.concatenate([*times, [free.total]])
-    rows, codes = _explained(events, key, rows)
-    taken, codes_taken = _explained(events, key, taken)
-    columns = {"owner": rows, "time_ns": time, "kind": codes.astype(np.uint8)}
+    has_weak = key not in _DEFAULT and not by_samples and free.total
+    total[-1] = events.add_weak(key, free, total) if has_weak else free.total
+    owners = np.flatnonzero(total)
     of_class = pl.lit(key, pl.String).alias("class")
-    columns_taken = {"owner": taken, "kind": codes_taken.astype(np.uint8), "weight": weight}
+    columns = {"owner": owners, "time_ns": total[owners], "kind": _explaining_kinds(events, key, owners)}
+    owned = pl.DataFrame(columns).with_columns(of_class, pl.col("owner").replace(events.kinds.size, -1))
+    codes_taken = _explaining_kinds(events, key, taken)
+    columns_taken = {"owner": _explained(events, key, taken), "kind": codes_taken, "weight": weight}
     seen = pl.concat([pl.DataFrame(columns_taken), samples.select("did", "what", "line")], how="horizontal")
-    return pl.DataFrame(columns).with_columns(of_class).filter(pl.col("time_ns") > 0), seen.with_columns(of_class)
+    return owned, seen.with_columns(of_class)
 
 
-def _explained(
-    events: _Events, key: str, rows: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-    """The events that are named for what happens in ``rows``, and the codes of their kinds; -1 is no event."""
-    codes = np.append(events.kinds, _CODES[_DEFAULT.get(key, "unexplained")])[rows]
+def _explained(events: _Events, key: str, rows: Rows) -> Rows:
+    """The events that are named for what happens in ``rows``; -1 is no event."""
     if key != "input_wait":
-        return rows, codes
+        return rows
     # Whatever happens inside the wait, its cause is the operation or range that waits
-    waits = np.append(events.tree.nearest(outermost(events.tree, events.are(["input"]))), -1)[rows]
-    return np.where(waits >= 0, waits, rows), np.full(rows.size, _CODES["input"])
+    waits = events.waits[rows]
+    return np.where(waits >= 0, waits, rows)
 
 
-def _by_precedence(events: _Events, key: str) -> Iterator[Segments]:
-    """Stretches that may explain time of a class: those that come first take what they cover."""
-    segments = events.segments
-    threads = events.tree.calls["thread_id"].to_numpy()[segments.owner]
-    of_class = events.are(_KINDS_OF_CLASS.get(key, ()), segments.owner)
-    yield from _each_thread(segments.of(of_class), threads[of_class], events.leader)
+def _explaining_kinds(events: _Events, key: str, rows: Rows) -> npt.NDArray[np.uint8]:
+    """Codes of the kinds that events have in a class; -1, and what comes after all events, is no event."""
+    if key == "input_wait":
+        return np.full(rows.size, _CODES["input"], np.uint8)
+    kinds = np.append(events.kinds, _CODES[_DEFAULT.get(key, "unexplained")])
+    return np.asarray(kinds[rows], np.uint8)
+
+
+def _by_precedence(events: _Events, key: str, *, weak: bool) -> Iterator[_Stretches]:
+    """Stretches that may explain time of a class: those that come first take what they cover.
+
+    The :attr:`~_Events.weak` ones are the last, and left out if told so.
+    """
+    if kinds := _KINDS_OF_CLASS.get(key):
+        yield from events.of_threads(events.are(kinds))
     if key in _DEFAULT:
         return
-    leads = threads == events.leader
-    weak = events.are(_WEAK, segments.owner)
-    yield segments.of(leads & ~weak)
-    works = ~leads & events.are(("operator", "optimizer", "host_collective"), segments.owner)
-    yield from _each_thread(segments.of(works), threads[works], events.leader)
-    yield segments.of(leads & weak)
-
-
-def _each_thread(segments: Segments, threads: npt.NDArray[np.int64], leader: int) -> Iterator[Segments]:
-    """Stretches thread by thread, the leader's first, then those with most time: of several at once, one counts."""
-    if not threads.size:
-        return
-    numbers, rows = np.unique(threads, return_inverse=True)
-    totals = np.bincount(rows, weights=segments.ends - segments.starts)
-    for number in sorted(range(numbers.size), key=lambda n: (numbers[n] != leader, -totals[n])):
-        yield segments.of(rows == number)
+    yield events.strong
+    yield from events.works
+    if weak:
+        yield events.weak
 
 
 _NAMED = ("class", "kind", "cause", *PLACES)
@@ -199,11 +300,23 @@ _NAMED = ("class", "kind", "cause", *PLACES)
 
 
 def _named(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
-    """Names and places of what took the time: rows of :func:`host_causes` without the process."""
-    owners = owned.group_by("owner", "kind", "class").agg(pl.col("time_ns").sum())
-    named = _with_names(events, owners).with_columns((owners["owner"] >= 0).cast(pl.Int64).alias("calls"))
-    sums = pl.col("time_ns", "calls").sum()
-    return _plain(named.group_by(_NAMED).agg(sums)).group_by(_NAMED).agg(sums)
+    """Names and places of what took the time: rows of :func:`host_causes` without the process.
+
+    Of millions of events, those with the same names are put together by the numbers of the names.
+    """
+    owner = owned["owner"].to_numpy()
+    names = (_at(events.names, rows) for rows in (owner, *(_at(rows, owner) for rows in events.places.values())))
+    group, first = alike(*names, owned["kind"].cast(pl.Int32).to_numpy(), codes(owned["class"]))
+    time, calls = np.zeros(first.size, np.int64), np.bincount(group, weights=owner >= 0, minlength=first.size)
+    np.add.at(time, group, owned["time_ns"].to_numpy())
+    named = _with_names(events, owned.select("owner", "kind", "class").select(pl.all().gather(first)))
+    sums = pl.Series("time_ns", time), pl.Series("calls", calls).cast(pl.Int64)
+    return _plain(named.with_columns(sums)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
+
+
+def _at(values: npt.NDArray[np.integer], rows: Array) -> Array:
+    """``values`` of these rows; -1 for none."""
+    return np.where(rows >= 0, values[rows], -1) if values.size else np.full(rows.size, -1)
 
 
 def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:
@@ -213,10 +326,9 @@ def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:
 
 def _with_names(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     """``owned`` with the name and the places of each owner, as they are stored."""
-    around = places(events.tree)
-    index = owned.select(pl.when(pl.col("owner") >= 0).then("owner")).to_series()
-    names = [events.tree.calls["name"].gather(index).alias("cause"), *(around[place].gather(index) for place in PLACES)]
-    return owned.drop("owner").with_columns(names)
+    owner = owned["owner"].to_numpy()
+    names = {"cause": owner, **{place: _at(rows, owner) for place, rows in events.places.items()}}
+    return owned.drop("owner").with_columns(names_of(events.tree, rows).alias(name) for name, rows in names.items())
 
 
 def _plain(named: pl.DataFrame) -> pl.DataFrame:
@@ -234,19 +346,13 @@ def _plain(named: pl.DataFrame) -> pl.DataFrame:
 def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     leader = training_thread(trace, rank)
     frames = [_rows(trace, source, rank, leader, judged) for source in _SOURCES]
-    calls = pl.concat(frames).with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("op_id"))
-    key = ("source", "category", "name")
-    texts = pl.col(key).cast(pl.Categorical)
-    names = with_kinds(calls.select(key).unique().with_columns(pl.col(key).cast(pl.String)))
-    names = names.with_columns(part_of_program(*(pl.col(column) for column in key)).alias("part")).with_columns(texts)
-    calls = calls.join(names, on=key, nulls_equal=True, how="left", maintain_order="left")
+    calls = pl.concat([frame for frame in frames if frame.height] or frames[:1])
     calls = _by_what_they_did(trace, rank, calls).with_columns(_unless_step(trace, rank))
-    tree = CallTree.of(calls)
-    owner = _explaining(tree)
-    segments = innermost(tree)
-    segments = Segments(segments.starts, segments.ends, owner[segments.owner])
+    ids = pl.col("inside").cast(pl.Int64) * pl.len() + pl.int_range(pl.len(), dtype=pl.Int64)
+    tree = CallTree.of(calls.with_columns(ids.alias("op_id")), ("thread_id", "source", "name", "kind", "part"))
     kinds = tree.calls["kind"].to_physical().fill_null(_NO_KIND).to_numpy()
-    return _Events(tree, segments.of(kinds[segments.owner] != _NO_KIND), kinds, leader)
+    leads = tree.calls["thread_id"].to_numpy() == leader
+    return _Events(tree, kinds, codes(tree.calls["name"]), place_rows(tree), _explaining(tree), leads, leader)
 
 
 def _by_what_they_did(trace: TraceView, rank: int, calls: pl.DataFrame) -> pl.DataFrame:
@@ -256,16 +362,22 @@ def _by_what_they_did(trace: TraceView, rank: int, calls: pl.DataFrame) -> pl.Da
     did = pl.when(waits).then(pl.lit("blocking_copy")).otherwise(pl.lit("launch")).cast(KIND)
     copies = copy_calls(trace).with_columns(did.alias("did"))
     seen = [first_calls(trace).with_columns(first.alias("did")), copies]
-    texts = (pl.col("name").cast(pl.Categorical), pl.lit("cuda_api").cast(pl.Categorical).alias("source"))
+    texts = (pl.col("name").cast(pl.Categorical), pl.lit("cuda_api").cast(_SOURCE).alias("source"))
     columns = (*key[1:3], *texts, "did")
     own = pl.concat([frame.filter(pl.col("process_id") == rank).select(columns) for frame in seen])
+    if not own.height:
+        return calls
     own = own.unique(key, keep="first", maintain_order=True)
     joined = calls.join(own, on=key, how="left", maintain_order="left")
     return joined.with_columns(pl.coalesce("did", "kind").alias("kind")).drop("did")
 
 
 def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:
-    """``start_ns, end_ns, thread_id, source, category, name`` of the events of a table that run in ``judged`` time."""
+    """Events of a table that run in ``judged`` time.
+
+    Columns ``start_ns, end_ns, thread_id, source, name``; what the name says: ``kind`` and ``part``; and ``inside``, by
+    which events with the same bounds lie in each other.
+    """
     texts = ("name", "category") if source == "host_ops" else ("name",)
     columns = ("start_ns", "dur_ns", "thread_id", *texts)
     if source in trace.tables:
@@ -276,18 +388,33 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
     else:
         rows = trace.frame(source, *columns)
     rows = rows.filter(pl.Series(judged.overlap(*bounds(rows)) > 0, dtype=pl.Boolean))
-    category = pl.col("category") if source == "host_ops" else pl.lit(None, pl.Categorical).alias("category")
-    text = [column.cast(pl.Categorical) for column in (pl.lit(source).alias("source"), category, pl.col("name"))]
-    rows = rows.select("start_ns", end_ns(), "thread_id", *text)
-    return _outer_first(rows) if source == "host_ops" else rows
+    said = rows.select(pl.col(texts).cast(pl.Categorical))
+    known = pl.lit(source, _SOURCE).alias("source"), said["name"]
+    return rows.select("start_ns", end_ns(), "thread_id", *known).hstack(_meanings(source, said))
 
 
-def _outer_first(operations: pl.DataFrame) -> pl.DataFrame:
-    """Host operations in the order in which those with the same bounds lie around each other."""
-    last = len(_CATEGORY_ORDER)
-    order = {category: number for number, category in enumerate(_CATEGORY_ORDER)}
-    category = pl.col("category").cast(pl.String)
-    return operations.sort(category.replace_strict(order, default=last), maintain_order=True)
+_SOURCE = pl.Enum(_SOURCES)
+
+
+def _meanings(source: str, names: pl.DataFrame) -> pl.DataFrame:
+    """``kind`` of cause, ``part`` of the program, and ``inside`` that names of a table stand for.
+
+    Of events with the same bounds, those of the first tables are around the others, and of host operations those of
+    the first categories.
+    """
+    key = ("source", "category", "name")
+    group, first = alike(*(codes(column) for column in names))
+    category = pl.col("category") if "category" in names.columns else pl.lit(None).alias("category")
+    distinct = names.select(pl.all().gather(first)).select(pl.lit(source).alias("source"), category, "name")
+    distinct = with_kinds(distinct.with_columns(pl.col(key).cast(pl.String)))
+    part = part_of_program(*(pl.col(column) for column in key)).cast(pl.Enum(PARTS)).alias("part")
+    order = {name: number for number, name in enumerate(_CATEGORY_ORDER, 1)}
+    last, table = len(order) + 1, _SOURCES.index(source) - _SOURCES.index("host_ops")
+    inside = pl.lit(0 if table < 0 else last + table)
+    if not table:
+        inside = pl.col("category").replace_strict(order, default=last, return_dtype=pl.Int32)
+    meanings = distinct.select("kind", part, inside.cast(pl.UInt8).alias("inside"))
+    return meanings.select(pl.all().gather(group))
 
 
 def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
@@ -295,25 +422,25 @@ def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
     steps = training_steps(trace)
     marks = steps.frame.filter(pl.col("process_id") == rank)
     thread = steps.thread_id.get(rank)
-    if thread is None or not marks.height:
+    if thread is None or not marks.height or not trace.tables.rows("nvtx"):
         return pl.col("kind")
     is_mark = (pl.col("thread_id") == thread) & pl.col("start_ns").is_in(marks["start_ns"].implode())
     is_mark &= pl.col("source") == "nvtx"
     return pl.when(~is_mark).then("kind").alias("kind")
 
 
-def _explaining(tree: CallTree) -> npt.NDArray[np.int64]:
+def _explaining(tree: CallTree) -> Array | None:
     """For each call, the call that explains its time: the outermost call of the device's API around it, else itself.
 
     The driver's call within the runtime's, and the system's within both, are how the outer one works. So are the
-    operators of a collective on the host, and what the framework does while it waits for a device.
+    operators of a collective on the host, and what the framework does while it waits for a device. ``None``: each call
+    explains its own time.
     """
-    kinds = tree.calls["kind"]
-    rows = np.arange(tree.calls.height, dtype=np.int64)
-    explains = (tree.calls["source"] == "cuda_api") | kinds.is_in(["host_collective", "device_wait"])
-    outer = outermost(tree, explains.fill_null(value=False).to_numpy().astype(bool))
-    nearest = tree.nearest(outer)
-    return np.where(nearest >= 0, nearest, rows)
+    explains = (tree.calls["source"] == "cuda_api") | tree.calls["kind"].is_in(["host_collective", "device_wait"])
+    if not explains.any():
+        return None
+    nearest = tree.nearest(outermost(tree, explains.fill_null(value=False).to_numpy().astype(bool)))
+    return np.where(nearest >= 0, nearest, np.arange(nearest.size))
 
 
 def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:

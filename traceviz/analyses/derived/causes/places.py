@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -53,21 +55,32 @@ def places(tree: CallTree) -> pl.DataFrame:
         innermost range or annotation; ``location``: the innermost Python function outside of libraries, else the
         innermost one.
     """
+    return pl.DataFrame({place: names_of(tree, rows) for place, rows in place_rows(tree).items()})
+
+
+def place_rows(tree: CallTree) -> dict[str, npt.NDArray[np.signedinteger[Any]]]:
+    """For each of :data:`PLACES`, the row of the call that names it of each call; -1 where there is none."""
     part = tree.calls["part"]
     operator, module, range_, line, library = (
         (part == key).fill_null(value=False).to_numpy() for key in ("operator", "module", "range", "line", "library")
     )
-    own = tree.nearest(line)
-    rows = {
-        "operator": tree.nearest(outermost(tree, operator)),
-        "module": tree.nearest(module),
-        "range": tree.nearest(range_),
-        "location": np.where(own >= 0, own, tree.nearest(library)),
+    location = _nearest(tree, line)
+    if library.any():
+        location = np.where(location >= 0, location, tree.nearest(library))
+    return {
+        "operator": _nearest(tree, outermost(tree, operator) if operator.any() else operator),
+        "module": _nearest(tree, module),
+        "range": _nearest(tree, range_),
+        "location": location,
     }
-    return pl.DataFrame({place: names_of(tree, rows[place]) for place in PLACES})
 
 
-def names_of(tree: CallTree, rows: npt.NDArray[np.int64]) -> pl.Series:
+def _nearest(tree: CallTree, selected: Mask) -> npt.NDArray[np.signedinteger[Any]]:
+    """As ``tree.nearest``; where nothing is selected, the answer takes little memory."""
+    return tree.nearest(selected) if selected.any() else np.full(selected.size, -1, np.int8)
+
+
+def names_of(tree: CallTree, rows: npt.NDArray[np.signedinteger[Any]]) -> pl.Series:
     """Names of the calls in ``rows`` of the tree, as they are stored; null for -1."""
     index = pl.Series(rows, dtype=pl.Int64)
     return tree.calls["name"].gather(index.set(index < 0, None))

@@ -15,35 +15,14 @@ from traceviz.analyses.derived.frames import bounds
 from traceviz.intervals import Array, IntervalSet
 
 _PARTS = 1_000_000
-"""Loads are added up as millionths: in whole numbers, adding and subtracting a load leaves exactly nothing."""
+"""Loads are added up as millionths: in whole numbers, adding and subtracting a load leaves exactly nothing.
 
+::
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Filling:
-    """Shares of a GPU's SMs that have a block, from each of ``times`` to the next.
-
-    ::
-
-        kernel A, 0.5 blocks per SM   |-------|
-        kernel B, 0.7 blocks per SM       |-------|
-        share of SMs with a block      0.5  1  0.7
-    """
-
-    times: Array
-    shares: npt.NDArray[np.float64]
-
-    @classmethod
-    def of(cls, starts: Array, ends: Array, load: npt.NDArray[np.float64]) -> _Filling:
-        """From kernels that begin, end and put ``load`` blocks on each SM."""
-        parts = np.rint(np.minimum(load, 1.0) * _PARTS).astype(np.int64)  # more than one block fill an SM no further
-        times = np.concatenate([starts, ends])
-        order = np.argsort(times, kind="stable")
-        running = np.cumsum(np.concatenate([parts, -parts])[order])
-        return cls(times[order], np.minimum(running[:-1], _PARTS) / _PARTS)
-
-    def within(self, window: IntervalSet) -> float:
-        """Time within ``window``, multiplied with the share of each moment."""
-        return float((window.overlap(self.times[:-1], self.times[1:]) * self.shares).sum())
+    kernel A, 0.5 blocks per SM   |-------|
+    kernel B, 0.7 blocks per SM       |-------|
+    share of SMs with a block      0.5  1  0.7
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +55,13 @@ class Efficiency:
     empty_ns: int
 
 
-def efficiency(kernels: pl.DataFrame, window: IntervalSet, communication: npt.NDArray[np.bool_]) -> Efficiency:
+def efficiency(kernels: pl.DataFrame, window: IntervalSet) -> Efficiency:
     """Figures of the kernels of one GPU within ``window``.
 
     Args:
-        kernels: The kernels, with the ``load`` and ``achieved`` of
-            :func:`traceviz.analyses.derived.device.occupancy.filled`.
+        kernels: ``start_ns, dur_ns``, the ``load`` and ``achieved`` of
+            :func:`traceviz.analyses.derived.device.occupancy.filled`, and ``communicates``: these are small on purpose.
         window: The time.
-        communication: Which of them communicate, and are small on purpose.
     """
     starts, ends = bounds(kernels)
     shared = window.overlap(starts, ends)
@@ -91,21 +69,25 @@ def efficiency(kernels: pl.DataFrame, window: IntervalSet, communication: npt.ND
     has_load, has_occupancy = np.isfinite(load), np.isfinite(achieved)
     loaded, occupied = (int(shared[known].sum()) for known in (has_load, has_occupancy))
     busy = IntervalSet.of(starts, ends).intersect(window)
-    filling = _Filling.of(starts[has_load], ends[has_load], load[has_load])
-    sized = has_load & ~communication
+    parts = np.rint(np.minimum(load[has_load], 1.0) * _PARTS).astype(np.int64)  # more than one block fill an SM no more
+
+    def filled(time: IntervalSet) -> float:
+        return time.weighed(starts[has_load], ends[has_load], parts, _PARTS) / _PARTS
+
+    sized = has_load & ~kernels["communicates"].to_numpy()
     others = IntervalSet.of(starts[~sized], ends[~sized])
     alone = window.intersect(IntervalSet.of(starts[sized], ends[sized])).subtract(others)
     return Efficiency(
         window_ns=window.total,
         kernel_ns=busy.total,
-        sm_efficiency=to_millionths(filling.within(window) / window.total) if loaded and window.total else None,
+        sm_efficiency=to_millionths(filled(window) / window.total) if loaded and window.total else None,
         occupancy=_mean(achieved, shared, has_occupancy),
         blocks_per_sm=_mean(load, shared, has_load),
         small_ns=int(shared[has_load & (load < 1)].sum()),
         loaded_ns=loaded,
         occupied_ns=occupied,
         summed_ns=int(shared.sum()),
-        empty_ns=round(alone.total - filling.within(alone)),
+        empty_ns=round(alone.total - filled(alone)),
     )
 
 

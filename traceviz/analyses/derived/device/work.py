@@ -6,9 +6,12 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import unions_by
 from traceviz.analyses.derived.judged_time import judged_time
-from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import IntervalSet
 from traceviz.kernel_names import COMMUNICATION
+
+COMPUTING = ("kernels", "graphs")
+"""Tables of work that computes."""
 
 
 def communication_names(trace: TraceView) -> list[str]:
@@ -21,7 +24,7 @@ def computing(trace: TraceView, *columns: str) -> pl.DataFrame:
 
     What ran in such a graph is not known: it counts as kernels from its begin to its end.
     """
-    return pl.concat([trace.frame(name, *columns) for name in ("kernels", "graphs")])
+    return pl.concat([trace.frame(name, *columns) for name in COMPUTING])
 
 
 def kernel_busy(trace: TraceView) -> dict[int, IntervalSet]:
@@ -42,6 +45,7 @@ def exposed(work: pl.DataFrame, cover: dict[int, IntervalSet]) -> dict[int, Inte
     return {device: own.subtract(cover.get(device, nothing)) for device, own in unions_by(work, "device_id").items()}
 
 
+@once_per_trace
 def owners(trace: TraceView) -> tuple[tuple[int, int], ...]:
     """Every ``(process_id, device_id)`` where the process had work on the device."""
     pairs = trace.device_work.select("process_id", "device_id").unique().sort("process_id", "device_id")

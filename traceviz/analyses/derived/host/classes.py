@@ -7,26 +7,26 @@ the step exactly. Device classes come first: while the device computes, the host
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import polars as pl
 
 from traceviz import schema
 from traceviz.analyses.derived.calls.host_calls import calls_named
 from traceviz.analyses.derived.device.work import communication_names
-from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.frames import bounds, intervals, partners
 from traceviz.analyses.derived.host.collectives import host_communication
 from traceviz.analyses.derived.host.copy_calls import copy_calls, waiting_copies
 from traceviz.analyses.derived.host.copy_purposes import Purpose, copy_purposes
 from traceviz.analyses.derived.host.input_fetches import input_ops, input_ranges
 from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.kept import Kept, kept_property
 from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.recorded.xla_ops import XlaRole
-from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks
+from traceviz.analyses.derived.stacks.sampled import SAMPLED, main_thread, sampled_stacks
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import IntervalSet, exclusive
+from traceviz.intervals import IntervalSet, exclusive, union_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ FRAMEWORK_WAITS = r"^\$[\w.]+:\d+ (block_until_ready|try_to_block)$|Buffer::Awai
 
 LEADS = 0.1
 """A thread with this share of a process's launches leads: what it waits for holds up the program."""
-_SPAN = ("start_ns", "end_ns", "correlation_id")
+_SPAN = ("start_ns", "end_ns", "process_id", "correlation_id")
 LEAST_SAMPLES = 10
 """Fewer samples in steady steps tell nothing of the input."""
 
@@ -97,17 +97,18 @@ class HostClasses:
     """
 
     def __init__(self, trace: TraceView, process_id: int) -> None:
+        self.kept = Kept()
         self._trace = trace
         self.process_id = process_id
 
-    @cached_property
+    @kept_property
     def sets(self) -> dict[str, IntervalSet]:
         """Every class of :data:`CLASSES`, by key: disjoint, together the whole capture."""
         layers = self._layers
         joined = {"communication": layers["communication"].union(self.host_communication)}
         return {key: joined.get(key, owned) for key, owned in layers.items() if key not in _ON_HOST}
 
-    @cached_property
+    @kept_property
     def idle(self) -> dict[str, IntervalSet]:
         """Every class of :data:`IDLE_CLASSES`, by key: what the host does while no device works for the process."""
         return {c.key: self.host_communication if c.key == "communication" else self.sets[c.key] for c in IDLE_CLASSES}
@@ -117,7 +118,7 @@ class HostClasses:
         """The part of the class ``communication`` in which the host waits, and no device works."""
         return IntervalSet.empty().union(*(self._layers[key] for key in _ON_HOST))
 
-    @cached_property
+    @kept_property
     def _layers(self) -> dict[str, IntervalSet]:
         """:attr:`sets`, with the two kinds of collectives on the host apart.
 
@@ -130,23 +131,25 @@ class HostClasses:
             layers.insert([name for name, _ in layers].index(before), (key, time))
         return exclusive(layers, 0, self._trace.span_ns, CLASSES[-1].key)
 
-    @cached_property
-    def _kernels(self) -> pl.DataFrame:
-        """Kernels: ``start_ns, dur_ns, role`` (:data:`traceviz.analyses.derived.recorded.xla_ops.XlaRole`).
+    @kept_property
+    def _roles(self) -> dict[XlaRole, IntervalSet]:
+        """Time in which kernels of each role run (:data:`traceviz.analyses.derived.recorded.xla_ops.XlaRole`).
 
         A graph that was recorded as a whole computes: what else it does is not known.
         """
         if self._trace.has_tpu:
             own = self._trace.xla_kernels.filter(pl.col("process_id") == self.process_id)
-            return own.select("start_ns", "dur_ns", "role")
-        frame = self._own("kernels", "start_ns", "dur_ns", "name")
-        communicates = pl.col("name").is_in(communication_names(self._trace))
-        role = pl.when(communicates).then(pl.lit("communication")).otherwise(pl.lit("compute"))
-        graphs = self._own("graphs", "start_ns", "dur_ns").with_columns(pl.lit("compute").alias("role"))
-        return pl.concat([frame.select("start_ns", "dur_ns", role.alias("role")), graphs])
+            return {role: intervals(part) for (role,), part in own.partition_by("role", as_dict=True).items()}
+        kernels, names = self._own("kernels", "start_ns", "dur_ns", "name"), communication_names(self._trace)
+        graphs = intervals(self._own("graphs", "start_ns", "dur_ns"))
+        if not names:
+            return {"compute": intervals(kernels).union(graphs)}
+        communicates = pl.col("name").is_in(names)
+        computing = intervals(kernels.filter(~communicates)).union(graphs)
+        return {"compute": computing, "communication": intervals(kernels.filter(communicates))}
 
     def _role(self, role: XlaRole) -> IntervalSet:
-        return intervals(self._kernels.filter(pl.col("role") == role))
+        return self._roles.get(role, IntervalSet.empty())
 
     @property
     def device_compute(self) -> IntervalSet:
@@ -178,30 +181,30 @@ class HostClasses:
         """All other device work."""
         return self._trace.rank_busy.get(self.process_id, IntervalSet.empty())
 
-    @cached_property
+    @kept_property
     def input_copies(self) -> IntervalSet:
         """Copies of batches to a device, as far as something shows that they are; also while kernels run."""
         return self._copies_of("input").union(self._transfers(TO_DEVICE))
 
-    @cached_property
+    @kept_property
     def input_ranges(self) -> pl.DataFrame:
         """Data-loading ranges on the training thread: rows of :attr:`TraceView.ranges`."""
         return input_ranges(self._trace, self.process_id, self.input_ops)
 
-    @cached_property
+    @kept_property
     def input_ops(self) -> pl.DataFrame:
         """Operations in which the program takes its next batch: rows of :meth:`TraceView.host_ops`."""
         return input_ops(self._trace, self.process_id)
 
-    @cached_property
+    @kept_property
     def sampled_input(self) -> pl.DataFrame:
         """Samples of the main thread's stack in which it takes its next batch: rows of ``sampled_stacks``.
 
         None where ranges or operations say when it does, or the user does, or where there are few.
         """
+        if not self._trace.tables.rows("stacks") or self._trace.options.input_range is not None:
+            return pl.DataFrame(schema=SAMPLED)
         rows = sampled_stacks(self._trace)
-        if not rows.height or self._trace.options.input_range is not None:
-            return rows.clear()
         if self.input_ops.height or self.input_ranges.height or len(self.infeed):
             return rows.clear()
         thread = main_thread(self._trace, self.process_id)
@@ -256,7 +259,7 @@ class HostClasses:
         calls = self._own("cuda_api", "start_ns", "dur_ns", "thread_id").filter(is_own)
         return intervals(calls).union(intervals(self._trace.host_ops("op").filter(is_own)))
 
-    @cached_property
+    @kept_property
     def _framework_waits(self) -> IntervalSet:
         """Time in :data:`FRAMEWORK_WAITS`. Without device work the host is the device, and computes meanwhile."""
         if self.process_id not in self._trace.rank_busy:
@@ -270,7 +273,7 @@ class HostClasses:
         """Allocation and release of memory and streams on any thread."""
         return intervals(self._ordinary("allocation", "pool_allocation", "stream"))
 
-    @cached_property
+    @kept_property
     def kernel_launch(self) -> IntervalSet:
         """Calls that launch or copy without waiting for it, and the queue between a launch call and its work."""
         launches = self._ordinary("launch").select(_SPAN)
@@ -291,7 +294,7 @@ class HostClasses:
         captures = self._trace.graph_captures.filter(pl.col("process_id") == self.process_id)
         return intervals(self._calls("compilation")).union(intervals(own), intervals(captures), intervals(self._firsts))
 
-    @cached_property
+    @kept_property
     def blocking_calls(self) -> pl.DataFrame:
         """Operating-system calls of the training thread in which it waits: ``start_ns, dur_ns, name``."""
         thread = training_thread(self._trace, self.process_id)
@@ -316,18 +319,15 @@ class HostClasses:
 
     def _queued(self, calls: pl.DataFrame) -> IntervalSet:
         """From the end of a launch call to the start of its work."""
-        work = [
-            self._own(name, "start_ns", "correlation_id").drop_nulls()
-            for name in schema.DEVICE_WORK
-            if name in self._trace.tables
-        ]
-        if not work:
-            return IntervalSet.empty()
-        launched = calls.drop_nulls("correlation_id").select(pl.col("end_ns").alias("called_ns"), "correlation_id")
-        pairs = pl.concat(work).join(launched, on="correlation_id")
-        return IntervalSet.of(pairs["called_ns"].to_numpy(), pairs["start_ns"].to_numpy())
+        every = []
+        for name in schema.DEVICE_WORK:
+            work = self._own(name, "start_ns", "process_id", "correlation_id")
+            call = partners(work, calls)
+            began, called = work["start_ns"].to_numpy()[call >= 0], calls["end_ns"].to_numpy()[call[call >= 0]]
+            every.append(IntervalSet.of(called, began))
+        return union_all(every)
 
-    @cached_property
+    @kept_property
     def _firsts(self) -> pl.DataFrame:
         """Calls that create a context or load code."""
         return first_calls(self._trace).filter(pl.col("process_id") == self.process_id)
@@ -359,7 +359,7 @@ class HostClasses:
         return intervals(own.filter(pl.col("name").cast(pl.String).str.contains(pattern)))
 
     def _own(self, table: str, *columns: str) -> pl.DataFrame:
-        frame = self._trace.frame(table, "process_id", *columns)
+        frame = self._trace.frame(table, *dict.fromkeys(("process_id", *columns)))
         return frame.filter(pl.col("process_id") == self.process_id).select(columns)
 
 

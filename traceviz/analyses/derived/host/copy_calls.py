@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.frames import end_ns
+from traceviz.analyses.derived.frames import correlations, end_ns, gathered, partners
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.matching import is_repeated
 
 LAUNCH_AT_MOST_NS = 20_000
 """What the launch of a copy takes at most: the median launch of a short trace may be one that loaded its code."""
@@ -41,9 +42,10 @@ def copy_calls(trace: TraceView) -> pl.DataFrame:
     """
     blocking = trace.api_calls("blocking_copy").with_columns(pl.lit(value=True).alias("blocks"))
     calls = pl.concat([trace.api_calls("async_copy").with_columns(pl.lit(value=False).alias("blocks")), blocking])
-    known = calls.join(_copies(trace), on=LAUNCH_KEY, how="left").join(
-        _launch_times(trace), on="process_id", how="left"
-    )
+    copies = _copies(trace)
+    row = partners(calls, copies)
+    did = [gathered(copies[name], row) for name in ("copy_end_ns", "bytes", "kind", "host_memory")]
+    known = calls.with_columns(did).join(_launch_times(trace), on="process_id", how="left", maintain_order="left")
     return known.with_columns(_wait().alias("wait_ns")).drop("blocks", "launch_ns")
 
 
@@ -102,7 +104,7 @@ def _copies(trace: TraceView) -> pl.DataFrame:
             fills.select(*columns, pl.lit("memset").alias("kind"), pl.lit(None, pl.String).alias("host_memory")),
         ]
     )
-    if not rows.select(LAUNCH_KEY).is_duplicated().any():
+    if not is_repeated(correlations(rows)).any():
         return rows
     sums = (pl.col("copy_end_ns").max(), pl.col("bytes").sum(), pl.col("kind", "host_memory").first())
     return rows.group_by(LAUNCH_KEY, maintain_order=True).agg(*sums)  # a call that moved its data in pieces

@@ -21,8 +21,10 @@ import pyarrow as pa
 import pyarrow.compute
 
 from traceviz import schema
-from traceviz.analyses.derived.frames import intervals, parts_by
+from traceviz.analyses.derived.frames import correlations, intervals, partners, parts_by
 from traceviz.foreign.rows import rows_to_table
+from traceviz.intervals import Array
+from traceviz.matching import is_repeated
 from traceviz.tables import TraceTables, conform
 from traceviz.units import format_ns
 
@@ -75,39 +77,39 @@ def clock_errors(tables: TraceTables) -> tuple[ClockError, ...]:
     """Devices whose clock is off, as far as the launches are there to show it."""
     if tables.rows("kernels") < MIN_LAUNCHES or "cuda_api" not in tables:
         return ()
-    work = tables.scan("kernels").select(*_KEY, "device_id", "start_ns").drop_nulls().collect()
-    calls = tables.scan("cuda_api").select(*_KEY, pl.col("start_ns").alias("call_ns")).drop_nulls()
-    parts = parts_by(work, "device_id").values()
-    sample = [part.gather_every(max(1, part.height // _SAMPLE)) for part in parts]
-    suspects = [int(device) for device, *_ in _delays(pl.concat(sample), calls).iter_rows()] if sample else []
+    work = tables.scan("kernels").select(*_KEY, "device_id", "start_ns").collect()
+    calls = tables.scan("cuda_api").select(*_KEY, "start_ns").collect()
     errors = []
-    for device in suspects:
-        own = work.filter(pl.col("device_id") == device)
-        for _, launches, early, smallest in _delays(own, calls).iter_rows():
-            is_early = early >= max(MIN_EARLY, MIN_SHARE * launches)
-            is_late = smallest >= LATEST_NS and _found_idle(tables, own, calls) >= MIN_LAUNCHES
-            if launches >= MIN_LAUNCHES and (is_early or is_late):
-                errors.append(ClockError(device, int(launches), int(smallest)))
+    for device, own in parts_by(work, "device_id").items():
+        if not _seems_off(_delays(own.gather_every(max(1, own.height // _SAMPLE)), calls)):
+            continue
+        delays = _delays(own, calls)
+        if delays.size < MIN_LAUNCHES:
+            continue
+        smallest = int(delays.min())
+        is_early = (delays < EARLIEST_NS).sum() >= max(MIN_EARLY, MIN_SHARE * delays.size)
+        is_late = smallest >= LATEST_NS and _found_idle(tables, own, calls) >= MIN_LAUNCHES
+        if is_early or is_late:
+            errors.append(ClockError(device, delays.size, smallest))
     return tuple(errors)
 
 
-def _delays(work: pl.DataFrame, calls: pl.LazyFrame) -> pl.DataFrame:
-    """Devices whose clock may be off: ``device_id, launches, early, smallest``."""
-    delay = pl.col("start_ns") - pl.col("call_ns")
-    early = (delay < EARLIEST_NS).sum()
-    found = _pairs(work, calls).group_by("device_id")
-    sums = found.agg(pl.len().alias("launches"), early.alias("early"), delay.min().alias("smallest")).sort("device_id")
-    return sums.filter((pl.col("early") > 0) | (pl.col("smallest") >= LATEST_NS)).collect()
+def _seems_off(delays: Array) -> bool:
+    """Whether any launch seems to be later than its work, or all of them far before it."""
+    return bool(delays.size and ((delays < EARLIEST_NS).any() or delays.min() >= LATEST_NS))
 
 
-def _pairs(work: pl.DataFrame, calls: pl.LazyFrame) -> pl.LazyFrame:
-    """Calls and the begin of the first work of each on a device."""
-    keys = work.lazy().select(_KEY).unique()
-    known = calls.join(keys, on=_KEY, how="semi").group_by(_KEY).agg(pl.col("call_ns").min())
-    return work.lazy().join(known, on=_KEY).group_by(*_KEY, "device_id").agg(pl.col("start_ns", "call_ns").min())
+def _delays(work: pl.DataFrame, calls: pl.DataFrame) -> Array:
+    """From each call to the begin of the first work that it launched on a device, whose ``work`` this is.
+
+    Both are in order of their start: the first with an id is the earliest.
+    """
+    call = partners(work, calls)
+    known = (call >= 0) & ~is_repeated(correlations(work))
+    return np.asarray(work["start_ns"].to_numpy()[known] - calls["start_ns"].to_numpy()[call[known]])
 
 
-def _found_idle(tables: TraceTables, work: pl.DataFrame, calls: pl.LazyFrame) -> int:
+def _found_idle(tables: TraceTables, work: pl.DataFrame, calls: pl.DataFrame) -> int:
     """Launches of one device whose work began on it when it had done nothing for a while: no queue explains these."""
     own = pl.col("device_id") == work["device_id"][0]
     every = [
@@ -115,7 +117,7 @@ def _found_idle(tables: TraceTables, work: pl.DataFrame, calls: pl.LazyFrame) ->
     ]
     busy = intervals(pl.concat(every).collect())
     begins = busy.starts[np.append(True, busy.starts[1:] - busy.ends[:-1] >= IDLE_NS)]
-    return _pairs(work.filter(pl.col("start_ns").is_in(begins)), calls).collect().height
+    return _delays(work.filter(pl.col("start_ns").is_in(begins)), calls).size
 
 
 def aligned(tables: TraceTables, errors: tuple[ClockError, ...]) -> TraceTables:

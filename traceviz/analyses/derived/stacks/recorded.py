@@ -12,7 +12,10 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
+from traceviz.analyses.derived.frames import codes
 from traceviz.analyses.derived.stacks.kinds import with_activity, with_purpose
+from traceviz.intervals import Array
+from traceviz.nested import Codes, Mask, alike
 
 _TORCH = r"^(?<file>[^()]*\.py)\((?<line>\d+)\): (?<function>.*)$"
 _JAX = r"^\$(?<file>[^ ]+):(?<line>\d+) (?<function>.*)$"
@@ -35,28 +38,47 @@ _PACKAGE = r"^.*(?:site-packages|dist-packages|/lib/python\d[\d.]*)/"
 """What a file's name is shortened by, as the sampler does it."""
 
 
-def function_meanings(tree: CallTree) -> pl.DataFrame:
-    """What the stack at each call says: ``kind, activity, inside, location, function, leaf``, rows of the tree's.
+def function_names(tree: CallTree) -> tuple[Codes, pl.DataFrame]:
+    """For each call, the row of its name; and the names as frames (:func:`function_frames`).
 
     Args:
         tree: Calls of Python functions of all threads, with ``name``.
     """
-    names = tree.calls["name"].cast(pl.String)
-    distinct = with_activity(with_purpose(function_frames(names.unique())))
-    of_call = names.to_frame("name").join(distinct, on="name", how="left", maintain_order="left")
-    own = (of_call["origin"] == "program").to_numpy()
-    library = (of_call["origin"] == "library").to_numpy()
-    rows = np.arange(tree.calls.height)
-    near, far = tree.nearest(own), tree.nearest(library)
+    names, first = alike(codes(tree.calls["name"]))
+    return names, function_frames(tree.calls["name"].gather(first).cast(pl.String))
+
+
+def function_meanings(tree: CallTree, names: Codes, frames: pl.DataFrame) -> tuple[Codes, pl.DataFrame]:
+    """What the stack at each call says.
+
+    Args:
+        tree: Calls of Python functions of all threads.
+        names: For each call, the row of its name,
+        frames: among these (:func:`function_names`).
+
+    Returns:
+        For each call, the row of what is said; and the rows: ``kind, activity, inside, location, function, leaf``.
+    """
+    distinct = with_activity(with_purpose(frames))
+    rows = np.arange(names.size)
+    near = _nearest(tree, names, distinct["origin"] == "program")
+    far = _nearest(tree, names, distinct["origin"] == "library")
     place = np.where(near >= 0, near, np.where(far >= 0, far, rows))
-    purposeful = of_call["purpose"].is_not_null().to_numpy()
-    around = np.where(tree.parent >= 0, tree.nearest(purposeful)[tree.parent], -1)
-    outermost = tree.nearest(purposeful & (around < 0))
-    index = pl.Series(outermost, dtype=pl.Int64)
-    purpose = of_call["purpose"].gather(index.set(index < 0, None))
-    says = pl.Series(tree.nearest(of_call["activity"].is_not_null().to_numpy()), dtype=pl.Int64)
-    activity = of_call["activity"].gather(says.set(says < 0, None)).fill_null("python").alias("activity")
-    texts = of_call.select(
+    outermost = _outermost(tree, names, distinct["purpose"].is_not_null())
+    says = _nearest(tree, names, distinct["activity"].is_not_null())
+    inside = (outermost >= 0) & (near >= outermost)
+    columns = (names, names[place], _codes(distinct["purpose"], names, outermost))
+    said, first = alike(*columns, _codes(distinct["activity"], names, says), inside.astype(np.int32))
+    return said, _said(distinct, names, first, outermost, says, place, inside)
+
+
+def _said(  # noqa: PLR0917 (rows of one tree)
+    distinct: pl.DataFrame, names: Codes, calls: Codes, outermost: Array, says: Array, place: Array, inside: Mask
+) -> pl.DataFrame:
+    """Rows of :func:`function_meanings`: what is said at each of ``calls``."""
+    purpose = _of_rows(distinct["purpose"], names, outermost[calls])
+    activity = _of_rows(distinct["activity"], names, says[calls]).fill_null("python").alias("activity")
+    texts = distinct.select(
         pl.when(pl.col("line").is_null())
         .then(pl.format("{} {}", "file", "function"))
         .otherwise(pl.format("{}:{} {}", "file", "line", "function"))
@@ -68,12 +90,39 @@ def function_meanings(tree: CallTree) -> pl.DataFrame:
         [
             pl.DataFrame([purpose, activity]).select(pl.coalesce("purpose", "activity").alias("kind")).to_series(),
             activity,
-            pl.Series("inside", (outermost >= 0) & (near >= outermost)),
-            texts["location"].gather(place),
-            texts["function"].gather(place),
-            texts["location"].alias("leaf"),
+            pl.Series("inside", inside[calls]),
+            texts["location"].gather(names[place[calls]]),
+            texts["function"].gather(names[place[calls]]),
+            texts["location"].gather(names[calls]).alias("leaf"),
         ]
     )
+
+
+def _nearest(tree: CallTree, names: Codes, selected: pl.Series) -> Array:
+    """For each call, the innermost one with a ``selected`` name that is it or is around it; -1 for none."""
+    if not selected.any():
+        return np.full(names.size, -1)
+    return np.arange(names.size) if selected.all() else tree.nearest(selected.to_numpy()[names])
+
+
+def _outermost(tree: CallTree, names: Codes, selected: pl.Series) -> Array:
+    """For each call, the outermost one with a ``selected`` name that is it or is around it; -1 for none."""
+    nearest = _nearest(tree, names, selected)
+    if not selected.any():
+        return nearest
+    around = np.where(tree.parent >= 0, nearest[tree.parent], -1)
+    return tree.nearest(selected.to_numpy()[names] & (around < 0))
+
+
+def _codes(texts: pl.Series, names: Codes, rows: Array) -> Codes:
+    """A number for the text of the name of each of ``rows``; -1 for none."""
+    of_name = texts.rank("dense").cast(pl.Int32).fill_null(-1).to_numpy()
+    return np.where(rows >= 0, of_name[names[rows]], np.int32(-1))
+
+
+def _of_rows(texts: pl.Series, names: Codes, rows: Array) -> pl.Series:
+    index = pl.Series(np.where(rows >= 0, names[rows], -1), dtype=pl.Int64)
+    return texts.gather(index.set(index < 0, None))
 
 
 def function_frames(names: pl.Series) -> pl.DataFrame:

@@ -9,6 +9,8 @@ lives. Functions that a profiler recorded have exact times, and no samples::
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 
@@ -17,10 +19,11 @@ from traceviz.analyses.derived.calls.segments import innermost
 from traceviz.analyses.derived.calls.threads import likely_threads
 from traceviz.analyses.derived.frames import bounds, end_ns
 from traceviz.analyses.derived.stacks.kinds import activity_seen
-from traceviz.analyses.derived.stacks.recorded import function_meanings
+from traceviz.analyses.derived.stacks.recorded import function_meanings, function_names
 from traceviz.analyses.derived.stacks.trees import stack_meanings
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import IntervalSet
+from traceviz.intervals import Array, IntervalSet
+from traceviz.nested import Codes, alike
 
 MAIN_THREAD = r"(?i)^main_?thread$"
 """Name that Python gives the thread that runs a program's main code."""
@@ -29,14 +32,100 @@ SAMPLED: dict[str, pl.DataType | type[pl.DataType]] = {
     "process_id": pl.Int32,
     "thread_id": pl.Int32,
     **dict.fromkeys(("start_ns", "end_ns", "samples", "cpu_ns", "stack_id"), pl.Int64),
-    **dict.fromkeys(("state", "kind", "activity", "location", "function", "leaf"), pl.String),
+    **dict.fromkeys(("kind", "activity", "location", "function", "leaf"), pl.String),
     "inside": pl.Boolean,
 }
 """Columns of :func:`sampled_stacks`."""
-_KEYS = ("kind", "activity", "inside", "location", "function", "leaf", "process_id", "thread_id")
+TEXTS = ("kind", "activity", "inside", "location", "function", "leaf")
+_KEYS = (*TEXTS, "process_id", "thread_id")
 
-_OF_ROW = ("kind", "activity", "process_id", "thread_id")
-"""Those of them that do not follow from the stack alone."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recorded:
+    """Functions that a profiler recorded, each for the time in which it was the innermost of its thread.
+
+    That is its own time without that of the calls directly in it, so no row is needed for each stretch::
+
+        f    |-------------------|
+        g        |----|    |--|          f: its time, less that of both calls of g
+
+    Args:
+        starts: Begin of each call in nanoseconds.
+        ends: End of each.
+        meaning: Row of :attr:`Seen.meanings` of each (int32).
+        around: That of the call around each; -1 for none.
+    """
+
+    starts: Array
+    ends: Array
+    meaning: Codes
+    around: Codes
+
+    def times(self, within: IntervalSet, meanings: int) -> Array:
+        """Time within a part of the run, by meaning."""
+        total, inner = np.zeros(meanings, np.int64), np.zeros(meanings, np.int64)
+        within.add_overlap(self.starts, self.ends, self.meaning, total)
+        within.add_overlap(self.starts, self.ends, self.around, inner)
+        return total - inner
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What every thread did throughout the run, in sums; :func:`seen_rows` has the times.
+
+    Args:
+        meanings: What rows mean: columns :data:`TEXTS`, ``process_id`` and ``thread_id``.
+        threads: ``process_id, thread_id, start_ns, end_ns, time_ns``: from when to when each thread was seen, and how
+            long. By thread.
+        recorded: Functions that a profiler recorded; ``None`` where stacks were sampled.
+    """
+
+    meanings: pl.DataFrame
+    threads: pl.DataFrame
+    recorded: Recorded | None
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether stacks were sampled."""
+        return self.recorded is None
+
+
+@once_per_trace
+def seen(trace: TraceView) -> Seen:
+    """What every thread did: samples of stacks, else Python functions that were recorded; no threads for neither."""
+    if trace.tables.rows("stacks"):
+        rows, meanings = _sampled(trace)
+        length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("time_ns")
+        threads = rows.group_by(_OF_THREAD).agg(pl.col("start_ns").min(), pl.col("end_ns").max(), length)
+        return Seen(meanings, threads.sort("thread_id"), None)
+    if not trace.host_names.filter(pl.col("category") == "python").height:
+        nothing = pl.DataFrame(schema=SAMPLED).with_columns(pl.lit(None, pl.Int64).alias("time_ns"))
+        return Seen(nothing.select(_KEYS), nothing.select(*_OF_THREAD, "start_ns", "end_ns", "time_ns"), None)
+    return _recorded(trace)
+
+
+@once_per_trace
+def seen_rows(trace: TraceView) -> pl.DataFrame:
+    """What every thread did, by start.
+
+    Returns:
+        ``process_id, thread_id, start_ns, end_ns, samples, cpu_ns, stack_id``, and ``meaning``: the row of
+        :attr:`Seen.meanings`. ``samples``, ``cpu_ns`` and ``stack_id`` are null for functions that a profiler recorded.
+    """
+    if trace.tables.rows("stacks"):
+        return _sampled(trace)[0]
+    recorded = seen(trace).recorded
+    if recorded is None:
+        return pl.DataFrame(schema={**SAMPLED, "meaning": pl.Int32}).select(*_NUMBERS, "meaning")
+    tree = recorded_calls(trace)
+    segments = innermost(tree)
+    owners = tree.calls.select(*_OF_THREAD, pl.Series("meaning", recorded.meaning))
+    owners = owners.select(pl.all().gather(pl.Series(segments.owner)))
+    rows = owners.with_columns(pl.Series("start_ns", segments.starts), pl.Series("end_ns", segments.ends))
+    if np.any(segments.starts[1:] < segments.starts[:-1]):  # several threads, one after the other
+        rows = rows[np.argsort(segments.starts, kind="stable")]
+    unknown = (pl.lit(None, SAMPLED[name]).alias(name) for name in _NUMBERS if name not in rows.columns)
+    return rows.with_columns(unknown).select(*_NUMBERS, "meaning")
 
 
 @once_per_trace
@@ -48,15 +137,25 @@ def sampled_stacks(trace: TraceView) -> pl.DataFrame:
         time was for where the stack says so, else the ``activity`` of its innermost frame. ``location`` is the
         innermost frame of the program itself (``train.py:41 decode_jpeg``), ``function`` the same without its line,
         ``leaf`` the innermost frame; ``inside`` says whether the location serves what the time was for, and does not
-        only call what does. ``samples`` and ``stack_id`` are null for functions that a profiler recorded.
-        No rows where neither was recorded.
+        only call what does. ``samples`` and ``stack_id`` are null for functions that a profiler recorded: these are
+        millions, of which :func:`seen` has the texts but once. No rows where neither was recorded.
     """
-    if not trace.tables.rows("stacks"):
-        return _recorded(trace)
-    columns = ("process_id", "thread_id", "start_ns", end_ns(), "samples", "cpu_ns", "stack_id")
+    return said(trace, seen_rows(trace)).select(pl.col(name).cast(dtype) for name, dtype in SAMPLED.items())
+
+
+def said(trace: TraceView, rows: pl.DataFrame) -> pl.DataFrame:
+    """``rows`` of :func:`seen_rows` with what they mean."""
+    texts = seen(trace).meanings.select(TEXTS)
+    return pl.concat([rows, texts.select(pl.all().gather(rows["meaning"]))], how="horizontal")
+
+
+@once_per_trace
+def _sampled(trace: TraceView) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """:func:`seen_rows` and :attr:`Seen.meanings` of samples."""
+    columns = (*_OF_THREAD, "start_ns", end_ns(), "samples", "cpu_ns", "stack_id")
     rows = trace.frame("stacks", *columns, pl.col("state").cast(pl.String))
     known = rows.join(stack_meanings(trace), on="stack_id", how="left", maintain_order="left")
-    seen = activity_seen(
+    did = activity_seen(
         pl.col("activity").fill_null("python"),
         pl.col("state"),
         pl.col("cpu_ns"),
@@ -64,32 +163,62 @@ def sampled_stacks(trace: TraceView) -> pl.DataFrame:
         pl.col("samples"),
         ~pl.col("leaf").str.contains(r"[ :]"),
     )
-    seen_rows = known.with_columns(seen.alias("activity"))
+    did_rows = known.with_columns(did.alias("activity"))
     kind = pl.when(pl.col("activity") == "gil").then("activity").otherwise(pl.coalesce("purpose", "activity"))
-    return (
-        seen_rows.with_columns(kind.alias("kind"))
-        .select(pl.col(name).cast(dtype) for name, dtype in SAMPLED.items())
-        .sort("start_ns", "thread_id", maintain_order=True)
-    )
+    ordered = did_rows.with_columns(kind.alias("kind")).sort("start_ns", "thread_id", maintain_order=True)
+    ranks = pl.col("stack_id", "kind", "activity", *_OF_THREAD).rank("dense").cast(pl.Int32).fill_null(-1)
+    meaning, first = alike(*(column.to_numpy() for column in ordered.select(ranks)))
+    numbers = ordered.select(*_NUMBERS, pl.Series("meaning", meaning, pl.Int32))
+    return numbers, ordered.select(_KEYS).select(pl.all().gather(first))
 
 
-def _recorded(trace: TraceView) -> pl.DataFrame:
-    """Python functions that a profiler recorded, each for the time in which it was the innermost of its thread."""
-    names = trace.host_names.filter(pl.col("category") == "python")
-    if not names.height:
-        return pl.DataFrame(schema=SAMPLED)
-    calls = trace.host_ops("python").filter(pl.col("end_ns") > pl.col("start_ns"))
-    tree = CallTree.of(calls)
-    segments = innermost(tree)
-    meanings = function_meanings(tree).select(pl.all().gather(pl.Series(segments.owner, dtype=pl.Int64)))
-    owners = tree.calls.select("process_id", "thread_id").select(
-        pl.all().gather(pl.Series(segments.owner, dtype=pl.Int64))
+def _recorded(trace: TraceView) -> Seen:
+    tree = recorded_calls(trace)
+    texts, meanings = function_meanings(tree, *recorded_names(trace))
+    threads = tree.calls.select(_OF_THREAD)
+    meaning, first = alike(texts, threads["thread_id"].cast(pl.Int32).to_numpy())
+    meanings = meanings.select(pl.all().gather(texts[first])).hstack(threads.select(pl.all().gather(first)))
+    around = np.where(tree.parent >= 0, meaning[tree.parent], np.int32(-1)).astype(np.int32)
+    recorded = Recorded(tree.starts, tree.ends, meaning, around)
+    if not tree.nests:
+        segments = innermost(tree)
+        alone = np.full(segments.owner.size, -1, np.int32)
+        recorded = Recorded(segments.starts, segments.ends, meaning[segments.owner], alone)
+    return Seen(meanings, _threads(tree, recorded, meanings), recorded)
+
+
+def _threads(tree: CallTree, recorded: Recorded, meanings: pl.DataFrame) -> pl.DataFrame:
+    """:attr:`Seen.threads`, by the outermost calls of each."""
+    times = meanings.select(_OF_THREAD).with_columns(pl.Series("time_ns", recorded.times(_ALWAYS, meanings.height)))
+    outer = tree.depth == 0
+    bounds_of = {"start_ns": tree.starts[outer], "end_ns": tree.ends[outer]}
+    spans = (
+        tree.calls.select("thread_id")
+        .filter(pl.Series(outer))
+        .with_columns(**{name: pl.Series(values) for name, values in bounds_of.items()})
     )
-    times = pl.DataFrame({"start_ns": segments.starts, "end_ns": segments.ends})
-    rows = pl.concat([owners, times, meanings], how="horizontal")
-    missing = [pl.lit(None, dtype).alias(name) for name, dtype in SAMPLED.items() if name not in rows.columns]
-    rows = rows.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in SAMPLED.items())
-    return rows.sort("start_ns", "thread_id", maintain_order=True)
+    extents = spans.group_by("thread_id").agg(pl.col("start_ns").min(), pl.col("end_ns").max())
+    known = times.group_by(_OF_THREAD).agg(pl.col("time_ns").sum()).join(extents, on="thread_id").sort("thread_id")
+    return known.select(*_OF_THREAD, "start_ns", "end_ns", "time_ns")
+
+
+@once_per_trace
+def recorded_calls(trace: TraceView) -> CallTree:
+    """Calls of Python functions that a profiler recorded, as far as they last, as a tree: ``name``, and the process."""
+    texts = (*_OF_THREAD, "name")
+    lasting = trace.tables.scan("host_ops").filter((pl.col("category") == "python") & (pl.col("dur_ns") > 0))
+    return CallTree.of(lasting.select("start_ns", end_ns(), "op_id", *texts).collect(), texts)
+
+
+@once_per_trace
+def recorded_names(trace: TraceView) -> tuple[Codes, pl.DataFrame]:
+    """For each of :func:`recorded_calls`, the row of its name, and the names as frames: ``name, file, line, ...``."""
+    return function_names(recorded_calls(trace))
+
+
+_OF_THREAD = ("process_id", "thread_id")
+_NUMBERS = (*_OF_THREAD, "start_ns", "end_ns", "samples", "cpu_ns", "stack_id")
+_ALWAYS = IntervalSet.span(-(1 << 62), 1 << 62)
 
 
 def time_by_stack(trace: TraceView, within: IntervalSet, process_id: int, thread_id: int | None = None) -> pl.DataFrame:
@@ -106,22 +235,40 @@ def time_by_stack(trace: TraceView, within: IntervalSet, process_id: int, thread
         that within the part, samples and processor time are the share of each row that lies in it (``samples`` real,
         null where nothing was sampled).
     """
-    rows = sampled_stacks(trace).filter(pl.col("process_id") == process_id)
+    sums = time_by_meaning(trace, within)
+    sums = sums.filter(pl.col("process_id") == process_id)
     if thread_id is not None:
-        rows = rows.filter(pl.col("thread_id") == thread_id)
-    time = within.overlap(*bounds(rows))
-    rows = rows.with_columns(pl.Series("time_ns", time, pl.Int64)).filter(pl.col("time_ns") > 0)
-    part = pl.col("time_ns") / (pl.col("end_ns") - pl.col("start_ns"))
-    owned = rows.with_columns(pl.col("samples") * part, pl.col("cpu_ns") * part)
-    sums = (
-        pl.col("time_ns").sum(),
-        *(pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name) for name in ("samples", "cpu_ns")),
-    )
-    if owned["stack_id"].null_count() == 0:  # texts follow from the stack, and numbers are put together faster
-        texts = [pl.col(name).first() for name in _KEYS if name not in _OF_ROW]
-        owned = owned.group_by("stack_id", *_OF_ROW).agg(*texts, *sums)
-    found = owned.group_by(_KEYS).agg(*sums)
+        sums = sums.filter(pl.col("thread_id") == thread_id)
+    found = sums.group_by(_KEYS).agg(*_SUMS)
     return found.sort("time_ns", *_KEYS, descending=[True, *[False] * len(_KEYS)])
+
+
+def time_by_meaning(trace: TraceView, within: IntervalSet) -> pl.DataFrame:
+    """What all threads did in a part of the run: rows as of :func:`time_by_stack`, and ``meaning``."""
+    found = seen(trace)
+    if found.recorded is None:
+        sums = _sampled_parts(seen_rows(trace), within)
+    else:
+        times = pl.Series("time_ns", found.recorded.times(within, found.meanings.height))
+        nothing = (pl.lit(None, pl.Float64).alias(name) for name in _PARTS)
+        sums = pl.DataFrame([times]).with_row_index("meaning").with_columns(pl.col("meaning").cast(pl.Int32), *nothing)
+        sums = sums.filter(pl.col("time_ns") > 0)
+    return pl.concat([found.meanings.select(pl.all().gather(sums["meaning"])), sums], how="horizontal")
+
+
+_PARTS = ("samples", "cpu_ns")
+_SUMS = (
+    pl.col("time_ns").sum(),
+    *(pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name) for name in _PARTS),
+)
+
+
+def _sampled_parts(rows: pl.DataFrame, within: IntervalSet) -> pl.DataFrame:
+    """Sums of ``time_ns``, ``samples`` and ``cpu_ns`` within, by meaning."""
+    time = pl.Series("time_ns", within.overlap(*bounds(rows)), pl.Int64)
+    owned = rows.with_columns(time).filter(pl.col("time_ns") > 0)
+    part = pl.col("time_ns") / (pl.col("end_ns") - pl.col("start_ns"))
+    return owned.with_columns(pl.col("samples") * part, pl.col("cpu_ns") * part).group_by("meaning").agg(*_SUMS)
 
 
 def samples_in(trace: TraceView, within: IntervalSet, process_id: int, thread_id: int | None = None) -> float:
@@ -143,7 +290,7 @@ def main_thread(trace: TraceView, process_id: int) -> int | None:
         return int(counted.sort("count", "thread_id", descending=[True, False])["thread_id"][0])
     threads = trace.frame("threads", "process_id", "thread_id", "tid", pl.col("name").cast(pl.String)).filter(own)
     pids = trace.frame("processes", "process_id", "pid").filter(own)["pid"]
-    sampled = set(sampled_stacks(trace).filter(own)["thread_id"].unique().to_list())
+    sampled = set(seen(trace).threads.filter(own)["thread_id"].to_list())
     named = threads.filter(pl.col("name").str.contains(MAIN_THREAD).fill_null(value=False))
     first = threads.filter(pl.col("tid").is_in(pids.implode()).fill_null(value=False))
     likely = likely_threads(trace).get(process_id)
@@ -155,9 +302,7 @@ def main_thread(trace: TraceView, process_id: int) -> int | None:
 
 
 def _busiest(trace: TraceView, process_id: int) -> int | None:
-    rows = sampled_stacks(trace).filter(pl.col("process_id") == process_id)
-    if not rows.height:
+    threads = seen(trace).threads.filter(pl.col("process_id") == process_id)
+    if not threads.height:
         return None
-    threads, time = rows["thread_id"].to_numpy(), rows["end_ns"].to_numpy() - rows["start_ns"].to_numpy()
-    numbers, index = np.unique(threads, return_inverse=True)
-    return int(numbers[np.argmax(np.bincount(index, weights=time))])
+    return int(threads.sort("time_ns", "thread_id", descending=[True, False])["thread_id"][0])

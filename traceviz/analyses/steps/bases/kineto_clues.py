@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.device.names import device_names
@@ -131,7 +130,7 @@ def gpu_figures(trace: TraceView, process: int, begin: int, end: int) -> list[Gp
             device_id=device,
             ordinal=ordinals.get(device, device),
             device=names[device],
-            efficiency=efficiency(part, window, np.zeros(part.height, dtype=bool)),
+            efficiency=efficiency(part.with_columns(pl.lit(value=False).alias("communicates")), window),
             tensor_core_share=_share(_linked(trace, part), on_tensor_cores),
         )
         for device, part in parts_by(kernels, "device_id").items()

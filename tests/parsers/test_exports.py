@@ -1,0 +1,485 @@
+"""What nsys exported is kept: the second report of a trace is made from the tables of the first."""
+
+import errno
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.command import run
+from tests.parsers.nsys.database import build, kernel
+from tests.parsers.nsys.fake import REPORT, fake_nsys
+from traceviz import api, nsys_program
+from traceviz import tables as traceviz_tables
+from traceviz.errors import DamagedTraceError, MissingToolError, UnreadableError, UsageError
+from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.exports import KEPT, tables_of
+from traceviz.parsers.registry import identify
+
+pytestmark = pytest.mark.process
+
+KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
+RUNTIME = "CUPTI_ACTIVITY_KIND_RUNTIME"
+ROUTE = "nsys-rep, nsys export --type=sqlite (nsys 2022.4.2.1)"
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path, monkeypatch):
+    """Temporary folders are made here, and must be gone in the end."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    assert list(folder.iterdir()) == []
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """The cache."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("TRACEVIZ_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def report(tmp_path):
+    path = tmp_path / "run.nsys-rep"
+    path.write_bytes(REPORT)
+    return path
+
+
+class Exports:
+    """An nsys that exports one database, and how often it did."""
+
+    def __init__(self, folder, monkeypatch):
+        self.folder = folder
+        self.monkeypatch = monkeypatch
+        self.log = folder / "exports.log"
+        calls = [{"start": at, "end": at + 2, "nameId": 2, "globalTid": 1, "correlationId": at} for at in range(40)]
+        host = {"name": "HOST_NAME", "value": "secret-host"}
+        rows = {KERNELS: [kernel(at, at + 1) for at in range(3_000)], RUNTIME: calls, "META_DATA_CAPTURE": [host]}
+        self.database = build(folder / "good.sqlite", rows, names=["k", "cudaLaunchKernel"])
+        self.install()
+
+    def install(self, before="", version="2022.4.2.1"):
+        """Put the program in place; ``before`` it exports, it does this."""
+        count = f"open({str(self.log)!r}, 'a').write('x')"
+        body = f"{count}\n{before}\nshutil.copy({str(self.database)!r}, output)"
+        fake_nsys(self.folder, self.monkeypatch, body, version=version)
+
+    @property
+    def count(self):
+        return len(self.log.read_text()) if self.log.exists() else 0
+
+
+@pytest.fixture
+def exports(tmp_path, monkeypatch):
+    return Exports(tmp_path, monkeypatch)
+
+
+def entries(place):
+    """The folders that were kept."""
+    return sorted((place / "exports").iterdir()) if (place / "exports").exists() else []
+
+
+def kernels(report, **options):
+    return api.open_trace(report, **options).rows("kernels")
+
+
+def route(report, **options):
+    return api.open_trace(report, **options).run_facts()["reader"]
+
+
+def said(report, **options):
+    """A report as JSON, without the words that say that its export was kept."""
+    return api.to_text(api.report_on(report, **options), "json").replace(f", {KEPT}", "")
+
+
+def test_the_second_report_exports_nothing_and_says_the_same(place, exports, report):
+    first, second = said(report), said(report)
+    assert exports.count == 1
+    assert first == second == said(report, cache=False)
+    assert exports.count == 2
+    assert (route(report), len(entries(place))) == (f"{ROUTE}, {KEPT}", 1)
+
+
+def test_another_question_finds_its_tables_in_what_was_kept_for_the_first(place, exports, report):
+    said(report, sections=("kernels",))
+    kept = said(report, sections=("cuda_api",))
+    assert exports.count == 1
+    assert kept == said(report, sections=("cuda_api",), cache=False)
+    assert "cudaLaunchKernel" in kept
+
+
+def test_the_first_report_says_nothing_of_a_cache(place, exports, report):
+    assert route(report) == ROUTE
+
+
+def test_converting_gives_the_same_tables_from_what_was_kept(tmp_path, place, exports, report):
+    for name in ("first", "second"):
+        api.convert(report, tmp_path / name)
+    api.convert(report, tmp_path / "none", cache=False)
+    assert exports.count == 2
+    for name in ("kernels", "cuda_api", "threads"):
+        contents = {(tmp_path / folder / f"{name}.parquet").read_bytes() for folder in ("first", "second", "none")}
+        assert len(contents) == 1
+
+
+@pytest.mark.parametrize("value", ["", "0"])
+def test_an_empty_name_or_0_switches_the_cache_off(tmp_path, monkeypatch, exports, report, value):
+    monkeypatch.setenv("TRACEVIZ_CACHE", value)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    assert [kernels(report), kernels(report)] == [3_000, 3_000]
+    assert exports.count == 2
+    assert sorted(tmp_path.iterdir()) == sorted([*before, exports.log])
+
+
+def test_the_option_passes_by_what_was_kept_and_keeps_nothing(place, exports, report):
+    done = [run("report", report, "--no-cache", "--format", "json") for _ in range(2)]
+    assert [call.returncode for call in done] == [0, 0]
+    assert (exports.count, entries(place)) == (2, [])
+    assert run("report", report).returncode == 0
+    assert (exports.count, len(entries(place))) == (3, 1)
+
+
+def test_every_command_that_reads_traces_uses_what_was_kept(tmp_path, place, exports, report):
+    other = tmp_path / "other.nsys-rep"
+    other.write_bytes(REPORT + b"2")
+    for words in (["report", report], ["doctor", report], ["compare", report, other], ["convert", report, "-o", "out"]):
+        assert run(*[tmp_path / "out" if word == "out" else word for word in words]).returncode == 0
+    assert (exports.count, len(entries(place))) == (2, 2)
+
+
+def test_doctor_refuses_the_option_without_a_trace():
+    done = run("doctor", "--no-cache")
+    assert done.returncode == 2
+    assert "--no-cache is about a TRACE, and none is named" in done.stderr
+
+
+def test_ranks_of_a_job_are_kept_each_for_itself(tmp_path, place, exports):
+    files = [tmp_path / f"rank{rank}.nsys-rep" for rank in range(2)]
+    for rank, file in enumerate(files):
+        file.write_bytes(REPORT + bytes([rank]))
+    assert [api.open_trace(*files).rows("kernels") for _ in range(2)] == [6_000, 6_000]
+    assert (exports.count, len(entries(place))) == (2, 2)
+
+
+def test_a_stream_is_kept_too(tmp_path, monkeypatch, place, exports):
+    path = tmp_path / "run.qdstrm"
+    path.write_bytes(b"U3w[END]NVIDIA Nsight System Stream 2022.4.2.1-df9881f!\n")
+    importer = tmp_path / "QdstrmImporter"
+    importer.write_text(f"#!{sys.executable}\nimport shutil, sys\nshutil.copy(sys.argv[2], sys.argv[4])\n")
+    importer.chmod(0o755)
+    monkeypatch.setattr(nsys_program, "find_importer", lambda: importer)
+    expected = f"nsys-qdstrm, QdstrmImporter, {ROUTE.removeprefix('nsys-rep, ')}"
+    assert [route(path), route(path)] == [expected, f"{expected}, {KEPT}"]
+    assert exports.count == 1
+
+
+def test_another_content_under_the_same_name_is_another_export(place, exports, report):
+    kernels(report)
+    report.write_bytes(REPORT + b" ")
+    kernels(report)
+    assert exports.count == 2
+
+
+def test_the_same_content_under_another_name_is_the_same_export(tmp_path, place, exports, report):
+    kernels(report)
+    moved = report.rename(tmp_path / "other.nsys-rep")
+    assert kernels(moved) == 3_000
+    assert exports.count == 1
+
+
+def test_another_version_of_nsys_exports_anew(place, exports, report):
+    kernels(report)
+    exports.install(version="2023.1.1.1")
+    assert route(report) == ROUTE.replace("2022.4.2.1", "2023.1.1.1")
+    assert exports.count == 2
+
+
+def test_another_version_of_traceviz_exports_anew(monkeypatch, place, exports, report):
+    kernels(report)
+    monkeypatch.setattr("traceviz.version.__version__", "99.0")
+    kernels(report)
+    assert exports.count == 2
+
+
+def test_private_data_is_neither_kept_nor_missing_where_it_is_asked_for(place, exports, report):
+    with_host = [api.open_trace(report, keep_private=True) for _ in range(2)]
+    assert (exports.count, entries(place)) == (2, [])
+    kernels(report)
+    assert not any(b"secret-host" in file.read_bytes() for entry in entries(place) for file in entry.iterdir())
+    assert route(report, keep_private=True) == ROUTE
+    assert exports.count == 4
+    assert [tables.rows("kernels") for tables in with_host] == [3_000, 3_000]
+
+
+def test_what_is_kept_is_for_this_user_alone(place, exports, report):
+    kernels(report)
+    (entry,) = entries(place)
+    assert [folder.stat().st_mode & 0o777 for folder in (place, entry.parent, entry)] == [0o700, 0o700, 0o700]
+
+
+def truncated(entry):
+    file = entry / "kernels.parquet"
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+def spoilt(entry):
+    """Bytes of a page, which are found after other tables have been given out."""
+    file = entry / "cuda_api.parquet"
+    content = bytearray(file.read_bytes())
+    content[4:40] = b"\xff" * 36
+    file.write_bytes(content)
+
+
+def without_table(entry):
+    (entry / "kernels.parquet").unlink()
+
+
+def without_manifest(entry):
+    (entry / "manifest.json").unlink()
+
+
+def with_nonsense(entry):
+    (entry / "manifest.json").write_text("{")
+
+
+def with_folder(entry):
+    (entry / "more").mkdir()
+
+
+def as_a_file(entry):
+    for file in entry.iterdir():
+        file.unlink()
+    entry.rmdir()
+    entry.write_text("")
+
+
+@pytest.mark.parametrize(
+    "damage", [truncated, spoilt, without_table, without_manifest, with_nonsense, with_folder, as_a_file]
+)
+def test_what_is_damaged_is_thrown_away_and_made_again(place, exports, report, damage):
+    whole = said(report)
+    (entry,) = entries(place)
+    damage(entry)
+    assert said(report) == whole
+    assert exports.count == 2
+    assert entries(place) == [entry]
+    assert said(report) == whole
+    assert exports.count == 2
+
+
+@pytest.mark.parametrize("where", ["a-file/cache", "/proc/no-such-folder", "/dev/null"])
+def test_where_nothing_can_be_written_reports_are_as_ever(tmp_path, monkeypatch, exports, report, where):
+    (tmp_path / "a-file").write_text("")
+    monkeypatch.setenv("TRACEVIZ_CACHE", str(tmp_path / where))
+    assert [kernels(report), kernels(report)] == [3_000, 3_000]
+    assert exports.count == 2
+
+
+def test_a_full_disk_costs_no_second_export(monkeypatch, place, exports, report):
+    full = type("Usage", (), {"free": 100})
+    monkeypatch.setattr("traceviz.kept_folders.shutil.disk_usage", lambda _: full)
+    assert kernels(report) == 3_000
+    assert (exports.count, entries(place)) == (1, [])
+
+
+def test_a_cache_on_another_disk_gets_a_copy(monkeypatch, place, exports, report):
+    rename = Path.rename
+
+    def renamed(path, target):
+        if path.name == "tables":
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", renamed)
+    whole = said(report)
+    assert said(report) == whole
+    (entry,) = entries(place)
+    assert (exports.count, entry.stat().st_mode & 0o777) == (1, 0o700)
+
+
+def test_what_a_killed_process_left_is_removed_after_a_day(place, exports, report):
+    for name, age_h in ((".0000", 25), (".1111", 23)):
+        folder = place / "exports" / name
+        folder.mkdir(parents=True)
+        (folder / "kernels.parquet").write_text("half")
+        at = time.time() - age_h * 3600
+        os.utime(folder, (at, at))
+    (place / "exports").chmod(0o700)
+    kernels(report)
+    assert [entry.name for entry in entries(place)][:-1] == [".1111"]
+
+
+def test_a_full_folder_of_temporary_files_leaves_the_plain_way(monkeypatch, place, exports, report):
+    def write(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(traceviz_tables, "write_tables", write)
+    assert kernels(report) == 3_000
+    assert entries(place) == []
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o770, 0o707])
+def test_a_folder_that_others_can_read_or_write_is_passed_by(place, exports, report, mode):
+    (place / "exports").mkdir(parents=True)
+    (place / "exports").chmod(mode)
+    assert [kernels(report), kernels(report)] == [3_000, 3_000]
+    assert (exports.count, entries(place)) == (2, [])
+
+
+def test_links_in_the_place_of_the_cache_are_not_followed(tmp_path, place, exports, report):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    place.mkdir()
+    (place / "exports").symlink_to(elsewhere)
+    kernels(report)
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_link_in_the_place_of_an_entry_is_replaced(tmp_path, place, exports, report):
+    kernels(report)
+    (entry,) = entries(place)
+    elsewhere = entry.rename(tmp_path / "elsewhere")
+    entry.symlink_to(elsewhere)
+    assert route(report) == ROUTE
+    assert not entry.is_symlink()
+    assert (elsewhere / "kernels.parquet").is_file()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_what_another_user_put_there_is_not_read(place, exports, report):
+    kernels(report)
+    (entry,) = entries(place)
+    os.chown(entry, 12345, 12345)
+    assert route(report) == ROUTE
+    assert exports.count == 2
+
+
+def test_an_export_beside_the_report_is_not_kept_for_it(tmp_path, monkeypatch, place, report):
+    fake_nsys(tmp_path, monkeypatch, "print('Version number is invalid')\nsys.exit(1)")
+    build(report.with_suffix(".sqlite"), {KERNELS: [kernel(1, 2)]}, names=["k"])
+    assert kernels(report) == 1
+    assert entries(place) == []
+
+
+def test_a_report_that_changes_while_it_is_exported_is_not_kept(place, exports, report):
+    exports.install(before="open(words[-1], 'ab').write(b'more')")
+    assert kernels(report) == 3_000
+    assert entries(place) == []
+
+
+def test_an_export_that_fails_is_said_and_leaves_nothing(tmp_path, monkeypatch, place, exports, report):
+    exports.install(before="print('disk full')\nsys.exit(1)")
+    with pytest.raises(DamagedTraceError, match="disk full"):
+        kernels(report)
+    assert (exports.count, entries(place)) == (1, [])
+
+
+def test_missing_nsys_is_said_as_ever(tmp_path, monkeypatch, place, report):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv(nsys_program.OVERRIDE, raising=False)
+    monkeypatch.setattr(nsys_program, "INSTALLED_AT", ())
+    with pytest.raises(MissingToolError, match=r"2024\.6\.2\.25"):
+        kernels(report)
+
+
+def test_a_report_that_cannot_be_opened_any_more_is_said_by_its_reader(monkeypatch, place, exports, report):
+    monkeypatch.setattr("traceviz.api.readers_of", lambda files, _: [_reader(files[0])])
+    with pytest.raises((DamagedTraceError, UnreadableError), match=r"run\.nsys-rep"):
+        kernels(report)
+
+
+def _reader(path):
+    """The reader of a file that is gone a moment later."""
+    reader = identify(path)
+    path.unlink()
+    return reader
+
+
+def test_the_least_recently_used_go_where_there_is_too_much(tmp_path, monkeypatch, place, exports):
+    files = [tmp_path / f"{name}.nsys-rep" for name in "abc"]
+    for number, file in enumerate(files):
+        file.write_bytes(REPORT + bytes([number]))
+    kernels(files[0])
+    kernels(files[1])
+    for entry in entries(place):
+        os.utime(entry, (1_000, 1_000))
+    kernels(files[0])  # used again: the other one is older now
+    one = sum(file.stat().st_size for file in entries(place)[0].iterdir())
+    monkeypatch.setenv("TRACEVIZ_CACHE_SIZE", str(one * 5 // 2))
+    kernels(files[2])
+    assert (exports.count, len(entries(place))) == (3, 2)
+    assert [KEPT in route(file) for file in (files[0], files[2])] == [True, True]
+    assert exports.count == 3
+
+
+def test_what_is_larger_than_the_bound_is_not_kept(monkeypatch, place, exports, report):
+    monkeypatch.setenv("TRACEVIZ_CACHE_SIZE", "1kB")
+    assert kernels(report) == 3_000
+    assert (exports.count, entries(place)) == (1, [])
+
+
+def test_a_bound_that_is_no_size_is_said(monkeypatch, place, exports, report):
+    monkeypatch.setenv("TRACEVIZ_CACHE_SIZE", "much")
+    with pytest.raises(UsageError, match="TRACEVIZ_CACHE_SIZE is 'much', which is no size"):
+        kernels(report)
+
+
+def test_processes_that_keep_the_same_at_once_both_report(tmp_path, place, exports, report):
+    exports.install(before="time.sleep(0.5)")
+    program = f"from traceviz import api; print(api.open_trace({str(report)!r}).rows('kernels'))"
+    started = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [process.communicate(timeout=120)[0] for process in started] == ["3000\n"] * 3
+    (entry,) = entries(place)
+    assert (entry / "manifest.json").is_file()
+    assert route(report).endswith(KEPT)
+
+
+def test_an_entry_that_vanishes_while_it_is_read_is_made_again(place, exports, report):
+    expected = sorted(api.open_trace(report))
+    stream = tables_of(report, identify(report), ReadOptions(cache=True))
+    read = dict([next(stream)])
+    for file in entries(place)[0].iterdir():
+        file.unlink()
+    rest = [*stream]
+    names = [*read, *(name for name, _ in rest)]
+    assert (len(names), sorted(names)) == (len(set(names)), expected)
+    assert exports.count == 2
+
+
+def test_a_reader_that_is_abandoned_leaves_no_temporary_files(place, exports, report):
+    stream = tables_of(report, identify(report), ReadOptions(cache=True))
+    assert next(stream)[0] == "run"
+    with suppress(StopIteration):
+        stream.close()
+    assert len(entries(place)) == 1
+
+
+def test_without_a_name_the_cache_is_where_the_user_has_caches(tmp_path, monkeypatch, exports, report):
+    monkeypatch.delenv("TRACEVIZ_CACHE")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/no/place")
+    kernels(report)
+    assert len(entries(tmp_path / "home" / ".cache" / "traceviz")) == 1
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    kernels(report)
+    assert len(entries(tmp_path / "xdg" / "traceviz")) == 1
+
+
+@pytest.mark.skipif(nsys_program.find_nsys() is None, reason="nsys is not installed")
+def test_the_installed_nsys_exports_a_sample_once(samples, place):
+    sample = samples / "nsys" / "nvtx_loop.nsys-rep"
+    first, second = (api.open_trace(sample) for _ in range(2))
+    assert second.run_facts()["reader"] == f"{first.run_facts()['reader']}, {KEPT}"
+    assert second.rows("nvtx") == first.rows("nvtx") > 0
+    assert said(sample) == said(sample, cache=False)
+    assert len(entries(place)) == 1

@@ -1,0 +1,141 @@
+"""What is compiled about calls that nest gives what NumPy gives, and refuses columns that do not fit."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from traceviz import nested
+from traceviz.analyses.derived.calls.call_tree import CallTree
+from traceviz.analyses.derived.calls.segments import innermost
+from traceviz.intervals import IntervalSet
+
+compiled = pytest.mark.skipif(nested.library is None, reason="nothing is compiled")
+
+
+def wide(*values: int) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+def narrow(*values: int) -> np.ndarray:
+    return np.array(values, np.int32)
+
+
+def some_calls(seed: int, *, cross: bool) -> pl.DataFrame:
+    """Up to 30 calls on three threads; where they do not cross, their ends are multiples of powers of two."""
+    random = np.random.default_rng(seed)
+    count = int(random.integers(0, 30))
+    start, length = random.integers(0, 12, count), random.integers(-1, 8, count)
+    if not cross:
+        level = random.integers(0, 4, count)
+        start, length = (start >> level) << level, (1 << level) * (random.random(count) < 0.9)
+    threads, ids = random.integers(0, 3, count).astype(np.int32), random.permutation(count)
+    return pl.DataFrame({"thread_id": threads, "op_id": ids, "start_ns": start, "end_ns": start + length})
+
+
+def answers(calls: pl.DataFrame, seed: int) -> list[np.ndarray]:
+    random = np.random.default_rng(seed)
+    tree = CallTree.of(calls)
+    selected = random.random(calls.height) < 0.3
+    segments, some = innermost(tree), innermost(tree, selected)
+    part = IntervalSet.of(tree.starts[:4] * 2, tree.ends[:4] * 2)
+    codes = (tree.starts % 3).astype(np.int32)
+    threads = tree.calls["thread_id"].to_numpy().astype(np.int64)
+    totals = np.zeros(4, np.int64)
+    part.add_overlap(tree.starts, tree.ends, codes - np.int32(1), totals)
+    return [
+        *(tree.depth, tree.parent, np.array(tree.nests), tree.nearest(selected)),
+        *(segments.starts, segments.ends, segments.owner, some.starts, some.ends, some.owner),
+        *(part.overlap(tree.ends, tree.starts + 3), part.overlap(tree.starts, tree.ends), totals),
+        *(*nested.alike(codes, tree.depth.astype(np.int32)), nested.outer_alike(threads, tree.ends, codes)),
+    ]
+
+
+@compiled
+@pytest.mark.parametrize("cross", [False, True])
+def test_200_random_trees_are_the_same_compiled_and_by_numpy(monkeypatch, cross):
+    for seed in range(200):
+        calls = some_calls(seed, cross=cross)
+        expected = answers(calls, seed)
+        with monkeypatch.context() as patched:
+            patched.setattr(nested, "library", None)
+            found = answers(calls, seed)
+        assert all(np.array_equal(one, other) for one, other in zip(expected, found, strict=True)), seed
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_a_call_in_a_call_takes_5_of_its_20_ns(monkeypatch, is_compiled):
+    if not is_compiled:
+        monkeypatch.setattr(nested, "library", None)
+    columns = {"thread_id": [1, 1], "op_id": [0, 1], "start_ns": [0, 10], "end_ns": [20, 15]}
+    segments = innermost(CallTree.of(pl.DataFrame(columns)))
+    assert segments.starts.tolist() == [0, 10, 15]
+    assert segments.ends.tolist() == [10, 15, 20]
+    assert segments.owner.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_two_rows_of_four_are_alike_in_both_columns(monkeypatch, is_compiled):
+    if not is_compiled:
+        monkeypatch.setattr(nested, "library", None)
+    group, first = nested.alike(narrow(5, -1, 5, 5), narrow(1, 1, 2, 1))
+    assert group.tolist() == [0, 1, 2, 0]
+    assert first.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_the_second_call_of_a_function_within_the_first_is_not_outer_but_that_of_thread_2_is(monkeypatch, is_compiled):
+    if not is_compiled:
+        monkeypatch.setattr(nested, "library", None)
+    outer = nested.outer_alike(wide(1, 1, 1, 2), wide(9, 5, 6, 4), narrow(0, 0, 1, 0))
+    assert outer.tolist() == [True, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("threads", "starts", "ends", "expected"),
+    [
+        ([1, 1, 1], [0, 1, 2], [9, 8, 3], None),
+        ([1, 1, 2], [5, 5, 0], [6, 9, 1], [1, 0, 2]),
+        ([2, 1, 2], [0, 1, 2], [9, 8, 3], [1, 0, 2]),
+        ([1, 1, 1], [7, 1, 2], [9, 8, 3], [1, 2, 0]),
+        ([1, 1 << 40], [0, 0], [1, 1], None),
+    ],
+)
+def test_calls_are_ordered_as_by_four_keys_and_not_at_all_where_they_are(threads, starts, ends, expected):
+    columns = [np.array(column, np.int64) for column in (threads, starts, ends)]
+    order = nested.nesting_order(*columns, np.arange(len(threads)))
+    assert (None if order is None else order.tolist()) == expected
+
+
+@compiled
+def test_moments_at_the_ends_of_64_bits_are_left_to_numpy():
+    last = np.iinfo(np.int64).max
+    assert nested.nested(wide(1), wide(last), wide(last)) is None
+    assert nested.nested(wide(1, 1), wide(0, 5), wide(7, 9)) is None  # they cross
+    assert nested.nested(wide(1, 1), wide(5, 0), wide(7, 9)) is None  # the later one first
+
+
+@compiled
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("nest", (wide(1), wide(1), wide(1, 2), wide(0), wide(0))),
+        ("nearest", (wide(-1), np.zeros(2, np.uint8), wide(0))),
+        ("outer", (wide(1), wide(1), narrow(3), 2, np.zeros(1, np.uint8))),
+        ("outer", (wide(1), wide(1), narrow(-1), 2, np.zeros(1, np.uint8))),
+        (
+            "innermost",
+            (wide(1), wide(0), wide(1), wide(0), np.empty(0, np.uint8), wide(0, 0), wide(0, 0), narrow(0, 0)),
+        ),
+        (
+            "innermost",
+            (wide(1), wide(0), wide(1), wide(-1), np.empty(0, np.uint8), wide(0), wide(0, 0), narrow(0, 0)),
+        ),
+        ("alike", ((narrow(1, 2),), narrow(0), narrow(0))),
+        ("alike", (tuple(narrow(1) for _ in range(17)), narrow(0), narrow(0))),
+        ("shared", (wide(1), wide(2), wide(0), wide(1), wide(1), wide(0))),
+        ("add", (wide(1), wide(2), wide(0, 1), wide(1), wide(1), narrow(1), wide(0))),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(name, arguments):
+    with pytest.raises(ValueError, match="do not fit"):
+        getattr(nested.library, name)(*arguments)

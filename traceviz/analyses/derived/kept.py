@@ -1,0 +1,74 @@
+"""Results that are computed once, by whichever thread asks first: analyses of a large trace run beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from threading import Lock, get_ident
+from typing import Any, Generic, Self, TypeVar, cast, overload
+
+Owner = TypeVar("Owner")
+T = TypeVar("T")
+
+
+class Kept:
+    """Results by key. A thread that asks for what another one computes waits for it.
+
+    What is computed may ask for other results, as long as none of them asks for it in turn.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._results: dict[Hashable, tuple[int, Future[Any]]] = {}
+
+    def get(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """The result of ``key``; :meth:`compute` gives it to the first who asks.
+
+        Raises:
+            RecursionError: a result asks for itself.
+        """
+        with self._lock:
+            known = self._results.get(key)
+            if known is None:
+                future: Future[Any] = Future()
+                self._results[key] = (get_ident(), future)
+        if known is None:
+            return self._computed(key, future, compute)
+        thread, future = known
+        if thread == get_ident() and not future.done():
+            raise RecursionError(f"{key!r} asks for itself.")
+        return cast("T", future.result())
+
+    def _computed(self, key: Hashable, future: Future[Any], compute: Callable[[], T]) -> T:
+        try:
+            result = compute()
+        except BaseException as error:
+            with self._lock:
+                del self._results[key]
+            future.set_exception(error)
+            raise
+        future.set_result(result)
+        return result
+
+
+class kept_property(Generic[Owner, T]):  # noqa: N801 (as ``property`` and ``cached_property``)
+    """A property that is computed once per object, which has a :class:`Kept` called ``kept``."""
+
+    def __init__(self, function: Callable[[Owner], T]) -> None:
+        self._function = function
+        self.__doc__ = function.__doc__
+
+    def __set_name__(self, owner: type[Owner], name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type[Owner]) -> Self: ...
+    @overload
+    def __get__(self, instance: Owner, owner: type[Owner]) -> T: ...
+    def __get__(self, instance: Owner | None, owner: type[Owner]) -> Self | T:
+        if instance is None:
+            return self
+        kept: Kept = instance.kept  # type: ignore[attr-defined]
+        result = kept.get(self._name, lambda: self._function(instance))
+        vars(instance)[self._name] = result  # found before this property from now on
+        return result

@@ -1,0 +1,58 @@
+/* Calls that nest on their threads, and rows that are alike: plain arrays in, plain arrays out. */
+
+#ifndef TRACEVIZ_NESTED_H
+#define TRACEVIZ_NESTED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Calls in order of group and start, the longer before the shorter. */
+typedef struct {
+    size_t size;
+    const int64_t *group;
+    const int64_t *start;
+    const int64_t *end;
+} Calls;
+
+/* Write the calls around each one, and the innermost of them, -1 at the top; an instant is one nanosecond long. False
+ * where the calls are in another order, or some cross: what was written then means nothing. */
+bool nest_calls(Calls calls, int64_t *depth, int64_t *parent);
+
+/* Write the innermost `wanted` call that is each call or is around it, -1 for none. False if a parent comes after. */
+bool find_wanted(size_t size, const int64_t *parent, const uint8_t *wanted, int64_t *found);
+
+/* Write which calls end after all earlier ones of their group that have the same code, 0 to `codes`. Returns 1, 0 where a
+ * code is none of these, -1 where memory does not suffice. */
+int find_outer(Calls calls, const int32_t *code, size_t codes, uint8_t *outer);
+
+typedef struct {
+    int64_t *start;
+    int64_t *end;
+    int32_t *owner;
+} Stretches;
+
+/* Write the stretches in which each of the `wanted` calls (NULL: all) is innermost, up to two for each call, and return
+ * how many there are; -1 where calls cross, or are not those of nest_calls. */
+int64_t find_stretches(Calls calls, const int64_t *parent, const uint8_t *wanted, Stretches stretches);
+
+/* Number rows by the first row that is alike in all `columns`: `first` has room for all rows. Returns how many groups
+ * there are, -1 where memory does not suffice. */
+int64_t group_rows(size_t size, size_t columns, const int32_t *const *values, int32_t *group, int32_t *first);
+
+/* Write what each of the spans shares with the members of a set, which are sorted and disjoint. `done` is the time of
+ * all members before each one. */
+typedef struct {
+    size_t size;
+    const int64_t *start;
+    const int64_t *end;
+    const int64_t *done;
+} Members;
+
+void share_time(Members members, size_t size, const int64_t *start, const int64_t *end, int64_t *shared);
+
+/* The same, added to the total of the owner of each span; negative owners have none. False if there is no such total. */
+bool add_time(Members members, size_t size, const int64_t *start, const int64_t *end, const int32_t *owner,
+              size_t owners, int64_t *total);
+
+#endif

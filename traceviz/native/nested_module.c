@@ -1,0 +1,210 @@
+/* traceviz.nested._compiled: what is slow in NumPy about calls that nest. See _compiled.pyi for the functions. Columns are buffers
+ * of the caller; all are checked before they are touched; the interpreter's lock is let go of meanwhile. */
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+
+#include "nested.h"
+
+static PyObject *misfit(void)
+{
+    PyErr_SetString(PyExc_ValueError, "the columns do not fit each other");
+    return NULL;
+}
+
+static void release(Py_buffer *arrays, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        PyBuffer_Release(&arrays[i]);
+}
+
+/* Whether all of `arrays` hold `rows` int64 where the machine can read them; empty ones lie anywhere. */
+static bool are_wide(const Py_buffer *arrays, size_t count, size_t rows)
+{
+    for (size_t i = 0; i < count; i++)
+        if ((size_t)arrays[i].len != rows * 8 || (rows > 0 && (uintptr_t)arrays[i].buf % 8 != 0))
+            return false;
+    return true;
+}
+
+static bool are_narrow(const Py_buffer *array, size_t rows)
+{
+    return (size_t)array->len == rows * 4 && (rows == 0 || (uintptr_t)array->buf % 4 == 0);
+}
+
+static size_t rows_of(const Py_buffer *array) { return (size_t)array->len / 8; }
+
+static PyObject *nest(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { GROUP, START, END, DEPTH, PARENT, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    if (!PyArg_ParseTuple(arguments, "y*y*y*w*w*", &arrays[GROUP], &arrays[START], &arrays[END], &arrays[DEPTH],
+                          &arrays[PARENT]))
+        return NULL;
+    size_t rows = rows_of(&arrays[GROUP]);
+    bool fits = are_wide(arrays, ARRAYS, rows), nests = false;
+    if (fits) {
+        Calls calls = {rows, arrays[GROUP].buf, arrays[START].buf, arrays[END].buf};
+        Py_BEGIN_ALLOW_THREADS;
+        nests = nest_calls(calls, arrays[DEPTH].buf, arrays[PARENT].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    return fits ? PyBool_FromLong(nests) : misfit();
+}
+
+static PyObject *nearest(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { PARENT, FOUND, WANTED, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    if (!PyArg_ParseTuple(arguments, "y*y*w*", &arrays[PARENT], &arrays[WANTED], &arrays[FOUND]))
+        return NULL;
+    size_t rows = rows_of(&arrays[PARENT]);
+    bool fits = are_wide(arrays, 2, rows) && (size_t)arrays[WANTED].len == rows, done = false;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        done = find_wanted(rows, arrays[PARENT].buf, arrays[WANTED].buf, arrays[FOUND].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    return fits ? PyBool_FromLong(done) : misfit();
+}
+
+static PyObject *outer(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { GROUP, END, CODE, OUTER, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    Py_ssize_t codes;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*nw*", &arrays[GROUP], &arrays[END], &arrays[CODE], &codes, &arrays[OUTER]))
+        return NULL;
+    size_t rows = rows_of(&arrays[GROUP]);
+    int found = 0;
+    if (codes >= 0 && codes <= INT32_MAX && are_wide(arrays, CODE, rows) && are_narrow(&arrays[CODE], rows) &&
+        (size_t)arrays[OUTER].len == rows) {
+        Calls calls = {rows, arrays[GROUP].buf, NULL, arrays[END].buf};
+        Py_BEGIN_ALLOW_THREADS;
+        found = find_outer(calls, arrays[CODE].buf, (size_t)codes, arrays[OUTER].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    return found > 0 ? Py_NewRef(Py_None) : found < 0 ? PyErr_NoMemory() : misfit();
+}
+
+static PyObject *innermost(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { GROUP, START, END, PARENT, FROM, TO, OWNER, WANTED, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*w*w*w*", &arrays[GROUP], &arrays[START], &arrays[END], &arrays[PARENT],
+                          &arrays[WANTED], &arrays[FROM], &arrays[TO], &arrays[OWNER]))
+        return NULL;
+    size_t rows = rows_of(&arrays[GROUP]);
+    int64_t found = -1;
+    bool fits = rows <= INT32_MAX && are_wide(arrays, FROM, rows) && are_wide(arrays + FROM, OWNER - FROM, rows * 2) &&
+                are_narrow(&arrays[OWNER], rows * 2);
+    bool is_whole = arrays[WANTED].len == 0;
+    fits = fits && (is_whole || (size_t)arrays[WANTED].len == rows);
+    const int64_t *parent = arrays[PARENT].buf;
+    for (size_t i = 0; fits && i < rows; i++)
+        fits = parent[i] >= -1 && parent[i] < (int64_t)i;
+    if (fits) {
+        Calls calls = {rows, arrays[GROUP].buf, arrays[START].buf, arrays[END].buf};
+        Stretches stretches = {arrays[FROM].buf, arrays[TO].buf, arrays[OWNER].buf};
+        Py_BEGIN_ALLOW_THREADS;
+        found = find_stretches(calls, parent, is_whole ? NULL : arrays[WANTED].buf, stretches);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    return fits ? PyLong_FromLongLong(found) : misfit();
+}
+
+static PyObject *alike(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { GROUP, FIRST, RESULTS, MOST = 16 };
+    Py_buffer results[RESULTS], arrays[MOST];
+    const int32_t *values[MOST];
+    PyObject *columns;
+    if (!PyArg_ParseTuple(arguments, "O!w*w*", &PyTuple_Type, &columns, &results[GROUP], &results[FIRST]))
+        return NULL;
+    size_t rows = (size_t)results[GROUP].len / 4, count = (size_t)PyTuple_Size(columns), held = 0;
+    bool fits = count <= MOST && rows <= INT32_MAX && (size_t)results[FIRST].len == rows * 4;
+    for (; fits && held < count; held++) {
+        if (PyObject_GetBuffer(PyTuple_GetItem(columns, (Py_ssize_t)held), &arrays[held], PyBUF_SIMPLE) != 0)
+            break;
+        fits = are_narrow(&arrays[held], rows);
+        values[held] = arrays[held].buf;
+    }
+    int64_t groups = -1;
+    bool is_whole = fits && held == count;
+    if (is_whole) {
+        Py_BEGIN_ALLOW_THREADS;
+        groups = group_rows(rows, count, values, results[GROUP].buf, results[FIRST].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, held);
+    release(results, RESULTS);
+    if (PyErr_Occurred() != NULL)
+        return NULL;
+    if (!is_whole)
+        return misfit();
+    return groups < 0 ? PyErr_NoMemory() : PyLong_FromLongLong(groups);
+}
+
+static PyObject *shared(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { OPENS, CLOSES, DONE, START, END, RESULT, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*w*", &arrays[OPENS], &arrays[CLOSES], &arrays[DONE], &arrays[START],
+                          &arrays[END], &arrays[RESULT]))
+        return NULL;
+    size_t size = rows_of(&arrays[OPENS]), rows = rows_of(&arrays[START]);
+    bool fits = are_wide(arrays, DONE, size) && are_wide(arrays + DONE, 1, size + 1) &&
+                are_wide(arrays + START, ARRAYS - START, rows);
+    if (fits) {
+        Members members = {size, arrays[OPENS].buf, arrays[CLOSES].buf, arrays[DONE].buf};
+        Py_BEGIN_ALLOW_THREADS;
+        share_time(members, rows, arrays[START].buf, arrays[END].buf, arrays[RESULT].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    return fits ? Py_NewRef(Py_None) : misfit();
+}
+
+static PyObject *add(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { OPENS, CLOSES, DONE, START, END, OWNER, TOTAL, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*y*w*", &arrays[OPENS], &arrays[CLOSES], &arrays[DONE], &arrays[START],
+                          &arrays[END], &arrays[OWNER], &arrays[TOTAL]))
+        return NULL;
+    size_t size = rows_of(&arrays[OPENS]), rows = rows_of(&arrays[START]), owners = rows_of(&arrays[TOTAL]);
+    bool fits = are_wide(arrays, DONE, size) && are_wide(arrays + DONE, 1, size + 1) &&
+                are_wide(arrays + START, OWNER - START, rows) && are_narrow(&arrays[OWNER], rows) &&
+                are_wide(arrays + TOTAL, 1, owners);
+    if (fits) {
+        Members members = {size, arrays[OPENS].buf, arrays[CLOSES].buf, arrays[DONE].buf};
+        Py_BEGIN_ALLOW_THREADS;
+        fits = add_time(members, rows, arrays[START].buf, arrays[END].buf, arrays[OWNER].buf, owners,
+                        arrays[TOTAL].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    return fits ? Py_NewRef(Py_None) : misfit();
+}
+
+static PyMethodDef functions[] = {
+    {"nest", nest, METH_VARARGS, "nest(group, start, end, depth, parent): whether the calls nest in this order."},
+    {"nearest", nearest, METH_VARARGS, "nearest(parent, wanted, found): the innermost wanted call around each."},
+    {"outer", outer, METH_VARARGS, "outer(group, end, code, codes, outer): which calls lie in no other of their code."},
+    {"innermost", innermost, METH_VARARGS,
+     "innermost(group, start, end, parent, wanted, from, to, owner): how many stretches there are, -1 where calls cross."},
+    {"alike", alike, METH_VARARGS, "alike(columns, group, first): how many groups of equal rows there are."},
+    {"shared", shared, METH_VARARGS, "shared(opens, closes, done, start, end, result): time within a set."},
+    {"add", add, METH_VARARGS, "add(opens, closes, done, start, end, owner, total): the same, by owner."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "_compiled", .m_doc = "Calls that nest on threads.", .m_methods = functions};
+
+PyMODINIT_FUNC PyInit__compiled(void) { return PyModuleDef_Init(&definition); }

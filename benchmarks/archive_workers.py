@@ -6,6 +6,8 @@ More workers than cores cannot be faster, but they show what a worker more costs
 the same, an add takes as much less time as there are more cores. CPU time is that of all processes, waited for: of the
 one that adds, the workers, the scheduler. Start-up is kept apart: what a trace costs is the difference between an add
 of all traces and one of a tenth of them, by their number. So is the time, which has no start-up either.
+
+Polars has one thread in each worker: those of ``LocalRunner`` see to that themselves.
 """
 
 from __future__ import annotations
@@ -98,7 +100,7 @@ def _runner(route: str, workers: int) -> Iterator[Runner]:
     from traceviz.archive.runners.dask import DaskRunner
 
     options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
-    with LocalCluster(**options) as cluster, Client(cluster) as client:
+    with LocalCluster(**options, env={"POLARS_MAX_THREADS": "1"}) as cluster, Client(cluster) as client:
         client.wait_for_workers(workers)
         yield DaskRunner(client)
 

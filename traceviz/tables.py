@@ -145,6 +145,11 @@ class TraceTables:
         """A new trace with the tables in ``changed`` added or put in place of those of the same name."""
         return type(self)({**self.sources, **changed})
 
+    @property
+    def are_spilled(self) -> bool:
+        """Whether any table lies in a file, and is read from there each time."""
+        return any(isinstance(source, Path) for source in self.sources.values())
+
     def run_facts(self) -> dict[str, Any]:
         """The single row of table ``run`` as a dict; empty where the reader gave none."""
         rows = self.arrow("run").to_pylist()

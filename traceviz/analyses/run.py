@@ -125,11 +125,12 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
     """The outcome of each analysis, in their order. Those of a large trace run beside each other on several cores.
 
     Most of their time they compute in compiled code, which lets other threads run; what several of them need is
-    computed once (:class:`traceviz.analyses.derived.kept.Kept`). Where polars may use one thread only, so may they.
+    computed once (:class:`traceviz.analyses.derived.kept.Kept`). Where polars may use one thread only, so may they; and
+    where tables lie in files, there is no memory for several at a time.
     """
     workers = min(cores(), MAX_WORKERS)
     rows = sum(trace.tables.rows(name) for name in trace.tables)
-    if workers < 2 or rows < LARGE_ROWS:
+    if workers < 2 or rows < LARGE_ROWS or trace.tables.are_spilled:
         yield from (_outcome(trace, entry) for entry in chosen)
         return
     with ThreadPoolExecutor(workers, "traceviz-analysis") as pool:

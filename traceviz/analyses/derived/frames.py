@@ -63,6 +63,14 @@ def codes(column: pl.Series) -> Codes:
     return numbers.to_numpy().view(np.int32)
 
 
+def of_process(frame: pl.DataFrame, process_id: int) -> pl.DataFrame:
+    """Rows of a process. Most traces have one, and their millions of rows are then not copied."""
+    owners = frame["process_id"]
+    if owners.null_count() == 0 and owners.min() == owners.max() == process_id:
+        return frame
+    return frame.filter(owners == process_id)
+
+
 def parts_by(frame: pl.DataFrame, key: str) -> dict[int, pl.DataFrame]:
     """Rows of ``frame`` by the values of its integer column ``key``, in order of the values.
 

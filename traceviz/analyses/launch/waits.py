@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds, intervals, outermost, parts_by
+from traceviz.analyses.derived.frames import bounds, intervals, of_process, outermost, parts_by
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.host.copy_calls import asked_waits, unasked_waits
 from traceviz.analyses.derived.judged_time import judged_time, steady_time
@@ -60,7 +60,7 @@ def host_waits(trace: TraceView) -> HostWaits:
     count = 0
     parts = []
     for rank in trace.rank_busy:
-        own = calls.filter(pl.col("process_id") == rank).sort("end_ns", "start_ns")
+        own = of_process(calls, rank).sort("end_ns", "start_ns")
         steady = steady_time(trace).get(rank, IntervalSet.empty())
         count += int(np.count_nonzero(steady.overlap(*bounds(own))))
         copies = intervals(blocking.filter(pl.col("process_id") == rank))  # these have a rule of their own

@@ -16,6 +16,7 @@ from traceviz import schema
 from traceviz.analyses.derived.calls.host_calls import calls_named
 from traceviz.analyses.derived.calls.short_names import function_of, shortened
 from traceviz.analyses.derived.capture.training import TRAINING_EVENT, TRAINING_KERNEL
+from traceviz.analyses.derived.device.shapes import kernel_shapes
 from traceviz.analyses.derived.frames import outermost
 from traceviz.analyses.derived.host.classes import sees_input
 from traceviz.analyses.derived.recorded.losses import losses
@@ -303,11 +304,13 @@ def _one_kernel(trace: TraceView) -> CaptureKind | None:
         return None
     if trace.tables.rows("graphs"):  # recorded as a whole: other kernels ran as well
         return None
-    kernels = trace.frame("kernels", "name", "dur_ns", "graph_node_id")
-    by_name = kernels.group_by("name").agg(pl.len().alias("runs"), pl.col("dur_ns").sum().alias("time"))
+    durations = trace.frame("kernels", "dur_ns")["dur_ns"].fill_null(0).to_numpy()
+    groups = kernel_shapes(trace).groups.coarser("name")
+    figures = pl.Series("runs", groups.counts), pl.Series("time", groups.sums(durations))
+    by_name = groups.keys.with_columns(*figures)
     most = by_name.sort("time", "runs", descending=True).row(0, named=True)
     share = most["time"] / max(1, int(by_name["time"].sum()))
-    if share < ONE_KERNEL_SHARE or 2 * most["runs"] < kernels.height:
+    if share < ONE_KERNEL_SHARE or 2 * most["runs"] < durations.size:
         return None
     name, runs = shortened(function_of(str(most["name"]))), counted(most["runs"], "run")
     return CaptureKind("one-kernel", f"{name} has {format_ratio(share)} of kernel time, in {runs}")

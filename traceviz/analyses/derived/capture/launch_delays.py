@@ -17,7 +17,7 @@ import polars as pl
 
 from traceviz import schema
 from traceviz.analyses.derived.device.names import device_names
-from traceviz.analyses.derived.frames import partners, parts_by
+from traceviz.analyses.derived.frames import of_process, partners, parts_by
 from traceviz.analyses.derived.view import TraceView
 from traceviz.matching import Pairs, is_repeated
 
@@ -72,8 +72,7 @@ def _joined(trace: TraceView, process: int) -> pl.DataFrame:
     Calls and work of a table are in order of their start: the first with a number is the earliest.
     """
     columns = ("process_id", "device_id", "correlation_id", "start_ns")
-    own = pl.col("process_id") == process
-    known = [trace.frame(name, *columns).filter(own) for name in schema.DEVICE_WORK if trace.tables.rows(name)]
+    known = [of_process(trace.frame(name, *columns), process) for name in schema.DEVICE_WORK if trace.tables.rows(name)]
     work = pl.concat(known)
     work = work.sort("start_ns", maintain_order=True) if len(known) > 1 else work
     calls = trace.frame("cuda_api", "process_id", "correlation_id", "start_ns")

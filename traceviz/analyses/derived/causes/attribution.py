@@ -41,7 +41,7 @@ from traceviz.analyses.derived.causes.places import (
     place_rows,
 )
 from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
-from traceviz.analyses.derived.frames import bounds, codes, end_ns
+from traceviz.analyses.derived.frames import bounds, codes, end_ns, of_process
 from traceviz.analyses.derived.host.classes import CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
 from traceviz.analyses.derived.judged_time import judged_time
@@ -369,7 +369,7 @@ def _by_what_they_did(trace: TraceView, rank: int, calls: pl.DataFrame) -> pl.Da
     seen = [first_calls(trace).with_columns(first.alias("did")), copies]
     texts = (pl.col("name").cast(pl.Categorical), pl.lit("cuda_api").cast(_SOURCE).alias("source"))
     columns = (*key[1:3], *texts, "did")
-    own = pl.concat([frame.filter(pl.col("process_id") == rank).select(columns) for frame in seen])
+    own = pl.concat([of_process(frame, rank).select(columns) for frame in seen])
     if not own.height:
         return calls
     own = own.unique(key, keep="first", maintain_order=True)
@@ -386,10 +386,11 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
     texts = ("name", "category") if source == "host_ops" else ("name",)
     columns = ("start_ns", "dur_ns", "thread_id", *texts)
     if source in trace.tables:
-        scan = trace.tables.scan(source).filter(pl.col("process_id") == rank)
-        scan = scan.filter(pl.col("thread_id") == leader) if source == "os_calls" else scan
-        scan = scan.filter(pl.col("kind") != "mark") if source == "nvtx" else scan
-        rows = scan.select(*columns).collect()
+        kind = ("kind",) if source == "nvtx" else ()
+        rows = of_process(trace.frame(source, "process_id", *columns, *kind), rank)
+        rows = rows.filter(pl.col("thread_id") == leader) if source == "os_calls" else rows
+        rows = rows.filter(pl.col("kind") != "mark") if source == "nvtx" else rows
+        rows = rows.select(columns)
     else:
         rows = trace.frame(source, *columns)
     rows = rows.filter(pl.Series(judged.overlap(*bounds(rows)) > 0, dtype=pl.Boolean))

@@ -13,7 +13,7 @@ import polars as pl
 from traceviz import schema
 from traceviz.analyses.derived.calls.host_calls import calls_named
 from traceviz.analyses.derived.device.work import communication_names
-from traceviz.analyses.derived.frames import bounds, intervals, partners
+from traceviz.analyses.derived.frames import bounds, intervals, of_process, partners
 from traceviz.analyses.derived.host.collectives import host_communication
 from traceviz.analyses.derived.host.copy_calls import copy_calls, waiting_copies
 from traceviz.analyses.derived.host.copy_purposes import Purpose, copy_purposes
@@ -243,7 +243,7 @@ class HostClasses:
         A thread that saves results, or brings the next batch, holds up the program only where that waits for it.
         """
         waits = pl.col("wait_ns").alias("start_ns"), "end_ns", "thread_id"
-        copies = waiting_copies(self._trace).filter(pl.col("process_id") == self.process_id).select(waits)
+        copies = of_process(waiting_copies(self._trace), self.process_id).select(waits)
         if copies["thread_id"].n_unique() == 0:
             return IntervalSet.empty()
         launches = self._calls("launch")["thread_id"].value_counts()
@@ -277,7 +277,7 @@ class HostClasses:
     def kernel_launch(self) -> IntervalSet:
         """Calls that launch or copy without waiting for it, and the queue between a launch call and its work."""
         launches = self._ordinary("launch").select(_SPAN)
-        copies = copy_calls(self._trace).filter(pl.col("process_id") == self.process_id)
+        copies = of_process(copy_calls(self._trace), self.process_id)
         blocks = pl.col("wait_ns") <= pl.col("start_ns")
         calls = pl.concat([launches, copies.filter(~blocks.fill_null(value=False)).select(_SPAN)])
         until_wait = pl.coalesce("wait_ns", "end_ns").alias("end_ns")
@@ -341,7 +341,7 @@ class HostClasses:
         return calls.join(self._firsts, on=key, how="anti", maintain_order="left")
 
     def _calls(self, *kinds: str) -> pl.DataFrame:
-        return self._trace.api_calls(*kinds).filter(pl.col("process_id") == self.process_id)  # type: ignore[arg-type]
+        return of_process(self._trace.api_calls(*kinds), self.process_id)  # type: ignore[arg-type]
 
     def _copies(self, kind: str) -> IntervalSet:
         frame = self._own("memcpy", "start_ns", "dur_ns", "kind")
@@ -360,7 +360,7 @@ class HostClasses:
 
     def _own(self, table: str, *columns: str) -> pl.DataFrame:
         frame = self._trace.frame(table, *dict.fromkeys(("process_id", *columns)))
-        return frame.filter(pl.col("process_id") == self.process_id).select(columns)
+        return of_process(frame, self.process_id).select(columns)
 
 
 @once_per_trace

@@ -22,7 +22,7 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.device.work import computing
-from traceviz.analyses.derived.frames import bounds, end_ns, parts_by
+from traceviz.analyses.derived.frames import bounds, end_ns, of_process, parts_by
 from traceviz.analyses.derived.host.input_fetches import ANNOTATION, is_input
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
@@ -134,7 +134,7 @@ def _calls_of(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.DataFr
     """``row, thread_id, call_ns`` of the calls of ``copies``; without any calls, the leading thread meanwhile."""
     keys = ("correlation_id", "thread_id", "start_ns")
     ids = copies.select("correlation_id").drop_nulls().unique()
-    calls = trace.frame("cuda_api", "process_id", *keys).filter(pl.col("process_id") == process)
+    calls = of_process(trace.frame("cuda_api", "process_id", *keys), process)
     calls = calls.join(ids, on="correlation_id", how="semi").unique("correlation_id", keep="first").select(keys)
     if not calls.height:
         thread = pl.lit(training_thread(trace, process), pl.Int32)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds, intervals, parts_by
+from traceviz.analyses.derived.frames import bounds, intervals, of_process, parts_by
 from traceviz.analyses.derived.host.input_fetches import ANNOTATION
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
@@ -37,7 +37,7 @@ def dispatching(trace: TraceView, process_id: int) -> IntervalSet:
     if not trace.has_device_tables:
         own = trace.host_ops(*_CATEGORIES).filter((pl.col("process_id") == process_id) & _is_named(trace, *_CATEGORIES))
         return intervals(own)
-    calls = trace.api_calls("launch", "async_copy", "blocking_copy").filter(pl.col("process_id") == process_id)
+    calls = of_process(trace.api_calls("launch", "async_copy", "blocking_copy"), process_id)
     launches = {thread: part["start_ns"].sort().to_numpy() for thread, part in parts_by(calls, "thread_id").items()}
     is_training = (pl.col("category") == "op") | _is_named(trace, "annotation", "python")
     own = trace.host_ops(*_CATEGORIES).filter((pl.col("process_id") == process_id) & is_training)

@@ -17,6 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from traceviz.analyses.options import AnalysisOptions, StepTime
@@ -170,9 +171,11 @@ def report_on(
     """Read traces and analyse them: :func:`open_trace`, a :class:`Selection`, :func:`analyze`."""
     sources = trace_files(paths)
     readers = readers_of(sources, reader)
-    from traceviz.analyses.run import analyze, columns_for, tables_for
+    from traceviz.analyses.run import analyze, columns_for, load_analyses, tables_for
     from traceviz.spill import collected, spill_beyond
 
+    if sum(path.stat().st_size for path in sources) >= _LARGE:
+        Thread(target=load_analyses, args=(sections,), name="traceviz-loading", daemon=True).start()
     needs = ReadOptions(
         tables_for(sections),
         columns_for(sections),
@@ -316,6 +319,8 @@ def why(report: Report) -> Report:
     return reduced(report)
 
 
+_LARGE = 1 << 24
+"""Bytes of files that are read so long that analyses are imported meanwhile."""
 _HOMES = {
     "Comparison": "traceviz.compare.compare",
     "analyze": "traceviz.analyses.run",

@@ -19,6 +19,7 @@ from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import UNREAD, Entry, entries
 from traceviz.foreign.errors import foreign_errors_in_words
+from traceviz.kernel_names import catalogue
 from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
 from traceviz.tables import TraceTables
 from traceviz.units import Unit
@@ -47,6 +48,13 @@ def _readable(table: str) -> frozenset[str]:
     """Nullable columns of ``table`` that any analysis reads."""
     nullable = frozenset(column.name for column in schema.table(table).columns if column.nullable)
     return nullable - UNREAD.get(table, frozenset())
+
+
+def load_analyses(sections: Collection[str] | None) -> None:
+    """Import what :func:`analyze` will need. Reading lets other threads run: one of them may do this meanwhile."""
+    for entry in entries(sections):
+        entry.load()
+    catalogue()
 
 
 @foreign_errors_in_words("The trace cannot be analysed.")

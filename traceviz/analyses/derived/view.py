@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar, TypeVarTuple
 
+import numpy as np
 import polars as pl
 
 from traceviz import schema
@@ -248,7 +249,9 @@ class TraceView:
         return groups
 
     def api_calls(self, *kinds: ApiKind) -> pl.DataFrame:
-        """Calls of these kinds: ``start_ns, end_ns, process_id, thread_id, correlation_id, name``, names as stored.
+        """Calls of these kinds: ``start_ns, end_ns, process_id, thread_id, correlation_id, name, row``.
+
+        Names are as they are stored; ``row`` is the row of table ``cuda_api``.
 
         Launches, asynchronous copies and allocations from pools that a graph captured did none of this, and are left
         out: :meth:`captured_calls`.
@@ -280,9 +283,12 @@ class TraceView:
     def _filtered_calls(self, *kinds: ApiKind) -> pl.DataFrame:
         names = [name for kind in kinds for name in self.api_names.get(kind, [])]
         if "cuda_api" not in self.tables or not names:
-            return self.frame("cuda_api", *_CALL_COLUMNS).head(0).select(_CALL_VIEW)
-        calls = self.frame("cuda_api", *_CALL_COLUMNS)
-        return calls.filter(are_named(calls["name"], names)).select(_CALL_VIEW)
+            empty = self.frame("cuda_api", *CALL_COLUMNS).head(0).select(_CALL_VIEW)
+            return empty.with_columns(pl.Series("row", [], dtype=pl.UInt32))
+        calls = self.frame("cuda_api", *CALL_COLUMNS)
+        named = are_named(calls["name"], names)
+        row = pl.Series("row", np.flatnonzero(named.to_numpy()), dtype=pl.UInt32)
+        return calls.filter(named).select(*_CALL_VIEW, row)
 
     def _work_keys(self) -> pl.LazyFrame:
         """``process_id, correlation_id`` of all device work."""
@@ -336,7 +342,7 @@ def once_per_trace(function: Callable[[TraceView, *Keys], T]) -> Callable[[Trace
 
 
 _OTHER_WORK = tuple(name for name in schema.DEVICE_WORK if name != "kernels")
-_CALL_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "correlation_id", "name")
+CALL_COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "correlation_id", "name")
 _CALL_VIEW = ("start_ns", end_ns(), "process_id", "thread_id", "correlation_id", "name")
 _CAPTURED: frozenset[ApiKind] = frozenset({"launch", "async_copy", "pool_allocation"})
 """Kinds of calls that become nodes of a graph while it is captured."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
@@ -15,9 +16,10 @@ from traceviz.analyses.derived.calls.op_names import MATRIX_TYPE, parsed_ops, to
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.work import judged_device_ns, owners
 from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, ratio, share
-from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.kernel_names import UNKNOWN
 from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped
 from traceviz.units import format_ns, format_ratio
@@ -128,12 +130,11 @@ MATRIX_FAMILIES = ("gemm", "convolution", "attention")
 
 
 def _matrix_kinds(trace: TraceView) -> pl.DataFrame:
-    """Distinct kernels of matrix ops: ``name, op, type, precision, tensor_core, calls, total_ns``."""
-    kernels = trace.frame("kernels", "name", "op", "dur_ns")
-    kinds = kernels.group_by("name", "op").agg(
-        pl.len().cast(pl.Int64).alias("calls"), pl.col("dur_ns").sum().alias("total_ns")
-    )
-    kinds = kinds.with_columns(pl.col("name", "op").cast(pl.String))
+    """Distinct kernels of matrix ops: ``group, type, precision, tensor_core, calls, total_ns``."""
+    groups = _kernels_by_op(trace)
+    durations = trace.frame("kernels", "dur_ns")["dur_ns"].fill_null(0).to_numpy()
+    sums = pl.Series("calls", groups.counts), pl.Series("total_ns", groups.sums(durations))
+    kinds = groups.keys.with_columns(*sums).with_row_index("group")
     classified = pl.DataFrame(
         [(name, kernel.family, kernel.precision, kernel.tensor_core) for name, kernel in trace.kernel_classes.items()],
         {"name": pl.String, "family": pl.String, "precision": pl.String, "tensor_core": pl.Boolean},
@@ -144,13 +145,19 @@ def _matrix_kinds(trace: TraceView) -> pl.DataFrame:
     named = pl.col("type").str.contains(MATRIX_TYPE) | torch_matrix_op("op")
     matrix = named.fill_null(value=False) | pl.col("family").is_in(MATRIX_FAMILIES)
     label = pl.coalesce("type", "family").alias("type")
-    return joined.filter(matrix).select("name", "op", label, "precision", "tensor_core", "calls", "total_ns")
+    return joined.filter(matrix).select("group", label, "precision", "tensor_core", "calls", "total_ns")
+
+
+@once_per_trace
+def _kernels_by_op(trace: TraceView) -> Groups:
+    """All kernels by name and op."""
+    return Groups.of(trace.frame("kernels", "name", "op"), "name", "op")
 
 
 def _kernels_of(trace: TraceView, kinds: pl.DataFrame) -> pl.DataFrame:
-    """Kernels of the given ``name`` and ``op``: ``start_ns, dur_ns, process_id, device_id``."""
-    columns = ("start_ns", "dur_ns", "process_id", "device_id")
-    rows = trace.tables.scan("kernels").filter(pl.col("name").is_in(kinds["name"].unique().to_list()))
-    named = rows.select(*columns, "name", "op").collect()
-    keys = kinds.select(pl.col(key).cast(named.schema[key]) for key in ("name", "op"))
-    return named.join(keys, on=["name", "op"], nulls_equal=True).select(columns)
+    """Kernels of the given groups of :func:`_kernels_by_op`: ``start_ns, dur_ns, process_id, device_id``."""
+    groups = _kernels_by_op(trace)
+    wanted = np.zeros(len(groups), dtype=bool)
+    wanted[kinds["group"].to_numpy()] = True
+    kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id")
+    return kernels.filter(pl.Series(wanted[groups.codes], dtype=pl.Boolean))

@@ -18,7 +18,8 @@ from traceviz.analyses.derived.calls.short_names import function_of, shortened
 from traceviz.analyses.derived.capture.kind import capture_kind
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS
-from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.frames import bounds, end_ns, intervals
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import sees_host
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.launch.first import first_calls
@@ -127,7 +128,7 @@ def _of_host(trace: TraceView, rank: int, time: IntervalSet) -> str:
     if name:
         share = format_ratio(inside / trace.captured_ns)
         return f"Of the {format_ns(trace.captured_ns)} captured, {share} were spent in {name}."
-    calls = pl.concat([_events(trace, table, None) for table in _HOST])
+    calls = pl.concat([_events(trace, table) for table in _HOST])
     totals = calls.group_by("name").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("total"))
     if not totals.height:
         return ""
@@ -152,13 +153,11 @@ def spent_in(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
     thread = training_thread(trace, rank)
     if thread == NO_THREAD or not time.total:
         return "", 0
-    tables = [_events(trace, table, thread).with_columns(pl.lit(table in _CALLS).alias("is_call")) for table in _HOST]
+    tables = [
+        _times(trace, table, thread, time).with_columns(pl.lit(table in _CALLS).alias("is_call")) for table in _HOST
+    ]
     events = pl.concat(tables).filter(~pl.col("name").str.contains(_SAYS_NOTHING))
-    starts, ends = bounds(events)
-    inside = events.with_columns(pl.Series("inside", time.overlap(starts, ends)))
-    names = inside.group_by("name", "is_call").agg(
-        pl.col("inside").sum().clip(0, time.total), (pl.col("end_ns") - pl.col("start_ns")).sum().alias("total")
-    )
+    names = events.group_by("name", "is_call").agg(pl.col("inside").sum().clip(0, time.total), pl.col("total").sum())
     names = names.filter(pl.col("is_call") | (pl.col("total") < ENCLOSES * trace.captured_ns)).sort(
         "total", "name", "is_call"
     )
@@ -169,13 +168,14 @@ def spent_in(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
     return "", 0
 
 
-def _events(trace: TraceView, table: str, thread: int | None) -> pl.DataFrame:
-    """``name, start_ns, end_ns`` of what a thread did, or all of them."""
-    columns = ("name", "start_ns", "dur_ns", "thread_id")
-    if table in trace.tables:
-        is_own = pl.lit(value=True) if thread is None else pl.col("thread_id") == thread
-        rows = trace.tables.scan(table).select(columns).filter(is_own).collect()
-    else:
-        rows = trace.frame(table, *columns)
-    end = (pl.col("start_ns") + pl.col("dur_ns").fill_null(0)).alias("end_ns")
-    return rows.select(pl.col("name").cast(pl.String), "start_ns", end)
+def _times(trace: TraceView, table: str, thread: int, time: IntervalSet) -> pl.DataFrame:
+    """``name, inside, total``: time that events of a thread take in all, and within ``time``, by name."""
+    events = trace.frame(table, "name", "start_ns", "dur_ns", "thread_id").filter(pl.col("thread_id") == thread)
+    groups = Groups.of(events, "name")
+    inside, total = groups.sums(time.overlap(*bounds(events))), groups.sums(events["dur_ns"].fill_null(0).to_numpy())
+    return groups.keys.with_columns(pl.Series("inside", inside), pl.Series("total", total))
+
+
+def _events(trace: TraceView, table: str) -> pl.DataFrame:
+    """``name, start_ns, end_ns`` of the events of a table."""
+    return trace.frame(table, pl.col("name").cast(pl.String), "start_ns", end_ns())

@@ -355,26 +355,33 @@ def _tree(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> Call
     """Events of a process that run in ``judged`` time: ``thread_id, source, name, kind, part``."""
     frames = [_rows(trace, source, rank, leader, judged) for source in _SOURCES]
     calls = pl.concat([frame for frame in frames if frame.height] or frames[:1])
-    calls = _by_what_they_did(trace, rank, calls).with_columns(_unless_step(trace, rank))
+    calls = calls.with_columns(_unless_step(trace, rank))
     # Of equal events the order in which they come decides, as the tree's sort is stable
     return CallTree.of(calls.rename({"inside": "op_id"}), ("thread_id", "source", "name", "kind", "part"))
 
 
-def _by_what_they_did(trace: TraceView, rank: int, calls: pl.DataFrame) -> pl.DataFrame:
-    """``calls`` with the kinds that no name tells: copies that wait or do not, and calls that are first ones."""
-    key = ("source", "thread_id", "start_ns", "name")
-    waits, first = pl.col("wait_ns").is_not_null(), pl.lit("first_launch", KIND)
-    did = pl.when(waits).then(pl.lit("blocking_copy")).otherwise(pl.lit("launch")).cast(KIND)
-    copies = copy_calls(trace).with_columns(did.alias("did"))
-    seen = [first_calls(trace).with_columns(first.alias("did")), copies]
-    texts = (pl.col("name").cast(pl.Categorical), pl.lit("cuda_api").cast(_SOURCE).alias("source"))
-    columns = (*key[1:3], *texts, "did")
-    own = pl.concat([of_process(frame, rank).select(columns) for frame in seen])
-    if not own.height:
-        return calls
-    own = own.unique(key, keep="first", maintain_order=True)
-    joined = calls.join(own, on=key, how="left", maintain_order="left")
-    return joined.with_columns(pl.coalesce("did", "kind").alias("kind")).drop("did")
+@once_per_trace
+def _what_they_did(trace: TraceView) -> npt.NDArray[np.uint8]:
+    """For each row of ``cuda_api`` the kind that no name tells: copies that wait or do not, and first calls.
+
+    :data:`_NO_KIND` where the name says it.
+    """
+    did = np.full(trace.tables.rows("cuda_api"), _NO_KIND, np.uint8)
+    copies = copy_calls(trace)
+    waits = copies["wait_ns"].is_not_null().to_numpy()
+    did[copies["row"].to_numpy()] = np.where(waits, _CODES["blocking_copy"], _CODES["launch"])
+    did[first_calls(trace)["row"].to_numpy()] = _CODES["first_launch"]
+    return did
+
+
+def _unless_they_did(trace: TraceView, kinds: pl.Series, rows: npt.NDArray[np.integer]) -> pl.Series:
+    """``kinds`` of calls in these ``rows`` of ``cuda_api`` by their names, or by what they did."""
+    did = _what_they_did(trace)[rows]
+    told = did != _NO_KIND
+    if not told.any():
+        return kinds
+    numbers = np.where(told, did, kinds.to_physical().fill_null(_NO_KIND).to_numpy())
+    return pl.Series([*KIND.categories, None], dtype=KIND).gather(numbers).alias(kinds.name)
 
 
 def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:
@@ -387,16 +394,20 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
     columns = ("start_ns", "dur_ns", "thread_id", *texts)
     if source in trace.tables:
         kind = ("kind",) if source == "nvtx" else ()
-        rows = of_process(trace.frame(source, "process_id", *columns, *kind), rank)
+        rows = trace.frame(source, "process_id", *columns, *kind)
+        rows = of_process(rows.with_row_index("row") if source == "cuda_api" else rows, rank)
         rows = rows.filter(pl.col("thread_id") == leader) if source == "os_calls" else rows
         rows = rows.filter(pl.col("kind") != "mark") if source == "nvtx" else rows
-        rows = rows.select(columns)
+        rows = rows.drop("process_id", *kind)
     else:
         rows = trace.frame(source, *columns)
     rows = rows.filter(pl.Series(judged.overlap(*bounds(rows)) > 0, dtype=pl.Boolean))
     said = rows.select(pl.col(texts).cast(pl.Categorical))
     known = pl.lit(source, _SOURCE).alias("source"), said["name"]
-    return rows.select("start_ns", end_ns(), "thread_id", *known).hstack(_meanings(source, said))
+    meanings = _meanings(source, said)
+    if "row" in rows.columns:
+        meanings = meanings.with_columns(_unless_they_did(trace, meanings["kind"], rows["row"].to_numpy()))
+    return rows.select("start_ns", end_ns(), "thread_id", *known).hstack(meanings)
 
 
 _SOURCE = pl.Enum(_SOURCES)

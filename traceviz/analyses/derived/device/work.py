@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.frames import unions_by
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import IntervalSet
@@ -48,7 +49,7 @@ def exposed(work: pl.DataFrame, cover: dict[int, IntervalSet]) -> dict[int, Inte
 @once_per_trace
 def owners(trace: TraceView) -> tuple[tuple[int, int], ...]:
     """Every ``(process_id, device_id)`` where the process had work on the device."""
-    pairs = trace.device_work.select("process_id", "device_id").unique().sort("process_id", "device_id")
+    pairs = Groups.of(trace.device_work, "process_id", "device_id").keys.sort("process_id", "device_id")
     return tuple((int(process), int(device)) for process, device in pairs.iter_rows())
 
 

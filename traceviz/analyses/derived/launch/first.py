@@ -12,11 +12,12 @@ begin with cudaFree(0), and load their code in it. None of these comes again.
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.frames import bounds, end_ns
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
-from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.analyses.derived.view import CALL_COLUMNS, TraceView, once_per_trace
 from traceviz.cuda_names import ApiKind
 from traceviz.intervals import union_all
 
@@ -47,13 +48,16 @@ def first_calls(trace: TraceView) -> pl.DataFrame:
     """Calls of the device's API that take long because they are the first of a process in the capture.
 
     Returns:
-        ``start_ns, end_ns, process_id, thread_id, correlation_id, name`` as of :meth:`TraceView.api_calls`, and
+        ``start_ns, end_ns, process_id, thread_id, correlation_id, name, row`` of :meth:`TraceView.api_calls`, and
         ``what``: ``context`` of calls that create one, ``code`` of calls that load code; by start.
     """
     if "cuda_api" not in trace.tables:
         return _marked(trace.api_calls(), "context")
-    columns = ("start_ns", end_ns(), "process_id", "thread_id", "correlation_id", "name")
-    long = trace.tables.scan("cuda_api").filter(pl.col("dur_ns") >= LOADS_NS).select(columns).collect()
+    columns = ("start_ns", end_ns(), "process_id", "thread_id", "correlation_id", "name", "row")
+    calls = trace.frame("cuda_api", *CALL_COLUMNS)
+    is_long = (calls["dur_ns"] >= LOADS_NS).fill_null(value=False)
+    row = pl.Series("row", np.flatnonzero(is_long.to_numpy()), dtype=pl.UInt32)
+    long = calls.filter(is_long).with_columns(row).select(columns)
     contexts = _of_contexts(trace, long)
     libraries = _of_libraries(trace, long).join(contexts, on=("thread_id", "start_ns"), how="anti")
     found = pl.concat([contexts, libraries, _of_code(trace, long)])

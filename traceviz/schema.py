@@ -24,10 +24,11 @@ import pyarrow as pa
 
 from traceviz.errors import UsageError
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Version of this contract, written into every ``manifest.json``.
 
-Versions only add tables and nullable columns; what an older folder lacks is null, that is, not known.
+Versions only add tables and nullable columns; what an older folder lacks is null, that is, not known. Since version 7
+a table without rows has no file: the manifest says that it has none.
 """
 
 _pa: Any = pa

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from traceviz.matching import Pairs, first_rows, has_partner, is_repeated
+from traceviz.matching import Pairs, first_rows, is_repeated
 
 FAR = 1 << 62
 
@@ -22,7 +22,6 @@ def test_the_first_row_with_the_same_pair_is_found_however_far_apart_the_ids_lie
     among = pairs([(0, 7 * unit), (0, 8 * unit), (0, 8 * unit), (1, 8 * unit), (1, 9 * unit)])
     sought = pairs([(0, 8 * unit), (1, 8 * unit), (0, 9 * unit), (2, 8 * unit), (1, 9 * unit), (0, 5 * unit)])
     assert first_rows(sought, among).tolist() == [1, 3, -1, -1, 4, -1]
-    assert has_partner(sought, among).tolist() == [True, True, False, False, True, False]
 
 
 @pytest.mark.parametrize("unit", [1, FAR // 16])

@@ -132,7 +132,6 @@ def test_moments_at_the_ends_of_64_bits_are_left_to_numpy():
         ),
         ("alike", ((narrow(1, 2),), narrow(0), narrow(0))),
         ("alike", (tuple(narrow(1) for _ in range(17)), narrow(0), narrow(0))),
-        ("shared", (wide(1), wide(2), wide(0), wide(1), wide(1), wide(0))),
         ("add", (wide(1), wide(2), wide(0, 1), wide(1), wide(1), narrow(1), wide(0))),
     ],
 )

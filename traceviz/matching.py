@@ -60,11 +60,6 @@ def first_rows(sought: Pairs, among: Pairs) -> Rows:
     return np.asarray(table[wanted])
 
 
-def has_partner(sought: Pairs, among: Pairs) -> npt.NDArray[np.bool_]:
-    """Whether each of ``sought`` has a row in ``among``."""
-    return first_rows(sought, among) >= 0
-
-
 def is_repeated(pairs: Pairs) -> npt.NDArray[np.bool_]:
     """Whether an earlier row has the same pair; never for rows without one."""
     rows = first_rows(pairs, pairs)

@@ -351,7 +351,7 @@ class Cases:
         if random.random() < 0.2:
             start = self._longs(random, rows)
         parent, wanted = bytearray(8 * rows), random.randbytes(rows)
-        match random.randrange(5):
+        match random.randrange(4):
             case 0:
                 self._try(n.nest, group, start, end, self._room(random, 8 * rows), parent)
                 given = parent if random.random() < 0.8 else self._longs(random, rows)
@@ -363,8 +363,6 @@ class Cases:
             case 2:
                 columns = tuple(code for _ in range(random.choice((0, 1, 2, 16, 17))))
                 n.alike(columns, self._room(random, 4 * rows), bytearray(4 * rows))
-            case 3:
-                n.shared(start, end, self._longs(random, rows + 1), end, start, self._room(random, 8 * rows))
             case _:
                 n.add(start, end, self._longs(random, rows + 1), end, start, code, self._room(random, 8 * rows))
 

@@ -249,13 +249,6 @@ static uint64_t time_within(const Members *members, int64_t start, int64_t end, 
     return time_before(members, until, near->last) - time_before(members, start, near->first);
 }
 
-void share_time(Members members, size_t size, const int64_t *start, const int64_t *end, int64_t *shared)
-{
-    Near near = {0, 0};
-    for (size_t i = 0; i < size; i++)
-        shared[i] = (int64_t)time_within(&members, start[i], end[i], &near);
-}
-
 bool add_time(Members members, size_t size, const int64_t *start, const int64_t *end, const int32_t *owner,
               size_t owners, int64_t *total)
 {

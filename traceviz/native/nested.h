@@ -40,8 +40,7 @@ int64_t find_stretches(Calls calls, const int64_t *parent, const uint8_t *wanted
  * there are, -1 where memory does not suffice. */
 int64_t group_rows(size_t size, size_t columns, const int32_t *const *values, int32_t *group, int32_t *first);
 
-/* Write what each of the spans shares with the members of a set, which are sorted and disjoint. `done` is the time of
- * all members before each one. */
+/* The members of a set, which are sorted and disjoint. `done` is the time of all members before each one. */
 typedef struct {
     size_t size;
     const int64_t *start;
@@ -49,9 +48,8 @@ typedef struct {
     const int64_t *done;
 } Members;
 
-void share_time(Members members, size_t size, const int64_t *start, const int64_t *end, int64_t *shared);
-
-/* The same, added to the total of the owner of each span; negative owners have none. False if there is no such total. */
+/* Add the time of a set within each span to the total of its owner; negative owners have none. False if there is no such
+ * total. */
 bool add_time(Members members, size_t size, const int64_t *start, const int64_t *end, const int32_t *owner,
               size_t owners, int64_t *total);
 

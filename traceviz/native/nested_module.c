@@ -150,26 +150,6 @@ static PyObject *alike(PyObject *Py_UNUSED(module), PyObject *arguments)
     return groups < 0 ? PyErr_NoMemory() : PyLong_FromLongLong(groups);
 }
 
-static PyObject *shared(PyObject *Py_UNUSED(module), PyObject *arguments)
-{
-    enum { OPENS, CLOSES, DONE, START, END, RESULT, ARRAYS };
-    Py_buffer arrays[ARRAYS];
-    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*w*", &arrays[OPENS], &arrays[CLOSES], &arrays[DONE], &arrays[START],
-                          &arrays[END], &arrays[RESULT]))
-        return NULL;
-    size_t size = rows_of(&arrays[OPENS]), rows = rows_of(&arrays[START]);
-    bool fits = are_wide(arrays, DONE, size) && are_wide(arrays + DONE, 1, size + 1) &&
-                are_wide(arrays + START, ARRAYS - START, rows);
-    if (fits) {
-        Members members = {size, arrays[OPENS].buf, arrays[CLOSES].buf, arrays[DONE].buf};
-        Py_BEGIN_ALLOW_THREADS;
-        share_time(members, rows, arrays[START].buf, arrays[END].buf, arrays[RESULT].buf);
-        Py_END_ALLOW_THREADS;
-    }
-    release(arrays, ARRAYS);
-    return fits ? Py_NewRef(Py_None) : misfit();
-}
-
 static PyObject *add(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     enum { OPENS, CLOSES, DONE, START, END, OWNER, TOTAL, ARRAYS };
@@ -199,7 +179,6 @@ static PyMethodDef functions[] = {
     {"innermost", innermost, METH_VARARGS,
      "innermost(group, start, end, parent, wanted, from, to, owner): how many stretches there are, -1 where calls cross."},
     {"alike", alike, METH_VARARGS, "alike(columns, group, first): how many groups of equal rows there are."},
-    {"shared", shared, METH_VARARGS, "shared(opens, closes, done, start, end, result): time within a set."},
     {"add", add, METH_VARARGS, "add(opens, closes, done, start, end, owner, total): the same, by owner."},
     {NULL, NULL, 0, NULL},
 };

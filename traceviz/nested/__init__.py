@@ -116,15 +116,6 @@ def alike(*columns: Rows) -> tuple[Codes, Codes]:
     return number[inverse.ravel()], firsts[order].astype(np.int32)
 
 
-def shared(opens: Array, closes: Array, done: Array, starts: Array, ends: Array) -> Array | None:
-    """Time of a set within each span, as in ``IntervalSet.overlap``; ``None`` where nothing is compiled."""
-    if library is None:
-        return None
-    result = np.empty(starts.size, np.int64)
-    library.shared(opens, closes, done, starts, ends, result)
-    return result
-
-
 def add_shared(  # noqa: PLR0917 (columns)
     opens: Array, closes: Array, done: Array, starts: Array, ends: Array, owners: Rows, total: Array
 ) -> bool:

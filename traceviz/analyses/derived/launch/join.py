@@ -17,7 +17,7 @@ import re
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.derived.frames import end_ns
+from traceviz.analyses.derived.frames import end_ns, gathered, partners
 from traceviz.analyses.derived.view import TraceView
 
 LAUNCH_KEY = ("process_id", "correlation_id")
@@ -36,12 +36,14 @@ def work_with_calls(trace: TraceView) -> pl.DataFrame:
         where the capture does not have it, and ``by_graph``, whether a graph launched it. In no particular order.
     """
     calls = trace.frame("cuda_api", *LAUNCH_KEY, "thread_id", "start_ns", "dur_ns", _launches_graph(trace))
-    calls = calls.drop_nulls("correlation_id").select(
+    calls = calls.select(
         *LAUNCH_KEY, "thread_id", pl.col("start_ns").alias("call_ns"), end_ns("call_end_ns"), "launches_graph"
     )
-    once = calls.sort("call_ns").unique(LAUNCH_KEY, keep="first", maintain_order=True)
     work = pl.concat([_work(trace, name) for name in schema.DEVICE_WORK])
-    joined = work.join(once, on=LAUNCH_KEY, how="left")
+    row = partners(work, calls)  # calls come by their start: the first with an id is the earliest
+    joined = work.with_columns(
+        gathered(calls[name], row) for name in ("thread_id", "call_ns", "call_end_ns", "launches_graph")
+    )
     by_graph = pl.col("launches_graph").fill_null(value=False) | pl.col("by_graph")
     return joined.with_columns(by_graph.alias("by_graph")).drop("correlation_id", "launches_graph")
 

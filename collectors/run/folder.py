@@ -117,6 +117,11 @@ def bytes_of(file: Path) -> int:
         return 0
 
 
+def bytes_below(folder: Path) -> int:
+    """The sizes of all files in a folder; what goes meanwhile, a folder as well, counts as nothing."""
+    return sum(bytes_of(Path(parent, name)) for parent, _, names in os.walk(folder) for name in names)
+
+
 def drop_raw(folder: Path) -> None:
     """Remove what the profilers wrote, once tables have been made of it."""
     shutil.rmtree(folder / RAW, ignore_errors=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from traceviz.collectors.base import Availability, Collector, Plan, Wrapped
 from traceviz.collectors.program.supervise import Ending, Wrapper
-from traceviz.collectors.run.folder import bytes_of
+from traceviz.collectors.run.folder import bytes_below
 from traceviz.collectors.run.plan import CollectOptions, added_environment, typed_command, wrapped_command
 
 
@@ -61,7 +61,7 @@ class Prepared:
         return next((program for program in programs if program is not None), None)
 
     def _bytes_written(self) -> int:
-        return sum(bytes_of(path) for name in self.wrapping for path in self.plan.raw(name).rglob("*"))
+        return sum(bytes_below(self.plan.raw(name)) for name in self.wrapping)
 
     def may_start_again(self, ending: Ending) -> bool:
         """Whether the wrapper failed to start the program, and may succeed with another try."""

@@ -174,8 +174,6 @@ def report_on(
     from traceviz.analyses.run import analyze, columns_for, load_analyses, tables_for
     from traceviz.spill import collected, spill_beyond
 
-    if sum(path.stat().st_size for path in sources) >= _LARGE:
-        Thread(target=load_analyses, args=(sections,), name="traceviz-loading", daemon=True).start()
     needs = ReadOptions(
         tables_for(sections),
         columns_for(sections),
@@ -187,6 +185,8 @@ def report_on(
         spill=spill_beyond(max_memory),
     )
     with foreign_errors_in_words(f"{named(sources)} cannot be read."):
+        if sum(path.stat().st_size for path in sources) >= _LARGE:
+            Thread(target=load_analyses, args=(sections,), name="traceviz-loading", daemon=True).start()
         tables = collected(read_all(sources, readers, needs), needs.spill)
         if selection and not selection.is_everything:
             from traceviz.cutting import select

@@ -96,12 +96,12 @@ def running(begin: Array, finish: Array, at_least: int) -> Bounds:
 
 def before(bounds: Bounds, moments: Array) -> Array:
     """Nanoseconds of a set that lie before each of ``moments``."""
-    spent = np.empty(moments.size, dtype=np.int64)
+    spent, done = np.empty(moments.size, dtype=np.int64), done_before(bounds)
     if library is not None:
-        library.before(*bounds, done_before(bounds), moments, spent)
+        library.before(*bounds, done, moments, spent)
         return spent
     for block in _blocks(moments.size):
-        spent[block] = _before(bounds, done_before(bounds), moments[block])
+        spent[block] = _before(bounds, done, moments[block])
     return spent
 
 

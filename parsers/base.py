@@ -15,6 +15,7 @@ from traceviz.process.memory import Allowance, Watch
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from traceviz.row_groups import Window
     from traceviz.spill import Spill
 
 HEAD_BYTES = 64 * 1024
@@ -71,6 +72,8 @@ class ReadOptions:
         max_memory: Most memory that the process may take while it reads, in bytes; ``None`` for what there is.
         cache: What another program had to decode is kept, and taken from there the next time; see
             :mod:`traceviz.parsers.exports`.
+        window: The caller cuts the trace to these times: a reader may leave out events that lie outside of them
+            altogether.
         spill: Takes tables that memory has no room for, where the caller can do with files; see :attr:`Reader.spills`.
     """
 
@@ -82,6 +85,7 @@ class ReadOptions:
     max_size: int | None = None
     max_memory: int | None = None
     cache: bool = False
+    window: Window | None = None
     spill: Spill | None = None
 
     def wants(self, name: str) -> bool:

@@ -124,7 +124,7 @@ class _Export:
         """
         from traceviz.tables import load, write_tables  # noqa: PLC0415 (recognising a file loads no pyarrow)
 
-        everything = replace(options, tables=None, columns={})
+        everything = replace(options, tables=None, columns={}, window=None)
         provenance = {"format": self.reader.format, "exporter": self.exporter}
         write_tables(folder, self.reader.tables(self.path, everything), provenance)
         route = str(load(folder).run_facts().get("reader"))

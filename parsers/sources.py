@@ -134,7 +134,8 @@ def read_all(files: Sequence[Path], readers: Sequence[Reader], options: ReadOpti
     for number, (file, reader) in enumerate(zip(files, readers, strict=True), 1):
         progress = prefixed(options.progress, f"{file.name} ({number} of {len(readers)})")
         try:
-            parts.append(dict(tables_of(file, reader, replace(options, progress=progress, spill=None))))
+            own = replace(options, progress=progress, window=None, spill=None)  # each has its own clock
+            parts.append(dict(tables_of(file, reader, own)))
         except TracevizError as error:
             raise about(error, file) from error
     return merged(parts, trace_names(files))

@@ -182,6 +182,7 @@ def report_on(
         max_size=max_size,
         max_memory=max_memory,
         cache=cache,
+        window=selection.window if selection else None,
         spill=spill_beyond(max_memory),
     )
     with foreign_errors_in_words(f"{named(sources)} cannot be read."):

@@ -25,3 +25,11 @@ class Selection:
     def is_everything(self) -> bool:
         """Whether nothing is left out."""
         return self == Selection()
+
+    @property
+    def window(self) -> tuple[int | None, int | None] | None:
+        """Begin and end of what is all that is needed; ``None`` where it is not.
+
+        Which processes used a device, events of any time tell.
+        """
+        return (self.start_ns, self.end_ns) if self.device is None and self.rank is None else None

@@ -25,7 +25,9 @@ from traceviz.errors import DamagedTraceError, MissingTableError, SchemaError
 from traceviz.files import new_folder
 from traceviz.foreign.json_documents import read_document
 from traceviz.foreign.parquet import DAMAGE, open_parquet, read_parquet
+from traceviz.row_groups import Window, groups_in, stated, times_of
 from traceviz.trace_folder import MANIFEST, MANIFEST_KIND, is_trace_folder
+from traceviz.whole_columns import in_one_piece
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,12 +108,13 @@ class TraceTables:
             self._frames[name] = frame
         return self._frames[name].lazy()
 
-    def arrow(self, name: str, wanted: Collection[str] | None = None) -> pa.Table:
+    def arrow(self, name: str, wanted: Collection[str] | None = None, window: Window | None = None) -> pa.Table:
         """Table ``name`` as an Arrow table with the declared types.
 
         Args:
             name: The table.
             wanted: Nullable columns to read, where the table is a file; the others are null then. ``None`` for all.
+            window: Rows that lie outside of it altogether may be left out, where the table is a file.
 
         Raises:
             MissingTableError: the trace does not have it.
@@ -121,10 +124,13 @@ class TraceTables:
         if not isinstance(source, Path):
             return source
         try:
-            table = read_parquet(source, None if wanted is None else _needed(name, wanted))
+            needed = None if wanted is None else _needed(name, wanted)
+            table = read_parquet(source, needed, lambda metadata: groups_in(metadata, window))
         except DAMAGE as error:
             raise _unreadable(source, error) from error
-        return conform(name, _lean(table))
+        given = [table]
+        del table
+        return conform(name, in_one_piece(given))
 
     def rows(self, name: str) -> int:
         """Number of rows of table ``name``; 0 where the trace does not have it."""
@@ -165,14 +171,6 @@ class TraceTables:
 def _needed(name: str, wanted: Collection[str]) -> frozenset[str]:
     """Columns of table ``name`` that may not be null, and those ``wanted``."""
     return frozenset(column.name for column in schema.table(name).columns if not column.nullable) | frozenset(wanted)
-
-
-def _lean(table: pa.Table) -> pa.Table:
-    """``table`` with columns of nulls only in memory that costs nothing."""
-    for at, field_ in enumerate(table.schema):
-        if table.num_rows and table.column(at).null_count == table.num_rows:
-            table = table.set_column(at, field_, schema.nulls(table.num_rows, field_.type))
-    return table
 
 
 def _with_added_columns(name: str, path: Path) -> pl.LazyFrame:
@@ -344,16 +342,18 @@ def write_tables(target: Path, tables: Iterable[tuple[str, pa.Table]], provenanc
 
 def _write(path: Path, table: pa.Table) -> None:
     """One Parquet file, sorted by ``start_ns`` one row group at a time."""
-    order = _order(table)
+    order, times = _order(table), []
     with parquet_writer(path, table.schema) as writer:
         for begin in range(0, table.num_rows, ROW_GROUP):
             part = slice(begin, begin + ROW_GROUP)
             rows = table.slice(begin, ROW_GROUP) if order is None else _take(table, pa.array(order[part]))
             writer.write_table(rows, ROW_GROUP)
+            times.append(times_of(rows))
+        writer.add_key_value_metadata(stated([each for each in times if each]))
 
 
 def parquet_writer(path: Path, declared: pa.Schema) -> pq.ParquetWriter:
-    """What writes the rows of a table of the contract, in its order.
+    """What writes the rows of a table of the contract, in its order, which the file states.
 
     Integers are stored as differences between neighbours, which are small, above all those of times: files are smaller,
     and faster to write and to read, than with dictionaries of numbers.
@@ -368,6 +368,7 @@ def parquet_writer(path: Path, declared: pa.Schema) -> pq.ParquetWriter:
         use_dictionary=names,  # type: ignore[arg-type]  # the stubs know only all or none
         write_statistics=[name for name in integers if name == "start_ns"],
         column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+        sorting_columns=[pq.SortingColumn(at) for at, name in enumerate(declared.names) if name == "start_ns"],
     )
 
 

@@ -180,7 +180,7 @@ def read_source(recording: Recording, folder: Path, options: ReadOptions, notes:
     first: TracevizError | None = None
     for path, reader in recording.forms:
         name = str(path.relative_to(folder))
-        reading = replace(options, run=None, progress=prefixed(options.progress, recording.collector))
+        reading = replace(options, run=None, window=None, progress=prefixed(options.progress, recording.collector))
         try:
             tables = dict(reader.tables(path, reading))
         except (DamagedTraceError, MissingToolError, UnknownFormatError, UnreadableError) as error:

@@ -120,3 +120,26 @@ def test_a_signal_for_the_command_ends_its_work(tmp_path):
     assert process.wait() == -signal.SIGTERM
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
+
+
+RETURNING = """
+import os
+from traceviz.cli.little_memory import give_back_soon
+give_back_soon()
+import pyarrow
+print(pyarrow.default_memory_pool().backend_name, os.environ["_RJEM_MALLOC_CONF"])
+"""
+
+
+@pytest.mark.parametrize(("given", "used"), [({}, "system"), ({"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, "mimalloc")])
+def test_libraries_return_memory_soon_unless_the_environment_says_what_they_do(given, used):
+    said = ("ARROW_DEFAULT_MEMORY_POOL", "_RJEM_MALLOC_CONF")
+    environment = {name: value for name, value in os.environ.items() if name not in said}
+    done = subprocess.run(
+        [sys.executable, "-c", RETURNING], env=environment | given, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split() == [used, "dirty_decay_ms:300,muzzy_decay_ms:0"]
+
+
+def test_a_report_within_max_memory_is_the_same_as_without():
+    assert measured("report", KINETO, "--max-memory", "4GB").out == measured("report", KINETO).out

@@ -29,6 +29,9 @@ MAX_WORKERS = 4
 LARGE_ROWS = 100_000
 """With fewer rows, most of the time is spent in Python, of which one thread runs at a time."""
 
+LARGE_RESULT = 16 * 10**6
+"""Bytes of a derived result that is not kept from one analysis to the next where memory is short."""
+
 
 def tables_for(sections: Collection[str] | None) -> frozenset[str]:
     """Tables that the analyses of ``sections`` can make use of."""
@@ -134,11 +137,16 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
 
     Most of their time they compute in compiled code, which lets other threads run; what several of them need is
     computed once (:class:`traceviz.analyses.derived.kept.Kept`). Where polars may use one thread only, so may they; and
-    where tables lie in files, there is no memory for several at a time.
+    where tables lie in files, there is no memory for several at a time, nor to keep what only some of them need.
     """
     workers = min(cores(), MAX_WORKERS)
     rows = sum(trace.tables.rows(name) for name in trace.tables)
-    if workers < 2 or rows < LARGE_ROWS or trace.tables.are_spilled:
+    if trace.tables.are_spilled:
+        for entry in chosen:
+            yield _outcome(trace, entry)
+            trace.let_go(LARGE_RESULT)
+        return
+    if workers < 2 or rows < LARGE_ROWS:
         yield from (_outcome(trace, entry) for entry in chosen)
         return
     with ThreadPoolExecutor(workers, "traceviz-analysis") as pool:

@@ -284,7 +284,17 @@ _reading_options = option_group(
 
 def reading_options(command: Command) -> Command:
     """Options of commands that read traces, as ``reading``: :class:`ReadingOptions`."""
-    return _reading_options(in_lean_process(command))
+    lean = in_lean_process(command)
+
+    @functools.wraps(command)
+    def run(*args: Any, reading: ReadingOptions, **kwargs: Any) -> Any:
+        if reading.max_memory is not None:
+            from traceviz.cli.little_memory import give_back_soon
+
+            give_back_soon()
+        return lean(*args, reading=reading, **kwargs)
+
+    return _reading_options(cast("Command", run))
 
 
 output_options = option_group(

@@ -7,6 +7,7 @@ with what there is: a trace that cannot fit is refused with both figures.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -121,6 +122,9 @@ def _refused(name: str, needed: int, allowed: str) -> OutOfMemoryError:
 
 def give_back() -> None:
     """Return to the system what this process has freed and its allocators keep, as they do with large columns."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None:
+        arrow.default_memory_pool().release_unused()
     trim = _trim()
     if trim is not None:
         trim(0)

@@ -5,9 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
 
+import numpy as np
+import polars as pl
 import pytest
 
-from traceviz.analyses.derived.kept import Kept, kept_property
+from tests.analyses.builders import trace
+from traceviz.analyses.derived.kept import Kept, held, kept_property
+from traceviz.intervals import IntervalSet
 
 THREADS = 4
 
@@ -56,3 +60,26 @@ def test_a_result_that_asks_for_itself_is_an_error_and_no_deadlock() -> None:
     kept = Kept()
     with pytest.raises(RecursionError, match="asks for itself"):
         kept.get("loop", lambda: kept.get("loop", lambda: 1))
+
+
+def test_what_a_result_holds_counts_once_and_the_trace_that_it_is_of_does_not():
+    column = np.zeros(100, np.int64)
+    frame = pl.DataFrame({"a": [1, 2, 3]})
+    busy = {0: IntervalSet(column, column), "again": [column], "frame": (frame, None, "text", 7)}
+    assert (held(busy), held(busy, column)) == (824, 24)
+    view = trace(kernels=[(0, 10, "k")])
+    result = {"trace": view, "work": view.device_work}
+    assert (held(result, view), held(result) > 8 + 8 + 2 + 4) == (8 + 8 + 2 + 4, True)
+
+
+def test_large_results_are_forgotten_and_computed_again_when_somebody_asks():
+    view = trace(kernels=[(0, 10, "k"), (30, 10, "k")])
+    work, busy, ranks = view.device_work, view.device_busy, view.ranks
+    view.let_go(40)
+    assert view.device_work is not work
+    assert view.device_work.equals(work)
+    assert view.device_busy is busy  # 32 bytes
+    assert view.ranks is ranks
+    view.let_go(1)
+    assert view.device_busy is not busy
+    assert view.device_busy == busy

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import Future
 from threading import Lock, get_ident
 from typing import Any, Generic, Self, TypeVar, cast, overload
+
+import numpy as np
+import polars as pl
 
 Owner = TypeVar("Owner")
 T = TypeVar("T")
@@ -49,6 +52,56 @@ class Kept:
             raise
         future.set_result(result)
         return result
+
+    def let_go(self, least: int, of: object) -> frozenset[Hashable]:
+        """Forget results that take at least so many bytes, and compute them again when somebody asks.
+
+        Args:
+            least: Bytes of numbers and texts in a result.
+            of: What results are of; it and what it refers to belong to none of them.
+
+        Returns:
+            Their keys. No other thread may compute meanwhile.
+        """
+        large = frozenset(key for key, (_, future) in self._results.items() if held(future.result(), of) >= least)
+        for key in large:
+            del self._results[key]
+        return large
+
+
+def held(value: object, apart_from: object = None) -> int:
+    """Bytes of numbers and texts that ``value`` holds, also in values that it refers to, but not in ``apart_from``."""
+    seen = {id(apart_from)}
+    found, waiting = 0, [value]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, np.ndarray):
+            found += one.nbytes
+        elif isinstance(one, pl.DataFrame | pl.Series):
+            found += int(one.estimated_size())
+        else:
+            waiting += _parts(one)
+    return found
+
+
+def _parts(value: object) -> Iterable[object]:
+    """What an object of ours, or a collection, consists of."""
+    if isinstance(value, Mapping):
+        return value.values()
+    if isinstance(value, tuple | list | set | frozenset):
+        return value
+    if isinstance(value, Future):
+        return (value.result(),)
+    if not type(value).__module__.startswith(_OURS):
+        return ()
+    slots = (getattr(value, name) for name in getattr(type(value), "__slots__", ()) if hasattr(value, name))
+    return [*slots, *getattr(value, "__dict__", {}).values()]
+
+
+_OURS = __name__.partition(".")[0]
 
 
 class kept_property(Generic[Owner, T]):  # noqa: N801 (as ``property`` and ``cached_property``)

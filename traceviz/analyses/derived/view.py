@@ -57,6 +57,12 @@ class TraceView:
         """``function(trace, *keys)``, computed on first use and kept."""
         return self.kept.get((function, *keys), lambda: function(self, *keys))
 
+    def let_go(self, least: int) -> None:
+        """Forget what was derived and takes at least so many bytes. Whoever asks for it again has it computed again."""
+        for key in self.kept.let_go(least, self):
+            if isinstance(key, str):
+                vars(self).pop(key, None)
+
     @kept_property
     def clock_doubt(self) -> str:
         """What moved clocks of devices mean for idle time, in one sentence; empty where none was moved."""

@@ -464,3 +464,16 @@ def test_a_file_without_rows_that_an_older_traceviz_wrote_is_read_and_must_have_
     shutil.copy(folder / "os_calls.parquet", folder / "memset.parquet")
     with pytest.raises(DamagedTraceError, match="holds 3 rows; the manifest says 0"):
         load(folder)
+
+
+def test_columns_of_nulls_or_of_one_word_are_single_values_for_polars_and_read_the_same(monkeypatch):
+    monkeypatch.setattr("traceviz.tables._MANY", 1)
+    rows = {"start_ns": [5, 7], "dur_ns": [1, 2], "process_id": [0, 0], "thread_id": [0, 0], "name": ["a", "a"]}
+    calls = TraceTables({"run": run(), "cuda_api": pa.table({**rows, "domain": ["driver", "runtime"]})})
+    frame = calls.cuda_api.collect()
+    assert frame.columns == schema.table("cuda_api").arrow.names
+    assert frame["name"].cast(pl.String).to_list() == ["a", "a"]
+    assert frame["domain"].cast(pl.String).to_list() == ["driver", "runtime"]
+    assert (frame["status"].null_count(), frame["correlation_id"].to_list()) == (2, [None, None])
+    assert frame.schema == pl.from_arrow(calls.arrow("cuda_api").slice(0, 0)).schema
+    assert calls.cuda_api.filter(pl.col("name") == "a").select("name", "domain").collect().height == 2

@@ -37,6 +37,8 @@ WINDOW_NOTE = "window"
 ANNOTATED_STEPS_NOTE = "steps-from-annotations"
 """Code of the note in a trace whose groups begin with annotations that its producer ignores."""
 _AGAIN = "Convert the source again: traceviz convert TRACE -o DIR."
+_MANY = 1 << 16
+"""Rows of a table for which it is worth to look for columns that take no memory."""
 ROW_GROUP = 1 << 18
 """Rows of one row group of a Parquet file."""
 
@@ -103,9 +105,7 @@ class TraceTables:
         if isinstance(source, Path):
             return _with_added_columns(name, source)
         if name not in self._frames:  # polars recodes dictionaries, which takes long: once is enough
-            frame = pl.from_arrow(source)
-            assert isinstance(frame, pl.DataFrame)
-            self._frames[name] = frame
+            self._frames[name] = _frame(source)
         return self._frames[name].lazy()
 
     def arrow(self, name: str, wanted: Collection[str] | None = None, window: Window | None = None) -> pa.Table:
@@ -166,6 +166,31 @@ class TraceTables:
             return self.sources[name]
         except KeyError:
             raise MissingTableError.named(name, self.sources) from None
+
+
+def _frame(table: pa.Table) -> pl.DataFrame:
+    """``table`` as polars sees it, in the same memory; a column of nulls, or of one word, is a single value there."""
+    same = [name for name in table.column_names if table.num_rows >= _MANY and _is_one_value(table.column(name))]
+    frame = pl.from_arrow(table.drop_columns(same))
+    assert isinstance(frame, pl.DataFrame)
+    if not same:
+        return frame
+    first = pl.from_arrow(table.select(same).slice(0, 1))
+    assert isinstance(first, pl.DataFrame)
+    words = first.with_columns(pl.col(pl.Categorical).cast(pl.String)).row(0)
+    values = (pl.lit(word, dtype).alias(name) for word, (name, dtype) in zip(words, first.schema.items(), strict=True))
+    return frame.with_columns(values).select(table.column_names)
+
+
+def _is_one_value(column: pa.ChunkedArray[Any]) -> bool:
+    """Whether all of ``column`` is null, or the same word."""
+    if column.null_count == len(column):
+        return True
+    if column.null_count or column.num_chunks != 1 or not pa.types.is_dictionary(column.type):
+        return False
+    codes: Any = column.chunk(0)
+    bounds = compute.min_max(codes.indices)
+    return bool(bounds["min"] == bounds["max"])
 
 
 def _needed(name: str, wanted: Collection[str]) -> frozenset[str]:

@@ -289,6 +289,15 @@ class Cases:
                 place = broken
             if stop == 1:
                 break
+        if random.random() < 0.5:  # what another found, of which some may be taken already
+            other = self.kineto.Scanner(*self.told)
+            other.feed(data, random.choice((begin, random.randrange(len(data) + 1))))
+            if random.random() < 0.1:
+                self._try(random.choice((other.texts, other.counts, other.phases)))
+            self._try(scanner.join, random.choice((other, other, other, other, scanner)))
+            if random.random() < 0.1:
+                self._try(other.feed, data, begin)
+                self._try(other.texts)
         takes = [scanner.phases, scanner.counts, scanner.texts]
         takes += [lambda number=number: scanner.member(number) for number in range(-1, 7)]
         takes += [lambda which=which: scanner.times(which) for which in range(-1, 3)]

@@ -362,11 +362,13 @@ class Cases:
         parent, wanted = bytearray(8 * rows), random.randbytes(rows)
         match random.randrange(4):
             case 0:
-                self._try(n.nest, group, start, end, self._room(random, 8 * rows), parent)
+                depth = self._room(random, 8 * rows)
+                self._try(n.nest, group, start, end, random.random() < 0.5, depth, parent)
                 given = parent if random.random() < 0.8 else self._longs(random, rows)
                 self._try(n.nearest, given, wanted, self._room(random, 8 * rows))
                 room = (bytearray(16 * rows), bytearray(16 * rows), self._room(random, 8 * rows))
-                n.innermost(group, start, end, given, random.choice((b"", wanted)), *room)
+                depth = random.choice((b"", depth, self._longs(random, rows)))
+                n.innermost(group, start, end, depth, given, random.choice((b"", wanted)), *room)
             case 1:
                 n.outer(group, end, code, random.choice((rows, 0, -1, 2**31)), self._room(random, rows))
             case 2:

@@ -32,10 +32,19 @@ def nested(groups: Array, starts: Array, ends: Array) -> tuple[Array, Array] | N
 
     ``None`` where they are in another order, where some cross, or where nothing is compiled.
     """
+    return _nest(groups, starts, ends, cross=False)
+
+
+def crossing(groups: Array, starts: Array, ends: Array) -> tuple[Array, Array] | None:
+    """As :func:`nested`, also where some cross."""
+    return _nest(groups, starts, ends, cross=True)
+
+
+def _nest(groups: Array, starts: Array, ends: Array, *, cross: bool) -> tuple[Array, Array] | None:
     if library is None:
         return None
     depth, parent = np.empty(starts.size, np.int64), np.empty(starts.size, np.int64)
-    return (depth, parent) if library.nest(groups, starts, ends, depth, parent) else None
+    return (depth, parent) if library.nest(groups, starts, ends, cross, depth, parent) else None
 
 
 def nearest(parent: Array, selected: Mask) -> Array:
@@ -83,18 +92,20 @@ def outer_alike(groups: Array, ends: Array, codes: Codes) -> Mask:
 
 
 def stretches(
-    groups: Array, starts: Array, ends: Array, parent: Array, wanted: Mask | None = None
+    groups: Array, starts: Array, ends: Array, parent: Array, wanted: Mask | None = None, depth: Array | None = None
 ) -> tuple[Array, Array, Codes] | None:
     """Begin, end and call of all stretches in which a call is innermost that is ``wanted``; all are where not given.
 
-    Calls are those of :func:`nested`. ``None`` where calls cross, or where nothing is compiled.
+    Calls are those of :func:`nested`, or with their ``depth`` those of :func:`crossing`. ``None`` where calls cross
+    without it, or where nothing is compiled.
     """
     if library is None:
         return None
     room = 2 * starts.size
     begin, end, owner = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int32)
     mask = np.empty(0, np.uint8) if wanted is None else np.ascontiguousarray(wanted).view(np.uint8)
-    count = library.innermost(groups, starts, ends, np.ascontiguousarray(parent), mask, begin, end, owner)
+    around = np.empty(0, np.int64) if depth is None else np.ascontiguousarray(depth)
+    count = library.innermost(groups, starts, ends, around, np.ascontiguousarray(parent), mask, begin, end, owner)
     return None if count < 0 else (begin[:count], end[:count], owner[:count])
 
 

@@ -44,7 +44,7 @@ def answers(calls: pl.DataFrame, seed: int) -> list[np.ndarray]:
     part.add_overlap(tree.starts, tree.ends, codes - np.int32(1), totals)
     own, inner_own = nesting(tree.ends, tree.starts + 7, threads % 2)
     return [
-        *(own, inner_own),
+        *(own, inner_own, tree.around(random.integers(-1, 4, 40), random.integers(-2, 20, 40))),
         *(tree.depth, tree.parent, np.array(tree.nests), tree.nearest(selected)),
         *(segments.starts, segments.ends, segments.owner, some.starts, some.ends, some.owner),
         *(part.overlap(tree.ends, tree.starts + 3), part.overlap(tree.starts, tree.ends), totals),
@@ -151,6 +151,8 @@ def test_of_two_calls_that_cross_the_second_has_the_5_ns_of_both(monkeypatch, is
             "innermost",
             (wide(1), wide(0), wide(1), wide(0, 0), wide(-1), np.empty(0, np.uint8), *[wide(0, 0)] * 2, narrow(0, 0)),
         ),
+        ("running", (wide(1), wide(0), wide(1), wide(-1), wide(1), wide(0, 1), wide(0))),
+        ("running", (wide(1), wide(0), wide(1), wide(0), wide(1), wide(1), wide(0))),
         ("alike", ((narrow(1, 2),), narrow(0), narrow(0))),
         ("alike", (tuple(narrow(1) for _ in range(17)), narrow(0), narrow(0))),
         ("add", (wide(1), wide(2), wide(0, 1), wide(1), wide(1), narrow(1), wide(0))),

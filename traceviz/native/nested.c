@@ -260,6 +260,54 @@ int64_t find_crossing(Calls calls, const int64_t *depth, const int64_t *parent, 
     return found < 0 ? found : crossing.sweep.size;
 }
 
+static bool has_begun(const Calls *calls, size_t row, int64_t key, int64_t moment)
+{
+    return calls->group[row] < key || (calls->group[row] == key && calls->start[row] <= moment);
+}
+
+/* How many calls begin by a moment of a group or before it; the search begins at the answer before, as moments mostly
+ * come in order. */
+static size_t begun_by(const Calls *calls, int64_t key, int64_t moment, size_t near)
+{
+    enum { STEPS = 8 };
+    size_t low = near, high = calls->size;
+    if (near > 0 && !has_begun(calls, near - 1, key, moment)) {
+        low = 0;
+        high = near - 1;
+    } else {
+        for (int step = 0; step < STEPS; step++, low++)
+            if (low == high || !has_begun(calls, low, key, moment))
+                return low;
+    }
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (has_begun(calls, middle, key, moment))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool find_running(Calls calls, const int64_t *parent, size_t size, const int64_t *key, const int64_t *moment,
+                  int64_t *found)
+{
+    size_t begun = 0;
+    for (size_t i = 0; i < size; i++) {
+        begun = begun_by(&calls, key[i], moment[i], begun);
+        int64_t row = (int64_t)begun - 1;
+        if (row >= 0 && calls.group[row] != key[i])
+            row = NONE;
+        while (row >= 0 && calls.end[row] <= moment[i]) {
+            if (parent[row] >= row || parent[row] < NONE)
+                return false;
+            row = parent[row];
+        }
+        found[i] = row;
+    }
+    return true;
+}
+
 typedef struct {
     size_t columns;
     const int32_t *const *values;

@@ -46,6 +46,11 @@ int64_t find_stretches(Calls calls, const int64_t *parent, const uint8_t *wanted
 int64_t find_crossing(Calls calls, const int64_t *depth, const int64_t *parent, const uint8_t *wanted,
                       Stretches stretches);
 
+/* Write the innermost call that runs in each group of `key` at each moment, -1 for none: the last that began by then, or the
+ * first that runs of those around it. Calls are in order of group and start. False if a parent is not before its call. */
+bool find_running(Calls calls, const int64_t *parent, size_t size, const int64_t *key, const int64_t *moment,
+                  int64_t *found);
+
 /* Number rows by the first row that is alike in all `columns`: `first` has room for all rows. Returns how many groups
  * there are, -1 where memory does not suffice. */
 int64_t group_rows(size_t size, size_t columns, const int32_t *const *values, int32_t *group, int32_t *first);

@@ -122,6 +122,25 @@ static PyObject *innermost(PyObject *Py_UNUSED(module), PyObject *arguments)
     return !fits ? misfit() : found < -1 ? PyErr_NoMemory() : PyLong_FromLongLong(found);
 }
 
+static PyObject *running(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { GROUP, START, END, PARENT, KEY, MOMENT, FOUND, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*y*w*", &arrays[GROUP], &arrays[START], &arrays[END], &arrays[PARENT],
+                          &arrays[KEY], &arrays[MOMENT], &arrays[FOUND]))
+        return NULL;
+    size_t rows = rows_of(&arrays[GROUP]), size = rows_of(&arrays[KEY]);
+    bool fits = are_wide(arrays, KEY, rows) && are_wide(arrays + KEY, ARRAYS - KEY, size);
+    if (fits) {
+        Calls calls = {rows, arrays[GROUP].buf, arrays[START].buf, arrays[END].buf};
+        Py_BEGIN_ALLOW_THREADS;
+        fits = find_running(calls, arrays[PARENT].buf, size, arrays[KEY].buf, arrays[MOMENT].buf, arrays[FOUND].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    return fits ? Py_NewRef(Py_None) : misfit();
+}
+
 static PyObject *alike(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     enum { GROUP, FIRST, RESULTS, MOST = 16 };
@@ -182,6 +201,8 @@ static PyMethodDef functions[] = {
     {"outer", outer, METH_VARARGS, "outer(group, end, code, codes, outer): which calls lie in no other of their code."},
     {"innermost", innermost, METH_VARARGS,
      "innermost(group, start, end, depth, parent, wanted, from, to, owner): how many stretches there are, -1 where calls cross."},
+    {"running", running, METH_VARARGS,
+     "running(group, start, end, parent, key, moment, found): the innermost call that runs at each moment."},
     {"alike", alike, METH_VARARGS, "alike(columns, group, first): how many groups of equal rows there are."},
     {"add", add, METH_VARARGS, "add(opens, closes, done, start, end, owner, total): the same, by owner."},
     {NULL, NULL, 0, NULL},

@@ -91,7 +91,7 @@ def outer_alike(groups: Array, ends: Array, codes: Codes) -> Mask:
     return found
 
 
-def stretches(
+def stretches(  # noqa: PLR0917 (columns)
     groups: Array, starts: Array, ends: Array, parent: Array, wanted: Mask | None = None, depth: Array | None = None
 ) -> tuple[Array, Array, Codes] | None:
     """Begin, end and call of all stretches in which a call is innermost that is ``wanted``; all are where not given.
@@ -107,6 +107,43 @@ def stretches(
     around = np.empty(0, np.int64) if depth is None else np.ascontiguousarray(depth)
     count = library.innermost(groups, starts, ends, around, np.ascontiguousarray(parent), mask, begin, end, owner)
     return None if count < 0 else (begin[:count], end[:count], owner[:count])
+
+
+def running(  # noqa: PLR0917 (columns)
+    groups: Array, starts: Array, ends: Array, parent: Array, keys: Array, moments: Array
+) -> Array:
+    """Row of the innermost call that runs in each group of ``keys`` at each of ``moments``; -1 for none.
+
+    That is the last call that began by then, or the first that runs of those around it.
+
+    Args:
+        groups: Group of each call; rows are in order of group and start.
+        starts: Begin of each.
+        ends: End of each.
+        parent: Row of the call around each one, which is before it; -1 for none.
+        keys: A group for each moment.
+        moments: The moments.
+    """
+    if library is not None:
+        found = np.empty(keys.size, np.int64)
+        library.running(groups, starts, ends, np.ascontiguousarray(parent), keys, moments, found)
+        return found
+    begins, searched = _sortable(groups, starts, keys, moments)
+    row = np.searchsorted(begins, searched, side="right") - 1  # the last that began by then
+    if not row.size or not begins.size:
+        return np.full(row.size, -1, np.int64)
+    row = np.where((row >= 0) & (groups[row] == keys), row, -1)
+    while (over := (row >= 0) & (ends[row] <= moments)).any():  # at most once per depth
+        row[over] = parent[row[over]]
+    return row
+
+
+def _sortable(groups: Array, starts: Array, keys: Array, moments: Array) -> tuple[Array, Array]:
+    """The pairs ``(groups, starts)`` and ``(keys, moments)`` as one integer each, which sorts the same way."""
+    _, group = np.unique(np.concatenate([groups, keys]), return_inverse=True)
+    _, rank = np.unique(np.concatenate([starts, moments]), return_inverse=True)
+    key = group.astype(np.int64) * (rank.size + 1) + rank
+    return key[: starts.size], key[starts.size :]
 
 
 def alike(*columns: Rows) -> tuple[Codes, Codes]:

@@ -22,6 +22,9 @@ def innermost(
     owner: Buffer,
     /,
 ) -> int: ...
+def running(
+    group: Buffer, start: Buffer, end: Buffer, parent: Buffer, key: Buffer, moment: Buffer, found: Buffer, /
+) -> None: ...
 def alike(columns: tuple[Buffer, ...], group: Buffer, first: Buffer, /) -> int: ...
 def add(
     opens: Buffer, closes: Buffer, done: Buffer, start: Buffer, end: Buffer, owner: Buffer, total: Buffer, /

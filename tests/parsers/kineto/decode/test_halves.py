@@ -2,6 +2,7 @@
 
 import json
 import threading
+from itertools import chain
 
 import pytest
 from hypothesis import given
@@ -124,7 +125,7 @@ def test_any_events_whole_cut_or_spoilt_are_the_same_from_one_thread_and_from_tw
     tmp_path_factory, parts, layout, block, data
 ):
     path = tmp_path_factory.mktemp("halves") / "trace.json"
-    text = bytearray(json.dumps({"a": 1, "traceEvents": sum(parts, []), "b": [2]}, **layout).encode())
+    text = bytearray(json.dumps({"a": 1, "traceEvents": list(chain(*parts)), "b": [2]}, **layout).encode())
     match data.draw(st.sampled_from(["whole", "cut", "spoilt"])):
         case "cut":
             del text[data.draw(st.integers(0, len(text))) :]

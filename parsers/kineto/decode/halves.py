@@ -7,10 +7,10 @@
     the other                                             |-------- scan ------>|
                                                      a likely event        where it stopped
 
-Where the second half begins is a guess. It counts only if the scan of the first half comes to this very byte between two
-events of a list: then one scan of all would have gone on there as the other has. Else what that found is forgotten, and
-all is scanned in turn. Where the other stopped, at the end of the list or at something that is no whole event, the walk
-goes on from there.
+Where the second half begins is a guess. It counts only if the scan of the first half comes to this very byte between
+two events of a list: then one scan of all would have gone on there as the other has. Else what that found is forgotten,
+and all is scanned in turn. Where the other stopped, at the end of the list or at something that is no whole event, the
+walk goes on from there.
 """
 
 from __future__ import annotations

@@ -39,6 +39,7 @@ _GZIP = 31  # zlib's number for: gzip, with a window of any size
 _PIECE = 1024
 _HEAD_PIECE = 64
 _FIRST_READ, _READ = 2**12, 2**20
+_TOLD_BYTES = 4 * 2**20
 
 
 @dataclass(slots=True, eq=False)
@@ -62,6 +63,7 @@ class TextStream:
     beside: Callable[[], int] = lambda: 0
     _given: int = 0
     _size: int = 0
+    _told: int = 0
     _file: BinaryIO = field(init=False)
 
     @property
@@ -75,7 +77,7 @@ class TextStream:
         return self._file
 
     def go_to(self, place: int) -> None:
-        """Give blocks of a plain file from the byte ``place`` on; what lies before it is not someone else's any more."""
+        """Give blocks of a plain file from the byte ``place`` on; up to there, someone else has read it."""
         self._file.seek(place)
         self._given, self.beside = place, lambda: 0
 
@@ -93,10 +95,17 @@ class TextStream:
                 for block in self._members(size) if packed else self._plain(size):
                     self._given += len(block)
                     self._check_limit(packed=packed)
-                    self.progress("decode", self._file.tell() + self.beside(), self._size)
+                    self._tell()
                     yield block
         except OSError as error:
             raise DamagedTraceError(f"{self.path} cannot be read.", f"{error.strerror or error}.") from error
+
+    def _tell(self) -> None:
+        """Tell of the progress, from time to time: who is told may ask the system how much memory is left."""
+        read = self._file.tell() + self.beside()
+        if read - self._told >= _TOLD_BYTES or (read >= self._size > self._told):
+            self._told = read
+            self.progress("decode", read, self._size)
 
     def _plain(self, size: int) -> Iterator[bytes]:
         while block := self._file.read(min(size, self.pause - self._given) if self._given < self.pause else size):

@@ -72,11 +72,12 @@ static bool unescape_key(Slice *key, uint8_t *plain)
     return true;
 }
 
-/* The key as it is meant; `plain` has room for MOST_KEY bytes. */
-static bool plain_key(Slice *key, uint8_t *plain)
+/* Whether a key is written with escapes, and without them may be a known one: then it is that, in `plain`, which has room
+ * for MOST_KEY bytes. Asked of keys that are not known as they are. */
+static bool is_escaped_key(Slice *key, uint8_t *plain)
 {
     size_t length = (size_t)(key->end - key->at);
-    return length == 0 || memchr(key->at, '\\', length) == NULL || unescape_key(key, plain);
+    return length > 0 && memchr(key->at, '\\', length) != NULL && unescape_key(key, plain);
 }
 
 static bool is_word(Slice text, const char *word)
@@ -141,9 +142,9 @@ static void forget_arguments(Scanner *scanner)
 static void keep_argument(Scanner *scanner, Slice key, Slice value)
 {
     uint8_t plain[MOST_KEY];
-    if (!plain_key(&key, plain))
-        return;
     int16_t number = scanner->key_slots[key_slot(scanner, key.at, (size_t)(key.end - key.at))];
+    if (number == 0 && is_escaped_key(&key, plain))
+        number = scanner->key_slots[key_slot(scanner, key.at, (size_t)(key.end - key.at))];
     if (number == 0)
         return;
     if (scanner->arguments[number - 1].at == NULL)
@@ -176,7 +177,9 @@ static Outcome read_member(Scanner *scanner, Reader *reader)
     Outcome outcome = skip_key(reader, &key.at, &key.end);
     if (outcome != WHOLE)
         return outcome;
-    int member = plain_key(&key, plain) ? member_of(key) : UNKNOWN;
+    int member = member_of(key);
+    if (member == UNKNOWN && is_escaped_key(&key, plain))
+        member = member_of(key);
     if (member == ARGUMENTS) {
         forget_arguments(scanner); /* of equal keys the last counts */
         if (*reader->at == '{')

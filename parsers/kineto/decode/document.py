@@ -25,7 +25,7 @@ from traceviz.parsers.shared.json.walk import EVENTS, SegmentKind, TraceWalk
 from traceviz.parsers.shared.json.window import Window
 from traceviz.units import format_value
 
-BLOCK_BYTES = 2**19
+BLOCK_BYTES = 2**21
 """How much text is looked at once: a block is scanned while the caches hold what was read."""
 HEADER_BYTES = 4 * 10**6
 """So much of what a file says beside its events is read: as Python values, JSON takes up to 25 times its length."""

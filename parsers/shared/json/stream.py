@@ -39,7 +39,8 @@ _GZIP = 31  # zlib's number for: gzip, with a window of any size
 _PIECE = 1024
 _HEAD_PIECE = 64
 _FIRST_READ, _READ = 2**12, 2**20
-_TOLD_BYTES = 4 * 2**20
+TOLD_BYTES = 8 * 2**20
+"""Progress is told each time that so much of the file was read."""
 
 
 @dataclass(slots=True, eq=False)
@@ -103,7 +104,7 @@ class TextStream:
     def _tell(self) -> None:
         """Tell of the progress, from time to time: who is told may ask the system how much memory is left."""
         read = self._file.tell() + self.beside()
-        if read - self._told >= _TOLD_BYTES or (read >= self._size > self._told):
+        if read - self._told >= TOLD_BYTES or (read >= self._size > self._told):
             self._told = read
             self.progress("decode", read, self._size)
 

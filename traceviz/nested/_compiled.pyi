@@ -4,13 +4,17 @@
 
 from typing_extensions import Buffer
 
-def nest(group: Buffer, start: Buffer, end: Buffer, depth: Buffer, parent: Buffer, /) -> bool: ...
+# cross: whether calls may cross
+def nest(group: Buffer, start: Buffer, end: Buffer, cross: bool, depth: Buffer, parent: Buffer, /) -> bool: ...
 def nearest(parent: Buffer, wanted: Buffer, found: Buffer, /) -> bool: ...
 def outer(group: Buffer, end: Buffer, code: Buffer, codes: int, outer: Buffer, /) -> None: ...
+
+# depth: empty where calls nest; wanted: empty for all
 def innermost(
     group: Buffer,
     start: Buffer,
     end: Buffer,
+    depth: Buffer,
     parent: Buffer,
     wanted: Buffer,
     begins: Buffer,
@@ -18,6 +22,9 @@ def innermost(
     owner: Buffer,
     /,
 ) -> int: ...
+def running(
+    group: Buffer, start: Buffer, end: Buffer, parent: Buffer, key: Buffer, moment: Buffer, found: Buffer, /
+) -> None: ...
 def alike(columns: tuple[Buffer, ...], group: Buffer, first: Buffer, /) -> int: ...
 def add(
     opens: Buffer, closes: Buffer, done: Buffer, start: Buffer, end: Buffer, owner: Buffer, total: Buffer, /

@@ -142,21 +142,10 @@ class _Events:
 
     def stretches(self, selected: npt.NDArray[np.bool_]) -> Segments:
         """Stretches that ``selected`` events explain."""
-        if self._crossing is not None:
-            return self._crossing.of(selected[self._crossing.owner])
         if self.explaining is None:
             return innermost(self.tree, selected)
         found = innermost(self.tree, selected[self.explaining])
         return Segments(found.starts, found.ends, self.explaining[found.owner])
-
-    @cached_property
-    def _crossing(self) -> Segments | None:
-        """All stretches where events cross, which takes long to find; else ``None``."""
-        if self.tree.nests:
-            return None
-        found = innermost(self.tree)
-        owner = found.owner if self.explaining is None else self.explaining[found.owner]
-        return Segments(found.starts, found.ends, owner)
 
     def of_threads(self, selected: npt.NDArray[np.bool_]) -> Iterator[_Stretches]:
         """The same, thread by thread, the leader's first, then those with most time: of several at once, one counts."""

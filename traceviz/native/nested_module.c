@@ -5,6 +5,7 @@
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 
+#include "contexts.h"
 #include "nested.h"
 
 static PyObject *misfit(void)
@@ -69,6 +70,45 @@ static PyObject *nearest(PyObject *Py_UNUSED(module), PyObject *arguments)
     }
     release(arrays, ARRAYS);
     return fits ? PyBool_FromLong(done) : misfit();
+}
+
+static PyObject *topmost(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { PARENT, FOUND, WANTED, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    if (!PyArg_ParseTuple(arguments, "y*y*w*", &arrays[PARENT], &arrays[WANTED], &arrays[FOUND]))
+        return NULL;
+    size_t rows = rows_of(&arrays[PARENT]);
+    bool fits = are_wide(arrays, 2, rows) && (size_t)arrays[WANTED].len == rows, done = false;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        done = find_topmost(rows, arrays[PARENT].buf, arrays[WANTED].buf, arrays[FOUND].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    return fits ? PyBool_FromLong(done) : misfit();
+}
+
+static PyObject *contexts(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { PARENT, CODE, CONTEXT, FIRST, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    if (!PyArg_ParseTuple(arguments, "y*y*w*w*", &arrays[PARENT], &arrays[CODE], &arrays[CONTEXT], &arrays[FIRST]))
+        return NULL;
+    size_t rows = rows_of(&arrays[PARENT]);
+    bool fits = rows < INT32_MAX && are_wide(arrays, 1, rows);
+    for (size_t i = CODE; i < ARRAYS; i++)
+        fits = fits && are_narrow(&arrays[i], rows);
+    int64_t found = 0;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        found = number_contexts(rows, arrays[PARENT].buf, arrays[CODE].buf, arrays[CONTEXT].buf, arrays[FIRST].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    if (!fits || found < -1)
+        return misfit();
+    return found < 0 ? PyErr_NoMemory() : PyLong_FromLongLong(found);
 }
 
 static PyObject *outer(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -175,6 +215,9 @@ static PyObject *add(PyObject *Py_UNUSED(module), PyObject *arguments)
 static PyMethodDef functions[] = {
     {"nest", nest, METH_VARARGS, "nest(group, start, end, depth, parent): whether the calls nest in this order."},
     {"nearest", nearest, METH_VARARGS, "nearest(parent, wanted, found): the innermost wanted call around each."},
+    {"topmost", topmost, METH_VARARGS, "topmost(parent, wanted, found): the outermost wanted call around each."},
+    {"contexts", contexts, METH_VARARGS,
+     "contexts(parent, code, context, first): how many calls differ in what is around them."},
     {"outer", outer, METH_VARARGS, "outer(group, end, code, codes, outer): which calls lie in no other of their code."},
     {"innermost", innermost, METH_VARARGS,
      "innermost(group, start, end, parent, wanted, from, to, owner): how many stretches there are, -1 where calls cross."},

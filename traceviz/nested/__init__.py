@@ -61,6 +61,49 @@ def nearest(parent: Array, selected: Mask) -> Array:
     return found
 
 
+def topmost(parent: Array, selected: Mask) -> Array:
+    """For each call, the row of the outermost ``selected`` call that is it or is around it; -1 for none.
+
+    Args:
+        parent: Row of the call around each one, which comes before it; -1 for none.
+        selected: Which calls are selected.
+    """
+    if library is not None:
+        found = np.empty(parent.size, np.int64)
+        if library.topmost(np.ascontiguousarray(parent), np.ascontiguousarray(selected).view(np.uint8), found):
+            return found
+    inner = nearest(parent, selected)
+    around = np.where(parent >= 0, inner[parent], -1)
+    return nearest(parent, selected & (around < 0))
+
+
+def contexts(parent: Array, codes: Codes) -> tuple[Codes, Codes]:
+    """The context of each call, numbered as they first come, and the first call of each context.
+
+    Calls have one context where they have the same code, and all those around them have, from the outermost on.
+
+    Args:
+        parent: Row of the call around each one, which comes before it; -1 for none.
+        codes: Code of each.
+    """
+    if library is not None:
+        context, first = np.empty(parent.size, np.int32), np.empty(parent.size, np.int32)
+        codes = np.ascontiguousarray(codes, np.int32)
+        return context, first[: library.contexts(np.ascontiguousarray(parent), codes, context, first)].copy()
+    number = np.full(parent.size, -1, np.int32)
+    rows = np.flatnonzero(parent < 0)
+    count = 0
+    while rows.size:  # once per depth
+        around = np.where(parent[rows] >= 0, number[parent[rows]], -1)
+        group, first = alike(around, codes[rows])
+        number[rows] = count + group
+        count += first.size
+        is_last = np.zeros(parent.size, dtype=bool)
+        is_last[rows] = True
+        rows = np.flatnonzero((parent >= 0) & is_last[parent])
+    return alike(number)
+
+
 def outer_alike(groups: Array, ends: Array, codes: Codes) -> Mask:
     """Which calls end after all earlier ones of their group that have the same code: they lie in no other of these.
 

@@ -18,7 +18,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import bounds
 from traceviz.intervals import Array, nesting
-from traceviz.nested import nearest, nested, nesting_order
+from traceviz.nested import Codes, contexts, nearest, nested, nesting_order, topmost
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,6 +117,31 @@ class CallTree:
     def nearest(self, selected: npt.NDArray[np.bool_]) -> Array:
         """For each call, the row of the innermost ``selected`` call that is it or is around it; -1 for none."""
         return nearest(self.parent, selected)
+
+    def topmost(self, selected: npt.NDArray[np.bool_]) -> Array:
+        """For each call, the row of the outermost ``selected`` call that is it or is around it; -1 for none."""
+        return topmost(self.parent, selected)
+
+    def contexts(self, codes: Codes) -> Contexts:
+        """Calls put together that have the same of ``codes``, and lie in calls that do."""
+        of_call, first = contexts(self.parent, codes)
+        above = self.parent[first]
+        return Contexts(of_call, first, np.where(above >= 0, of_call[above], -1).astype(np.int64))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contexts:
+    """Calls of a program by what they are and what is around them: a loop makes millions of calls of few contexts.
+
+    Args:
+        of_call: The context of each call.
+        first: The first call of each context.
+        parent: The context around each one, which comes before it; -1 for none.
+    """
+
+    of_call: Codes
+    first: Codes
+    parent: Array
 
 
 def _cross(ends: Array, parent: Array) -> bool:

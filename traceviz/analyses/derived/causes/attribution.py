@@ -34,11 +34,12 @@ from traceviz.analyses.derived.causes.places import (
     MODULE,
     PARTS,
     PLACES,
+    Around,
+    chosen,
     located,
     names_of,
-    outermost,
     part_of_program,
-    place_rows,
+    places_around,
 )
 from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
 from traceviz.analyses.derived.frames import bounds, codes, end_ns, of_process
@@ -121,15 +122,14 @@ class _Stretches:
 class _Events:
     """Events of a process that run while no device works, as a tree.
 
-    ``kinds`` are numbers of :data:`_CODES` by row of the tree, ``names`` numbers of the names, and ``places`` rows of
-    what is around each event (:func:`place_rows`). ``explaining`` is the event that explains the time of each; ``None``
+    ``kinds`` are numbers of :data:`_CODES` by row of the tree, and ``around`` what
+    is around each event. ``explaining`` is the event that explains the time of each; ``None``
     where each does itself. ``leads`` says which events are of the thread that leads, ``leader``.
     """
 
     tree: CallTree
     kinds: npt.NDArray[np.uint8]
-    names: Codes
-    places: dict[str, Array]
+    around: Around
     explaining: Array | None
     leads: npt.NDArray[np.bool_]
     leader: int
@@ -208,9 +208,16 @@ class _Events:
         return free.total - int(alone.sum())
 
     @cached_property
+    def said(self) -> Codes:
+        """For each context a number of its name and of the names of what is around it."""
+        named = self.around
+        names = codes(self.tree.calls["name"])
+        return alike(names[named.first], *(chosen(names, rows) for rows in named.names.values()))[0]
+
+    @cached_property
     def waits(self) -> Array:
         """For each event, and for none, the outermost one of the input around it; -1 for none."""
-        return np.append(self.tree.nearest(outermost(self.tree, self.are(["input"]))), -1)
+        return np.append(self.tree.topmost(self.are(["input"])), -1)
 
 
 def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
@@ -305,18 +312,13 @@ def _named(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     Of millions of events, those with the same names are put together by the numbers of the names.
     """
     owner = owned["owner"].to_numpy()
-    names = (_at(events.names, rows) for rows in (owner, *(_at(rows, owner) for rows in events.places.values())))
-    group, first = alike(*names, owned["kind"].cast(pl.Int32).to_numpy(), codes(owned["class"]))
+    said = chosen(events.said, chosen(events.around.contexts, owner))
+    group, first = alike(said, owned["kind"].cast(pl.Int32).to_numpy(), codes(owned["class"]))
     time, calls = np.zeros(first.size, np.int64), np.bincount(group, weights=owner >= 0, minlength=first.size)
     np.add.at(time, group, owned["time_ns"].to_numpy())
     named = _with_names(events, owned.select("owner", "kind", "class").select(pl.all().gather(first)))
     sums = pl.Series("time_ns", time), pl.Series("calls", calls).cast(pl.Int64)
     return _plain(named.with_columns(sums)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
-
-
-def _at(values: npt.NDArray[np.integer], rows: Array) -> Array:
-    """``values`` of these rows; -1 for none."""
-    return np.where(rows >= 0, values[rows], -1) if values.size else np.full(rows.size, -1)
 
 
 def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:
@@ -327,7 +329,7 @@ def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:
 def _with_names(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     """``owned`` with the name and the places of each owner, as they are stored."""
     owner = owned["owner"].to_numpy()
-    names = {"cause": owner, **{place: _at(rows, owner) for place, rows in events.places.items()}}
+    names = {"cause": owner, **{place: events.around.rows(place, owner) for place in PLACES}}
     return owned.drop("owner").with_columns(names_of(events.tree, rows).alias(name) for name, rows in names.items())
 
 
@@ -348,7 +350,7 @@ def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     tree = _tree(trace, rank, leader, judged)
     kinds = tree.calls["kind"].to_physical().fill_null(_NO_KIND).to_numpy()
     leads = tree.calls["thread_id"].to_numpy() == leader
-    return _Events(tree, kinds, codes(tree.calls["name"]), place_rows(tree), _explaining(tree), leads, leader)
+    return _Events(tree, kinds, places_around(tree), _explaining(tree), leads, leader)
 
 
 def _tree(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> CallTree:
@@ -456,8 +458,8 @@ def _explaining(tree: CallTree) -> Array | None:
     explains = (tree.calls["source"] == "cuda_api") | tree.calls["kind"].is_in(["host_collective", "device_wait"])
     if not explains.any():
         return None
-    nearest = tree.nearest(outermost(tree, explains.fill_null(value=False).to_numpy().astype(bool)))
-    return np.where(nearest >= 0, nearest, np.arange(nearest.size))
+    outermost = tree.topmost(explains.fill_null(value=False).to_numpy().astype(bool))
+    return np.where(outermost >= 0, outermost, np.arange(outermost.size))
 
 
 def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:

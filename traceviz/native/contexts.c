@@ -107,3 +107,29 @@ int64_t number_contexts(size_t size, const int64_t *parent, const int32_t *code,
     free(contexts.places);
     return answer < 0 ? answer : (int64_t)contexts.size - 1;
 }
+
+static bool add(const Timed *calls, size_t row, uint64_t time, int64_t *total, size_t totals, uint64_t *sum)
+{
+    if (!calls->counted[row])
+        return true;
+    uint64_t owner = calls->owner == NULL ? (uint64_t)row + calls->from : (uint64_t)calls->owner[row];
+    if (owner >= totals)
+        return false;
+    total[owner] = (int64_t)((uint64_t)total[owner] + time);
+    *sum += time;
+    return true;
+}
+
+bool add_own_time(Timed calls, int64_t *total, size_t totals, int64_t *sum)
+{
+    uint64_t added = 0;
+    bool is_known = true;
+    for (size_t i = 0; is_known && i < calls.size; i++) {
+        uint64_t time = (uint64_t)calls.time[i], above = (uint64_t)calls.parent[i] - calls.from;
+        is_known = add(&calls, i, time, total, totals, &added);
+        if (is_known && calls.parent[i] >= 0)
+            is_known = above < calls.size && add(&calls, (size_t)above, -time, total, totals, &added);
+    }
+    *sum = (int64_t)added;
+    return is_known;
+}

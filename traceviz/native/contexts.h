@@ -15,4 +15,18 @@ bool find_topmost(size_t size, const int64_t *parent, const uint8_t *wanted, int
  * comes after. */
 int64_t number_contexts(size_t size, const int64_t *parent, const int32_t *code, int32_t *context, int32_t *first);
 
+/* Calls that lie together among others: `from` is the row of the first. */
+typedef struct {
+    size_t size;
+    size_t from;
+    const int64_t *parent;
+    const int64_t *time;
+    const uint8_t *counted;
+    const int64_t *owner; /* NULL: each owns its own */
+} Timed;
+
+/* Add to the total of its owner the time of each counted call without that of the calls directly in it, and to `sum` all
+ * of that. False if a parent or an owner is none: what was added then means nothing. */
+bool add_own_time(Timed calls, int64_t *total, size_t totals, int64_t *sum);
+
 #endif

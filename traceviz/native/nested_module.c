@@ -5,6 +5,7 @@
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 
+#include "calls_order.h"
 #include "contexts.h"
 #include "nested.h"
 
@@ -109,6 +110,52 @@ static PyObject *contexts(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (!fits || found < -1)
         return misfit();
     return found < 0 ? PyErr_NoMemory() : PyLong_FromLongLong(found);
+}
+
+static PyObject *add_own(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { PARENT, TIME, OWNER, TOTAL, COUNTED, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    Py_ssize_t from;
+    if (!PyArg_ParseTuple(arguments, "ny*y*y*y*w*", &from, &arrays[PARENT], &arrays[TIME], &arrays[COUNTED],
+                          &arrays[OWNER], &arrays[TOTAL]))
+        return NULL;
+    size_t rows = rows_of(&arrays[PARENT]), totals = rows_of(&arrays[TOTAL]);
+    bool owns = arrays[OWNER].len == 0;
+    bool fits = from >= 0 && are_wide(arrays, OWNER, rows) && (owns || are_wide(&arrays[OWNER], 1, rows)) &&
+                are_wide(&arrays[TOTAL], 1, totals) && (size_t)arrays[COUNTED].len == rows;
+    int64_t sum = 0;
+    if (fits) {
+        Timed calls = {rows, (size_t)from, arrays[PARENT].buf, arrays[TIME].buf, arrays[COUNTED].buf,
+                       owns ? NULL : arrays[OWNER].buf};
+        Py_BEGIN_ALLOW_THREADS;
+        fits = add_own_time(calls, arrays[TOTAL].buf, totals, &sum);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    return fits ? PyLong_FromLongLong(sum) : misfit();
+}
+
+static PyObject *order(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { GROUP, START, END, TIE, ORDER, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*w*", &arrays[GROUP], &arrays[START], &arrays[END], &arrays[TIE],
+                          &arrays[ORDER]))
+        return NULL;
+    size_t rows = rows_of(&arrays[GROUP]);
+    bool fits = rows <= INT32_MAX && are_wide(arrays, ORDER, rows) && are_narrow(&arrays[ORDER], rows);
+    int found = DECLINED;
+    if (fits) {
+        Unordered calls = {rows, arrays[GROUP].buf, arrays[START].buf, arrays[END].buf, arrays[TIE].buf};
+        Py_BEGIN_ALLOW_THREADS;
+        found = order_calls(calls, arrays[ORDER].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    if (!fits)
+        return misfit();
+    return found == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong(found);
 }
 
 static PyObject *outer(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -218,6 +265,10 @@ static PyMethodDef functions[] = {
     {"topmost", topmost, METH_VARARGS, "topmost(parent, wanted, found): the outermost wanted call around each."},
     {"contexts", contexts, METH_VARARGS,
      "contexts(parent, code, context, first): how many calls differ in what is around them."},
+    {"add_own", add_own, METH_VARARGS,
+     "add_own(from, parent, time, counted, owner, total): the sum of the time that counted calls have for themselves."},
+    {"order", order, METH_VARARGS,
+     "order(group, start, end, tie, order): 0 where they come in order, 1 where they do now, 2 where others have to."},
     {"outer", outer, METH_VARARGS, "outer(group, end, code, codes, outer): which calls lie in no other of their code."},
     {"innermost", innermost, METH_VARARGS,
      "innermost(group, start, end, parent, wanted, from, to, owner): how many stretches there are, -1 where calls cross."},

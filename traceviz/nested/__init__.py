@@ -168,12 +168,43 @@ def add_shared(  # noqa: PLR0917 (columns)
     return library is not None
 
 
-def nesting_order(groups: Array, starts: Array, ends: Array, ties: Array) -> Array | None:
+def add_own(  # noqa: PLR0917 (columns)
+    first: int, parent: Array, time: Array, counted: Mask, owners: Array | None, total: Array
+) -> int:
+    """Add the time of each ``counted`` call without that of the calls directly in it, and return the sum of that.
+
+    Args:
+        first: Row of the first of these calls, which lie together.
+        parent: Row of the call around each one, which is one of them; -1 for none.
+        time: Time of each.
+        counted: Which of them count.
+        owners: To which row of ``total`` the time of each is added; ``None`` for its own.
+        total: Time of all calls.
+    """
+    if library is not None:
+        columns = (np.ascontiguousarray(column) for column in (parent, time, counted.view(np.uint8)))
+        owned = np.empty(0, np.int64) if owners is None else np.ascontiguousarray(owners, np.int64)
+        return int(library.add_own(first, *columns, owned, total))
+    inside = parent >= 0
+    alone = time.copy()
+    np.subtract.at(alone, parent[inside] - first, time[inside])
+    alone[~counted] = 0
+    np.add.at(total, np.arange(first, first + parent.size) if owners is None else owners, alone)
+    return int(alone.sum())
+
+
+def nesting_order(groups: Array, starts: Array, ends: Array, ties: Rows) -> Rows | None:
     """Rows in order of group, start, falling end, and ``ties``; ``None`` where this is the order in which they come.
 
-    As ``np.lexsort``, for rows that mostly come by start, as profilers write them: then groups are put together by one
-    stable sort of small numbers, and only rows that start together are compared.
+    As ``np.lexsort``, for rows that mostly come by start, as profilers write them: then groups are put together, and
+    only rows that start together are compared.
     """
+    if library is not None and groups.size <= np.iinfo(np.int32).max:
+        columns = (np.ascontiguousarray(column, np.int64) for column in (groups, starts, ends, ties))
+        rows = np.empty(groups.size, np.int32)
+        found = library.order(*columns, rows)
+        if found != _DECLINED:
+            return rows if found else None
     order = _by_group(groups)
     group, start = (groups, starts) if order is None else (groups[order], starts[order])
     same = group[1:] == group[:-1]
@@ -190,6 +221,10 @@ def nesting_order(groups: Array, starts: Array, ends: Array, ties: Array) -> Arr
     rows = order[tied]
     order[tied] = rows[np.lexsort((ties[rows], -ends[rows], starts[rows], groups[rows]))]
     return order
+
+
+_DECLINED = 2
+"""The compiled function leaves rows in another order to NumPy."""
 
 
 def _by_group(groups: Array) -> Array | None:

@@ -54,7 +54,10 @@ class CallTree:
         order = nesting_order(threads, starts, ends, calls["op_id"].to_numpy())
         kept = calls if keep is None else calls.select(keep)
         if order is not None:
-            kept, starts, ends, threads = kept[order], starts[order], ends[order], threads[order]
+            row = pl.Series(order, dtype=pl.UInt32)
+            kept = kept.select(pl.all().gather(row))
+            threads = kept["thread_id"].to_numpy().astype(np.int64, copy=False)
+            starts, ends = (pl.Series(times).gather(row).to_numpy() for times in (starts, ends))
         found = nested(threads, starts, ends)
         depth, parent = nesting(starts, ends, threads) if found is None else found
         return cls(kept, starts, ends, depth, parent, nests=found is not None or not _cross(ends, parent))

@@ -50,7 +50,7 @@ from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array, IntervalSet, union_all
-from traceviz.nested import Codes, Rows, alike
+from traceviz.nested import Codes, Rows, add_own, alike
 
 _SOURCES = ("nvtx", "host_ops", "cuda_api", "os_calls")
 """Tables of events that explain time; of events with the same bounds, those of the first are around the others."""
@@ -72,6 +72,9 @@ _WORKS: frozenset[KindKey] = frozenset({"operator", "optimizer", "host_collectiv
 """Kinds that explain what the leading thread waits for."""
 _DEFAULT: dict[str, KindKey] = {"kernel_launch": "launch_queue", "profiler": "profiler"}
 """What explains time of a class that no event covers."""
+
+_BY_WAITS = "input_wait"
+"""The class whose time is that of the operation or range that waits, whatever happens in it."""
 
 _KINDS: dict[int, str] = {number: kind.key for number, kind in enumerate(KINDS)}
 _CODES: dict[KindKey, int] = {kind.key: number for number, kind in enumerate(KINDS)}
@@ -199,13 +202,8 @@ class _Events:
             return free.total
         own = slice(int(rows[0]), int(rows[-1]) + 1)  # a thread's calls lie together
         time = free.overlap(self.tree.starts[own], self.tree.ends[own])
-        parent = self.tree.parent[own] - own.start
-        inside = parent >= 0
-        alone = time.copy()
-        np.subtract.at(alone, parent[inside], time[inside])
-        alone[~self.are(_WEAK)[own]] = 0
-        np.add.at(total, _explained(self, key, np.arange(own.start, own.stop)), alone)
-        return free.total - int(alone.sum())
+        owners = _explained(self, key, np.arange(own.start, own.stop)) if key == _BY_WAITS else None
+        return free.total - add_own(own.start, self.tree.parent[own], time, self.are(_WEAK)[own], owners, total)
 
     @cached_property
     def said(self) -> Codes:
@@ -272,7 +270,7 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
 
 def _explained(events: _Events, key: str, rows: Rows) -> Rows:
     """The events that are named for what happens in ``rows``; -1 is no event."""
-    if key != "input_wait":
+    if key != _BY_WAITS:
         return rows
     # Whatever happens inside the wait, its cause is the operation or range that waits
     waits = events.waits[rows]
@@ -281,7 +279,7 @@ def _explained(events: _Events, key: str, rows: Rows) -> Rows:
 
 def _explaining_kinds(events: _Events, key: str, rows: Rows) -> npt.NDArray[np.uint8]:
     """Codes of the kinds that events have in a class; -1, and what comes after all events, is no event."""
-    if key == "input_wait":
+    if key == _BY_WAITS:
         return np.full(rows.size, _CODES["input"], np.uint8)
     kinds = np.append(events.kinds, _CODES[_DEFAULT.get(key, "unexplained")])
     return np.asarray(kinds[rows], np.uint8)

@@ -350,12 +350,16 @@ class Cases:
         group, start, end = (struct.pack(f"<{rows}q", *(call[which] for call in calls)) for which in range(3))
         if random.random() < 0.2:
             start = self._longs(random, rows)
-        parent, wanted = bytearray(8 * rows), random.randbytes(rows)
-        match random.randrange(4):
+        parent, wanted = bytearray(4 * rows), random.randbytes(rows)
+        match random.randrange(5):
             case 0:
-                self._try(n.nest, group, start, end, self._room(random, 8 * rows), parent)
-                given = parent if random.random() < 0.8 else self._longs(random, rows)
-                self._try(n.nearest, given, wanted, self._room(random, 8 * rows))
+                self._try(n.nest, group, start, end, self._room(random, 4 * rows), parent)
+                given = parent if random.random() < 0.8 else code
+                self._try(n.nearest, given, wanted, self._room(random, 4 * rows))
+                self._try(n.topmost, given, wanted, self._room(random, 4 * rows))
+                self._try(n.contexts, given, code, self._room(random, 4 * rows), bytearray(4 * rows))
+                owner, first = random.choice((b"", code)), random.choice((0, 0, 1, -1, 2**62))
+                self._try(n.add_own, first, given, start, wanted, owner, self._room(random, 8 * rows))
                 room = (bytearray(16 * rows), bytearray(16 * rows), self._room(random, 8 * rows))
                 n.innermost(group, start, end, given, random.choice((b"", wanted)), *room)
             case 1:
@@ -363,6 +367,8 @@ class Cases:
             case 2:
                 columns = tuple(code for _ in range(random.choice((0, 1, 2, 16, 17))))
                 n.alike(columns, self._room(random, 4 * rows), bytearray(4 * rows))
+            case 3:
+                n.order(group, start, end, self._longs(random, rows), self._room(random, 4 * rows))
             case _:
                 n.add(start, end, self._longs(random, rows + 1), end, start, code, self._room(random, 8 * rows))
 

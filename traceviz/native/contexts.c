@@ -4,13 +4,13 @@
 
 enum { NONE = -1, NO_MEMORY = -1, OUT_OF_ORDER = -2 };
 
-bool find_topmost(size_t size, const int64_t *parent, const uint8_t *wanted, int64_t *found)
+bool find_topmost(size_t size, const int32_t *parent, const uint8_t *wanted, int32_t *found)
 {
     for (size_t i = 0; i < size; i++) {
         if (parent[i] >= (int64_t)i || parent[i] < NONE)
             return false;
-        int64_t above = parent[i] == NONE ? NONE : found[parent[i]];
-        found[i] = above != NONE ? above : wanted[i] ? (int64_t)i : NONE;
+        int32_t above = parent[i] == NONE ? NONE : found[parent[i]];
+        found[i] = above != NONE ? above : wanted[i] ? (int32_t)i : NONE;
     }
     return true;
 }
@@ -80,7 +80,7 @@ static int32_t number_of(const Contexts *contexts, int32_t around, int32_t code)
     return *place;
 }
 
-int64_t number_contexts(size_t size, const int64_t *parent, const int32_t *code, int32_t *context, int32_t *first)
+int64_t number_contexts(size_t size, const int32_t *parent, const int32_t *code, int32_t *context, int32_t *first)
 {
     Contexts contexts = {NULL, NULL, 0, 0};
     int64_t answer = grow(&contexts) ? 0 : NO_MEMORY;
@@ -112,7 +112,7 @@ static bool add(const Timed *calls, size_t row, uint64_t time, int64_t *total, s
 {
     if (!calls->counted[row])
         return true;
-    uint64_t owner = calls->owner == NULL ? (uint64_t)row + calls->from : (uint64_t)calls->owner[row];
+    uint64_t owner = calls->owner == NULL ? (uint64_t)row + calls->from : (uint64_t)(int64_t)calls->owner[row];
     if (owner >= totals)
         return false;
     total[owner] = (int64_t)((uint64_t)total[owner] + time);
@@ -125,7 +125,7 @@ bool add_own_time(Timed calls, int64_t *total, size_t totals, int64_t *sum)
     uint64_t added = 0;
     bool is_known = true;
     for (size_t i = 0; is_known && i < calls.size; i++) {
-        uint64_t time = (uint64_t)calls.time[i], above = (uint64_t)calls.parent[i] - calls.from;
+        uint64_t time = (uint64_t)calls.time[i], above = (uint64_t)(int64_t)calls.parent[i] - calls.from;
         is_known = add(&calls, i, time, total, totals, &added);
         if (is_known && calls.parent[i] >= 0)
             is_known = above < calls.size && add(&calls, (size_t)above, -time, total, totals, &added);

@@ -8,21 +8,21 @@
 #include <stdint.h>
 
 /* Write the outermost `wanted` call that is each call or is around it, -1 for none. False if a parent comes after. */
-bool find_topmost(size_t size, const int64_t *parent, const uint8_t *wanted, int64_t *found);
+bool find_topmost(size_t size, const int32_t *parent, const uint8_t *wanted, int32_t *found);
 
 /* Number calls by the codes of what is around them and their own, as they first come, and write the first call of each
  * number: `first` has room for all. Returns how many numbers there are, -1 where memory does not suffice, -2 if a parent
  * comes after. */
-int64_t number_contexts(size_t size, const int64_t *parent, const int32_t *code, int32_t *context, int32_t *first);
+int64_t number_contexts(size_t size, const int32_t *parent, const int32_t *code, int32_t *context, int32_t *first);
 
 /* Calls that lie together among others: `from` is the row of the first. */
 typedef struct {
     size_t size;
     size_t from;
-    const int64_t *parent;
+    const int32_t *parent;
     const int64_t *time;
     const uint8_t *counted;
-    const int64_t *owner; /* NULL: each owns its own */
+    const int32_t *owner; /* NULL: each owns its own */
 } Timed;
 
 /* Add to the total of its owner the time of each counted call without that of the calls directly in it, and to `sum` all

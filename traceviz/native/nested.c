@@ -19,12 +19,12 @@ static int64_t lasting_end(const Calls *calls, size_t i)
     return calls->end[i] > calls->start[i] ? calls->end[i] : calls->start[i] + 1;
 }
 
-bool nest_calls(Calls calls, int64_t *depth, int64_t *parent)
+bool nest_calls(Calls calls, int32_t *depth, int32_t *parent)
 {
     for (size_t i = 0; i < calls.size; i++) {
         if (calls.start[i] == INT64_MAX || calls.end[i] == INT64_MIN || (i > 0 && !is_before(&calls, i)))
             return false;
-        int64_t above = i > 0 && calls.group[i - 1] == calls.group[i] ? (int64_t)i - 1 : NONE;
+        int32_t above = i > 0 && calls.group[i - 1] == calls.group[i] ? (int32_t)i - 1 : NONE;
         while (above != NONE && lasting_end(&calls, (size_t)above) <= calls.start[i])
             above = parent[above];
         if (above != NONE && lasting_end(&calls, (size_t)above) < lasting_end(&calls, i))
@@ -35,12 +35,12 @@ bool nest_calls(Calls calls, int64_t *depth, int64_t *parent)
     return true;
 }
 
-bool find_wanted(size_t size, const int64_t *parent, const uint8_t *wanted, int64_t *found)
+bool find_wanted(size_t size, const int32_t *parent, const uint8_t *wanted, int32_t *found)
 {
     for (size_t i = 0; i < size; i++) {
         if (parent[i] >= (int64_t)i || parent[i] < NONE)
             return false;
-        found[i] = wanted[i] ? (int64_t)i : parent[i] == NONE ? NONE : found[parent[i]];
+        found[i] = wanted[i] ? (int32_t)i : parent[i] == NONE ? NONE : found[parent[i]];
     }
     return true;
 }
@@ -92,7 +92,7 @@ static void advance(Sweep *sweep, int64_t until)
 }
 
 /* Calls that have ended by `moment` give their time back to those around them. */
-static void end_calls(Sweep *sweep, const Calls *calls, const int64_t *parent, int64_t moment)
+static void end_calls(Sweep *sweep, const Calls *calls, const int32_t *parent, int64_t moment)
 {
     while (sweep->owner != NONE && calls->end[sweep->owner] <= moment) {
         advance(sweep, calls->end[sweep->owner]);
@@ -100,7 +100,7 @@ static void end_calls(Sweep *sweep, const Calls *calls, const int64_t *parent, i
     }
 }
 
-int64_t find_stretches(Calls calls, const int64_t *parent, const uint8_t *wanted, Stretches stretches)
+int64_t find_stretches(Calls calls, const int32_t *parent, const uint8_t *wanted, Stretches stretches)
 {
     Sweep sweep = {stretches, wanted, 0, NONE, 0};
     for (size_t i = 0; i < calls.size; i++) {

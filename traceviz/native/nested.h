@@ -17,10 +17,10 @@ typedef struct {
 
 /* Write the calls around each one, and the innermost of them, -1 at the top; an instant is one nanosecond long. False
  * where the calls are in another order, or some cross: what was written then means nothing. */
-bool nest_calls(Calls calls, int64_t *depth, int64_t *parent);
+bool nest_calls(Calls calls, int32_t *depth, int32_t *parent);
 
 /* Write the innermost `wanted` call that is each call or is around it, -1 for none. False if a parent comes after. */
-bool find_wanted(size_t size, const int64_t *parent, const uint8_t *wanted, int64_t *found);
+bool find_wanted(size_t size, const int32_t *parent, const uint8_t *wanted, int32_t *found);
 
 /* Write which calls end after all earlier ones of their group that have the same code, 0 to `codes`. Returns 1, 0 where a
  * code is none of these, -1 where memory does not suffice. */
@@ -34,7 +34,7 @@ typedef struct {
 
 /* Write the stretches in which each of the `wanted` calls (NULL: all) is innermost, up to two for each call, and return
  * how many there are; -1 where calls cross, or are not those of nest_calls. */
-int64_t find_stretches(Calls calls, const int64_t *parent, const uint8_t *wanted, Stretches stretches);
+int64_t find_stretches(Calls calls, const int32_t *parent, const uint8_t *wanted, Stretches stretches);
 
 /* Number rows by the first row that is alike in all `columns`: `first` has room for all rows. Returns how many groups
  * there are, -1 where memory does not suffice. */

@@ -45,7 +45,9 @@ static PyObject *nest(PyObject *Py_UNUSED(module), PyObject *arguments)
                           &arrays[PARENT]))
         return NULL;
     size_t rows = rows_of(&arrays[GROUP]);
-    bool fits = are_wide(arrays, ARRAYS, rows), nests = false;
+    bool fits = rows <= INT32_MAX && are_wide(arrays, DEPTH, rows) && are_narrow(&arrays[DEPTH], rows) &&
+                are_narrow(&arrays[PARENT], rows);
+    bool nests = false;
     if (fits) {
         Calls calls = {rows, arrays[GROUP].buf, arrays[START].buf, arrays[END].buf};
         Py_BEGIN_ALLOW_THREADS;
@@ -62,8 +64,8 @@ static PyObject *nearest(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_buffer arrays[ARRAYS];
     if (!PyArg_ParseTuple(arguments, "y*y*w*", &arrays[PARENT], &arrays[WANTED], &arrays[FOUND]))
         return NULL;
-    size_t rows = rows_of(&arrays[PARENT]);
-    bool fits = are_wide(arrays, 2, rows) && (size_t)arrays[WANTED].len == rows, done = false;
+    size_t rows = (size_t)arrays[WANTED].len;
+    bool fits = rows <= INT32_MAX && are_narrow(&arrays[PARENT], rows) && are_narrow(&arrays[FOUND], rows), done = false;
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
         done = find_wanted(rows, arrays[PARENT].buf, arrays[WANTED].buf, arrays[FOUND].buf);
@@ -79,8 +81,8 @@ static PyObject *topmost(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_buffer arrays[ARRAYS];
     if (!PyArg_ParseTuple(arguments, "y*y*w*", &arrays[PARENT], &arrays[WANTED], &arrays[FOUND]))
         return NULL;
-    size_t rows = rows_of(&arrays[PARENT]);
-    bool fits = are_wide(arrays, 2, rows) && (size_t)arrays[WANTED].len == rows, done = false;
+    size_t rows = (size_t)arrays[WANTED].len;
+    bool fits = rows <= INT32_MAX && are_narrow(&arrays[PARENT], rows) && are_narrow(&arrays[FOUND], rows), done = false;
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
         done = find_topmost(rows, arrays[PARENT].buf, arrays[WANTED].buf, arrays[FOUND].buf);
@@ -96,9 +98,9 @@ static PyObject *contexts(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_buffer arrays[ARRAYS];
     if (!PyArg_ParseTuple(arguments, "y*y*w*w*", &arrays[PARENT], &arrays[CODE], &arrays[CONTEXT], &arrays[FIRST]))
         return NULL;
-    size_t rows = rows_of(&arrays[PARENT]);
-    bool fits = rows < INT32_MAX && are_wide(arrays, 1, rows);
-    for (size_t i = CODE; i < ARRAYS; i++)
+    size_t rows = (size_t)arrays[PARENT].len / 4;
+    bool fits = rows < INT32_MAX;
+    for (size_t i = PARENT; i < ARRAYS; i++)
         fits = fits && are_narrow(&arrays[i], rows);
     int64_t found = 0;
     if (fits) {
@@ -114,16 +116,16 @@ static PyObject *contexts(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 static PyObject *add_own(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    enum { PARENT, TIME, OWNER, TOTAL, COUNTED, ARRAYS };
+    enum { TIME, PARENT, OWNER, TOTAL, COUNTED, ARRAYS };
     Py_buffer arrays[ARRAYS];
     Py_ssize_t from;
     if (!PyArg_ParseTuple(arguments, "ny*y*y*y*w*", &from, &arrays[PARENT], &arrays[TIME], &arrays[COUNTED],
                           &arrays[OWNER], &arrays[TOTAL]))
         return NULL;
-    size_t rows = rows_of(&arrays[PARENT]), totals = rows_of(&arrays[TOTAL]);
+    size_t rows = rows_of(&arrays[TIME]), totals = rows_of(&arrays[TOTAL]);
     bool owns = arrays[OWNER].len == 0;
-    bool fits = from >= 0 && are_wide(arrays, OWNER, rows) && (owns || are_wide(&arrays[OWNER], 1, rows)) &&
-                are_wide(&arrays[TOTAL], 1, totals) && (size_t)arrays[COUNTED].len == rows;
+    bool fits = from >= 0 && are_wide(arrays, 1, rows) && are_narrow(&arrays[PARENT], rows) &&
+                (owns || are_narrow(&arrays[OWNER], rows)) && are_wide(&arrays[TOTAL], 1, totals) && (size_t)arrays[COUNTED].len == rows;
     int64_t sum = 0;
     if (fits) {
         Timed calls = {rows, (size_t)from, arrays[PARENT].buf, arrays[TIME].buf, arrays[COUNTED].buf,
@@ -180,20 +182,20 @@ static PyObject *outer(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 static PyObject *innermost(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    enum { GROUP, START, END, PARENT, FROM, TO, OWNER, WANTED, ARRAYS };
+    enum { GROUP, START, END, FROM, TO, PARENT, OWNER, WANTED, ARRAYS };
     Py_buffer arrays[ARRAYS];
     if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*w*w*w*", &arrays[GROUP], &arrays[START], &arrays[END], &arrays[PARENT],
                           &arrays[WANTED], &arrays[FROM], &arrays[TO], &arrays[OWNER]))
         return NULL;
     size_t rows = rows_of(&arrays[GROUP]);
     int64_t found = -1;
-    bool fits = rows <= INT32_MAX && are_wide(arrays, FROM, rows) && are_wide(arrays + FROM, OWNER - FROM, rows * 2) &&
-                are_narrow(&arrays[OWNER], rows * 2);
+    bool fits = rows <= INT32_MAX && are_wide(arrays, FROM, rows) && are_wide(arrays + FROM, PARENT - FROM, rows * 2) &&
+                are_narrow(&arrays[PARENT], rows) && are_narrow(&arrays[OWNER], rows * 2);
     bool is_whole = arrays[WANTED].len == 0;
     fits = fits && (is_whole || (size_t)arrays[WANTED].len == rows);
-    const int64_t *parent = arrays[PARENT].buf;
+    const int32_t *parent = arrays[PARENT].buf;
     for (size_t i = 0; fits && i < rows; i++)
-        fits = parent[i] >= -1 && parent[i] < (int64_t)i;
+        fits = parent[i] >= -1 && (int64_t)parent[i] < (int64_t)i;
     if (fits) {
         Calls calls = {rows, arrays[GROUP].buf, arrays[START].buf, arrays[END].buf};
         Stretches stretches = {arrays[FROM].buf, arrays[TO].buf, arrays[OWNER].buf};

@@ -26,19 +26,25 @@ Rows = npt.NDArray[np.signedinteger[Any]]
 """Positions of any width: 32 bits where there are millions."""
 Mask = npt.NDArray[np.bool_]
 
+_MOST_ROWS = np.iinfo(np.int32).max
 
-def nested(groups: Array, starts: Array, ends: Array) -> tuple[Array, Array] | None:
+
+def _narrow(numbers: Rows) -> Codes:
+    return np.ascontiguousarray(numbers, np.int32)
+
+
+def nested(groups: Array, starts: Array, ends: Array) -> tuple[Codes, Codes] | None:
     """Depth and parent of calls in order of group and start, the longer first (:func:`traceviz.intervals.nesting`).
 
     ``None`` where they are in another order, where some cross, or where nothing is compiled.
     """
-    if library is None:
+    if library is None or starts.size > _MOST_ROWS:
         return None
-    depth, parent = np.empty(starts.size, np.int64), np.empty(starts.size, np.int64)
+    depth, parent = np.empty(starts.size, np.int32), np.empty(starts.size, np.int32)
     return (depth, parent) if library.nest(groups, starts, ends, depth, parent) else None
 
 
-def nearest(parent: Array, selected: Mask) -> Array:
+def nearest(parent: Rows, selected: Mask) -> Rows:
     """For each call, the row of the innermost ``selected`` call that is it or is around it; -1 for none.
 
     Args:
@@ -46,10 +52,10 @@ def nearest(parent: Array, selected: Mask) -> Array:
         selected: Which calls are selected.
     """
     if library is not None:
-        found = np.empty(parent.size, np.int64)
-        if library.nearest(np.ascontiguousarray(parent), np.ascontiguousarray(selected).view(np.uint8), found):
-            return found
-    found = np.where(selected, np.arange(parent.size), -1)
+        rows = np.empty(parent.size, np.int32)
+        if library.nearest(_narrow(parent), np.ascontiguousarray(selected).view(np.uint8), rows):
+            return rows
+    found: Rows = np.where(selected, np.arange(parent.size), -1)
     climbing = np.flatnonzero(~selected & (parent >= 0))
     above = parent[climbing]
     while climbing.size:  # at most once per depth
@@ -61,7 +67,7 @@ def nearest(parent: Array, selected: Mask) -> Array:
     return found
 
 
-def topmost(parent: Array, selected: Mask) -> Array:
+def topmost(parent: Rows, selected: Mask) -> Rows:
     """For each call, the row of the outermost ``selected`` call that is it or is around it; -1 for none.
 
     Args:
@@ -69,15 +75,15 @@ def topmost(parent: Array, selected: Mask) -> Array:
         selected: Which calls are selected.
     """
     if library is not None:
-        found = np.empty(parent.size, np.int64)
-        if library.topmost(np.ascontiguousarray(parent), np.ascontiguousarray(selected).view(np.uint8), found):
+        found = np.empty(parent.size, np.int32)
+        if library.topmost(_narrow(parent), np.ascontiguousarray(selected).view(np.uint8), found):
             return found
     inner = nearest(parent, selected)
     around = np.where(parent >= 0, inner[parent], -1)
     return nearest(parent, selected & (around < 0))
 
 
-def contexts(parent: Array, codes: Codes) -> tuple[Codes, Codes]:
+def contexts(parent: Rows, codes: Codes) -> tuple[Codes, Codes]:
     """The context of each call, numbered as they first come, and the first call of each context.
 
     Calls have one context where they have the same code, and all those around them have, from the outermost on.
@@ -88,8 +94,7 @@ def contexts(parent: Array, codes: Codes) -> tuple[Codes, Codes]:
     """
     if library is not None:
         context, first = np.empty(parent.size, np.int32), np.empty(parent.size, np.int32)
-        codes = np.ascontiguousarray(codes, np.int32)
-        return context, first[: library.contexts(np.ascontiguousarray(parent), codes, context, first)].copy()
+        return context, first[: library.contexts(_narrow(parent), _narrow(codes), context, first)].copy()
     number = np.full(parent.size, -1, np.int32)
     rows = np.flatnonzero(parent < 0)
     count = 0
@@ -126,7 +131,7 @@ def outer_alike(groups: Array, ends: Array, codes: Codes) -> Mask:
 
 
 def stretches(
-    groups: Array, starts: Array, ends: Array, parent: Array, wanted: Mask | None = None
+    groups: Array, starts: Array, ends: Array, parent: Rows, wanted: Mask | None = None
 ) -> tuple[Array, Array, Codes] | None:
     """Begin, end and call of all stretches in which a call is innermost that is ``wanted``; all are where not given.
 
@@ -137,7 +142,7 @@ def stretches(
     room = 2 * starts.size
     begin, end, owner = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int32)
     mask = np.empty(0, np.uint8) if wanted is None else np.ascontiguousarray(wanted).view(np.uint8)
-    count = library.innermost(groups, starts, ends, np.ascontiguousarray(parent), mask, begin, end, owner)
+    count = library.innermost(groups, starts, ends, _narrow(parent), mask, begin, end, owner)
     return None if count < 0 else (begin[:count], end[:count], owner[:count])
 
 
@@ -169,7 +174,7 @@ def add_shared(  # noqa: PLR0917 (columns)
 
 
 def add_own(  # noqa: PLR0917 (columns)
-    first: int, parent: Array, time: Array, counted: Mask, owners: Array | None, total: Array
+    first: int, parent: Rows, time: Array, counted: Mask, owners: Rows | None, total: Array
 ) -> int:
     """Add the time of each ``counted`` call without that of the calls directly in it, and return the sum of that.
 
@@ -182,9 +187,10 @@ def add_own(  # noqa: PLR0917 (columns)
         total: Time of all calls.
     """
     if library is not None:
-        columns = (np.ascontiguousarray(column) for column in (parent, time, counted.view(np.uint8)))
-        owned = np.empty(0, np.int64) if owners is None else np.ascontiguousarray(owners, np.int64)
-        return int(library.add_own(first, *columns, owned, total))
+        columns = _narrow(parent), np.ascontiguousarray(time), np.ascontiguousarray(counted).view(np.uint8)
+        return int(
+            library.add_own(first, *columns, _narrow(np.empty(0, np.int32) if owners is None else owners), total)
+        )
     inside = parent >= 0
     alone = time.copy()
     np.subtract.at(alone, parent[inside] - first, time[inside])
@@ -199,12 +205,12 @@ def nesting_order(groups: Array, starts: Array, ends: Array, ties: Rows) -> Rows
     As ``np.lexsort``, for rows that mostly come by start, as profilers write them: then groups are put together, and
     only rows that start together are compared.
     """
-    if library is not None and groups.size <= np.iinfo(np.int32).max:
+    if library is not None and groups.size <= _MOST_ROWS:
         columns = (np.ascontiguousarray(column, np.int64) for column in (groups, starts, ends, ties))
-        rows = np.empty(groups.size, np.int32)
-        found = library.order(*columns, rows)
+        ordered = np.empty(groups.size, np.int32)
+        found = library.order(*columns, ordered)
         if found != _DECLINED:
-            return rows if found else None
+            return ordered if found else None
     order = _by_group(groups)
     group, start = (groups, starts) if order is None else (groups[order], starts[order])
     same = group[1:] == group[:-1]

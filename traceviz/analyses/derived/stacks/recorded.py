@@ -15,7 +15,7 @@ from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.frames import codes
 from traceviz.analyses.derived.stacks.kinds import with_activity, with_purpose
 from traceviz.intervals import Array
-from traceviz.nested import Codes, Mask, alike, nearest, topmost
+from traceviz.nested import Codes, Mask, Rows, alike, nearest, topmost
 
 _TORCH = r"^(?<file>[^()]*\.py)\((?<line>\d+)\): (?<function>.*)$"
 _JAX = r"^\$(?<file>[^ ]+):(?<line>\d+) (?<function>.*)$"
@@ -100,7 +100,7 @@ def _said(  # noqa: PLR0917 (rows of one tree)
     )
 
 
-def _nearest(parent: Array, names: Codes, selected: pl.Series) -> Array:
+def _nearest(parent: Rows, names: Codes, selected: pl.Series) -> Rows:
     """For each context, the innermost one with a ``selected`` name that is it or is around it; -1 for none."""
     if not selected.any():
         return np.full(names.size, -1)

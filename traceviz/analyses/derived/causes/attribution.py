@@ -240,7 +240,8 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
     """Time of one class shared out among events, and the samples that were taken in it.
 
     Returns:
-        ``owner, time_ns, kind, class``, where owner -1 is what is left; and ``owner, kind, class, weight`` with what
+        ``owner, time_ns, calls, kind, class``: the first of the owners with the same names and kind, where owner -1 is
+        what is left, the time of all of them, and how many there are; and ``owner, kind, class, weight`` with what
         samples say (:func:`~traceviz.analyses.derived.causes.sampling.divided`).
     """
     samples = samples.filter(pl.Series(free.contains(samples["moment_ns"].to_numpy()), dtype=pl.Boolean))
@@ -258,14 +259,27 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
             break
     has_weak = key not in _DEFAULT and not by_samples and free.total
     total[-1] = events.add_weak(key, free, total) if has_weak else free.total
-    owners = np.flatnonzero(total)
     of_class = pl.lit(key, pl.String).alias("class")
-    columns = {"owner": owners, "time_ns": total[owners], "kind": _explaining_kinds(events, key, owners)}
-    owned = pl.DataFrame(columns).with_columns(of_class, pl.col("owner").replace(events.kinds.size, -1))
+    owned = _owned(events, key, total).with_columns(of_class)
     codes_taken = _explaining_kinds(events, key, taken)
     columns_taken = {"owner": _explained(events, key, taken), "kind": codes_taken, "weight": weight}
     seen = pl.concat([pl.DataFrame(columns_taken), samples.select("did", "what", "line")], how="horizontal")
     return owned, seen.with_columns(of_class)
+
+
+def _owned(events: _Events, key: str, total: Array) -> pl.DataFrame:
+    """``owner, time_ns, calls, kind`` of :func:`_of_class` by the time of each event, and of what is left.
+
+    Of millions of events, those with the same names are put together by the numbers of the names.
+    """
+    owners = np.flatnonzero(total).astype(np.int32, copy=False)
+    kinds = _explaining_kinds(events, key, owners)
+    is_left = owners == events.kinds.size
+    owner = np.where(is_left, np.int32(-1), owners)
+    group, first = alike(chosen(events.said, chosen(events.around.contexts, owner)), kinds.astype(np.int32))
+    time, calls = np.zeros(first.size, np.int64), np.bincount(group[~is_left], minlength=first.size)
+    np.add.at(time, group, total[owners])
+    return pl.DataFrame({"owner": owner[first].astype(np.int64), "time_ns": time, "calls": calls, "kind": kinds[first]})
 
 
 def _explained(events: _Events, key: str, rows: Rows) -> Rows:
@@ -305,18 +319,8 @@ _NAMED = ("class", "kind", "cause", *PLACES)
 
 
 def _named(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
-    """Names and places of what took the time: rows of :func:`host_causes` without the process.
-
-    Of millions of events, those with the same names are put together by the numbers of the names.
-    """
-    owner = owned["owner"].to_numpy()
-    said = chosen(events.said, chosen(events.around.contexts, owner))
-    group, first = alike(said, owned["kind"].cast(pl.Int32).to_numpy(), codes(owned["class"]))
-    time, calls = np.zeros(first.size, np.int64), np.bincount(group, weights=owner >= 0, minlength=first.size)
-    np.add.at(time, group, owned["time_ns"].to_numpy())
-    named = _with_names(events, owned.select("owner", "kind", "class").select(pl.all().gather(first)))
-    sums = pl.Series("time_ns", time), pl.Series("calls", calls).cast(pl.Int64)
-    return _plain(named.with_columns(sums)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
+    """Names and places of what took the time: rows of :func:`host_causes` without the process."""
+    return _plain(_with_names(events, owned)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
 
 
 def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:

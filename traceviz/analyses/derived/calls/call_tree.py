@@ -53,6 +53,7 @@ class CallTree:
         threads = calls["thread_id"].to_numpy().astype(np.int64, copy=False)
         order = nesting_order(threads, starts, ends, calls["op_id"].to_numpy())
         kept = calls if keep is None else calls.select(keep)
+        del calls  # who calls may have freed them: of millions, two copies are too many
         if order is not None:
             row = pl.Series(order, dtype=pl.UInt32)
             kept = kept.select(pl.all().gather(row))

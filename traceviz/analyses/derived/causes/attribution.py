@@ -42,7 +42,7 @@ from traceviz.analyses.derived.causes.places import (
     places_around,
 )
 from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
-from traceviz.analyses.derived.frames import bounds, codes, end_ns, of_process
+from traceviz.analyses.derived.frames import bounds, codes, end_ns, of_process, taken
 from traceviz.analyses.derived.host.classes import CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
 from traceviz.analyses.derived.judged_time import judged_time
@@ -357,11 +357,17 @@ def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
 
 def _tree(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> CallTree:
     """Events of a process that run in ``judged`` time: ``thread_id, source, name, kind, part``."""
-    frames = [_rows(trace, source, rank, leader, judged) for source in _SOURCES]
-    calls = pl.concat([frame for frame in frames if frame.height] or frames[:1])
-    calls = calls.with_columns(_unless_step(trace, rank))
     # Of equal events the order in which they come decides, as the tree's sort is stable
-    return CallTree.of(calls.rename({"inside": "op_id"}), ("thread_id", "source", "name", "kind", "part"))
+    return CallTree.of(
+        _all_rows(trace, rank, leader, judged).rename({"inside": "op_id"}),
+        ("thread_id", "source", "name", "kind", "part"),
+    )
+
+
+def _all_rows(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:
+    """Rows of :func:`_rows` of all tables, one after the other."""
+    frames = [_rows(trace, source, rank, leader, judged) for source in _SOURCES]
+    return pl.concat([frame for frame in frames if frame.height] or frames[:1]).with_columns(_unless_step(trace, rank))
 
 
 @once_per_trace
@@ -394,23 +400,28 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
     Columns ``start_ns, end_ns, thread_id, source, name``; what the name says: ``kind`` and ``part``; and ``inside``, by
     which events with the same bounds lie in each other.
     """
-    texts = ("name", "category") if source == "host_ops" else ("name",)
-    columns = ("start_ns", "dur_ns", "thread_id", *texts)
+    columns = ("start_ns", "dur_ns", "thread_id", "name")
     if source in trace.tables:
         kind = ("kind",) if source == "nvtx" else ()
         rows = trace.frame(source, "process_id", *columns, *kind)
+        rows = rows.with_columns(pl.Series("said", trace.host_name_rows)) if source == "host_ops" else rows
         rows = of_process(rows.with_row_index("row") if source == "cuda_api" else rows, rank)
         rows = rows.filter(pl.col("thread_id") == leader) if source == "os_calls" else rows
         rows = rows.filter(pl.col("kind") != "mark") if source == "nvtx" else rows
         rows = rows.drop("process_id", *kind)
     else:
         rows = trace.frame(source, *columns)
-    rows = rows.filter(pl.Series(judged.overlap(*bounds(rows)) > 0, dtype=pl.Boolean))
-    said = rows.select(pl.col(texts).cast(pl.Categorical))
-    known = pl.lit(source, _SOURCE).alias("source"), said["name"]
-    meanings = _meanings(source, said)
+    rows = taken(rows, np.flatnonzero(judged.overlap(*bounds(rows))))
+    name = rows["name"].cast(pl.Categorical)
+    if "said" in rows.columns:
+        said, distinct = rows["said"].to_numpy(), trace.host_names
+    else:
+        said, first = alike(codes(name))
+        distinct = pl.DataFrame([name.gather(first).cast(pl.String)])
+    meanings = taken(_meanings(source, distinct), said)
     if "row" in rows.columns:
         meanings = meanings.with_columns(_unless_they_did(trace, meanings["kind"], rows["row"].to_numpy()))
+    known = pl.lit(source, _SOURCE).alias("source"), name
     return rows.select("start_ns", end_ns(), "thread_id", *known).hstack(meanings)
 
 
@@ -418,24 +429,21 @@ _SOURCE = pl.Enum(_SOURCES)
 
 
 def _meanings(source: str, names: pl.DataFrame) -> pl.DataFrame:
-    """``kind`` of cause, ``part`` of the program, and ``inside`` that names of a table stand for.
+    """``kind`` of cause, ``part`` of the program, and ``inside`` that distinct names of a table stand for, as text.
 
     Of events with the same bounds, those of the first tables are around the others, and of host operations those of
     the first categories.
     """
     key = ("source", "category", "name")
-    group, first = alike(*(codes(column) for column in names))
-    category = pl.col("category") if "category" in names.columns else pl.lit(None).alias("category")
-    distinct = names.select(pl.all().gather(first)).select(pl.lit(source).alias("source"), category, "name")
-    distinct = with_kinds(distinct.with_columns(pl.col(key).cast(pl.String)))
+    category = pl.col("category") if "category" in names.columns else pl.lit(None, pl.String).alias("category")
+    distinct = with_kinds(names.select(pl.lit(source).alias("source"), category, "name"))
     part = part_of_program(*(pl.col(column) for column in key)).cast(pl.Enum(PARTS)).alias("part")
     order = {name: number for number, name in enumerate(_CATEGORY_ORDER, 1)}
     last, table = len(order) + 1, _SOURCES.index(source) - _SOURCES.index("host_ops")
     inside = pl.lit(0 if table < 0 else last + table)
     if not table:
         inside = pl.col("category").replace_strict(order, default=last, return_dtype=pl.Int32)
-    meanings = distinct.select("kind", part, inside.cast(pl.UInt8).alias("inside"))
-    return meanings.select(pl.all().gather(group))
+    return distinct.select("kind", part, inside.cast(pl.UInt8).alias("inside"))
 
 
 def _unless_step(trace: TraceView, rank: int) -> pl.Expr:

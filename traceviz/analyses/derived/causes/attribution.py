@@ -215,7 +215,7 @@ class _Events:
     @cached_property
     def waits(self) -> Array:
         """For each event, and for none, the outermost one of the input around it; -1 for none."""
-        return np.append(self.tree.topmost(self.are(["input"])), -1)
+        return np.append(self.tree.topmost(self.are(["input"])), np.int32(-1))
 
 
 def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:

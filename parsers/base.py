@@ -64,6 +64,7 @@ class ReadOptions:
         tables: Names of the tables to read; ``None`` for all. ``run``, ``devices``, ``processes``, ``threads`` and
             ``notes`` are always given.
         columns: For some tables, the nullable columns that matter; a reader may leave the others null.
+        properties: Keys of table ``op_args`` that matter, ``None`` for all; a reader may leave out rows of others.
         keep_private: Store command line and host name, which are left out by default.
         progress: Receives progress.
         run: Name of the run to read, where the source is a folder of several; ``None`` for the newest.
@@ -76,6 +77,7 @@ class ReadOptions:
 
     tables: frozenset[str] | None = None
     columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    properties: frozenset[str] | None = None
     keep_private: bool = False
     progress: Progress = silent
     run: str | None = None
@@ -87,6 +89,10 @@ class ReadOptions:
     def wants(self, name: str) -> bool:
         """Whether table ``name`` is asked for."""
         return self.tables is None or name in self.tables
+
+    def wants_property(self, key: str) -> bool:
+        """Whether rows of table ``op_args`` with this ``key`` are asked for."""
+        return self.wants("op_args") and (self.properties is None or key in self.properties)
 
     @property
     def allowance(self) -> Allowance:

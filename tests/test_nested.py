@@ -7,7 +7,7 @@ import pytest
 from traceviz import nested
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.segments import innermost
-from traceviz.intervals import IntervalSet
+from traceviz.intervals import IntervalSet, nesting
 
 compiled = pytest.mark.skipif(nested.library is None, reason="nothing is compiled")
 
@@ -44,7 +44,9 @@ def answers(calls: pl.DataFrame, seed: int) -> list[np.ndarray]:
     part.add_overlap(tree.starts, tree.ends, codes - np.int32(1), totals)
     owners = None if seed % 2 else random.integers(0, calls.height + 1, calls.height)
     sum_of_own = nested.add_own(0, tree.parent, tree.durations, selected, owners, own)
+    depth, parent = nesting(tree.ends, tree.starts + 7, threads % 2)
     return [
+        *(depth, parent, tree.around(random.integers(-1, 4, 40), random.integers(-2, 20, 40))),
         *(tree.depth, tree.parent, np.array(tree.nests), tree.nearest(selected), tree.topmost(selected)),
         *(*nested.contexts(tree.parent, codes), tree.contexts(codes).parent, np.array(sum_of_own), own),
         *(segments.starts, segments.ends, segments.owner, some.starts, some.ends, some.owner),
@@ -173,14 +175,29 @@ def test_moments_at_the_ends_of_64_bits_are_left_to_numpy():
     assert nested.nested(wide(1), wide(last), wide(last)) is None
     assert nested.nested(wide(1, 1), wide(0, 5), wide(7, 9)) is None  # they cross
     assert nested.nested(wide(1, 1), wide(5, 0), wide(7, 9)) is None  # the later one first
+    assert nested.crossing(wide(1, 1), wide(5, 0), wide(7, 9)) is None
+    assert nested.crossing(wide(1), wide(last), wide(last)) is None
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_of_two_calls_that_cross_the_second_has_the_5_ns_of_both(monkeypatch, is_compiled):
+    if not is_compiled:
+        monkeypatch.setattr(nested, "library", None)
+    columns = {"thread_id": [1, 1], "op_id": [0, 1], "start_ns": [0, 10], "end_ns": [15, 20]}
+    tree = CallTree.of(pl.DataFrame(columns))
+    segments = innermost(tree)
+    assert (tree.nests, tree.depth.tolist(), tree.parent.tolist()) == (False, [0, 1], [-1, 0])
+    assert segments.starts.tolist() == [0, 10, 15]
+    assert segments.ends.tolist() == [10, 15, 20]
+    assert segments.owner.tolist() == [0, 1, 1]
 
 
 @compiled
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("nest", (wide(1), wide(1), wide(1, 2), narrow(0), narrow(0))),
-        ("nest", (wide(1), wide(1), wide(1), wide(0), narrow(0))),
+        ("nest", (wide(1), wide(1), wide(1, 2), False, narrow(0), narrow(0))),
+        ("nest", (wide(1), wide(1), wide(1), False, wide(0), narrow(0))),
         ("nearest", (narrow(-1), np.zeros(2, np.uint8), narrow(0))),
         ("topmost", (narrow(-1), np.zeros(2, np.uint8), narrow(0))),
         ("topmost", (narrow(-1), np.zeros(1, np.uint8), wide(0))),
@@ -196,12 +213,22 @@ def test_moments_at_the_ends_of_64_bits_are_left_to_numpy():
         ("outer", (wide(1), wide(1), narrow(-1), 2, np.zeros(1, np.uint8))),
         (
             "innermost",
-            (wide(1), wide(0), wide(1), narrow(0), np.empty(0, np.uint8), wide(0, 0), wide(0, 0), narrow(0, 0)),
+            (wide(1), wide(0), wide(1), narrow(), narrow(0), np.empty(0, np.uint8), *[wide(0, 0)] * 2, narrow(0, 0)),
         ),
         (
             "innermost",
-            (wide(1), wide(0), wide(1), narrow(-1), np.empty(0, np.uint8), wide(0), wide(0, 0), narrow(0, 0)),
+            (wide(1), wide(0), wide(1), narrow(), narrow(-1), np.empty(0, np.uint8), wide(0), wide(0, 0), narrow(0, 0)),
         ),
+        (
+            "innermost",
+            (
+                *(wide(1), wide(0), wide(1), narrow(0, 0), narrow(-1), np.empty(0, np.uint8)),
+                *[wide(0, 0)] * 2,
+                narrow(0, 0),
+            ),
+        ),
+        ("running", (wide(1), wide(0), wide(1), narrow(-1), wide(1), wide(0, 1), narrow(0))),
+        ("running", (wide(1), wide(0), wide(1), narrow(0), wide(1), wide(1), narrow(0))),
         ("alike", ((narrow(1, 2),), narrow(0), narrow(0))),
         ("alike", (tuple(narrow(1) for _ in range(17)), narrow(0), narrow(0))),
         ("add", (wide(1), wide(2), wide(0, 1), wide(1), wide(1), narrow(1), wide(0))),

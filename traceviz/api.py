@@ -171,12 +171,14 @@ def report_on(
     """Read traces and analyse them: :func:`open_trace`, a :class:`Selection`, :func:`analyze`."""
     sources = trace_files(paths)
     readers = readers_of(sources, reader)
+    from traceviz.analyses.registry import PROPERTIES
     from traceviz.analyses.run import analyze, columns_for, load_analyses, tables_for
     from traceviz.spill import collected, spill_beyond
 
     needs = ReadOptions(
         tables_for(sections),
         columns_for(sections),
+        PROPERTIES,
         progress=progress,
         run=run,
         max_size=max_size,

@@ -177,7 +177,7 @@ def nesting(starts: npt.ArrayLike, ends: npt.ArrayLike, group: npt.ArrayLike) ->
         around each, -1 at depth 0.
     """
     begin, finish, groups = _array(starts), _array(ends), _array(group)
-    if (found := nested.nested(groups, begin, finish)) is not None:
+    if (found := nested.crossing(groups, begin, finish)) is not None:
         return found[0].astype(np.int64), found[1].astype(np.int64)
     count = begin.size
     order = nested.nesting_order(groups, begin, finish, np.arange(count))  # outer before inner, then as given
@@ -191,7 +191,7 @@ def nesting(starts: npt.ArrayLike, ends: npt.ArrayLike, group: npt.ArrayLike) ->
 
 def _nested_in_order(begin: Array, finish: Array, groups: Array) -> tuple[Array, Array]:
     """:func:`nesting` of rows sorted by (group, begin, -finish), also where some cross."""
-    if (found := nested.nested(groups, begin, finish)) is not None:
+    if (found := nested.crossing(groups, begin, finish)) is not None:
         return found[0].astype(np.int64), found[1].astype(np.int64)
     depth = _depths(begin, finish, groups)
     parent, position = np.full(begin.size, -1, dtype=np.int64), np.arange(begin.size)

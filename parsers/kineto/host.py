@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from traceviz import schema
+from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.kineto.categories import CATEGORIES, CODES, UNKNOWN, Role, is_profiler, step_number
 from traceviz.parsers.kineto.columns import Columns, narrow, numbers
 from traceviz.parsers.kineto.events import Events
@@ -77,9 +78,14 @@ def operations(forest: Forest, identity: Identity, needed: frozenset[str] | None
     return table("host_ops", columns)
 
 
-def properties(forest: Forest) -> pa.Table:
-    """Table ``op_args``: arguments of operations, without those that are empty."""
-    parts = [part for name in ARGUMENTS_OF_OPS for part in _property(forest, name)]
+def wanted_properties(options: ReadOptions) -> tuple[str, ...]:
+    """Those of :data:`ARGUMENTS_OF_OPS` that are asked for."""
+    return tuple(name for name in ARGUMENTS_OF_OPS if options.wants_property(_KEYS[name][0]))
+
+
+def properties(forest: Forest, names: Sequence[str] = ARGUMENTS_OF_OPS) -> pa.Table:
+    """Table ``op_args``: arguments ``names`` of operations, without those that are empty."""
+    parts = [part for name in names for part in _property(forest, name)]
     return pa.concat_tables(parts).unify_dictionaries() if parts else schema.table("op_args").empty()
 
 

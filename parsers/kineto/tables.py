@@ -65,7 +65,7 @@ def needed_arguments(options: ReadOptions) -> frozenset[str]:
     """Columns that the decoder must fill: arguments of operations are most of a file."""
     every = frozenset(argument.column for argument in ARGUMENTS)
     of_ops = frozenset(host_tables.ARGUMENTS_OF_OPS) - {"external_id"}
-    return every if options.wants("op_args") else every - of_ops
+    return (every - of_ops) | (of_ops & frozenset(host_tables.wanted_properties(options)))
 
 
 def tables_of(
@@ -137,7 +137,7 @@ def _builders(
         "steps": lambda: host_tables.steps(events, identity),
         "settings": lambda: facts.settings(raw.header, notes, keep_private=options.keep_private),
         "host_ops": lambda: host_tables.operations(forest, identity, op_columns),
-        "op_args": lambda: host_tables.properties(forest),
+        "op_args": lambda: host_tables.properties(forest, host_tables.wanted_properties(options)),
     }
 
 

@@ -178,6 +178,46 @@ static void merge_stretches(Merge *merge, int32_t *order)
     }
 }
 
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, MANY_STRETCHES = 64 };
+
+/* One pass of a sort by digits: `from` in order of one digit of the time after `least`, equal ones as they come. */
+static void sort_by_digit(const Merge *merge, uint64_t least, int shift, const int32_t *from, int32_t *to, size_t count)
+{
+    size_t first[DIGITS + 1] = {0};
+    for (size_t i = 0; i < count; i++)
+        first[(((uint64_t)merge->start[from[i]] - least) >> shift & (DIGITS - 1)) + 1]++;
+    for (size_t digit = 0; digit < DIGITS; digit++)
+        first[digit + 1] += first[digit];
+    for (size_t i = 0; i < count; i++)
+        to[first[((uint64_t)merge->start[from[i]] - least) >> shift & (DIGITS - 1)]++] = from[i];
+}
+
+/* For rows that are hardly in order: to merge many short stretches takes longer than a sort by digits. */
+static bool sort_by_digits(const Merge *merge, int32_t *order, size_t count)
+{
+    int64_t least = INT64_MAX, most = INT64_MIN;
+    int32_t *other = malloc((count + 1) * sizeof *other), *from = order, *to = other;
+    if (other == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        order[i] = row_at(merge, i);
+        int64_t start = merge->start[order[i]];
+        least = start < least ? start : least;
+        most = start > most ? start : most;
+    }
+    uint64_t width = (uint64_t)most - (uint64_t)least;
+    for (int shift = 0; shift < 64 && width >> shift != 0; shift += DIGIT_BITS) {
+        sort_by_digit(merge, (uint64_t)least, shift, from, to, count);
+        int32_t *swapped = from;
+        from = to;
+        to = swapped;
+    }
+    if (from != order)
+        memcpy(order, from, count * sizeof *order);
+    free(other);
+    return true;
+}
+
 bool order_rows(const int64_t *start, const uint8_t *kept, size_t rows, size_t count, int32_t *order)
 {
     int32_t *chosen = kept == NULL ? NULL : malloc((count + 1) * sizeof *chosen);
@@ -188,7 +228,9 @@ bool order_rows(const int64_t *start, const uint8_t *kept, size_t rows, size_t c
             chosen[place++] = (int32_t)i;
     Merge merge = {start, chosen, {0}};
     bool found = find_stretches(&merge, count);
-    if (found)
+    if (found && merge.stretches.size > MANY_STRETCHES)
+        found = sort_by_digits(&merge, order, count);
+    else if (found)
         merge_stretches(&merge, order);
     free(merge.stretches.items);
     free(chosen);

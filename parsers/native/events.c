@@ -416,6 +416,105 @@ Stop scan_events(Scanner *scanner, const uint8_t *text, size_t length, size_t pl
     return stop;
 }
 
+/* Two halves of a list ----------------------------------------------------------------------------------------------*/
+
+bool look_alike(const Scanner *scanner, const Scanner *other)
+{
+    bool alike = scanner->column_count == other->column_count && scanner->key_count == other->key_count &&
+                 memcmp(scanner->place_of_phase, other->place_of_phase, sizeof scanner->place_of_phase) == 0;
+    for (size_t i = 0; alike && i < scanner->column_count; i++)
+        alike = scanner->columns[i].integer == other->columns[i].integer;
+    for (size_t i = 0; alike && i < scanner->key_count; i++) {
+        const Key *key = &scanner->keys[i], *same = &other->keys[i];
+        alike = key->column == same->column && key->before == same->before && key->length == same->length &&
+                memcmp(key->text, same->text, key->length) == 0;
+    }
+    return alike;
+}
+
+/* The numbers that the texts of `other` have here; NULL where that fails. */
+static int32_t *numbers_of_texts(Scanner *scanner, const Texts *other, Stop *stop)
+{
+    int32_t *numbers = malloc((other->items.size + 1) * sizeof *numbers);
+    *stop = numbers == NULL ? OUT_OF_MEMORY : TEXT_ENDS;
+    for (size_t i = 0; *stop == TEXT_ENDS && i < other->items.size; i++) {
+        size_t begin = (size_t)other->items.items[i].begin;
+        size_t end = i + 1 < other->items.size ? (size_t)other->items.items[i + 1].begin : other->bytes.size;
+        numbers[i] = end > begin ? number_of_text(&scanner->texts, other->bytes.items + begin, end - begin) : ABSENT;
+        if (numbers[i] < ABSENT)
+            *stop = stop_of(numbers[i]);
+    }
+    if (*stop != TEXT_ENDS) {
+        free(numbers);
+        return NULL;
+    }
+    return numbers;
+}
+
+static void renumber(int32_t *codes, size_t size, const int32_t *numbers)
+{
+    for (size_t i = 0; i < size; i++)
+        codes[i] = codes[i] < 0 ? ABSENT : numbers[codes[i]];
+}
+
+static bool join_values(Values *values, Values *other, int32_t row, const int32_t *numbers)
+{
+    for (size_t i = 0; i < other->rows.size; i++)
+        other->rows.items[i] += row;
+    renumber(other->codes.items, other->codes.size, numbers);
+    return MOVE_TO_END(values->rows, other->rows) && MOVE_TO_END(values->codes, other->codes) &&
+           MOVE_TO_END(values->integers, other->integers);
+}
+
+static bool join_passed_over(Scanner *scanner, const Scanner *other, const int32_t *numbers)
+{
+    for (size_t i = 0; i < other->passed_over.size; i++) {
+        size_t place = i == 0 ? 0 : (size_t)(numbers[i - 1] + 1);
+        while (scanner->passed_over.size <= place) {
+            if (PUSH(scanner->passed_over) == NULL)
+                return false;
+            scanner->passed_over.items[scanner->passed_over.size - 1] = 0;
+        }
+        scanner->passed_over.items[place] += other->passed_over.items[i];
+    }
+    return true;
+}
+
+static bool join_lists(Scanner *scanner, Scanner *other, const int32_t *numbers)
+{
+    int32_t row = (int32_t)scanner->events;
+    bool done = MOVE_TO_END(scanner->phases, other->phases) && join_passed_over(scanner, other, numbers);
+    for (int member = NAME; done && member <= TID; member++) {
+        renumber(other->members[member].items, other->members[member].size, numbers);
+        done = MOVE_TO_END(scanner->members[member], other->members[member]);
+    }
+    for (int which = 0; done && which < 2; which++)
+        done = MOVE_TO_END(scanner->times[which], other->times[which]) &&
+               join_values(&scanner->odd_times[which], &other->odd_times[which], row, numbers);
+    for (size_t i = 0; done && i < scanner->column_count; i++) {
+        Column *column = &scanner->columns[i], *more = &other->columns[i];
+        done = join_values(&column->plain, &more->plain, row, numbers) &&
+               join_values(&column->odd, &more->odd, row, numbers);
+    }
+    return done;
+}
+
+Stop join_scanners(Scanner *scanner, Scanner *other)
+{
+    Stop stop;
+    if (other->events > INT32_MAX - scanner->events)
+        return TOO_MANY;
+    int32_t *numbers = numbers_of_texts(scanner, &other->texts, &stop);
+    if (numbers == NULL)
+        return stop;
+    bool done = join_lists(scanner, other, numbers);
+    free(numbers);
+    scanner->events += other->events;
+    scanner->strays += other->strays;
+    other->events = other->strays = other->passed_over.size = 0;
+    return done ? TEXT_ENDS : OUT_OF_MEMORY;
+}
+
 static void free_values(Values *values)
 {
     free(values->rows.items);

@@ -82,6 +82,13 @@ typedef enum { TEXT_ENDS, LIST_ENDS, LIST_BREAKS, TOO_MANY, OUT_OF_MEMORY } Stop
  * byte that cannot stand where it does. */
 Stop scan_events(Scanner *scanner, const uint8_t *text, size_t length, size_t place, size_t *stopped, size_t *broken);
 
+/* Move what `other` found, which must look for the same, to the end of what `scanner` found: as if one scanner had read
+ * both texts, one after the other. Unless this gives TEXT_ENDS, neither is of any use after it. */
+Stop join_scanners(Scanner *scanner, Scanner *other);
+
+/* Whether two scanners look for the same phases, and for columns of the same kinds under the same keys. */
+bool look_alike(const Scanner *scanner, const Scanner *other);
+
 /* Make `key` known; false without memory. Keys are given once, those of a column by what counts first. */
 bool add_key(Scanner *scanner, size_t number, const uint8_t *text, size_t length, int32_t column, int32_t before);
 

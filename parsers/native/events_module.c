@@ -9,7 +9,8 @@
 typedef struct {
     PyObject_HEAD
     Scanner scanner;
-    bool busy; /* in a call without the interpreter's lock */
+    bool busy;  /* in a call without the interpreter's lock */
+    bool taken; /* some of what it found was given away */
 } Object;
 
 enum { MOST_KEYS = 255 };
@@ -114,6 +115,14 @@ static bool claim(Object *self)
     return !self->busy;
 }
 
+static PyObject *failed(Stop stop)
+{
+    if (stop == OUT_OF_MEMORY)
+        return PyErr_NoMemory();
+    PyErr_SetString(PyExc_OverflowError, "more than 2147483647 events or texts");
+    return NULL;
+}
+
 static PyObject *feed(PyObject *object, PyObject *arguments)
 {
     Object *self = (Object *)object;
@@ -134,16 +143,39 @@ static PyObject *feed(PyObject *object, PyObject *arguments)
     Py_END_ALLOW_THREADS;
     self->busy = false;
     PyBuffer_Release(&text);
-    if (stop == OUT_OF_MEMORY)
-        return PyErr_NoMemory();
-    if (stop == TOO_MANY) {
-        PyErr_SetString(PyExc_OverflowError, "more than 2147483647 events or texts");
-        return NULL;
-    }
+    if (stop == OUT_OF_MEMORY || stop == TOO_MANY)
+        return failed(stop);
     return Py_BuildValue("(inn)", (int)stop, (Py_ssize_t)stopped, (Py_ssize_t)broken);
 }
 
+static PyObject *join(PyObject *object, PyObject *arguments)
+{
+    Object *self = (Object *)object, *other;
+    if (!PyArg_ParseTuple(arguments, "O!", Py_TYPE(object), &other))
+        return NULL;
+    if (!claim(self) || !claim(other))
+        return NULL;
+    if (self == other || self->taken || other->taken || !look_alike(&self->scanner, &other->scanner)) {
+        PyErr_SetString(PyExc_ValueError, "the scanners do not fit each other");
+        return NULL;
+    }
+    Stop stop;
+    self->busy = other->busy = other->taken = true;
+    Py_BEGIN_ALLOW_THREADS;
+    stop = join_scanners(&self->scanner, &other->scanner);
+    Py_END_ALLOW_THREADS;
+    self->busy = other->busy = false;
+    return stop == TEXT_ENDS ? Py_NewRef(Py_None) : failed(stop);
+}
+
 /* Giving what was read: bytes, which are then forgotten -------------------------------------------------------------*/
+
+static bool claim_all(Object *self)
+{
+    bool claimed = claim(self);
+    self->taken |= claimed;
+    return claimed;
+}
 
 #define TAKE(list) take_list(&(list).items, &(list).size, &(list).room, sizeof *(list).items)
 
@@ -161,13 +193,13 @@ static PyObject *take_list(void *items, size_t *size, size_t *room, size_t width
 
 static PyObject *take_phases(PyObject *object, PyObject *Py_UNUSED(nothing))
 {
-    return claim((Object *)object) ? TAKE(((Object *)object)->scanner.phases) : NULL;
+    return claim_all((Object *)object) ? TAKE(((Object *)object)->scanner.phases) : NULL;
 }
 
 static PyObject *take_member(PyObject *object, PyObject *arguments)
 {
     int member;
-    if (!claim((Object *)object) || !PyArg_ParseTuple(arguments, "i", &member))
+    if (!claim_all((Object *)object) || !PyArg_ParseTuple(arguments, "i", &member))
         return NULL;
     if (member < NAME || member > TID) {
         PyErr_SetString(PyExc_ValueError, "no such member");
@@ -179,7 +211,7 @@ static PyObject *take_member(PyObject *object, PyObject *arguments)
 static PyObject *take_times(PyObject *object, PyObject *arguments)
 {
     int which;
-    if (!claim((Object *)object) || !PyArg_ParseTuple(arguments, "i", &which))
+    if (!claim_all((Object *)object) || !PyArg_ParseTuple(arguments, "i", &which))
         return NULL;
     if (which < 0 || which > 1) {
         PyErr_SetString(PyExc_ValueError, "no such time");
@@ -193,7 +225,7 @@ static PyObject *take_times(PyObject *object, PyObject *arguments)
 static PyObject *take_column(PyObject *object, PyObject *arguments)
 {
     Py_ssize_t place;
-    if (!claim((Object *)object) || !PyArg_ParseTuple(arguments, "n", &place))
+    if (!claim_all((Object *)object) || !PyArg_ParseTuple(arguments, "n", &place))
         return NULL;
     Scanner *scanner = &((Object *)object)->scanner;
     if (place < 0 || (size_t)place >= scanner->column_count) {
@@ -209,7 +241,7 @@ static PyObject *take_column(PyObject *object, PyObject *arguments)
 static PyObject *take_texts(PyObject *object, PyObject *Py_UNUSED(nothing))
 {
     Object *self = (Object *)object;
-    if (!claim(self))
+    if (!claim_all(self))
         return NULL;
     Texts *texts = &self->scanner.texts;
     PyObject *begins = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(texts->items.size * sizeof(uint64_t)));
@@ -230,7 +262,7 @@ static PyObject *take_texts(PyObject *object, PyObject *Py_UNUSED(nothing))
 
 static PyObject *take_counts(PyObject *object, PyObject *Py_UNUSED(nothing))
 {
-    if (!claim((Object *)object))
+    if (!claim_all((Object *)object))
         return NULL;
     Scanner *scanner = &((Object *)object)->scanner;
     return Py_BuildValue("(nnN)", (Py_ssize_t)scanner->events, (Py_ssize_t)scanner->strays,
@@ -239,6 +271,7 @@ static PyObject *take_counts(PyObject *object, PyObject *Py_UNUSED(nothing))
 
 static PyMethodDef methods[] = {
     {"feed", feed, METH_VARARGS, "feed(text, place): takes whole elements; (why it stopped, where, the broken byte)."},
+    {"join", join, METH_VARARGS, "join(other): takes what the other found, as if it had read on itself."},
     {"phases", take_phases, METH_NOARGS, "phases(): the place of each event's phase."},
     {"member", take_member, METH_VARARGS, "member(number): the text of each event's member."},
     {"times", take_times, METH_VARARGS, "times(which): (nanoseconds, odd rows, odd texts)."},

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from traceviz import api
 from traceviz.analyses import run
+from traceviz.analyses.input.recorded_stages import RECORDED_STAGE
+from traceviz.analyses.input.tfdata_settings import SETTING_KEYS
+from traceviz.analyses.input.tfdata_tree import LINK_KEYS
+from traceviz.analyses.registry import PROPERTIES
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 TRACES = ("synthetic/input_bound.sqlite", "synthetic/two_ranks.sqlite")
@@ -44,3 +50,24 @@ def test_columns_that_no_analysis_reads_change_no_figure() -> None:
     }
     assert "status" in tables.arrow("cuda_api").column_names
     assert api.to_text(run.analyze(tables.replace(without)), "json") == api.to_text(run.analyze(tables), "json")
+
+
+@pytest.mark.parametrize(
+    ("name", "unread"),
+    [("synthetic/torch_input_bound_workers.pt.trace.json.gz", 1), ("synthetic/gpu_keras_input_bound.xplane.pb", 0)],
+)
+def test_properties_of_operations_that_no_analysis_reads_change_no_figure(name: str, unread: int) -> None:
+    tables = api.open_trace(SAMPLES / name)
+    keys = set(tables.arrow("op_args")["key"].to_pylist())
+    assert len(keys - PROPERTIES) >= unread
+    read = pl.from_arrow(tables.arrow("op_args")).filter(pl.col("key").cast(pl.String).is_in(list(PROPERTIES)))
+    without = tables.replace({"op_args": read.to_arrow().cast(tables.arrow("op_args").schema)})
+    assert api.to_text(run.analyze(without), "json") == api.to_text(run.analyze(tables), "json")
+
+
+def test_every_property_that_an_analysis_names_is_among_those_that_are_read() -> None:
+    sources = [path.read_text() for path in Path(run.__file__).parent.rglob("*.py")]
+    named = {key for text in sources for key in re.findall(r'argument\(\s*trace,\s*"([^"]+)"', text)}
+    named |= {key for text in sources for key in re.findall(r'pl\.col\("key"\) == "([^"]+)"', text)}
+    assert len(named) >= 6
+    assert {*named, *SETTING_KEYS, *LINK_KEYS, RECORDED_STAGE} == PROPERTIES

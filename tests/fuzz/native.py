@@ -289,6 +289,15 @@ class Cases:
                 place = broken
             if stop == 1:
                 break
+        if random.random() < 0.5:  # what another found, of which some may be taken already
+            other = self.kineto.Scanner(*self.told)
+            other.feed(data, random.choice((begin, random.randrange(len(data) + 1))))
+            if random.random() < 0.1:
+                self._try(random.choice((other.texts, other.counts, other.phases)))
+            self._try(scanner.join, random.choice((other, other, other, other, scanner)))
+            if random.random() < 0.1:
+                self._try(other.feed, data, begin)
+                self._try(other.texts)
         takes = [scanner.phases, scanner.counts, scanner.texts]
         takes += [lambda number=number: scanner.member(number) for number in range(-1, 7)]
         takes += [lambda which=which: scanner.times(which) for which in range(-1, 3)]
@@ -353,15 +362,20 @@ class Cases:
         parent, wanted = bytearray(4 * rows), random.randbytes(rows)
         match random.randrange(5):
             case 0:
-                self._try(n.nest, group, start, end, self._room(random, 4 * rows), parent)
+                depth = self._room(random, 4 * rows)
+                self._try(n.nest, group, start, end, random.random() < 0.5, depth, parent)
                 given = parent if random.random() < 0.8 else code
+                moments = self._longs(random, random.choice((rows, rows, 9)))
+                keys = random.choice((group, struct.pack(f"<{len(moments) // 8}q", *[1] * (len(moments) // 8))))
+                self._try(n.running, group, start, end, given, keys, moments, self._room(random, len(moments) // 2))
                 self._try(n.nearest, given, wanted, self._room(random, 4 * rows))
                 self._try(n.topmost, given, wanted, self._room(random, 4 * rows))
                 self._try(n.contexts, given, code, self._room(random, 4 * rows), bytearray(4 * rows))
                 owner, first = random.choice((b"", code)), random.choice((0, 0, 1, -1, 2**62))
                 self._try(n.add_own, first, given, start, wanted, owner, self._room(random, 8 * rows))
                 room = (bytearray(16 * rows), bytearray(16 * rows), self._room(random, 8 * rows))
-                n.innermost(group, start, end, given, random.choice((b"", wanted)), *room)
+                depth = random.choice((b"", depth, code))
+                n.innermost(group, start, end, depth, given, random.choice((b"", wanted)), *room)
             case 1:
                 n.outer(group, end, code, random.choice((rows, 0, -1, 2**31)), self._room(random, rows))
             case 2:

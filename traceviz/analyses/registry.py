@@ -89,6 +89,16 @@ UNREAD: Mapping[str, frozenset[str]] = {
 }
 """Nullable columns of large tables that no analysis reads."""
 
+PROPERTIES = frozenset(
+    {
+        *("Input Dims", "Sequence number", "Fwd thread id", "Module Hierarchy"),
+        *("is_eager", "tf_function_call", "_ipl_stage_name", "id", "parent_id", "element_id"),
+        *("parallelism", "autotune", "buffer_limit", "buffered_elements", "batch_size", "name"),
+        *("cpu_budget", "ram_budget_megabytes", "ram_usage_megabytes"),
+    }
+)
+"""Keys of table ``op_args`` that analyses read."""
+
 ENTRIES: tuple[Entry, ...] = (
     Entry(
         "whole_run",

@@ -120,6 +120,194 @@ int64_t find_stretches(Calls calls, const int32_t *parent, const uint8_t *wanted
     return sweep.size;
 }
 
+/* Calls that are running, what ends first on top: of those that end together the inner ones, and of these the first. */
+typedef struct {
+    const Calls *calls;
+    const int32_t *depth;
+    int32_t *rows;
+    size_t size;
+} Heap;
+
+static bool make_heap(Heap *heap, const Calls *calls, const int32_t *depth)
+{
+    *heap = (Heap){calls, depth, malloc((calls->size + 1) * sizeof *heap->rows), 0};
+    return heap->rows != NULL && calls->size < INT32_MAX;
+}
+
+static bool ends_before(const Heap *heap, int32_t a, int32_t b)
+{
+    int64_t left = lasting_end(heap->calls, (size_t)a), right = lasting_end(heap->calls, (size_t)b);
+    if (left != right)
+        return left < right;
+    return heap->depth[a] != heap->depth[b] ? heap->depth[a] > heap->depth[b] : a < b;
+}
+
+static void push_call(Heap *heap, int32_t row)
+{
+    size_t at = heap->size++;
+    for (; at > 0 && ends_before(heap, row, heap->rows[(at - 1) / 2]); at = (at - 1) / 2)
+        heap->rows[at] = heap->rows[(at - 1) / 2];
+    heap->rows[at] = row;
+}
+
+static int32_t pop_call(Heap *heap)
+{
+    int32_t top = heap->rows[0], last = heap->rows[--heap->size];
+    size_t at = 0;
+    for (size_t child = 1; child < heap->size; child = 2 * at + 1) {
+        child += child + 1 < heap->size && ends_before(heap, heap->rows[child + 1], heap->rows[child]);
+        if (!ends_before(heap, heap->rows[child], last))
+            break;
+        heap->rows[at] = heap->rows[child];
+        at = child;
+    }
+    heap->rows[at] = last;
+    return top;
+}
+
+static bool is_over(const Heap *heap, int64_t moment)
+{
+    return heap->size > 0 && lasting_end(heap->calls, (size_t)heap->rows[0]) <= moment;
+}
+
+int nest_crossing(Calls calls, int32_t *depth, int32_t *parent)
+{
+    Heap heap;
+    int32_t *latest = malloc((calls.size + 1) * sizeof *latest); /* of each depth the last call, in this group */
+    int ordered = make_heap(&heap, &calls, depth) && latest != NULL ? 1 : NONE;
+    for (size_t i = 0; ordered > 0 && i < calls.size; i++) {
+        if (calls.start[i] == INT64_MAX || calls.end[i] == INT64_MIN || (i > 0 && !is_before(&calls, i))) {
+            ordered = 0;
+            break;
+        }
+        if (i > 0 && calls.group[i] != calls.group[i - 1])
+            heap.size = 0;
+        while (is_over(&heap, calls.start[i]))
+            pop_call(&heap);
+        depth[i] = (int32_t)heap.size;
+        parent[i] = heap.size > 0 ? latest[heap.size - 1] : NONE;
+        latest[heap.size] = (int32_t)i;
+        push_call(&heap, (int32_t)i);
+    }
+    free(heap.rows);
+    free(latest);
+    return ordered;
+}
+
+/* The sweep over a thread whose calls cross: what began last, or the parent of what ended last. */
+typedef struct {
+    Sweep sweep;
+    const Calls *calls;
+    const int32_t *parent;
+    size_t begun; /* the last call that began by `sweep.since` */
+} Crossing;
+
+static void advance_crossing(Crossing *crossing, int64_t until)
+{
+    Sweep *sweep = &crossing->sweep;
+    const Calls *calls = crossing->calls;
+    int64_t owner = sweep->owner;
+    if (until > sweep->since) {
+        if (owner == NONE || calls->start[owner] > sweep->since || calls->end[owner] < until) {
+            size_t next = crossing->begun + 1;
+            for (; next < calls->size && calls->group[next] == calls->group[next - 1] &&
+                   calls->start[next] <= sweep->since; next++)
+                crossing->begun = next;
+            owner = (int64_t)crossing->begun;
+            while (owner != NONE && calls->end[owner] <= sweep->since)
+                owner = crossing->parent[owner];
+            sweep->owner = owner;
+        }
+        advance(sweep, until);
+    }
+}
+
+/* Calls end up to `moment`, one moment after the other. */
+static void end_crossing(Crossing *crossing, Heap *heap, int64_t moment)
+{
+    while (is_over(heap, moment)) {
+        advance_crossing(crossing, crossing->calls->end[heap->rows[0]]);
+        crossing->sweep.owner = crossing->parent[pop_call(heap)];
+    }
+}
+
+int64_t find_crossing(Calls calls, const int32_t *depth, const int32_t *parent, const uint8_t *wanted,
+                      Stretches stretches)
+{
+    Heap heap;
+    Crossing crossing = {{stretches, wanted, 0, NONE, 0}, &calls, parent, 0};
+    int64_t found = make_heap(&heap, &calls, depth) ? 0 : NONE - 1;
+    for (size_t i = 0; found == 0 && i < calls.size; i++) {
+        if (i > 0 && !is_before(&calls, i)) {
+            found = NONE;
+            break;
+        }
+        if (i == 0 || calls.group[i] != calls.group[i - 1]) {
+            end_crossing(&crossing, &heap, INT64_MAX);
+            crossing.begun = i;
+            crossing.sweep.since = INT64_MAX;
+        }
+        if (calls.end[i] <= calls.start[i])
+            continue; /* lasts no time */
+        end_crossing(&crossing, &heap, calls.start[i]);
+        advance_crossing(&crossing, calls.start[i]);
+        crossing.sweep.since = calls.start[i];
+        crossing.sweep.owner = (int64_t)i;
+        push_call(&heap, (int32_t)i);
+    }
+    end_crossing(&crossing, &heap, INT64_MAX);
+    free(heap.rows);
+    return found < 0 ? found : crossing.sweep.size;
+}
+
+static bool has_begun(const Calls *calls, size_t row, int64_t key, int64_t moment)
+{
+    return calls->group[row] < key || (calls->group[row] == key && calls->start[row] <= moment);
+}
+
+/* How many calls begin by a moment of a group or before it; the search begins at the answer before, as moments mostly
+ * come in order. */
+static size_t begun_by(const Calls *calls, int64_t key, int64_t moment, size_t near)
+{
+    enum { STEPS = 8 };
+    size_t low = near, high = calls->size;
+    if (near > 0 && !has_begun(calls, near - 1, key, moment)) {
+        low = 0;
+        high = near - 1;
+    } else {
+        for (int step = 0; step < STEPS; step++, low++)
+            if (low == high || !has_begun(calls, low, key, moment))
+                return low;
+    }
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (has_begun(calls, middle, key, moment))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool find_running(Calls calls, const int32_t *parent, size_t size, const int64_t *key, const int64_t *moment,
+                  int32_t *found)
+{
+    size_t begun = 0;
+    for (size_t i = 0; i < size; i++) {
+        begun = begun_by(&calls, key[i], moment[i], begun);
+        int64_t row = (int64_t)begun - 1;
+        if (row >= 0 && calls.group[row] != key[i])
+            row = NONE;
+        while (row >= 0 && calls.end[row] <= moment[i]) {
+            if (parent[row] >= row || parent[row] < NONE)
+                return false;
+            row = parent[row];
+        }
+        found[i] = (int32_t)row;
+    }
+    return true;
+}
+
 typedef struct {
     size_t columns;
     const int32_t *const *values;

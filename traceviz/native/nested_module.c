@@ -41,21 +41,22 @@ static PyObject *nest(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     enum { GROUP, START, END, DEPTH, PARENT, ARRAYS };
     Py_buffer arrays[ARRAYS];
-    if (!PyArg_ParseTuple(arguments, "y*y*y*w*w*", &arrays[GROUP], &arrays[START], &arrays[END], &arrays[DEPTH],
-                          &arrays[PARENT]))
+    int cross, done = 0;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*pw*w*", &arrays[GROUP], &arrays[START], &arrays[END], &cross,
+                          &arrays[DEPTH], &arrays[PARENT]))
         return NULL;
     size_t rows = rows_of(&arrays[GROUP]);
     bool fits = rows <= INT32_MAX && are_wide(arrays, DEPTH, rows) && are_narrow(&arrays[DEPTH], rows) &&
                 are_narrow(&arrays[PARENT], rows);
-    bool nests = false;
     if (fits) {
         Calls calls = {rows, arrays[GROUP].buf, arrays[START].buf, arrays[END].buf};
+        int32_t *depth = arrays[DEPTH].buf, *parent = arrays[PARENT].buf;
         Py_BEGIN_ALLOW_THREADS;
-        nests = nest_calls(calls, arrays[DEPTH].buf, arrays[PARENT].buf);
+        done = cross ? nest_crossing(calls, depth, parent) : nest_calls(calls, depth, parent);
         Py_END_ALLOW_THREADS;
     }
     release(arrays, ARRAYS);
-    return fits ? PyBool_FromLong(nests) : misfit();
+    return !fits ? misfit() : done < 0 ? PyErr_NoMemory() : PyBool_FromLong(done);
 }
 
 static PyObject *nearest(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -182,29 +183,51 @@ static PyObject *outer(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 static PyObject *innermost(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    enum { GROUP, START, END, FROM, TO, PARENT, OWNER, WANTED, ARRAYS };
+    enum { GROUP, START, END, FROM, TO, PARENT, OWNER, WANTED, DEPTH, ARRAYS };
     Py_buffer arrays[ARRAYS];
-    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*w*w*w*", &arrays[GROUP], &arrays[START], &arrays[END], &arrays[PARENT],
-                          &arrays[WANTED], &arrays[FROM], &arrays[TO], &arrays[OWNER]))
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*y*w*w*w*", &arrays[GROUP], &arrays[START], &arrays[END], &arrays[DEPTH],
+                          &arrays[PARENT], &arrays[WANTED], &arrays[FROM], &arrays[TO], &arrays[OWNER]))
         return NULL;
     size_t rows = rows_of(&arrays[GROUP]);
     int64_t found = -1;
     bool fits = rows <= INT32_MAX && are_wide(arrays, FROM, rows) && are_wide(arrays + FROM, PARENT - FROM, rows * 2) &&
                 are_narrow(&arrays[PARENT], rows) && are_narrow(&arrays[OWNER], rows * 2);
-    bool is_whole = arrays[WANTED].len == 0;
-    fits = fits && (is_whole || (size_t)arrays[WANTED].len == rows);
+    bool is_whole = arrays[WANTED].len == 0, nests = arrays[DEPTH].len == 0;
+    fits = fits && (is_whole || (size_t)arrays[WANTED].len == rows) && (nests || are_narrow(&arrays[DEPTH], rows));
     const int32_t *parent = arrays[PARENT].buf;
     for (size_t i = 0; fits && i < rows; i++)
         fits = parent[i] >= -1 && (int64_t)parent[i] < (int64_t)i;
     if (fits) {
         Calls calls = {rows, arrays[GROUP].buf, arrays[START].buf, arrays[END].buf};
         Stretches stretches = {arrays[FROM].buf, arrays[TO].buf, arrays[OWNER].buf};
+        const uint8_t *wanted = is_whole ? NULL : arrays[WANTED].buf;
         Py_BEGIN_ALLOW_THREADS;
-        found = find_stretches(calls, parent, is_whole ? NULL : arrays[WANTED].buf, stretches);
+        found = nests ? find_stretches(calls, parent, wanted, stretches)
+                      : find_crossing(calls, arrays[DEPTH].buf, parent, wanted, stretches);
         Py_END_ALLOW_THREADS;
     }
     release(arrays, ARRAYS);
-    return fits ? PyLong_FromLongLong(found) : misfit();
+    return !fits ? misfit() : found < -1 ? PyErr_NoMemory() : PyLong_FromLongLong(found);
+}
+
+static PyObject *running(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { GROUP, START, END, KEY, MOMENT, PARENT, FOUND, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*y*w*", &arrays[GROUP], &arrays[START], &arrays[END], &arrays[PARENT],
+                          &arrays[KEY], &arrays[MOMENT], &arrays[FOUND]))
+        return NULL;
+    size_t rows = rows_of(&arrays[GROUP]), size = rows_of(&arrays[KEY]);
+    bool fits = rows <= INT32_MAX && are_wide(arrays, KEY, rows) && are_wide(arrays + KEY, PARENT - KEY, size) &&
+                are_narrow(&arrays[PARENT], rows) && are_narrow(&arrays[FOUND], size);
+    if (fits) {
+        Calls calls = {rows, arrays[GROUP].buf, arrays[START].buf, arrays[END].buf};
+        Py_BEGIN_ALLOW_THREADS;
+        fits = find_running(calls, arrays[PARENT].buf, size, arrays[KEY].buf, arrays[MOMENT].buf, arrays[FOUND].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    return fits ? Py_NewRef(Py_None) : misfit();
 }
 
 static PyObject *alike(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -262,7 +285,7 @@ static PyObject *add(PyObject *Py_UNUSED(module), PyObject *arguments)
 }
 
 static PyMethodDef functions[] = {
-    {"nest", nest, METH_VARARGS, "nest(group, start, end, depth, parent): whether the calls nest in this order."},
+    {"nest", nest, METH_VARARGS, "nest(group, start, end, cross, depth, parent): whether the calls nest, or cross, in this order."},
     {"nearest", nearest, METH_VARARGS, "nearest(parent, wanted, found): the innermost wanted call around each."},
     {"topmost", topmost, METH_VARARGS, "topmost(parent, wanted, found): the outermost wanted call around each."},
     {"contexts", contexts, METH_VARARGS,
@@ -273,7 +296,9 @@ static PyMethodDef functions[] = {
      "order(group, start, end, tie, order): 0 where they come in order, 1 where they do now, 2 where others have to."},
     {"outer", outer, METH_VARARGS, "outer(group, end, code, codes, outer): which calls lie in no other of their code."},
     {"innermost", innermost, METH_VARARGS,
-     "innermost(group, start, end, parent, wanted, from, to, owner): how many stretches there are, -1 where calls cross."},
+     "innermost(group, start, end, depth, parent, wanted, from, to, owner): how many stretches there are, -1 where calls cross."},
+    {"running", running, METH_VARARGS,
+     "running(group, start, end, parent, key, moment, found): the innermost call that runs at each moment."},
     {"alike", alike, METH_VARARGS, "alike(columns, group, first): how many groups of equal rows there are."},
     {"add", add, METH_VARARGS, "add(opens, closes, done, start, end, owner, total): the same, by owner."},
     {NULL, NULL, 0, NULL},

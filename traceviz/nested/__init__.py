@@ -38,10 +38,19 @@ def nested(groups: Array, starts: Array, ends: Array) -> tuple[Codes, Codes] | N
 
     ``None`` where they are in another order, where some cross, or where nothing is compiled.
     """
+    return _nest(groups, starts, ends, cross=False)
+
+
+def crossing(groups: Array, starts: Array, ends: Array) -> tuple[Codes, Codes] | None:
+    """As :func:`nested`, also where some cross."""
+    return _nest(groups, starts, ends, cross=True)
+
+
+def _nest(groups: Array, starts: Array, ends: Array, *, cross: bool) -> tuple[Codes, Codes] | None:
     if library is None or starts.size > _MOST_ROWS:
         return None
     depth, parent = np.empty(starts.size, np.int32), np.empty(starts.size, np.int32)
-    return (depth, parent) if library.nest(groups, starts, ends, depth, parent) else None
+    return (depth, parent) if library.nest(groups, starts, ends, cross, depth, parent) else None
 
 
 def nearest(parent: Rows, selected: Mask) -> Rows:
@@ -130,20 +139,59 @@ def outer_alike(groups: Array, ends: Array, codes: Codes) -> Mask:
     return found
 
 
-def stretches(
-    groups: Array, starts: Array, ends: Array, parent: Rows, wanted: Mask | None = None
+def stretches(  # noqa: PLR0917 (columns)
+    groups: Array, starts: Array, ends: Array, parent: Rows, wanted: Mask | None = None, depth: Rows | None = None
 ) -> tuple[Array, Array, Codes] | None:
     """Begin, end and call of all stretches in which a call is innermost that is ``wanted``; all are where not given.
 
-    Calls are those of :func:`nested`. ``None`` where calls cross, or where nothing is compiled.
+    Calls are those of :func:`nested`, or with their ``depth`` those of :func:`crossing`. ``None`` where calls cross
+    without it, or where nothing is compiled.
     """
     if library is None:
         return None
     room = 2 * starts.size
     begin, end, owner = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int32)
     mask = np.empty(0, np.uint8) if wanted is None else np.ascontiguousarray(wanted).view(np.uint8)
-    count = library.innermost(groups, starts, ends, _narrow(parent), mask, begin, end, owner)
+    around = np.empty(0, np.int32) if depth is None else _narrow(depth)
+    count = library.innermost(groups, starts, ends, around, _narrow(parent), mask, begin, end, owner)
     return None if count < 0 else (begin[:count], end[:count], owner[:count])
+
+
+def running(  # noqa: PLR0917 (columns)
+    groups: Array, starts: Array, ends: Array, parent: Rows, keys: Array, moments: Array
+) -> Rows:
+    """Row of the innermost call that runs in each group of ``keys`` at each of ``moments``; -1 for none.
+
+    That is the last call that began by then, or the first that runs of those around it.
+
+    Args:
+        groups: Group of each call; rows are in order of group and start.
+        starts: Begin of each.
+        ends: End of each.
+        parent: Row of the call around each one, which is before it; -1 for none.
+        keys: A group for each moment.
+        moments: The moments.
+    """
+    if library is not None:
+        found = np.empty(keys.size, np.int32)
+        library.running(groups, starts, ends, _narrow(parent), keys, moments, found)
+        return found
+    begins, searched = _sortable(groups, starts, keys, moments)
+    row = np.searchsorted(begins, searched, side="right") - 1  # the last that began by then
+    if not row.size or not begins.size:
+        return np.full(row.size, -1, np.int64)
+    row = np.where((row >= 0) & (groups[row] == keys), row, -1)
+    while (over := (row >= 0) & (ends[row] <= moments)).any():  # at most once per depth
+        row[over] = parent[row[over]]
+    return row
+
+
+def _sortable(groups: Array, starts: Array, keys: Array, moments: Array) -> tuple[Array, Array]:
+    """The pairs ``(groups, starts)`` and ``(keys, moments)`` as one integer each, which sorts the same way."""
+    _, group = np.unique(np.concatenate([groups, keys]), return_inverse=True)
+    _, rank = np.unique(np.concatenate([starts, moments]), return_inverse=True)
+    key = group.astype(np.int64) * (rank.size + 1) + rank
+    return key[: starts.size], key[starts.size :]
 
 
 def alike(*columns: Rows) -> tuple[Codes, Codes]:

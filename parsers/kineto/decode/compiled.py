@@ -56,6 +56,14 @@ class CompiledScanner:
         stop, reached, broken = self._scanner.feed(text, place)
         return Step(Stop(stop), reached, broken)
 
+    def join(self, other: CompiledScanner) -> None:
+        """Take what ``other`` found, as if this had read that text as well, after its own.
+
+        Raises:
+            OverflowError: together they have more than 2,147,483,647 events or distinct texts.
+        """
+        self._scanner.join(other._scanner)
+
     def pieces(self) -> CompiledPieces:
         """See :meth:`Scanner.pieces`."""
         return CompiledPieces(self._scanner, self._arguments)

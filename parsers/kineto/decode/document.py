@@ -15,15 +15,18 @@ from traceviz.parsers.base import Progress, silent
 from traceviz.parsers.kineto.decode.ahead import ahead
 from traceviz.parsers.kineto.decode.columns import build
 from traceviz.parsers.kineto.decode.compiled import CompiledScanner, native
+from traceviz.parsers.kineto.decode.halves import Halves, SecondHalf, second_half
 from traceviz.parsers.kineto.decode.portable import PortableScanner
 from traceviz.parsers.kineto.decode.scanner import Scanner
 from traceviz.parsers.kineto.decode.values import header_value
 from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
 from traceviz.parsers.shared.json.stream import TextStream
-from traceviz.parsers.shared.json.walk import BLOCK_BYTES, EVENTS, SegmentKind, TraceWalk
+from traceviz.parsers.shared.json.walk import EVENTS, SegmentKind, TraceWalk
 from traceviz.parsers.shared.json.window import Window
 from traceviz.units import format_value
 
+BLOCK_BYTES = 2**19
+"""How much text is looked at once: a block is scanned while the caches hold what was read."""
 HEADER_BYTES = 4 * 10**6
 """So much of what a file says beside its events is read: as Python values, JSON takes up to 25 times its length."""
 
@@ -39,6 +42,7 @@ def decode(
     progress: Progress = silent,
     scanner: str | None = None,
     block_bytes: int = BLOCK_BYTES,
+    halves_from: int | None = None,
 ) -> RawTrace:
     """The events of the file ``path``, gzip or not.
 
@@ -50,6 +54,8 @@ def decode(
         progress: Is told how much of the file is read.
         scanner: ``compiled`` or ``msgspec``; ``None`` for the fastest that there is.
         block_bytes: How much text is looked at once.
+        halves_from: The length from which on a plain file is scanned in two halves at a time; ``None`` where this
+            depends on the machine.
 
     Raises:
         DamagedTraceError: the file cannot be read, is no trace, or no event of it is whole; or its text is longer than
@@ -59,12 +65,17 @@ def decode(
     stream = TextStream(path, max_size, progress)
     is_compiled = (scanner or available_scanner()) == CompiledScanner.name
     events: Scanner = CompiledScanner(selected) if is_compiled else PortableScanner(selected)
-    blocks = ahead(stream.blocks(block_bytes), block_bytes)
-    walk = TraceWalk(Window(blocks, name=str(path)), events.feed)
+    half = None
+    if isinstance(events, CompiledScanner) and max_size is None:
+        half = second_half(path, CompiledScanner(selected), block_bytes, halves_from)
     try:
+        walk = _walk(stream, events, half, block_bytes)
         header, left_out = _read(walk)
     except OverflowError as error:
         raise DamagedTraceError(f"{path} holds more than 2,147,483,647 events.", fix="Record fewer steps.") from error
+    finally:
+        if half is not None:
+            half.close()
     pieces = events.pieces()
     damage = " ".join(filter(None, (stream.damage, *walk.damage)))
     if not walk.lists or (damage and not pieces.rows):
@@ -73,6 +84,14 @@ def decode(
     return RawTrace(
         header, built.events, built.passed_over, built.unusable, damage, events.name, {**left_out, **built.repaired}
     )
+
+
+def _walk(stream: TextStream, events: Scanner, half: SecondHalf | None, block_bytes: int) -> TraceWalk:
+    """The walk through the file, whose second half is scanned already where there is ``half``."""
+    if half is not None and isinstance(events, CompiledScanner):
+        halves = Halves(stream, events, half, block_bytes)
+        return TraceWalk(halves.window, halves.feed)
+    return TraceWalk(Window(ahead(stream.blocks(block_bytes), block_bytes), name=str(stream.path)), events.feed)
 
 
 def _read(walk: TraceWalk) -> tuple[dict[str, Any], dict[str, int]]:

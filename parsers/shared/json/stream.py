@@ -7,7 +7,7 @@ traces repeat themselves, but not without limit: see :data:`FREE_BYTES`.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +39,7 @@ _GZIP = 31  # zlib's number for: gzip, with a window of any size
 _PIECE = 1024
 _HEAD_PIECE = 64
 _FIRST_READ, _READ = 2**12, 2**20
+_TOLD_BYTES = 4 * 2**20
 
 
 @dataclass(slots=True, eq=False)
@@ -50,15 +51,35 @@ class TextStream:
         max_size: The longest text to read, in bytes; ``None`` for the limits of this module.
         progress: Is told how much of the file is read.
         damage: Why the text ends early, as a sentence; empty where it does not, and before the end.
+        pause: A byte at which a block of a plain file ends; 0 for none.
+        beside: How much of the file someone else reads meanwhile, for ``progress``.
     """
 
     path: Path
     max_size: int | None = None
     progress: Progress = silent
     damage: str = ""
+    pause: int = 0
+    beside: Callable[[], int] = lambda: 0
     _given: int = 0
     _size: int = 0
+    _told: int = 0
     _file: BinaryIO = field(init=False)
+
+    @property
+    def place(self) -> int:
+        """Where the next block begins in the text."""
+        return self._given
+
+    @property
+    def file(self) -> BinaryIO:
+        """The file, while blocks are given."""
+        return self._file
+
+    def go_to(self, place: int) -> None:
+        """Give blocks of a plain file from the byte ``place`` on; up to there, someone else has read it."""
+        self._file.seek(place)
+        self._given, self.beside = place, lambda: 0
 
     def blocks(self, size: int) -> Iterator[bytes]:
         """The text in blocks of at most ``size`` bytes, none of them empty.
@@ -71,13 +92,24 @@ class TextStream:
                 self._size = self.path.stat().st_size
                 packed = self._file.read(2) == GZIP_MAGIC
                 self._file.seek(0)
-                for block in self._members(size) if packed else iter(lambda: self._file.read(size), b""):
+                for block in self._members(size) if packed else self._plain(size):
                     self._given += len(block)
                     self._check_limit(packed=packed)
-                    self.progress("decode", self._file.tell(), self._size)
+                    self._tell()
                     yield block
         except OSError as error:
             raise DamagedTraceError(f"{self.path} cannot be read.", f"{error.strerror or error}.") from error
+
+    def _tell(self) -> None:
+        """Tell of the progress, from time to time: who is told may ask the system how much memory is left."""
+        read = self._file.tell() + self.beside()
+        if read - self._told >= _TOLD_BYTES or (read >= self._size > self._told):
+            self._told = read
+            self.progress("decode", read, self._size)
+
+    def _plain(self, size: int) -> Iterator[bytes]:
+        while block := self._file.read(min(size, self.pause - self._given) if self._given < self.pause else size):
+            yield block
 
     def _members(self, size: int) -> Iterator[bytes]:
         """The text of all members of a gzip file: it may consist of several one after the other."""

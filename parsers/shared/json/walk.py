@@ -28,7 +28,8 @@ BLOCK_BYTES = 8 * 2**20
 """How much text is looked at once: small enough for the caches, large enough that the cost of a block is little."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_NEXT_EVENT = re.compile(rb"\}[ \t\r\n]{0,80},[ \t\r\n]{0,80}(?=\{[ \t\r\n]{0,80}\")")
+NEXT_EVENT = re.compile(rb"\}[ \t\r\n]{0,80},[ \t\r\n]{0,80}(?=\{[ \t\r\n]{0,80}\")")
+"""What ends an event and stands before the next one. It may stand elsewhere as well."""
 _NEXT_EVENT_BYTES = 256  # the longest match
 _EVENTS_MEMBER = re.compile(rb'"traceEvents"[ \t\r\n]{0,80}:[ \t\r\n]{0,80}(?=\[)')
 
@@ -282,6 +283,6 @@ class TraceWalk:
             self._broken_at = at
         self._broken += 1
         window.place = broken
-        resumed = window.seek(_NEXT_EVENT, _NEXT_EVENT_BYTES)
+        resumed = window.seek(NEXT_EVENT, _NEXT_EVENT_BYTES)
         self._broken_bytes += window.done - begin
         return resumed

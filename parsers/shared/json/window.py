@@ -60,6 +60,10 @@ class Window:
         self.text = b"".join(parts)
         return size > 0
 
+    def pass_over(self, size: int) -> None:
+        """``size`` bytes that follow ``text`` are done with, and will not be among the blocks."""
+        self._before += size
+
     def next(self) -> bytes:
         """The next byte that is no blank; empty at the end of the text."""
         while True:

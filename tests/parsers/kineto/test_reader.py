@@ -30,6 +30,16 @@ def test_wall_clock_is_not_known_where_times_count_from_the_start_of_the_machine
     assert read(tmp_path, [k.op("a", 4_458_676_522, 1)]).run_facts()["t0_unix_ns"] is None
 
 
+def test_of_the_properties_of_operations_only_those_asked_for_are_read(tmp_path: Path) -> None:
+    operation = k.op("aten::add", 0, 9, external=5, shapes=[[2]], sequence=4)
+    every = read(tmp_path, [operation])
+    some = read(tmp_path, [operation], properties=frozenset({"Sequence number", "stage"}))
+    assert rows(every, "op_args", "key", "integer", "text") == [
+        *(("External id", 5, None), ("Sequence number", 4, None), ("Input Dims", None, "[[2]]"))
+    ]
+    assert rows(some, "op_args", "key", "integer") == [("Sequence number", 4)]
+
+
 def test_span_leaves_out_the_frame_around_the_capture(tmp_path: Path) -> None:
     trace = read(tmp_path, [k.span(0, 1_000), k.op("a", 100, 50), k.kernel("k", 160, 40)])
     assert trace.run_facts()["span_ns"] == 100_000

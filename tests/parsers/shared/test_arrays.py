@@ -75,6 +75,14 @@ def test_the_order_by_start_is_the_same_in_c(rows):
 
 
 @needs_compiled
+@pytest.mark.parametrize("most", [1, 3_000, 2**40, 2**63 - 1])
+def test_1000_rows_in_no_order_are_sorted_by_digits_as_by_numpy(most):
+    random = np.random.default_rng(7)
+    start, kept = random.integers(-most, most, 1_000), random.random(1_000) < 0.9
+    assert len(same(lambda: by_start(start, kept))[0]) == kept.sum()
+
+
+@needs_compiled
 @given(st.lists(SMALL, max_size=40), st.lists(SMALL | NUMBERS, max_size=40), st.integers(1, 5))
 def test_sorting_by_key_and_joining_are_the_same_in_c(left, right, most):
     assert len(same(lambda: by_key(int32(*left), 13))[1]) == len(left)

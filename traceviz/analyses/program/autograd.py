@@ -11,12 +11,14 @@ forward pass::
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.calls.host_calls import argument
+from traceviz.analyses.derived.calls.host_calls import argument, values_of
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.operator_calls import OperatorCalls
 from traceviz.intervals import Array
+from traceviz.matching import Pairs, first_rows
 
 
 def backward_links(trace: TraceView, operators: OperatorCalls) -> tuple[Array, Array]:
@@ -27,12 +29,15 @@ def backward_links(trace: TraceView, operators: OperatorCalls) -> tuple[Array, A
     calls = _numbered(trace, operators)
     tree = operators.tree
     is_backward = calls["backward"].to_numpy()
+    if not is_backward.any():
+        return np.empty(0, np.int64), np.empty(0, np.int64)
     around = tree.nearest(is_backward)
     outer = is_backward & ((tree.parent < 0) | (around[tree.parent] < 0))
     key = ("process_id", "sequence")
     numbered = calls.filter(pl.col("sequence") >= 0)
     backward = numbered.filter(pl.Series(outer)[numbered["row"]])
     forward = numbered.filter(pl.Series(around < 0)[numbered["row"]])
+    forward = forward.filter(pl.Series(first_rows(_pairs(forward), _pairs(backward)) >= 0))  # most have no backward
     linked = backward.sort("start_ns", "row").join_asof(
         forward.sort("start_ns", "row"),
         on="start_ns",
@@ -43,6 +48,10 @@ def backward_links(trace: TraceView, operators: OperatorCalls) -> tuple[Array, A
     )
     pairs = linked.drop_nulls("row_forward")
     return pairs["row"].to_numpy(), pairs["row_forward"].to_numpy()
+
+
+def _pairs(calls: pl.DataFrame) -> Pairs:
+    return Pairs(calls["process_id"].to_numpy(), calls["sequence"].to_numpy())
 
 
 def backward_work(trace: TraceView, operators: OperatorCalls, device_self: Array) -> Array:
@@ -60,10 +69,8 @@ def backward_work(trace: TraceView, operators: OperatorCalls, device_self: Array
 def _numbered(trace: TraceView, operators: OperatorCalls) -> pl.DataFrame:
     """Every call in the order of the tree: ``row, process_id, start_ns, sequence, backward``."""
     calls = operators.tree.calls.select("op_id", "process_id", "start_ns").with_row_index("row")
-    sequence = argument(trace, "Sequence number", "integer").select("op_id", pl.col("integer").alias("sequence"))
-    thread = argument(trace, "Fwd thread id", "integer").select("op_id", pl.col("integer").alias("thread"))
-    for values in (sequence, thread):
-        calls = calls.join(values.unique("op_id", keep="any"), on="op_id", how="left", maintain_order="left")
-    backward = (pl.col("thread") > 0).fill_null(value=False) & pl.col("sequence").is_not_null()
+    sequence = values_of(calls["op_id"], argument(trace, "Sequence number", "integer"))
+    thread = values_of(calls["op_id"], argument(trace, "Fwd thread id", "integer"))
+    backward = (thread > 0).fill_null(value=False) & sequence.is_not_null()
     row = pl.col("row").cast(pl.Int64)
-    return calls.select(row, "process_id", "start_ns", "sequence", backward.alias("backward"))
+    return calls.select(row, "process_id", "start_ns", sequence.alias("sequence"), backward.alias("backward"))

@@ -27,13 +27,14 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
-from traceviz.analyses.derived.calls.host_calls import argument, calls_named
+from traceviz.analyses.derived.calls.host_calls import argument, calls_named, values_of
 from traceviz.analyses.derived.calls.op_names import torch_matrix_op
-from traceviz.analyses.derived.frames import end_ns, outermost, outermost_by
+from traceviz.analyses.derived.frames import end_ns, outermost
 from traceviz.analyses.derived.launch.graphs import GraphTime, graph_time, with_origins
 from traceviz.analyses.derived.launch.join import work_with_calls
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array
+from traceviz.nested import outer_alike
 
 _NOT_AN_OPERATOR = r"^(?:Optimizer\.|(?:Distributed)?DataParallel\.forward$)"
 """Ranges that PyTorch itself opens, which old traces file among the operators."""
@@ -104,7 +105,7 @@ def operator_calls(trace: TraceView) -> OperatorCalls:
     others = trace.host_names.join(names, on="name", how="anti")["name"].to_list()
     operator = pl.col("op").cast(pl.String)
     named = pl.when(pl.Series(of_part)).then(pl.col("part")).when(~operator.is_in(others)).then(operator)
-    codes = tree.calls.select("thread_id", "code").with_columns(pl.Series("end_ns", tree.ends))
+    threads = tree.calls["thread_id"].to_numpy().astype(np.int64)
     durations = work["dur_ns"].to_numpy()
     return OperatorCalls(
         tree,
@@ -112,7 +113,7 @@ def operator_calls(trace: TraceView) -> OperatorCalls:
         tree.sums(row, durations),
         tree.sums(row, work["kernel_ns"].to_numpy()),
         tree.sums(row, work["tensor_core_ns"].to_numpy()),
-        outermost_by(codes, "thread_id", "code").to_numpy(),
+        outer_alike(threads, tree.ends, tree.calls["code"].to_numpy().astype(np.int32)),
         _repeats(tree),
         tree.totals(tree.calls["matrix"].cast(pl.Int64).to_numpy()) > 0,
         work.with_columns(named.alias("op"))
@@ -163,7 +164,7 @@ def _repeats(tree: CallTree) -> npt.NDArray[np.bool_]:
     return np.asarray((parent >= 0) & (names == names[parent]) & (inside[parent] == 1))
 
 
-def input_shapes(trace: TraceView) -> pl.DataFrame:
-    """Shapes of the inputs of operations as the trace writes them: ``op_id, shapes``, one row per operation."""
-    shapes = argument(trace, "Input Dims", "text").select("op_id", pl.col("text").cast(pl.String).alias("shapes"))
-    return shapes.unique("op_id")
+def input_shapes(trace: TraceView, operators: OperatorCalls) -> pl.Series | None:
+    """Shapes of the inputs of each call as the trace writes them, null for none; ``None`` where it never writes any."""
+    recorded = argument(trace, "Input Dims", "text")
+    return values_of(operators.tree.calls["op_id"], recorded) if recorded.height else None

@@ -6,6 +6,7 @@ The definitions are those of PyTorch's profiler and its TensorBoard plugin: see
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.calls.op_names import torch_matrix_op
+from traceviz.analyses.derived.frames import codes
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.judged_time import host_time
 from traceviz.analyses.derived.launch.graphs import GraphTime
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
@@ -22,6 +25,7 @@ from traceviz.analyses.program.autograd import backward_work
 from traceviz.analyses.program.graph_words import graph_facts, graph_words
 from traceviz.analyses.program.operator_calls import OperatorCalls, input_shapes, of_pytorch, operator_calls
 from traceviz.intervals import Array
+from traceviz.nested import alike
 from traceviz.report import Column, Fact, Facts, Section, Skipped, hide_columns
 
 Steady = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -70,12 +74,13 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
         elsewhere = _elsewhere(operators)
         if not operators.tree.calls.height and not elsewhere.height:
             return self.skipped("the trace names no operators")
-        calls = _calls(trace, operators)
+        shapes = input_shapes(trace, operators)
+        sums = _sums(trace, operators, shapes)
         steps = training_steps(trace).steady.height
-        by_name = _totals(pl.concat([calls, elsewhere], how="diagonal_relaxed"), steps, "name")
+        by_name = _totals(pl.concat([sums, elsewhere], how="diagonal_relaxed"), steps, "name")
         return OperatorTimes(
             by_name,
-            _by_shape(trace, calls, steps),
+            _totals(sums, steps, "name", "shapes") if shapes is not None else None,
             int(by_name["device_self_ns"].sum()),
             int(operators.device_self.sum()) + int(operators.elsewhere["dur_ns"].sum()),
             int(by_name["kernel_ns"].sum()),
@@ -139,29 +144,41 @@ _SHAPES = Column("shapes", "Input shapes", "text", 1)
 _ON_DEVICE = ("device_self_ns", "share_of_device_op_time", "device_ns", "tensor_core_eligible")
 
 
-def _calls(trace: TraceView, operators: OperatorCalls) -> pl.DataFrame:
-    """One row per call, with the amounts that it adds to the figures of its name."""
+def _sums(trace: TraceView, operators: OperatorCalls, shapes: pl.Series | None) -> pl.DataFrame:
+    """One row per name and shapes, where these are known, with what its calls add to the figures."""
+    calls = operators.tree.calls
+    told_apart = calls.select("name") if shapes is None else calls.select("name", shapes.alias("shapes"))
+    own = () if shapes is None else (codes(shapes),)
+    group, first = alike(calls["code"].to_numpy().astype(np.int32), *own)
+    keys = told_apart.select(pl.all().gather(first).cast(pl.String))
+    groups = Groups(keys, group)
+    return keys.with_columns(
+        pl.Series("tensor_core_eligible", groups.sums(operators.eligible.astype(np.int64)) > 0),
+        *(pl.Series(name, groups.sums(amounts)) for name, amounts in _amounts(trace, operators)),
+    )
+
+
+def _amounts(trace: TraceView, operators: OperatorCalls) -> Iterator[tuple[str, Array]]:
+    """What each call adds to the figures of its name, figure by figure: of millions of calls each takes memory."""
     tree = operators.tree
     once = np.where(operators.again, 0, 1)
+    yield "calls", once
+    yield "host_ns", np.where(operators.outer, tree.durations, 0)
+    yield "host_self_ns", operators.host_self
+    yield "device_ns", np.where(operators.outer, operators.device_total, 0)
+    yield "device_self_ns", operators.device_self
+    yield "kernel_ns", operators.kernel_self
+    yield "eligible_ns", np.where(operators.eligible, operators.kernel_self, 0)
+    yield "tensor_core_ns", operators.tensor_core_self
     backward = tree.totals(backward_work(trace, operators, operators.device_self))
+    yield "backward_ns", np.where(operators.outer, backward, 0)
     steady = _in_steady_steps(trace, tree.calls)
+    yield "steady_calls", np.where(steady, once, 0)
+    yield "steady_host_ns", np.where(steady, operators.host_self, 0)
     steady_device = np.where(steady, operators.device_self, 0)
     if operators.replayed.height:  # operators in graphs work when the graph is launched, not when they were captured
         steady_device = steady_device + _replayed_in_steps(trace, operators, steady)
-    return tree.calls.select("op_id", "name", tensor_core_eligible=pl.Series(operators.eligible)).with_columns(
-        pl.Series("calls", once),
-        pl.Series("host_ns", np.where(operators.outer, tree.durations, 0)),
-        pl.Series("host_self_ns", operators.host_self),
-        pl.Series("device_ns", np.where(operators.outer, operators.device_total, 0)),
-        pl.Series("device_self_ns", operators.device_self),
-        pl.Series("kernel_ns", operators.kernel_self),
-        pl.Series("eligible_ns", np.where(operators.eligible, operators.kernel_self, 0)),
-        pl.Series("tensor_core_ns", operators.tensor_core_self),
-        pl.Series("backward_ns", np.where(operators.outer, backward, 0)),
-        pl.Series("steady_calls", np.where(steady, once, 0)),
-        pl.Series("steady_host_ns", np.where(steady, operators.host_self, 0)),
-        pl.Series("steady_device_ns", steady_device),
-    )
+    yield "steady_device_ns", steady_device
 
 
 _SUMS = (
@@ -195,7 +212,7 @@ def _in_steady_steps(trace: TraceView, calls: pl.DataFrame) -> Steady:
 
 
 def _elsewhere(operators: OperatorCalls) -> pl.DataFrame:
-    """Device work whose operator is known by name only, in columns of :func:`_calls`."""
+    """Device work whose operator is known by name only, in columns of :func:`_sums`."""
     eligible = pl.when(torch_matrix_op("op")).then(pl.col("kernel_ns")).otherwise(0)
     return operators.elsewhere.drop_nulls("op").select(
         pl.col("op").alias("name"),
@@ -206,14 +223,6 @@ def _elsewhere(operators: OperatorCalls) -> pl.DataFrame:
         eligible.alias("eligible_ns"),
         "tensor_core_ns",
     )
-
-
-def _by_shape(trace: TraceView, calls: pl.DataFrame, steps: int) -> pl.DataFrame | None:
-    """Operators by name and shapes; ``None`` where the trace records none."""
-    shapes = input_shapes(trace)
-    if not shapes.height:
-        return None
-    return _totals(calls.join(shapes, on="op_id", how="left"), steps, "name", "shapes")
 
 
 def _totals(rows: pl.DataFrame, steps: int, *keys: str) -> pl.DataFrame:

@@ -18,7 +18,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import bounds
 from traceviz.intervals import Array, nesting
-from traceviz.nested import Codes, Rows, contexts, nearest, nested, nesting_order, topmost
+from traceviz.nested import Codes, Rows, contexts, nearest, nested, nesting_order, running, topmost
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,16 +73,9 @@ class CallTree:
 
         A call that begins at the moment counts; a call that ends at it does not.
         """
-        times, keys = np.asarray(moments, np.int64), np.asarray(threads, np.int64)
-        begins, searched = _sortable(self.calls["thread_id"].to_numpy(), self.starts, keys, times)
-        row = np.searchsorted(begins, searched, side="right") - 1  # the last that began by then
-        if not row.size or not begins.size:
-            return np.full(row.size, -1, np.int64)
-        same = (row >= 0) & (self.calls["thread_id"].to_numpy()[row] == keys)
-        row = np.where(same, row, -1)
-        while (over := (row >= 0) & (self.ends[row] <= times)).any():  # at most once per depth
-            row[over] = self.parent[row[over]]
-        return row
+        own = self.calls["thread_id"].to_numpy().astype(np.int64)
+        keys, times = (np.ascontiguousarray(values, np.int64) for values in (threads, moments))
+        return running(own, self.starts, self.ends, self.parent, keys, times).astype(np.int64, copy=False)
 
     def around_known(self, work: pl.DataFrame, thread: str, moment: str) -> Array:
         """As :meth:`around` for two columns of ``work``; -1 where its moment is not known."""
@@ -152,11 +145,3 @@ def _cross(ends: Array, parent: Rows) -> bool:
     """Whether any call ends after the one around it."""
     inside = np.flatnonzero(parent >= 0)
     return bool((ends[inside] > ends[parent[inside]]).any())
-
-
-def _sortable(threads: Array, starts: Array, keys: Array, moments: Array) -> tuple[Array, Array]:
-    """The pairs ``(threads, starts)`` and ``(keys, moments)`` as one integer each, which sorts the same way."""
-    _, thread = np.unique(np.concatenate([threads, keys]), return_inverse=True)
-    _, rank = np.unique(np.concatenate([starts, moments]), return_inverse=True)
-    key = thread.astype(np.int64) * (rank.size + 1) + rank
-    return key[: starts.size], key[starts.size :]

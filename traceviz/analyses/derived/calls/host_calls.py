@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
+from traceviz.analyses.derived.frames import codes, gathered
 from traceviz.analyses.derived.view import HOST_OPS_VIEW, TraceView
+from traceviz.matching import Pairs, first_rows
+from traceviz.nested import alike
 
 _COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category")
 
@@ -20,14 +24,32 @@ def calls_named(trace: TraceView, names: pl.DataFrame) -> pl.DataFrame:
         ``start_ns, dur_ns, process_id, thread_id, op_id, name, category`` with names as text and a duration of 0 where
         none is known, and the further columns of ``names``.
     """
-    text = pl.col("name", "category").cast(pl.String)
+    named = names["name"].unique().to_list()
     if "host_ops" in trace.tables:
-        named = pl.col("name").is_in(names["name"].unique().to_list())
-        rows = trace.tables.scan("host_ops").filter(named).select(_COLUMNS).collect()
+        rows = trace.tables.scan("host_ops").filter(pl.col("name").is_in(named)).select(_COLUMNS).collect()
     else:
         rows = trace.frame("host_ops", *_COLUMNS)
-    known = rows.with_columns(text, pl.col("dur_ns").fill_null(0))
-    return known.join(names, on=["name", "category"]).sort("start_ns", "op_id")
+    known = _with_names(rows.with_columns(pl.col("dur_ns").fill_null(0)), names)
+    return known if _are_by_start(known) else known.sort("start_ns", "op_id")
+
+
+def _with_names(rows: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """Those of ``rows`` whose name and category are among ``names``, with these as text: each is looked up once."""
+    group, first = alike(codes(rows["name"]), codes(rows["category"]))
+    distinct = rows.select(pl.col("name", "category").gather(first)).select(pl.all().cast(pl.String))
+    known = distinct.with_row_index("group").join(names, on=["name", "category"])
+    place = np.full(distinct.height, -1, np.int32)
+    place[known["group"].to_numpy()] = np.arange(known.height, dtype=np.int32)
+    of_row = place[group]
+    if (of_row < 0).any():
+        rows, of_row = rows.filter(pl.Series(of_row >= 0)), of_row[of_row >= 0]
+    return rows.drop("name", "category").hstack(known.drop("group").select(pl.all().gather(of_row)))
+
+
+def _are_by_start(calls: pl.DataFrame) -> bool:
+    starts, ids = calls["start_ns"].to_numpy(), calls["op_id"].to_numpy()
+    later = starts[1:] > starts[:-1]
+    return bool((later | ((starts[1:] == starts[:-1]) & (ids[1:] >= ids[:-1]))).all())
 
 
 def annotated_calls(trace: TraceView, pattern: str) -> pl.DataFrame:
@@ -50,3 +72,9 @@ def argument(trace: TraceView, key: str, value: str) -> pl.DataFrame:
     if "op_args" not in trace.tables:
         return trace.frame("op_args", "op_id", value)
     return trace.tables.scan("op_args").filter(pl.col("key") == key).select("op_id", value).collect()
+
+
+def values_of(ids: pl.Series, recorded: pl.DataFrame) -> pl.Series:
+    """The values of what :func:`argument` gives for the operations ``ids``, null where nothing was recorded."""
+    sought, among = (Pairs(np.zeros(len(some), np.int8), some.to_numpy()) for some in (ids, recorded["op_id"]))
+    return gathered(recorded.to_series(1), first_rows(sought, among))

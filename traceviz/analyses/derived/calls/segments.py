@@ -41,7 +41,8 @@ def innermost(tree: CallTree, wanted: npt.NDArray[np.bool_] | None = None) -> Se
     Where calls of a thread cross instead of nesting, a moment belongs to the last call that began and is running then.
     """
     threads = tree.calls["thread_id"].to_numpy().astype(np.int64)
-    if (found := stretches(threads, tree.starts, tree.ends, tree.parent, wanted)) is not None:
+    depth = None if tree.nests else tree.depth
+    if (found := stretches(threads, tree.starts, tree.ends, tree.parent, wanted, depth)) is not None:
         return Segments(*found)
     lasting = np.flatnonzero(tree.ends > tree.starts)
     threads = threads[lasting]

@@ -40,12 +40,15 @@ def answers(calls: pl.DataFrame, seed: int) -> list[np.ndarray]:
     part = IntervalSet.of(tree.starts[:4] * 2, tree.ends[:4] * 2)
     codes = (tree.starts % 3).astype(np.int32)
     threads = tree.calls["thread_id"].to_numpy().astype(np.int64)
-    totals = np.zeros(4, np.int64)
+    totals, own = np.zeros(4, np.int64), np.zeros(calls.height + 1, np.int64)
     part.add_overlap(tree.starts, tree.ends, codes - np.int32(1), totals)
-    own, inner_own = nesting(tree.ends, tree.starts + 7, threads % 2)
+    owners = None if seed % 2 else random.integers(0, calls.height + 1, calls.height)
+    sum_of_own = nested.add_own(0, tree.parent, tree.durations, selected, owners, own)
+    depth, parent = nesting(tree.ends, tree.starts + 7, threads % 2)
     return [
-        *(own, inner_own, tree.around(random.integers(-1, 4, 40), random.integers(-2, 20, 40))),
-        *(tree.depth, tree.parent, np.array(tree.nests), tree.nearest(selected)),
+        *(depth, parent, tree.around(random.integers(-1, 4, 40), random.integers(-2, 20, 40))),
+        *(tree.depth, tree.parent, np.array(tree.nests), tree.nearest(selected), tree.topmost(selected)),
+        *(*nested.contexts(tree.parent, codes), tree.contexts(codes).parent, np.array(sum_of_own), own),
         *(segments.starts, segments.ends, segments.owner, some.starts, some.ends, some.owner),
         *(part.overlap(tree.ends, tree.starts + 3), part.overlap(tree.starts, tree.ends), totals),
         *(*nested.alike(codes, tree.depth.astype(np.int32)), nested.outer_alike(threads, tree.ends, codes)),
@@ -92,6 +95,64 @@ def test_the_second_call_of_a_function_within_the_first_is_not_outer_but_that_of
     assert outer.tolist() == [True, False, True, True]
 
 
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_the_third_call_has_the_context_of_the_second_and_the_same_function_elsewhere_has_another(
+    monkeypatch, is_compiled
+):
+    if not is_compiled:
+        monkeypatch.setattr(nested, "library", None)
+    context, first = nested.contexts(narrow(-1, 0, 0, -1, 3), narrow(7, 5, 5, 5, 5))
+    assert context.tolist() == [0, 1, 1, 2, 3]
+    assert first.tolist() == [0, 1, 3, 4]
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_40_000_calls_of_as_many_functions_that_come_twice_have_40_000_contexts(monkeypatch, is_compiled):
+    if not is_compiled:
+        monkeypatch.setattr(nested, "library", None)
+    functions = np.tile(np.arange(40_000, dtype=np.int32), 2)
+    context, first = nested.contexts(np.full(80_000, -1, np.int32), functions)
+    assert np.array_equal(context, functions)
+    assert np.array_equal(first, functions[:40_000])
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_the_outermost_of_two_selected_calls_is_around_the_inner_one_and_what_it_calls(monkeypatch, is_compiled):
+    if not is_compiled:
+        monkeypatch.setattr(nested, "library", None)
+    selected = np.array([False, True, True, False, False])
+    assert nested.topmost(narrow(-1, 0, 1, 2, 0), selected).tolist() == [-1, 1, 1, 1, -1]
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_a_call_of_20_ns_around_one_of_5_has_15_for_itself(monkeypatch, is_compiled):
+    if not is_compiled:
+        monkeypatch.setattr(nested, "library", None)
+    total = np.zeros(4, np.int64)
+    counted = np.array([True, False])
+    assert nested.add_own(2, narrow(-1, 2), wide(20, 5), counted, None, total) == 15
+    assert total.tolist() == [0, 0, 15, 0]
+    assert nested.add_own(2, narrow(-1, 2), wide(20, 5), ~counted, narrow(0, 3), total) == 5
+    assert total.tolist() == [0, 0, 15, 5]
+
+
+def test_100_calls_that_start_together_in_the_wrong_order_are_ordered_by_numpy():
+    groups, ends = np.zeros(100, np.int64), np.arange(100)
+    order = nested.nesting_order(groups, groups, ends, groups)
+    assert order is not None
+    assert order.tolist() == list(range(99, -1, -1))
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_the_order_of_calls_is_that_of_a_sort_by_four_keys(seed):
+    random = np.random.default_rng(seed)
+    groups, ends, ties = (random.integers(0, 4, 30) for _ in range(3))
+    starts = np.sort(random.integers(0, 6, 30)) if seed % 3 else random.integers(0, 6, 30)
+    found = nested.nesting_order(groups, starts, ends, ties)
+    expected = np.lexsort((ties, -ends, starts, groups))
+    assert np.array_equal(np.arange(30) if found is None else found, expected)
+
+
 @pytest.mark.parametrize(
     ("threads", "starts", "ends", "expected"),
     [
@@ -135,24 +196,39 @@ def test_of_two_calls_that_cross_the_second_has_the_5_ns_of_both(monkeypatch, is
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("nest", (wide(1), wide(1), wide(1, 2), False, wide(0), wide(0))),
-        ("nearest", (wide(-1), np.zeros(2, np.uint8), wide(0))),
+        ("nest", (wide(1), wide(1), wide(1, 2), False, narrow(0), narrow(0))),
+        ("nest", (wide(1), wide(1), wide(1), False, wide(0), narrow(0))),
+        ("nearest", (narrow(-1), np.zeros(2, np.uint8), narrow(0))),
+        ("topmost", (narrow(-1), np.zeros(2, np.uint8), narrow(0))),
+        ("topmost", (narrow(-1), np.zeros(1, np.uint8), wide(0))),
+        ("contexts", (narrow(-1), narrow(1, 2), narrow(0), narrow(0))),
+        ("contexts", (narrow(0), narrow(1), narrow(0), narrow(0))),
+        ("contexts", (narrow(-2), narrow(1), narrow(0), narrow(0))),
+        ("add_own", (0, narrow(-1, 0), wide(1), np.ones(1, np.uint8), narrow(), wide(0))),
+        ("add_own", (0, narrow(-1), wide(1), np.ones(1, np.uint8), narrow(1), wide(0))),
+        ("add_own", (0, narrow(1), wide(1), np.ones(1, np.uint8), narrow(0), wide(0))),
+        ("add_own", (1, narrow(0), wide(1), np.ones(1, np.uint8), narrow(0), wide(0))),
+        ("order", (wide(1), wide(0), wide(1), wide(0, 0), narrow(0))),
         ("outer", (wide(1), wide(1), narrow(3), 2, np.zeros(1, np.uint8))),
         ("outer", (wide(1), wide(1), narrow(-1), 2, np.zeros(1, np.uint8))),
         (
             "innermost",
-            (wide(1), wide(0), wide(1), wide(), wide(0), np.empty(0, np.uint8), wide(0, 0), wide(0, 0), narrow(0, 0)),
+            (wide(1), wide(0), wide(1), narrow(), narrow(0), np.empty(0, np.uint8), *[wide(0, 0)] * 2, narrow(0, 0)),
         ),
         (
             "innermost",
-            (wide(1), wide(0), wide(1), wide(), wide(-1), np.empty(0, np.uint8), wide(0), wide(0, 0), narrow(0, 0)),
+            (wide(1), wide(0), wide(1), narrow(), narrow(-1), np.empty(0, np.uint8), wide(0), wide(0, 0), narrow(0, 0)),
         ),
         (
             "innermost",
-            (wide(1), wide(0), wide(1), wide(0, 0), wide(-1), np.empty(0, np.uint8), *[wide(0, 0)] * 2, narrow(0, 0)),
+            (
+                *(wide(1), wide(0), wide(1), narrow(0, 0), narrow(-1), np.empty(0, np.uint8)),
+                *[wide(0, 0)] * 2,
+                narrow(0, 0),
+            ),
         ),
-        ("running", (wide(1), wide(0), wide(1), wide(-1), wide(1), wide(0, 1), wide(0))),
-        ("running", (wide(1), wide(0), wide(1), wide(0), wide(1), wide(1), wide(0))),
+        ("running", (wide(1), wide(0), wide(1), narrow(-1), wide(1), wide(0, 1), narrow(0))),
+        ("running", (wide(1), wide(0), wide(1), narrow(0), wide(1), wide(1), narrow(0))),
         ("alike", ((narrow(1, 2),), narrow(0), narrow(0))),
         ("alike", (tuple(narrow(1) for _ in range(17)), narrow(0), narrow(0))),
         ("add", (wide(1), wide(2), wide(0, 1), wide(1), wide(1), narrow(1), wide(0))),

@@ -178,7 +178,7 @@ def nesting(starts: npt.ArrayLike, ends: npt.ArrayLike, group: npt.ArrayLike) ->
     """
     begin, finish, groups = _array(starts), _array(ends), _array(group)
     if (found := nested.crossing(groups, begin, finish)) is not None:
-        return found
+        return found[0].astype(np.int64), found[1].astype(np.int64)
     count = begin.size
     order = nested.nesting_order(groups, begin, finish, np.arange(count))  # outer before inner, then as given
     order = np.arange(count) if order is None else order
@@ -192,7 +192,7 @@ def nesting(starts: npt.ArrayLike, ends: npt.ArrayLike, group: npt.ArrayLike) ->
 def _nested_in_order(begin: Array, finish: Array, groups: Array) -> tuple[Array, Array]:
     """:func:`nesting` of rows sorted by (group, begin, -finish), also where some cross."""
     if (found := nested.crossing(groups, begin, finish)) is not None:
-        return found
+        return found[0].astype(np.int64), found[1].astype(np.int64)
     depth = _depths(begin, finish, groups)
     parent, position = np.full(begin.size, -1, dtype=np.int64), np.arange(begin.size)
     for level in range(1, int(depth.max(initial=0)) + 1):  # once per depth, not per event

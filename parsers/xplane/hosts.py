@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traceviz.foreign.plausible import LONGEST_NS
-from traceviz.parsers.shared.arrays import nanoseconds
+from traceviz.parsers.shared.arrays import nanoseconds, stretches
 from traceviz.parsers.xplane.groups.groups import Groups
 from traceviz.parsers.xplane.raw import Array, Line, Plane, Space, wrapped
 
@@ -172,7 +172,8 @@ def _extent(space: Space) -> tuple[int, int]:
 def _line_extent(plane: Plane, line: Line) -> tuple[int, int]:
     """The same of a line, from the first and the last picosecond alone: cut off, they are the first and the last."""
     start, duration = plane.events.offset_ps[line.events], plane.events.dur_ps[line.events]
-    first, last = int(start.min()), int((start + np.maximum(duration, 0)).max())
+    first = int(start.min())
+    last = max(int((start[part] + np.maximum(duration[part], 0)).max()) for part in stretches(start.size))
     base = wrapped(line.timestamp_ns)
     return wrapped(first // 1000 + base), wrapped(last // 1000 + base)
 

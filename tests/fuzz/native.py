@@ -359,24 +359,30 @@ class Cases:
         group, start, end = (struct.pack(f"<{rows}q", *(call[which] for call in calls)) for which in range(3))
         if random.random() < 0.2:
             start = self._longs(random, rows)
-        parent, wanted = bytearray(8 * rows), random.randbytes(rows)
-        match random.randrange(4):
+        parent, wanted = bytearray(4 * rows), random.randbytes(rows)
+        match random.randrange(5):
             case 0:
-                depth = self._room(random, 8 * rows)
+                depth = self._room(random, 4 * rows)
                 self._try(n.nest, group, start, end, random.random() < 0.5, depth, parent)
-                given = parent if random.random() < 0.8 else self._longs(random, rows)
+                given = parent if random.random() < 0.8 else code
                 moments = self._longs(random, random.choice((rows, rows, 9)))
                 keys = random.choice((group, struct.pack(f"<{len(moments) // 8}q", *[1] * (len(moments) // 8))))
-                self._try(n.running, group, start, end, given, keys, moments, self._room(random, len(moments)))
-                self._try(n.nearest, given, wanted, self._room(random, 8 * rows))
+                self._try(n.running, group, start, end, given, keys, moments, self._room(random, len(moments) // 2))
+                self._try(n.nearest, given, wanted, self._room(random, 4 * rows))
+                self._try(n.topmost, given, wanted, self._room(random, 4 * rows))
+                self._try(n.contexts, given, code, self._room(random, 4 * rows), bytearray(4 * rows))
+                owner, first = random.choice((b"", code)), random.choice((0, 0, 1, -1, 2**62))
+                self._try(n.add_own, first, given, start, wanted, owner, self._room(random, 8 * rows))
                 room = (bytearray(16 * rows), bytearray(16 * rows), self._room(random, 8 * rows))
-                depth = random.choice((b"", depth, self._longs(random, rows)))
+                depth = random.choice((b"", depth, code))
                 n.innermost(group, start, end, depth, given, random.choice((b"", wanted)), *room)
             case 1:
                 n.outer(group, end, code, random.choice((rows, 0, -1, 2**31)), self._room(random, rows))
             case 2:
                 columns = tuple(code for _ in range(random.choice((0, 1, 2, 16, 17))))
                 n.alike(columns, self._room(random, 4 * rows), bytearray(4 * rows))
+            case 3:
+                n.order(group, start, end, self._longs(random, rows), self._room(random, 4 * rows))
             case _:
                 n.add(start, end, self._longs(random, rows + 1), end, start, code, self._room(random, 8 * rows))
 

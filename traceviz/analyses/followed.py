@@ -15,7 +15,7 @@ import polars as pl
 
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host.samples import machine
-from traceviz.analyses.input.dataloader import LoaderKind, loader_kind
+from traceviz.analyses.input.dataloader import LOADERS, LoaderKind, loader_kind
 from traceviz.analyses.input.tfdata_settings import PipelineSettings, pipeline_settings
 
 _IDLE_CORES = frozenset({"TV601", "TV602"})
@@ -133,7 +133,8 @@ def followed(trace: TraceView, codes: Collection[str] = ()) -> tuple[re.Pattern[
 
 def _seen(trace: TraceView, codes: frozenset[str]) -> Seen:
     host, names = machine(trace), trace.host_names["name"]
-    loaders = {kind for name in names.to_list() if (kind := loader_kind(name)) is not None}
+    some = names.filter(names.str.contains_any(list(LOADERS)))  # of some ten thousand names, these are few
+    loaders = {kind for name in some.to_list() if (kind := loader_kind(name)) is not None}
     settings = dict(host.settings)
     return Seen(
         settings=settings,

@@ -31,6 +31,8 @@ LARGE_ROWS = 100_000
 
 LARGE_RESULT = 16 * 10**6
 """Bytes of a derived result that is not kept from one analysis to the next where memory is short."""
+_FIRST = frozenset({"cpu_steps", "input_pipeline"})
+"""What takes longest of a trace without a device: others need the results, and would wait for them at the end."""
 
 
 def tables_for(sections: Collection[str] | None) -> frozenset[str]:
@@ -151,7 +153,9 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
         return
     with ThreadPoolExecutor(workers, "traceviz-analysis") as pool:
         try:
-            yield from pool.map(lambda entry: _outcome(trace, entry), chosen)
+            ordered = sorted(chosen, key=lambda entry: entry.slug not in _FIRST)
+            running = {entry.slug: pool.submit(_outcome, trace, entry) for entry in ordered}
+            yield from (running[entry.slug].result() for entry in chosen)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 

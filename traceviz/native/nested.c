@@ -19,12 +19,12 @@ static int64_t lasting_end(const Calls *calls, size_t i)
     return calls->end[i] > calls->start[i] ? calls->end[i] : calls->start[i] + 1;
 }
 
-bool nest_calls(Calls calls, int64_t *depth, int64_t *parent)
+bool nest_calls(Calls calls, int32_t *depth, int32_t *parent)
 {
     for (size_t i = 0; i < calls.size; i++) {
         if (calls.start[i] == INT64_MAX || calls.end[i] == INT64_MIN || (i > 0 && !is_before(&calls, i)))
             return false;
-        int64_t above = i > 0 && calls.group[i - 1] == calls.group[i] ? (int64_t)i - 1 : NONE;
+        int32_t above = i > 0 && calls.group[i - 1] == calls.group[i] ? (int32_t)i - 1 : NONE;
         while (above != NONE && lasting_end(&calls, (size_t)above) <= calls.start[i])
             above = parent[above];
         if (above != NONE && lasting_end(&calls, (size_t)above) < lasting_end(&calls, i))
@@ -35,12 +35,12 @@ bool nest_calls(Calls calls, int64_t *depth, int64_t *parent)
     return true;
 }
 
-bool find_wanted(size_t size, const int64_t *parent, const uint8_t *wanted, int64_t *found)
+bool find_wanted(size_t size, const int32_t *parent, const uint8_t *wanted, int32_t *found)
 {
     for (size_t i = 0; i < size; i++) {
         if (parent[i] >= (int64_t)i || parent[i] < NONE)
             return false;
-        found[i] = wanted[i] ? (int64_t)i : parent[i] == NONE ? NONE : found[parent[i]];
+        found[i] = wanted[i] ? (int32_t)i : parent[i] == NONE ? NONE : found[parent[i]];
     }
     return true;
 }
@@ -92,7 +92,7 @@ static void advance(Sweep *sweep, int64_t until)
 }
 
 /* Calls that have ended by `moment` give their time back to those around them. */
-static void end_calls(Sweep *sweep, const Calls *calls, const int64_t *parent, int64_t moment)
+static void end_calls(Sweep *sweep, const Calls *calls, const int32_t *parent, int64_t moment)
 {
     while (sweep->owner != NONE && calls->end[sweep->owner] <= moment) {
         advance(sweep, calls->end[sweep->owner]);
@@ -100,7 +100,7 @@ static void end_calls(Sweep *sweep, const Calls *calls, const int64_t *parent, i
     }
 }
 
-int64_t find_stretches(Calls calls, const int64_t *parent, const uint8_t *wanted, Stretches stretches)
+int64_t find_stretches(Calls calls, const int32_t *parent, const uint8_t *wanted, Stretches stretches)
 {
     Sweep sweep = {stretches, wanted, 0, NONE, 0};
     for (size_t i = 0; i < calls.size; i++) {
@@ -123,12 +123,12 @@ int64_t find_stretches(Calls calls, const int64_t *parent, const uint8_t *wanted
 /* Calls that are running, what ends first on top: of those that end together the inner ones, and of these the first. */
 typedef struct {
     const Calls *calls;
-    const int64_t *depth;
+    const int32_t *depth;
     int32_t *rows;
     size_t size;
 } Heap;
 
-static bool make_heap(Heap *heap, const Calls *calls, const int64_t *depth)
+static bool make_heap(Heap *heap, const Calls *calls, const int32_t *depth)
 {
     *heap = (Heap){calls, depth, malloc((calls->size + 1) * sizeof *heap->rows), 0};
     return heap->rows != NULL && calls->size < INT32_MAX;
@@ -170,7 +170,7 @@ static bool is_over(const Heap *heap, int64_t moment)
     return heap->size > 0 && lasting_end(heap->calls, (size_t)heap->rows[0]) <= moment;
 }
 
-int nest_crossing(Calls calls, int64_t *depth, int64_t *parent)
+int nest_crossing(Calls calls, int32_t *depth, int32_t *parent)
 {
     Heap heap;
     int32_t *latest = malloc((calls.size + 1) * sizeof *latest); /* of each depth the last call, in this group */
@@ -184,7 +184,7 @@ int nest_crossing(Calls calls, int64_t *depth, int64_t *parent)
             heap.size = 0;
         while (is_over(&heap, calls.start[i]))
             pop_call(&heap);
-        depth[i] = (int64_t)heap.size;
+        depth[i] = (int32_t)heap.size;
         parent[i] = heap.size > 0 ? latest[heap.size - 1] : NONE;
         latest[heap.size] = (int32_t)i;
         push_call(&heap, (int32_t)i);
@@ -198,7 +198,7 @@ int nest_crossing(Calls calls, int64_t *depth, int64_t *parent)
 typedef struct {
     Sweep sweep;
     const Calls *calls;
-    const int64_t *parent;
+    const int32_t *parent;
     size_t begun; /* the last call that began by `sweep.since` */
 } Crossing;
 
@@ -231,7 +231,7 @@ static void end_crossing(Crossing *crossing, Heap *heap, int64_t moment)
     }
 }
 
-int64_t find_crossing(Calls calls, const int64_t *depth, const int64_t *parent, const uint8_t *wanted,
+int64_t find_crossing(Calls calls, const int32_t *depth, const int32_t *parent, const uint8_t *wanted,
                       Stretches stretches)
 {
     Heap heap;
@@ -289,8 +289,8 @@ static size_t begun_by(const Calls *calls, int64_t key, int64_t moment, size_t n
     return low;
 }
 
-bool find_running(Calls calls, const int64_t *parent, size_t size, const int64_t *key, const int64_t *moment,
-                  int64_t *found)
+bool find_running(Calls calls, const int32_t *parent, size_t size, const int64_t *key, const int64_t *moment,
+                  int32_t *found)
 {
     size_t begun = 0;
     for (size_t i = 0; i < size; i++) {
@@ -303,7 +303,7 @@ bool find_running(Calls calls, const int64_t *parent, size_t size, const int64_t
                 return false;
             row = parent[row];
         }
-        found[i] = row;
+        found[i] = (int32_t)row;
     }
     return true;
 }

@@ -5,6 +5,8 @@
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 
+#include "calls_order.h"
+#include "contexts.h"
 #include "nested.h"
 
 static PyObject *misfit(void)
@@ -44,10 +46,11 @@ static PyObject *nest(PyObject *Py_UNUSED(module), PyObject *arguments)
                           &arrays[DEPTH], &arrays[PARENT]))
         return NULL;
     size_t rows = rows_of(&arrays[GROUP]);
-    bool fits = are_wide(arrays, ARRAYS, rows);
+    bool fits = rows <= INT32_MAX && are_wide(arrays, DEPTH, rows) && are_narrow(&arrays[DEPTH], rows) &&
+                are_narrow(&arrays[PARENT], rows);
     if (fits) {
         Calls calls = {rows, arrays[GROUP].buf, arrays[START].buf, arrays[END].buf};
-        int64_t *depth = arrays[DEPTH].buf, *parent = arrays[PARENT].buf;
+        int32_t *depth = arrays[DEPTH].buf, *parent = arrays[PARENT].buf;
         Py_BEGIN_ALLOW_THREADS;
         done = cross ? nest_crossing(calls, depth, parent) : nest_calls(calls, depth, parent);
         Py_END_ALLOW_THREADS;
@@ -62,8 +65,8 @@ static PyObject *nearest(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_buffer arrays[ARRAYS];
     if (!PyArg_ParseTuple(arguments, "y*y*w*", &arrays[PARENT], &arrays[WANTED], &arrays[FOUND]))
         return NULL;
-    size_t rows = rows_of(&arrays[PARENT]);
-    bool fits = are_wide(arrays, 2, rows) && (size_t)arrays[WANTED].len == rows, done = false;
+    size_t rows = (size_t)arrays[WANTED].len;
+    bool fits = rows <= INT32_MAX && are_narrow(&arrays[PARENT], rows) && are_narrow(&arrays[FOUND], rows), done = false;
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
         done = find_wanted(rows, arrays[PARENT].buf, arrays[WANTED].buf, arrays[FOUND].buf);
@@ -71,6 +74,91 @@ static PyObject *nearest(PyObject *Py_UNUSED(module), PyObject *arguments)
     }
     release(arrays, ARRAYS);
     return fits ? PyBool_FromLong(done) : misfit();
+}
+
+static PyObject *topmost(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { PARENT, FOUND, WANTED, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    if (!PyArg_ParseTuple(arguments, "y*y*w*", &arrays[PARENT], &arrays[WANTED], &arrays[FOUND]))
+        return NULL;
+    size_t rows = (size_t)arrays[WANTED].len;
+    bool fits = rows <= INT32_MAX && are_narrow(&arrays[PARENT], rows) && are_narrow(&arrays[FOUND], rows), done = false;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        done = find_topmost(rows, arrays[PARENT].buf, arrays[WANTED].buf, arrays[FOUND].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    return fits ? PyBool_FromLong(done) : misfit();
+}
+
+static PyObject *contexts(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { PARENT, CODE, CONTEXT, FIRST, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    if (!PyArg_ParseTuple(arguments, "y*y*w*w*", &arrays[PARENT], &arrays[CODE], &arrays[CONTEXT], &arrays[FIRST]))
+        return NULL;
+    size_t rows = (size_t)arrays[PARENT].len / 4;
+    bool fits = rows < INT32_MAX;
+    for (size_t i = PARENT; i < ARRAYS; i++)
+        fits = fits && are_narrow(&arrays[i], rows);
+    int64_t found = 0;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        found = number_contexts(rows, arrays[PARENT].buf, arrays[CODE].buf, arrays[CONTEXT].buf, arrays[FIRST].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    if (!fits || found < -1)
+        return misfit();
+    return found < 0 ? PyErr_NoMemory() : PyLong_FromLongLong(found);
+}
+
+static PyObject *add_own(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { TIME, PARENT, OWNER, TOTAL, COUNTED, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    Py_ssize_t from;
+    if (!PyArg_ParseTuple(arguments, "ny*y*y*y*w*", &from, &arrays[PARENT], &arrays[TIME], &arrays[COUNTED],
+                          &arrays[OWNER], &arrays[TOTAL]))
+        return NULL;
+    size_t rows = rows_of(&arrays[TIME]), totals = rows_of(&arrays[TOTAL]);
+    bool owns = arrays[OWNER].len == 0;
+    bool fits = from >= 0 && are_wide(arrays, 1, rows) && are_narrow(&arrays[PARENT], rows) &&
+                (owns || are_narrow(&arrays[OWNER], rows)) && are_wide(&arrays[TOTAL], 1, totals) && (size_t)arrays[COUNTED].len == rows;
+    int64_t sum = 0;
+    if (fits) {
+        Timed calls = {rows, (size_t)from, arrays[PARENT].buf, arrays[TIME].buf, arrays[COUNTED].buf,
+                       owns ? NULL : arrays[OWNER].buf};
+        Py_BEGIN_ALLOW_THREADS;
+        fits = add_own_time(calls, arrays[TOTAL].buf, totals, &sum);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    return fits ? PyLong_FromLongLong(sum) : misfit();
+}
+
+static PyObject *order(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { GROUP, START, END, TIE, ORDER, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*w*", &arrays[GROUP], &arrays[START], &arrays[END], &arrays[TIE],
+                          &arrays[ORDER]))
+        return NULL;
+    size_t rows = rows_of(&arrays[GROUP]);
+    bool fits = rows <= INT32_MAX && are_wide(arrays, ORDER, rows) && are_narrow(&arrays[ORDER], rows);
+    int found = DECLINED;
+    if (fits) {
+        Unordered calls = {rows, arrays[GROUP].buf, arrays[START].buf, arrays[END].buf, arrays[TIE].buf};
+        Py_BEGIN_ALLOW_THREADS;
+        found = order_calls(calls, arrays[ORDER].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    if (!fits)
+        return misfit();
+    return found == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong(found);
 }
 
 static PyObject *outer(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -95,20 +183,20 @@ static PyObject *outer(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 static PyObject *innermost(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    enum { GROUP, START, END, PARENT, FROM, TO, OWNER, WANTED, DEPTH, ARRAYS };
+    enum { GROUP, START, END, FROM, TO, PARENT, OWNER, WANTED, DEPTH, ARRAYS };
     Py_buffer arrays[ARRAYS];
     if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*y*w*w*w*", &arrays[GROUP], &arrays[START], &arrays[END], &arrays[DEPTH],
                           &arrays[PARENT], &arrays[WANTED], &arrays[FROM], &arrays[TO], &arrays[OWNER]))
         return NULL;
     size_t rows = rows_of(&arrays[GROUP]);
     int64_t found = -1;
-    bool fits = rows <= INT32_MAX && are_wide(arrays, FROM, rows) && are_wide(arrays + FROM, OWNER - FROM, rows * 2) &&
-                are_narrow(&arrays[OWNER], rows * 2);
+    bool fits = rows <= INT32_MAX && are_wide(arrays, FROM, rows) && are_wide(arrays + FROM, PARENT - FROM, rows * 2) &&
+                are_narrow(&arrays[PARENT], rows) && are_narrow(&arrays[OWNER], rows * 2);
     bool is_whole = arrays[WANTED].len == 0, nests = arrays[DEPTH].len == 0;
-    fits = fits && (is_whole || (size_t)arrays[WANTED].len == rows) && (nests || are_wide(arrays + DEPTH, 1, rows));
-    const int64_t *parent = arrays[PARENT].buf;
+    fits = fits && (is_whole || (size_t)arrays[WANTED].len == rows) && (nests || are_narrow(&arrays[DEPTH], rows));
+    const int32_t *parent = arrays[PARENT].buf;
     for (size_t i = 0; fits && i < rows; i++)
-        fits = parent[i] >= -1 && parent[i] < (int64_t)i;
+        fits = parent[i] >= -1 && (int64_t)parent[i] < (int64_t)i;
     if (fits) {
         Calls calls = {rows, arrays[GROUP].buf, arrays[START].buf, arrays[END].buf};
         Stretches stretches = {arrays[FROM].buf, arrays[TO].buf, arrays[OWNER].buf};
@@ -124,13 +212,14 @@ static PyObject *innermost(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 static PyObject *running(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    enum { GROUP, START, END, PARENT, KEY, MOMENT, FOUND, ARRAYS };
+    enum { GROUP, START, END, KEY, MOMENT, PARENT, FOUND, ARRAYS };
     Py_buffer arrays[ARRAYS];
     if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*y*w*", &arrays[GROUP], &arrays[START], &arrays[END], &arrays[PARENT],
                           &arrays[KEY], &arrays[MOMENT], &arrays[FOUND]))
         return NULL;
     size_t rows = rows_of(&arrays[GROUP]), size = rows_of(&arrays[KEY]);
-    bool fits = are_wide(arrays, KEY, rows) && are_wide(arrays + KEY, ARRAYS - KEY, size);
+    bool fits = rows <= INT32_MAX && are_wide(arrays, KEY, rows) && are_wide(arrays + KEY, PARENT - KEY, size) &&
+                are_narrow(&arrays[PARENT], rows) && are_narrow(&arrays[FOUND], size);
     if (fits) {
         Calls calls = {rows, arrays[GROUP].buf, arrays[START].buf, arrays[END].buf};
         Py_BEGIN_ALLOW_THREADS;
@@ -198,6 +287,13 @@ static PyObject *add(PyObject *Py_UNUSED(module), PyObject *arguments)
 static PyMethodDef functions[] = {
     {"nest", nest, METH_VARARGS, "nest(group, start, end, cross, depth, parent): whether the calls nest, or cross, in this order."},
     {"nearest", nearest, METH_VARARGS, "nearest(parent, wanted, found): the innermost wanted call around each."},
+    {"topmost", topmost, METH_VARARGS, "topmost(parent, wanted, found): the outermost wanted call around each."},
+    {"contexts", contexts, METH_VARARGS,
+     "contexts(parent, code, context, first): how many calls differ in what is around them."},
+    {"add_own", add_own, METH_VARARGS,
+     "add_own(from, parent, time, counted, owner, total): the sum of the time that counted calls have for themselves."},
+    {"order", order, METH_VARARGS,
+     "order(group, start, end, tie, order): 0 where they come in order, 1 where they do now, 2 where others have to."},
     {"outer", outer, METH_VARARGS, "outer(group, end, code, codes, outer): which calls lie in no other of their code."},
     {"innermost", innermost, METH_VARARGS,
      "innermost(group, start, end, depth, parent, wanted, from, to, owner): how many stretches there are, -1 where calls cross."},

@@ -26,8 +26,14 @@ Rows = npt.NDArray[np.signedinteger[Any]]
 """Positions of any width: 32 bits where there are millions."""
 Mask = npt.NDArray[np.bool_]
 
+_MOST_ROWS = np.iinfo(np.int32).max
 
-def nested(groups: Array, starts: Array, ends: Array) -> tuple[Array, Array] | None:
+
+def _narrow(numbers: Rows) -> Codes:
+    return np.ascontiguousarray(numbers, np.int32)
+
+
+def nested(groups: Array, starts: Array, ends: Array) -> tuple[Codes, Codes] | None:
     """Depth and parent of calls in order of group and start, the longer first (:func:`traceviz.intervals.nesting`).
 
     ``None`` where they are in another order, where some cross, or where nothing is compiled.
@@ -35,19 +41,19 @@ def nested(groups: Array, starts: Array, ends: Array) -> tuple[Array, Array] | N
     return _nest(groups, starts, ends, cross=False)
 
 
-def crossing(groups: Array, starts: Array, ends: Array) -> tuple[Array, Array] | None:
+def crossing(groups: Array, starts: Array, ends: Array) -> tuple[Codes, Codes] | None:
     """As :func:`nested`, also where some cross."""
     return _nest(groups, starts, ends, cross=True)
 
 
-def _nest(groups: Array, starts: Array, ends: Array, *, cross: bool) -> tuple[Array, Array] | None:
-    if library is None:
+def _nest(groups: Array, starts: Array, ends: Array, *, cross: bool) -> tuple[Codes, Codes] | None:
+    if library is None or starts.size > _MOST_ROWS:
         return None
-    depth, parent = np.empty(starts.size, np.int64), np.empty(starts.size, np.int64)
+    depth, parent = np.empty(starts.size, np.int32), np.empty(starts.size, np.int32)
     return (depth, parent) if library.nest(groups, starts, ends, cross, depth, parent) else None
 
 
-def nearest(parent: Array, selected: Mask) -> Array:
+def nearest(parent: Rows, selected: Mask) -> Rows:
     """For each call, the row of the innermost ``selected`` call that is it or is around it; -1 for none.
 
     Args:
@@ -55,10 +61,10 @@ def nearest(parent: Array, selected: Mask) -> Array:
         selected: Which calls are selected.
     """
     if library is not None:
-        found = np.empty(parent.size, np.int64)
-        if library.nearest(np.ascontiguousarray(parent), np.ascontiguousarray(selected).view(np.uint8), found):
-            return found
-    found = np.where(selected, np.arange(parent.size), -1)
+        rows = np.empty(parent.size, np.int32)
+        if library.nearest(_narrow(parent), np.ascontiguousarray(selected).view(np.uint8), rows):
+            return rows
+    found: Rows = np.where(selected, np.arange(parent.size), -1)
     climbing = np.flatnonzero(~selected & (parent >= 0))
     above = parent[climbing]
     while climbing.size:  # at most once per depth
@@ -68,6 +74,48 @@ def nearest(parent: Array, selected: Mask) -> Array:
         inside = above >= 0
         above, climbing = above[inside], climbing[inside]
     return found
+
+
+def topmost(parent: Rows, selected: Mask) -> Rows:
+    """For each call, the row of the outermost ``selected`` call that is it or is around it; -1 for none.
+
+    Args:
+        parent: Row of the call around each one, which comes before it; -1 for none.
+        selected: Which calls are selected.
+    """
+    if library is not None:
+        found = np.empty(parent.size, np.int32)
+        if library.topmost(_narrow(parent), np.ascontiguousarray(selected).view(np.uint8), found):
+            return found
+    inner = nearest(parent, selected)
+    around = np.where(parent >= 0, inner[parent], -1)
+    return nearest(parent, selected & (around < 0))
+
+
+def contexts(parent: Rows, codes: Codes) -> tuple[Codes, Codes]:
+    """The context of each call, numbered as they first come, and the first call of each context.
+
+    Calls have one context where they have the same code, and all those around them have, from the outermost on.
+
+    Args:
+        parent: Row of the call around each one, which comes before it; -1 for none.
+        codes: Code of each.
+    """
+    if library is not None:
+        context, first = np.empty(parent.size, np.int32), np.empty(parent.size, np.int32)
+        return context, first[: library.contexts(_narrow(parent), _narrow(codes), context, first)].copy()
+    number = np.full(parent.size, -1, np.int32)
+    rows = np.flatnonzero(parent < 0)
+    count = 0
+    while rows.size:  # once per depth
+        around = np.where(parent[rows] >= 0, number[parent[rows]], -1)
+        group, first = alike(around, codes[rows])
+        number[rows] = count + group
+        count += first.size
+        is_last = np.zeros(parent.size, dtype=bool)
+        is_last[rows] = True
+        rows = np.flatnonzero((parent >= 0) & is_last[parent])
+    return alike(number)
 
 
 def outer_alike(groups: Array, ends: Array, codes: Codes) -> Mask:
@@ -92,7 +140,7 @@ def outer_alike(groups: Array, ends: Array, codes: Codes) -> Mask:
 
 
 def stretches(  # noqa: PLR0917 (columns)
-    groups: Array, starts: Array, ends: Array, parent: Array, wanted: Mask | None = None, depth: Array | None = None
+    groups: Array, starts: Array, ends: Array, parent: Rows, wanted: Mask | None = None, depth: Rows | None = None
 ) -> tuple[Array, Array, Codes] | None:
     """Begin, end and call of all stretches in which a call is innermost that is ``wanted``; all are where not given.
 
@@ -104,14 +152,14 @@ def stretches(  # noqa: PLR0917 (columns)
     room = 2 * starts.size
     begin, end, owner = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int32)
     mask = np.empty(0, np.uint8) if wanted is None else np.ascontiguousarray(wanted).view(np.uint8)
-    around = np.empty(0, np.int64) if depth is None else np.ascontiguousarray(depth)
-    count = library.innermost(groups, starts, ends, around, np.ascontiguousarray(parent), mask, begin, end, owner)
+    around = np.empty(0, np.int32) if depth is None else _narrow(depth)
+    count = library.innermost(groups, starts, ends, around, _narrow(parent), mask, begin, end, owner)
     return None if count < 0 else (begin[:count], end[:count], owner[:count])
 
 
 def running(  # noqa: PLR0917 (columns)
-    groups: Array, starts: Array, ends: Array, parent: Array, keys: Array, moments: Array
-) -> Array:
+    groups: Array, starts: Array, ends: Array, parent: Rows, keys: Array, moments: Array
+) -> Rows:
     """Row of the innermost call that runs in each group of ``keys`` at each of ``moments``; -1 for none.
 
     That is the last call that began by then, or the first that runs of those around it.
@@ -125,8 +173,8 @@ def running(  # noqa: PLR0917 (columns)
         moments: The moments.
     """
     if library is not None:
-        found = np.empty(keys.size, np.int64)
-        library.running(groups, starts, ends, np.ascontiguousarray(parent), keys, moments, found)
+        found = np.empty(keys.size, np.int32)
+        library.running(groups, starts, ends, _narrow(parent), keys, moments, found)
         return found
     begins, searched = _sortable(groups, starts, keys, moments)
     row = np.searchsorted(begins, searched, side="right") - 1  # the last that began by then
@@ -173,12 +221,44 @@ def add_shared(  # noqa: PLR0917 (columns)
     return library is not None
 
 
-def nesting_order(groups: Array, starts: Array, ends: Array, ties: Array) -> Array | None:
+def add_own(  # noqa: PLR0917 (columns)
+    first: int, parent: Rows, time: Array, counted: Mask, owners: Rows | None, total: Array
+) -> int:
+    """Add the time of each ``counted`` call without that of the calls directly in it, and return the sum of that.
+
+    Args:
+        first: Row of the first of these calls, which lie together.
+        parent: Row of the call around each one, which is one of them; -1 for none.
+        time: Time of each.
+        counted: Which of them count.
+        owners: To which row of ``total`` the time of each is added; ``None`` for its own.
+        total: Time of all calls.
+    """
+    if library is not None:
+        columns = _narrow(parent), np.ascontiguousarray(time), np.ascontiguousarray(counted).view(np.uint8)
+        return int(
+            library.add_own(first, *columns, _narrow(np.empty(0, np.int32) if owners is None else owners), total)
+        )
+    inside = parent >= 0
+    alone = time.copy()
+    np.subtract.at(alone, parent[inside] - first, time[inside])
+    alone[~counted] = 0
+    np.add.at(total, np.arange(first, first + parent.size) if owners is None else owners, alone)
+    return int(alone.sum())
+
+
+def nesting_order(groups: Array, starts: Array, ends: Array, ties: Rows) -> Rows | None:
     """Rows in order of group, start, falling end, and ``ties``; ``None`` where this is the order in which they come.
 
-    As ``np.lexsort``, for rows that mostly come by start, as profilers write them: then groups are put together by one
-    stable sort of small numbers, and only rows that start together are compared.
+    As ``np.lexsort``, for rows that mostly come by start, as profilers write them: then groups are put together, and
+    only rows that start together are compared.
     """
+    if library is not None and groups.size <= _MOST_ROWS:
+        columns = (np.ascontiguousarray(column, np.int64) for column in (groups, starts, ends, ties))
+        ordered = np.empty(groups.size, np.int32)
+        found = library.order(*columns, ordered)
+        if found != _DECLINED:
+            return ordered if found else None
     order = _by_group(groups)
     group, start = (groups, starts) if order is None else (groups[order], starts[order])
     same = group[1:] == group[:-1]
@@ -195,6 +275,10 @@ def nesting_order(groups: Array, starts: Array, ends: Array, ties: Array) -> Arr
     rows = order[tied]
     order[tied] = rows[np.lexsort((ties[rows], -ends[rows], starts[rows], groups[rows]))]
     return order
+
+
+_DECLINED = 2
+"""The compiled function leaves rows in another order to NumPy."""
 
 
 def _by_group(groups: Array) -> Array | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from traceviz.intervals import Array, IntervalSet
@@ -39,6 +42,11 @@ def partners(sought: pl.DataFrame, among: pl.DataFrame) -> Rows:
 def gathered(column: pl.Series, rows: Rows) -> pl.Series:
     """Values of ``column`` at ``rows``, null where a row is -1."""
     return column.gather(pl.select(pl.when(pl.lit(pl.Series(rows)) >= 0).then(pl.lit(pl.Series(rows)))).to_series())
+
+
+def taken(frame: pl.DataFrame, rows: npt.NDArray[np.integer[Any]]) -> pl.DataFrame:
+    """``frame`` at these rows, of which none is negative, in numbers as wide as those by which polars counts."""
+    return frame.select(pl.all().gather(pl.Series(rows.astype(np.uint32))))
 
 
 def are_named(column: pl.Series, names: list[str]) -> pl.Series:

@@ -28,7 +28,7 @@ from traceviz.analyses.options import AnalysisOptions
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet
 from traceviz.kernel_names import KernelClass, classify
-from traceviz.nested import alike
+from traceviz.nested import Codes, alike
 from traceviz.tables import WINDOW_NOTE, TraceTables
 
 _OF_RANKS = (*schema.DEVICE_WORK, "cuda_api", "device_ops", "host_ops", "nvtx", "steps")
@@ -315,12 +315,24 @@ class TraceView:
     @kept_property
     def host_names(self) -> pl.DataFrame:
         """The distinct ``name`` and ``category`` of host operations, as text."""
+        return self._named_host_ops[1]
+
+    @kept_property
+    def host_name_rows(self) -> Codes:
+        """For each host operation, in the order of their table, the row of :attr:`host_names`."""
+        return self._named_host_ops[0]
+
+    @kept_property
+    def _named_host_ops(self) -> tuple[Codes, pl.DataFrame]:
         if "host_ops" not in self.tables:
-            return pl.DataFrame(schema={"name": pl.String, "category": pl.String})
+            return np.empty(0, np.int32), pl.DataFrame(schema={"name": pl.String, "category": pl.String})
         names = self.frame("host_ops", "name", "category")
-        _, first = alike(codes(names["name"]), codes(names["category"]))  # of millions of rows, few are distinct
-        names = names.select(pl.all().gather(first))
-        return names.with_columns(pl.col("name", "category").cast(pl.String)).sort("name", "category")
+        group, first = alike(codes(names["name"]), codes(names["category"]))  # of millions of rows, few are distinct
+        texts = names.select(pl.all().gather(first)).with_columns(pl.col("name", "category").cast(pl.String))
+        texts = texts.with_row_index("group").sort("name", "category")
+        place = np.empty(first.size, np.int32)
+        place[texts["group"].to_numpy()] = np.arange(first.size, dtype=np.int32)
+        return place[group], texts.drop("group")
 
     @kept_property
     def is_window(self) -> bool:

@@ -277,10 +277,10 @@ def _outermost_calls(trace: TraceView, rank: int, within: IntervalSet) -> tuple[
     tree, (names, frames) = recorded_calls(trace), recorded_names(trace)
     threads = tree.calls["thread_id"].to_numpy().astype(np.int64)
     is_own = (tree.calls["process_id"].to_numpy() == rank) & (threads == main_thread(trace, rank))
-    rows = np.flatnonzero(is_own & outer_alike(threads, tree.ends, names))
+    owners = np.where(is_own & outer_alike(threads, tree.ends, names), names, np.int32(-1))
     total = np.zeros(frames.height, np.int64)
-    within.add_overlap(tree.starts[rows], tree.ends[rows], names[rows], total)
-    called = np.flatnonzero(np.bincount(names[rows], minlength=frames.height))
+    within.add_overlap(tree.starts, tree.ends, owners, total)
+    called = np.flatnonzero(np.bincount(owners + 1, minlength=frames.height + 1)[1:])
     return called, pl.Series("time", total[called])
 
 

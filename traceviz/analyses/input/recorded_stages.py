@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds, codes, intervals
+from traceviz.analyses.derived.frames import bounds, codes, intervals, taken
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView, once_per_trace
@@ -25,6 +26,7 @@ from traceviz.analyses.input.tfdata_tree import (
     waited_in,
 )
 from traceviz.intervals import IntervalSet
+from traceviz.matching import Pairs, first_rows
 from traceviz.nested import alike
 
 PYTHON_CALL = r":(Eager)?PyFunc(Stateless)?$"
@@ -82,12 +84,21 @@ def links_of(trace: TraceView, operations: pl.DataFrame) -> pl.DataFrame:
 
 
 def op_args(trace: TraceView, operations: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
-    """Properties ``keys`` of ``operations``: ``op_id, key, integer, real, text``, texts as they are stored."""
-    columns = ("op_id", "key", "integer", "real", "text")
+    """Properties ``keys`` of ``operations``: ``op_id, key, integer, real, text``, texts as they are stored.
+
+    The other columns of ``operations`` come with them.
+    """
+    columns, others = ("op_id", "key", "integer", "real", "text"), operations.drop("op_id")
     if "op_args" not in trace.tables or not operations.height:
-        return trace.frame("op_args", *columns).head(0)
-    scan = trace.tables.scan("op_args").select(columns).filter(pl.col("key").is_in(keys))
-    return scan.join(operations.select("op_id").lazy(), on="op_id", how="semi").collect()
+        return trace.frame("op_args", *columns).head(0).hstack(others.head(0))
+    args = trace.tables.scan("op_args").select(columns).filter(pl.col("key").is_in(keys)).collect()
+    owners = first_rows(_ids(args), _ids(operations))
+    known = np.flatnonzero(owners >= 0)
+    return taken(args, known).hstack(taken(others, owners[known]))
+
+
+def _ids(rows: pl.DataFrame) -> Pairs:
+    return Pairs(np.zeros(rows.height, np.int8), rows["op_id"].to_numpy())
 
 
 def _stages_of(trace: TraceView, rank: int, steady: IntervalSet) -> list[Stage]:
@@ -106,9 +117,7 @@ def _stages_of(trace: TraceView, rank: int, steady: IntervalSet) -> list[Stage]:
         pl.col("dur_ns").sum().alias("capture_ns"),
     )
     rows = waited.join(by_name, on=["name", "role"]).sort("name", "role")
-    named = op_args(trace, forest.operations, (RECORDED_STAGE,)).join(
-        forest.operations.select("op_id", "name"), on="op_id"
-    )
+    named = op_args(trace, forest.operations.select("op_id", "name"), (RECORDED_STAGE,))
     labels = dict(named.select("name", "text").drop_nulls().unique("name", keep="first").iter_rows())
     python = bool(trace.host_names["name"].str.contains(PYTHON_CALL).any())
     return [_stage(row, labels, python=python) for row in rows.iter_rows(named=True)]  # once per stage

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import known
+from traceviz.analyses.derived.frames import codes, taken
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.input.recorded_stages import forest_of, op_args
 from traceviz.analyses.input.tfdata import fused_from, stage_path
 from traceviz.analyses.input.tfdata_tree import ITERATES
+from traceviz.nested import alike
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, hide_columns
 from traceviz.units import counted, format_ratio, format_value
 
@@ -157,11 +160,12 @@ def _settings_of(trace: TraceView, rank: int) -> PipelineSettings:
     iterators = forest_of(trace, rank).operations.filter(pl.col("role") == ITERATES)
     steady = steady_time(trace)[rank].contains(iterators["start_ns"].to_numpy())
     calls = iterators.select("op_id", "name", "start_ns").with_columns(pl.Series("steady", steady))
-    args = op_args(trace, calls, SETTING_KEYS).join(calls, on="op_id")
+    calls = calls.sort("start_ns", "op_id").with_row_index("place")
+    args = op_args(trace, calls, SETTING_KEYS)
     args = args.filter((pl.col("text") != UNKNOWN).fill_null(value=True))
     if not calls.height:
         return PipelineSettings()
-    last = args.sort("start_ns", "op_id").group_by("name", "key").agg(pl.col("integer", "text").last())
+    last = _last(args).select("name", "key", "integer", "text")
     values = {(name, key): (integer, text) for name, key, integer, text in last.iter_rows()}  # once per stage and key
     judged = calls.group_by("name").agg(pl.col("steady").sum())
     buffered = args.filter((pl.col("key") == "buffered_elements") & pl.col("steady") & pl.col("integer").is_not_null())
@@ -174,6 +178,15 @@ def _settings_of(trace: TraceView, rank: int) -> PipelineSettings:
     used = _memory(args)
     budget = _largest(args, "ram_budget_megabytes")
     return PipelineSettings(stages, _largest(args, "cpu_budget"), budget and budget * 10**6, used)
+
+
+def _last(args: pl.DataFrame) -> pl.DataFrame:
+    """Of each property of each stage, what its last call states."""
+    order = np.argsort(args["place"].to_numpy(), kind="stable")
+    group, first = alike(codes(args["name"]), codes(args["key"]))
+    last = np.empty(first.size, np.int64)
+    last[group[order]] = order  # of equal groups the last that is written stays
+    return taken(args, last)
 
 
 def _stage(

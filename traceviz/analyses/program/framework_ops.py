@@ -18,7 +18,7 @@ from traceviz import schema
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.calls.host_calls import argument, calls_named
 from traceviz.analyses.derived.calls.op_names import parsed_ops
-from traceviz.analyses.derived.frames import bounds, codes, intervals
+from traceviz.analyses.derived.frames import bounds, codes, intervals, taken
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.steps.search import training_steps
@@ -212,17 +212,12 @@ def _nesting_events(trace: TraceView) -> pl.DataFrame:
         .when((category == "runtime") & name.str.contains(_EAGER))
         .then(pl.lit("eager"))
     )
-    names = trace.host_names.with_columns(role.cast(_ROLE).alias("role")).drop_nulls("role")
-    text = pl.col("name").str.replace(_EAGER, "${1}:${1}").alias("text")
-    names = names.with_columns(text).with_columns(pl.col("name", "category", "text").cast(pl.Categorical))
-    columns = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category")
-    if "host_ops" in trace.tables:
-        named = pl.col("name").is_in(names["name"].cast(pl.String).unique().to_list())
-        rows = trace.tables.scan("host_ops").filter(named).select(columns).collect()
-    else:
-        rows = trace.frame("host_ops", *columns)
-    timed = rows.with_columns(pl.col("dur_ns").fill_null(0))
-    events = timed.join(names, on=["name", "category"], maintain_order="left")
+    text = pl.col("name").str.replace(_EAGER, "${1}:${1}").cast(pl.Categorical).alias("text")
+    names = trace.host_names.select(role.cast(_ROLE).alias("role"), text)
+    number = trace.host_name_rows
+    rows = np.flatnonzero(names["role"].is_not_null().to_numpy()[number])
+    timed = taken(trace.frame("host_ops", "start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name"), rows)
+    events = timed.with_columns(pl.col("dur_ns").fill_null(0)).hstack(taken(names, number[rows]))
     if not (events["start_ns"].is_sorted() and events["op_id"].is_sorted()):
         events = events.sort("start_ns", "op_id")
     recorded = argument(trace, "is_eager", "integer").select("op_id", (pl.col("integer") == 1).alias("recorded"))

@@ -18,7 +18,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import bounds
 from traceviz.intervals import Array, nesting
-from traceviz.nested import nearest, nested, nesting_order, running
+from traceviz.nested import Codes, Rows, contexts, nearest, nested, nesting_order, running, topmost
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,8 +37,8 @@ class CallTree:
     calls: pl.DataFrame
     starts: Array
     ends: Array
-    depth: Array
-    parent: Array
+    depth: Rows
+    parent: Rows
     nests: bool
 
     @classmethod
@@ -53,10 +53,14 @@ class CallTree:
         threads = calls["thread_id"].to_numpy().astype(np.int64, copy=False)
         order = nesting_order(threads, starts, ends, calls["op_id"].to_numpy())
         kept = calls if keep is None else calls.select(keep)
+        del calls  # who calls may have freed them: of millions, two copies are too many
         if order is not None:
-            kept, starts, ends, threads = kept[order], starts[order], ends[order], threads[order]
+            row = pl.Series(order, dtype=pl.UInt32)
+            kept = kept.select(pl.all().gather(row))
+            threads = kept["thread_id"].to_numpy().astype(np.int64, copy=False)
+            starts, ends = (pl.Series(times).gather(row).to_numpy() for times in (starts, ends))
         found = nested(threads, starts, ends)
-        depth, parent = nesting(starts, ends, threads) if found is None else found
+        depth, parent = found or nesting(starts, ends, threads)
         return cls(kept, starts, ends, depth, parent, nests=found is not None or not _cross(ends, parent))
 
     @property
@@ -71,7 +75,7 @@ class CallTree:
         """
         own = self.calls["thread_id"].to_numpy().astype(np.int64)
         keys, times = (np.ascontiguousarray(values, np.int64) for values in (threads, moments))
-        return running(own, self.starts, self.ends, self.parent, keys, times)
+        return running(own, self.starts, self.ends, self.parent, keys, times).astype(np.int64, copy=False)
 
     def around_known(self, work: pl.DataFrame, thread: str, moment: str) -> Array:
         """As :meth:`around` for two columns of ``work``; -1 where its moment is not known."""
@@ -79,7 +83,7 @@ class CallTree:
         around = self.around(work[thread].fill_null(-1).to_numpy(), moments.fill_null(0).to_numpy())
         return np.where(moments.is_null().to_numpy(), -1, around)
 
-    def sums(self, rows: Array, values: npt.ArrayLike) -> Array:
+    def sums(self, rows: Rows, values: npt.ArrayLike) -> Array:
         """Sum of ``values`` by the call that ``rows`` assigns them to; -1 is left out."""
         total = np.zeros(self.calls.height, np.int64)
         known = rows >= 0
@@ -107,12 +111,37 @@ class CallTree:
             other[apart & ~deeper] = self.parent[other[apart & ~deeper]]
         return np.where(one == other, one, -1)
 
-    def nearest(self, selected: npt.NDArray[np.bool_]) -> Array:
+    def nearest(self, selected: npt.NDArray[np.bool_]) -> Rows:
         """For each call, the row of the innermost ``selected`` call that is it or is around it; -1 for none."""
         return nearest(self.parent, selected)
 
+    def topmost(self, selected: npt.NDArray[np.bool_]) -> Rows:
+        """For each call, the row of the outermost ``selected`` call that is it or is around it; -1 for none."""
+        return topmost(self.parent, selected)
 
-def _cross(ends: Array, parent: Array) -> bool:
+    def contexts(self, codes: Codes) -> Contexts:
+        """Calls put together that have the same of ``codes``, and lie in calls that do."""
+        of_call, first = contexts(self.parent, codes)
+        above = self.parent[first]
+        return Contexts(of_call, first, np.where(above >= 0, of_call[above], np.int32(-1)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contexts:
+    """Calls of a program by what they are and what is around them: a loop makes millions of calls of few contexts.
+
+    Args:
+        of_call: The context of each call.
+        first: The first call of each context.
+        parent: The context around each one, which comes before it; -1 for none.
+    """
+
+    of_call: Codes
+    first: Codes
+    parent: Rows
+
+
+def _cross(ends: Array, parent: Rows) -> bool:
     """Whether any call ends after the one around it."""
     inside = np.flatnonzero(parent >= 0)
     return bool((ends[inside] > ends[parent[inside]]).any())

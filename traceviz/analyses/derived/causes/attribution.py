@@ -34,14 +34,15 @@ from traceviz.analyses.derived.causes.places import (
     MODULE,
     PARTS,
     PLACES,
+    Around,
+    chosen,
     located,
     names_of,
-    outermost,
     part_of_program,
-    place_rows,
+    places_around,
 )
 from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
-from traceviz.analyses.derived.frames import bounds, codes, end_ns, of_process
+from traceviz.analyses.derived.frames import bounds, codes, end_ns, of_process, taken
 from traceviz.analyses.derived.host.classes import CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
 from traceviz.analyses.derived.judged_time import judged_time
@@ -49,7 +50,7 @@ from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array, IntervalSet, union_all
-from traceviz.nested import Codes, Rows, alike
+from traceviz.nested import Codes, Rows, add_own, alike
 
 _SOURCES = ("nvtx", "host_ops", "cuda_api", "os_calls")
 """Tables of events that explain time; of events with the same bounds, those of the first are around the others."""
@@ -71,6 +72,9 @@ _WORKS: frozenset[KindKey] = frozenset({"operator", "optimizer", "host_collectiv
 """Kinds that explain what the leading thread waits for."""
 _DEFAULT: dict[str, KindKey] = {"kernel_launch": "launch_queue", "profiler": "profiler"}
 """What explains time of a class that no event covers."""
+
+_BY_WAITS = "input_wait"
+"""The class whose time is that of the operation or range that waits, whatever happens in it."""
 
 _KINDS: dict[int, str] = {number: kind.key for number, kind in enumerate(KINDS)}
 _CODES: dict[KindKey, int] = {kind.key: number for number, kind in enumerate(KINDS)}
@@ -121,15 +125,14 @@ class _Stretches:
 class _Events:
     """Events of a process that run while no device works, as a tree.
 
-    ``kinds`` are numbers of :data:`_CODES` by row of the tree, ``names`` numbers of the names, and ``places`` rows of
-    what is around each event (:func:`place_rows`). ``explaining`` is the event that explains the time of each; ``None``
+    ``kinds`` are numbers of :data:`_CODES` by row of the tree, and ``around`` what
+    is around each event. ``explaining`` is the event that explains the time of each; ``None``
     where each does itself. ``leads`` says which events are of the thread that leads, ``leader``.
     """
 
     tree: CallTree
     kinds: npt.NDArray[np.uint8]
-    names: Codes
-    places: dict[str, Array]
+    around: Around
     explaining: Array | None
     leads: npt.NDArray[np.bool_]
     leader: int
@@ -188,18 +191,20 @@ class _Events:
             return free.total
         own = slice(int(rows[0]), int(rows[-1]) + 1)  # a thread's calls lie together
         time = free.overlap(self.tree.starts[own], self.tree.ends[own])
-        parent = self.tree.parent[own] - own.start
-        inside = parent >= 0
-        alone = time.copy()
-        np.subtract.at(alone, parent[inside], time[inside])
-        alone[~self.are(_WEAK)[own]] = 0
-        np.add.at(total, _explained(self, key, np.arange(own.start, own.stop)), alone)
-        return free.total - int(alone.sum())
+        owners = _explained(self, key, np.arange(own.start, own.stop)) if key == _BY_WAITS else None
+        return free.total - add_own(own.start, self.tree.parent[own], time, self.are(_WEAK)[own], owners, total)
+
+    @cached_property
+    def said(self) -> Codes:
+        """For each context a number of its name and of the names of what is around it."""
+        named = self.around
+        names = codes(self.tree.calls["name"])
+        return alike(names[named.first], *(chosen(names, rows) for rows in named.names.values()))[0]
 
     @cached_property
     def waits(self) -> Array:
         """For each event, and for none, the outermost one of the input around it; -1 for none."""
-        return np.append(self.tree.nearest(outermost(self.tree, self.are(["input"]))), -1)
+        return np.append(self.tree.topmost(self.are(["input"])), np.int32(-1))
 
 
 def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
@@ -224,7 +229,8 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
     """Time of one class shared out among events, and the samples that were taken in it.
 
     Returns:
-        ``owner, time_ns, kind, class``, where owner -1 is what is left; and ``owner, kind, class, weight`` with what
+        ``owner, time_ns, calls, kind, class``: the first of the owners with the same names and kind, where owner -1 is
+        what is left, the time of all of them, and how many there are; and ``owner, kind, class, weight`` with what
         samples say (:func:`~traceviz.analyses.derived.causes.sampling.divided`).
     """
     samples = samples.filter(pl.Series(free.contains(samples["moment_ns"].to_numpy()), dtype=pl.Boolean))
@@ -242,19 +248,32 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
             break
     has_weak = key not in _DEFAULT and not by_samples and free.total
     total[-1] = events.add_weak(key, free, total) if has_weak else free.total
-    owners = np.flatnonzero(total)
     of_class = pl.lit(key, pl.String).alias("class")
-    columns = {"owner": owners, "time_ns": total[owners], "kind": _explaining_kinds(events, key, owners)}
-    owned = pl.DataFrame(columns).with_columns(of_class, pl.col("owner").replace(events.kinds.size, -1))
+    owned = _owned(events, key, total).with_columns(of_class)
     codes_taken = _explaining_kinds(events, key, taken)
     columns_taken = {"owner": _explained(events, key, taken), "kind": codes_taken, "weight": weight}
     seen = pl.concat([pl.DataFrame(columns_taken), samples.select("did", "what", "line")], how="horizontal")
     return owned, seen.with_columns(of_class)
 
 
+def _owned(events: _Events, key: str, total: Array) -> pl.DataFrame:
+    """``owner, time_ns, calls, kind`` of :func:`_of_class` by the time of each event, and of what is left.
+
+    Of millions of events, those with the same names are put together by the numbers of the names.
+    """
+    owners = np.flatnonzero(total).astype(np.int32, copy=False)
+    kinds = _explaining_kinds(events, key, owners)
+    is_left = owners == events.kinds.size
+    owner = np.where(is_left, np.int32(-1), owners)
+    group, first = alike(chosen(events.said, chosen(events.around.contexts, owner)), kinds.astype(np.int32))
+    time, calls = np.zeros(first.size, np.int64), np.bincount(group[~is_left], minlength=first.size)
+    np.add.at(time, group, total[owners])
+    return pl.DataFrame({"owner": owner[first].astype(np.int64), "time_ns": time, "calls": calls, "kind": kinds[first]})
+
+
 def _explained(events: _Events, key: str, rows: Rows) -> Rows:
     """The events that are named for what happens in ``rows``; -1 is no event."""
-    if key != "input_wait":
+    if key != _BY_WAITS:
         return rows
     # Whatever happens inside the wait, its cause is the operation or range that waits
     waits = events.waits[rows]
@@ -263,7 +282,7 @@ def _explained(events: _Events, key: str, rows: Rows) -> Rows:
 
 def _explaining_kinds(events: _Events, key: str, rows: Rows) -> npt.NDArray[np.uint8]:
     """Codes of the kinds that events have in a class; -1, and what comes after all events, is no event."""
-    if key == "input_wait":
+    if key == _BY_WAITS:
         return np.full(rows.size, _CODES["input"], np.uint8)
     kinds = np.append(events.kinds, _CODES[_DEFAULT.get(key, "unexplained")])
     return np.asarray(kinds[rows], np.uint8)
@@ -289,23 +308,8 @@ _NAMED = ("class", "kind", "cause", *PLACES)
 
 
 def _named(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
-    """Names and places of what took the time: rows of :func:`host_causes` without the process.
-
-    Of millions of events, those with the same names are put together by the numbers of the names.
-    """
-    owner = owned["owner"].to_numpy()
-    names = (_at(events.names, rows) for rows in (owner, *(_at(rows, owner) for rows in events.places.values())))
-    group, first = alike(*names, owned["kind"].cast(pl.Int32).to_numpy(), codes(owned["class"]))
-    time, calls = np.zeros(first.size, np.int64), np.bincount(group, weights=owner >= 0, minlength=first.size)
-    np.add.at(time, group, owned["time_ns"].to_numpy())
-    named = _with_names(events, owned.select("owner", "kind", "class").select(pl.all().gather(first)))
-    sums = pl.Series("time_ns", time), pl.Series("calls", calls).cast(pl.Int64)
-    return _plain(named.with_columns(sums)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
-
-
-def _at(values: npt.NDArray[np.integer], rows: Array) -> Array:
-    """``values`` of these rows; -1 for none."""
-    return np.where(rows >= 0, values[rows], -1) if values.size else np.full(rows.size, -1)
+    """Names and places of what took the time: rows of :func:`host_causes` without the process."""
+    return _plain(_with_names(events, owned)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
 
 
 def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:
@@ -316,7 +320,7 @@ def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:
 def _with_names(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     """``owned`` with the name and the places of each owner, as they are stored."""
     owner = owned["owner"].to_numpy()
-    names = {"cause": owner, **{place: _at(rows, owner) for place, rows in events.places.items()}}
+    names = {"cause": owner, **{place: events.around.rows(place, owner) for place in PLACES}}
     return owned.drop("owner").with_columns(names_of(events.tree, rows).alias(name) for name, rows in names.items())
 
 
@@ -337,16 +341,22 @@ def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     tree = _tree(trace, rank, leader, judged)
     kinds = tree.calls["kind"].to_physical().fill_null(_NO_KIND).to_numpy()
     leads = tree.calls["thread_id"].to_numpy() == leader
-    return _Events(tree, kinds, codes(tree.calls["name"]), place_rows(tree), _explaining(tree), leads, leader)
+    return _Events(tree, kinds, places_around(tree), _explaining(tree), leads, leader)
 
 
 def _tree(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> CallTree:
     """Events of a process that run in ``judged`` time: ``thread_id, source, name, kind, part``."""
-    frames = [_rows(trace, source, rank, leader, judged) for source in _SOURCES]
-    calls = pl.concat([frame for frame in frames if frame.height] or frames[:1])
-    calls = calls.with_columns(_unless_step(trace, rank))
     # Of equal events the order in which they come decides, as the tree's sort is stable
-    return CallTree.of(calls.rename({"inside": "op_id"}), ("thread_id", "source", "name", "kind", "part"))
+    return CallTree.of(
+        _all_rows(trace, rank, leader, judged).rename({"inside": "op_id"}),
+        ("thread_id", "source", "name", "kind", "part"),
+    )
+
+
+def _all_rows(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:
+    """Rows of :func:`_rows` of all tables, one after the other."""
+    frames = [_rows(trace, source, rank, leader, judged) for source in _SOURCES]
+    return pl.concat([frame for frame in frames if frame.height] or frames[:1]).with_columns(_unless_step(trace, rank))
 
 
 @once_per_trace
@@ -379,23 +389,28 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
     Columns ``start_ns, end_ns, thread_id, source, name``; what the name says: ``kind`` and ``part``; and ``inside``, by
     which events with the same bounds lie in each other.
     """
-    texts = ("name", "category") if source == "host_ops" else ("name",)
-    columns = ("start_ns", "dur_ns", "thread_id", *texts)
+    columns = ("start_ns", "dur_ns", "thread_id", "name")
     if source in trace.tables:
         kind = ("kind",) if source == "nvtx" else ()
         rows = trace.frame(source, "process_id", *columns, *kind)
+        rows = rows.with_columns(pl.Series("said", trace.host_name_rows)) if source == "host_ops" else rows
         rows = of_process(rows.with_row_index("row") if source == "cuda_api" else rows, rank)
         rows = rows.filter(pl.col("thread_id") == leader) if source == "os_calls" else rows
         rows = rows.filter(pl.col("kind") != "mark") if source == "nvtx" else rows
         rows = rows.drop("process_id", *kind)
     else:
         rows = trace.frame(source, *columns)
-    rows = rows.filter(pl.Series(judged.overlap(*bounds(rows)) > 0, dtype=pl.Boolean))
-    said = rows.select(pl.col(texts).cast(pl.Categorical))
-    known = pl.lit(source, _SOURCE).alias("source"), said["name"]
-    meanings = _meanings(source, said)
+    rows = taken(rows, np.flatnonzero(judged.overlap(*bounds(rows))))
+    name = rows["name"].cast(pl.Categorical)
+    if "said" in rows.columns:
+        said, distinct = rows["said"].to_numpy(), trace.host_names
+    else:
+        said, first = alike(codes(name))
+        distinct = pl.DataFrame([name.gather(first).cast(pl.String)])
+    meanings = taken(_meanings(source, distinct), said)
     if "row" in rows.columns:
         meanings = meanings.with_columns(_unless_they_did(trace, meanings["kind"], rows["row"].to_numpy()))
+    known = pl.lit(source, _SOURCE).alias("source"), name
     return rows.select("start_ns", end_ns(), "thread_id", *known).hstack(meanings)
 
 
@@ -403,24 +418,21 @@ _SOURCE = pl.Enum(_SOURCES)
 
 
 def _meanings(source: str, names: pl.DataFrame) -> pl.DataFrame:
-    """``kind`` of cause, ``part`` of the program, and ``inside`` that names of a table stand for.
+    """``kind`` of cause, ``part`` of the program, and ``inside`` that distinct names of a table stand for, as text.
 
     Of events with the same bounds, those of the first tables are around the others, and of host operations those of
     the first categories.
     """
     key = ("source", "category", "name")
-    group, first = alike(*(codes(column) for column in names))
-    category = pl.col("category") if "category" in names.columns else pl.lit(None).alias("category")
-    distinct = names.select(pl.all().gather(first)).select(pl.lit(source).alias("source"), category, "name")
-    distinct = with_kinds(distinct.with_columns(pl.col(key).cast(pl.String)))
+    category = pl.col("category") if "category" in names.columns else pl.lit(None, pl.String).alias("category")
+    distinct = with_kinds(names.select(pl.lit(source).alias("source"), category, "name"))
     part = part_of_program(*(pl.col(column) for column in key)).cast(pl.Enum(PARTS)).alias("part")
     order = {name: number for number, name in enumerate(_CATEGORY_ORDER, 1)}
     last, table = len(order) + 1, _SOURCES.index(source) - _SOURCES.index("host_ops")
     inside = pl.lit(0 if table < 0 else last + table)
     if not table:
         inside = pl.col("category").replace_strict(order, default=last, return_dtype=pl.Int32)
-    meanings = distinct.select("kind", part, inside.cast(pl.UInt8).alias("inside"))
-    return meanings.select(pl.all().gather(group))
+    return distinct.select("kind", part, inside.cast(pl.UInt8).alias("inside"))
 
 
 def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
@@ -445,8 +457,8 @@ def _explaining(tree: CallTree) -> Array | None:
     explains = (tree.calls["source"] == "cuda_api") | tree.calls["kind"].is_in(["host_collective", "device_wait"])
     if not explains.any():
         return None
-    nearest = tree.nearest(outermost(tree, explains.fill_null(value=False).to_numpy().astype(bool)))
-    return np.where(nearest >= 0, nearest, np.arange(nearest.size))
+    outermost = tree.topmost(explains.fill_null(value=False).to_numpy().astype(bool))
+    return np.where(outermost >= 0, outermost, np.arange(outermost.size))
 
 
 def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:

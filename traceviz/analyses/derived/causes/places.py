@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
+from traceviz.analyses.derived.frames import codes
+from traceviz.nested import Codes, Rows, alike, nearest, topmost
 
 MODULE = r"^nn\.Module: "
 """Python frames that are calls of a module of the model."""
@@ -27,8 +28,7 @@ PLACES = ("operator", "module", "range", "location")
 """Columns of :func:`places`."""
 PARTS = ("operator", "module", "range", "line", "library")
 """What an event may say of a place: its operator, module or range, or its line in the program or in a library."""
-
-Mask = npt.NDArray[np.bool_]
+_PART = pl.Enum(PARTS)
 
 
 def part_of_program(source: pl.Expr, category: pl.Expr, name: pl.Expr) -> pl.Expr:
@@ -55,42 +55,60 @@ def places(tree: CallTree) -> pl.DataFrame:
         innermost range or annotation; ``location``: the innermost Python function outside of libraries, else the
         innermost one.
     """
-    return pl.DataFrame({place: names_of(tree, rows) for place, rows in place_rows(tree).items()})
+    around = places_around(tree)
+    every = np.arange(tree.calls.height)
+    return pl.DataFrame({place: names_of(tree, around.rows(place, every)) for place in PLACES})
 
 
-def place_rows(tree: CallTree) -> dict[str, npt.NDArray[np.signedinteger[Any]]]:
-    """For each of :data:`PLACES`, the row of the call that names it of each call; -1 where there is none."""
-    part = tree.calls["part"]
-    operator, module, range_, line, library = (
-        (part == key).fill_null(value=False).to_numpy() for key in ("operator", "module", "range", "line", "library")
-    )
-    location = _nearest(tree, line)
-    if library.any():
-        location = np.where(location >= 0, location, tree.nearest(library))
-    return {
-        "operator": _nearest(tree, outermost(tree, operator) if operator.any() else operator),
-        "module": _nearest(tree, module),
-        "range": _nearest(tree, range_),
-        "location": location,
-    }
+@dataclass(frozen=True, slots=True, eq=False)
+class Around:
+    """What is around calls: the same for all of one context.
+
+    Args:
+        contexts: The context of each call.
+        first: The first call of each context.
+        names: For each of :data:`PLACES` the call that names it in each context; -1 where there is none.
+    """
+
+    contexts: Codes
+    first: Codes
+    names: dict[str, Rows]
+
+    def rows(self, place: str, calls: Rows) -> Rows:
+        """For each of ``calls``, the row of the call that names its place; -1 where there is none, and for -1."""
+        return chosen(self.names[place], chosen(self.contexts, calls))
 
 
-def _nearest(tree: CallTree, selected: Mask) -> npt.NDArray[np.signedinteger[Any]]:
-    """As ``tree.nearest``; where nothing is selected, the answer takes little memory."""
-    return tree.nearest(selected) if selected.any() else np.full(selected.size, -1, np.int8)
+def chosen(values: Rows, rows: Rows) -> Rows:
+    """``values`` of these rows; -1 for none."""
+    return np.where(rows >= 0, values[rows], -1) if values.size else np.full(rows.size, -1)
 
 
-def names_of(tree: CallTree, rows: npt.NDArray[np.signedinteger[Any]]) -> pl.Series:
+def places_around(tree: CallTree) -> Around:
+    """What is around the calls of ``tree``, and what they are themselves."""
+    names, parts = codes(tree.calls["name"]), codes(tree.calls["part"].cast(_PART))
+    contexts = tree.contexts(_numbered(names, parts))
+    parent, part = contexts.parent, parts[contexts.first]
+    operator, module, range_, line, library = (part == number for number in range(len(PARTS)))
+    location = nearest(parent, line)
+    location = np.where(location >= 0, location, nearest(parent, library))
+    found = (topmost(parent, operator), nearest(parent, module), nearest(parent, range_), location)
+    named = {place: chosen(contexts.first, rows) for place, rows in zip(PLACES, found, strict=True)}
+    return Around(contexts.of_call, contexts.first, named)
+
+
+def _numbered(names: Codes, parts: Codes) -> Codes:
+    """One number for each pair of a name and a part."""
+    width = len(PARTS) + 1
+    if int(names.max(initial=0)) >= np.iinfo(np.int32).max // width - 1:
+        return alike(names, parts)[0]
+    return np.asarray((names + np.int32(1)) * np.int32(width) + parts)
+
+
+def names_of(tree: CallTree, rows: Rows) -> pl.Series:
     """Names of the calls in ``rows`` of the tree, as they are stored; null for -1."""
     index = pl.Series(rows, dtype=pl.Int64)
     return tree.calls["name"].gather(index.set(index < 0, None))
-
-
-def outermost(tree: CallTree, selected: Mask) -> Mask:
-    """Those of the ``selected`` calls that lie in no other of them."""
-    nearest = tree.nearest(selected)
-    around = np.where(tree.parent >= 0, nearest[tree.parent], -1)
-    return np.asarray(selected & (around < 0))
 
 
 def located(frame: pl.Expr) -> pl.Expr:

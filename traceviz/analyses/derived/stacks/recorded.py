@@ -15,7 +15,7 @@ from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.frames import codes
 from traceviz.analyses.derived.stacks.kinds import with_activity, with_purpose
 from traceviz.intervals import Array
-from traceviz.nested import Codes, Mask, alike
+from traceviz.nested import Codes, Mask, Rows, alike, nearest, topmost
 
 _TORCH = r"^(?<file>[^()]*\.py)\((?<line>\d+)\): (?<function>.*)$"
 _JAX = r"^\$(?<file>[^ ]+):(?<line>\d+) (?<function>.*)$"
@@ -60,24 +60,26 @@ def function_meanings(tree: CallTree, names: Codes, frames: pl.DataFrame) -> tup
         For each call, the row of what is said; and the rows: ``kind, activity, inside, location, function, leaf``.
     """
     distinct = with_activity(with_purpose(frames))
+    contexts = tree.contexts(names)  # what a stack says, every call says that has it
+    parent, names = contexts.parent, names[contexts.first]
     rows = np.arange(names.size)
-    near = _nearest(tree, names, distinct["origin"] == "program")
-    far = _nearest(tree, names, distinct["origin"] == "library")
+    near = _nearest(parent, names, distinct["origin"] == "program")
+    far = _nearest(parent, names, distinct["origin"] == "library")
     place = np.where(near >= 0, near, np.where(far >= 0, far, rows))
-    outermost = _outermost(tree, names, distinct["purpose"].is_not_null())
-    says = _nearest(tree, names, distinct["activity"].is_not_null())
+    outermost = topmost(parent, distinct["purpose"].is_not_null().to_numpy()[names])
+    says = _nearest(parent, names, distinct["activity"].is_not_null())
     inside = (outermost >= 0) & (near >= outermost)
     columns = (names, names[place], _codes(distinct["purpose"], names, outermost))
     said, first = alike(*columns, _codes(distinct["activity"], names, says), inside.astype(np.int32))
-    return said, _said(distinct, names, first, outermost, says, place, inside)
+    return said[contexts.of_call], _said(distinct, names, first, outermost, says, place, inside)
 
 
 def _said(  # noqa: PLR0917 (rows of one tree)
-    distinct: pl.DataFrame, names: Codes, calls: Codes, outermost: Array, says: Array, place: Array, inside: Mask
+    distinct: pl.DataFrame, names: Codes, contexts: Codes, outermost: Array, says: Array, place: Array, inside: Mask
 ) -> pl.DataFrame:
-    """Rows of :func:`function_meanings`: what is said at each of ``calls``."""
-    purpose = _of_rows(distinct["purpose"], names, outermost[calls])
-    activity = _of_rows(distinct["activity"], names, says[calls]).fill_null("python").alias("activity")
+    """Rows of :func:`function_meanings`: what is said in each of ``contexts``, by rows of theirs."""
+    purpose = _of_rows(distinct["purpose"], names, outermost[contexts])
+    activity = _of_rows(distinct["activity"], names, says[contexts]).fill_null("python").alias("activity")
     texts = distinct.select(
         pl.when(pl.col("line").is_null())
         .then(pl.format("{} {}", "file", "function"))
@@ -90,28 +92,19 @@ def _said(  # noqa: PLR0917 (rows of one tree)
         [
             pl.DataFrame([purpose, activity]).select(pl.coalesce("purpose", "activity").alias("kind")).to_series(),
             activity,
-            pl.Series("inside", inside[calls]),
-            texts["location"].gather(names[place[calls]]),
-            texts["function"].gather(names[place[calls]]),
-            texts["location"].gather(names[calls]).alias("leaf"),
+            pl.Series("inside", inside[contexts]),
+            texts["location"].gather(names[place[contexts]]),
+            texts["function"].gather(names[place[contexts]]),
+            texts["location"].gather(names[contexts]).alias("leaf"),
         ]
     )
 
 
-def _nearest(tree: CallTree, names: Codes, selected: pl.Series) -> Array:
-    """For each call, the innermost one with a ``selected`` name that is it or is around it; -1 for none."""
+def _nearest(parent: Rows, names: Codes, selected: pl.Series) -> Rows:
+    """For each context, the innermost one with a ``selected`` name that is it or is around it; -1 for none."""
     if not selected.any():
         return np.full(names.size, -1)
-    return np.arange(names.size) if selected.all() else tree.nearest(selected.to_numpy()[names])
-
-
-def _outermost(tree: CallTree, names: Codes, selected: pl.Series) -> Array:
-    """For each call, the outermost one with a ``selected`` name that is it or is around it; -1 for none."""
-    nearest = _nearest(tree, names, selected)
-    if not selected.any():
-        return nearest
-    around = np.where(tree.parent >= 0, nearest[tree.parent], -1)
-    return tree.nearest(selected.to_numpy()[names] & (around < 0))
+    return np.arange(names.size) if selected.all() else nearest(parent, selected.to_numpy()[names])
 
 
 def _codes(texts: pl.Series, names: Codes, rows: Array) -> Codes:

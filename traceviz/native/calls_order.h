@@ -1,0 +1,24 @@
+/* The order of calls that mostly come by start, as profilers write them: plain arrays in, plain arrays out. */
+
+#ifndef TRACEVIZ_CALLS_ORDER_H
+#define TRACEVIZ_CALLS_ORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    size_t size;
+    const int64_t *group;
+    const int64_t *start;
+    const int64_t *end;
+    const int64_t *tie;
+} Unordered;
+
+enum { IN_ORDER = 0, ORDERED = 1, DECLINED = 2, NO_MEMORY = -1 };
+
+/* Write the rows in order of group, start, falling end and tie, equal ones as they come. IN_ORDER where they come in this
+ * order already, and nothing that counts was written; DECLINED where those of a group do not come by start, where many of
+ * them start together in another order, or where groups lie far apart. */
+int order_calls(Unordered calls, int32_t *order);
+
+#endif

@@ -34,3 +34,9 @@ def test_results_that_are_none_are_kept_too():
     view = trace(span_ns=100)
     assert [view.once(calls.append), view.once(calls.append)] == [None, None]
     assert calls == [view]
+
+
+def test_of_three_operations_the_two_with_one_name_and_category_have_the_same_row_of_the_two_names():
+    view = trace(host_ops=[(0, 1, "multiply", "op"), (1, 1, "add", "op"), (2, 1, "multiply", "op")])
+    assert view.host_names.rows() == [("add", "op"), ("multiply", "op")]
+    assert view.host_name_rows.tolist() == [1, 0, 1]

@@ -125,9 +125,9 @@ class _Stretches:
 class _Events:
     """Events of a process that run while no device works, as a tree.
 
-    ``kinds`` are numbers of :data:`_CODES` by row of the tree, and ``around`` what
-    is around each event. ``explaining`` is the event that explains the time of each; ``None``
-    where each does itself. ``leads`` says which events are of the thread that leads, ``leader``.
+    ``kinds`` are numbers of :data:`_CODES` by row of the tree, and ``around`` is what is around each event.
+    ``explaining`` is the event that explains the time of each; ``None`` where each does itself. ``leads`` says which
+    events are of the thread that leads, ``leader``.
     """
 
     tree: CallTree

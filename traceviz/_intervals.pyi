@@ -18,13 +18,4 @@ def before(starts: Buffer, ends: Buffer, done: Buffer, moments: Buffer, out_spen
 def shared(
     starts: Buffer, ends: Buffer, done: Buffer, begins: Buffer, lasts: Buffer, out_shared: Buffer, /
 ) -> None: ...
-def weigh(
-    starts: Buffer,
-    ends: Buffer,
-    begins: Buffer,
-    begun_loads: Buffer,
-    lasts: Buffer,
-    ended_loads: Buffer,
-    full: int,
-    /,
-) -> float: ...
+def weigh(starts: Buffer, ends: Buffer, begins: Buffer, lasts: Buffer, loads: Buffer, full: int, /) -> float: ...

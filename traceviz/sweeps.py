@@ -82,7 +82,7 @@ def subtracted(one: Bounds, other: Bounds) -> Bounds:
 def running(begin: Array, finish: Array, at_least: int) -> Bounds:
     """Time in which ``at_least`` or more intervals run at once; none of them is empty."""
     if library is not None:
-        begin, finish = np.sort(begin), np.sort(finish)
+        begin, finish = _in_order(begin, finish)
         starts, ends = np.empty(begin.size, np.int64), np.empty(begin.size, np.int64)
         count = library.running(begin, finish, starts, ends, at_least)
         return _trimmed(starts, count), _trimmed(ends, count)
@@ -124,18 +124,24 @@ def weighed(bounds: Bounds, begin: Array, finish: Array, loads: Array, full: int
     Args:
         bounds: The set.
         begin: When each load begins.
-        finish: When it ends.
+        finish: When it ends; one that ends before it begins is none.
         loads: The loads.
         full: More than this counts as this.
     """
-    first, last = np.argsort(begin, kind="stable"), np.argsort(finish, kind="stable")  # nearly in order already
-    changes = begin[first], loads[first], finish[last], loads[last]
     if library is not None:
-        return float(library.weigh(*bounds, *changes, full))
-    times, steps = np.concatenate([changes[0], changes[2]]), np.concatenate([changes[1], -changes[3]])
+        return float(library.weigh(*bounds, *_in_order(begin, finish, loads), full))
+    times, steps = np.concatenate([begin, np.maximum(begin, finish)]), np.concatenate([loads, -loads])
     order = np.argsort(times, kind="stable")
     running = np.minimum(np.cumsum(steps[order])[:-1], full)
     return float((shared(bounds, times[order][:-1], times[order][1:]) * running.astype(np.float64)).sum())
+
+
+def _in_order(begin: Array, *others: Array) -> tuple[Array, ...]:
+    """Rows in order of ``begin``: those of tables mostly are, and are not copied then."""
+    if np.all(begin[1:] >= begin[:-1]):
+        return begin, *others
+    order = np.argsort(begin, kind="stable")
+    return begin[order], *(other[order] for other in others)
 
 
 def _of_two(sweep: Callable[..., int], one: Bounds, other: Bounds) -> Bounds:

@@ -388,8 +388,7 @@ class Cases:
             case 4:
                 i.shared(*set_one, done, *other, self._room(random, 8 * others))
             case _:
-                loads = [self._longs(random, others) for _ in range(2)]
-                i.weigh(*set_one, other[0], loads[0], other[1], loads[1], nasty.integer(random))
+                i.weigh(*set_one, *other, self._longs(random, others), nasty.integer(random))
 
     @classmethod
     def _ordered(cls, random: Random, rows: int) -> bytes:

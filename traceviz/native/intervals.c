@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 /* Arguments --------------------------------------------------------------------------------------------------------*/
 
@@ -167,31 +168,75 @@ static void subtract(Set one, Set other, Result *result)
     }
 }
 
-/* Time in which `least` or more intervals run, from their sorted begins and their sorted ends. */
-static void running(Set bounds, int64_t least, Result *result)
+/* What runs at once -------------------------------------------------------------------------------------------------*/
+
+typedef struct {
+    int64_t end, load;
+} Run;
+
+/* What runs at a moment: a heap whose first member ends first. Few run at once, so that it stays in the cache. */
+typedef struct {
+    Run *at;
+    size_t count, room;
+} Runs;
+
+static bool begin_run(Runs *runs, Run run)
 {
-    int64_t count = 0, since = 0;
-    Py_ssize_t begun = 0, ended = 0;
-    while (ended < bounds.count) {
-        if (begun < bounds.count && bounds.starts[begun] < bounds.ends[ended]) { /* at one instant, ends come first */
-            if (++count == least)
-                since = bounds.starts[begun];
-            begun++;
-        } else {
-            if (count-- == least && since < bounds.ends[ended])
-                join(result, since, bounds.ends[ended]);
-            ended++;
-        }
+    if (runs->count == runs->room) {
+        size_t room = runs->room > 0 ? 2 * runs->room : 64;
+        Run *more = room < SIZE_MAX / sizeof(Run) ? realloc(runs->at, room * sizeof(Run)) : NULL;
+        if (more == NULL)
+            return false;
+        runs->at = more;
+        runs->room = room;
     }
+    size_t place = runs->count++;
+    for (; place > 0 && runs->at[(place - 1) / 2].end > run.end; place = (place - 1) / 2)
+        runs->at[place] = runs->at[(place - 1) / 2];
+    runs->at[place] = run;
+    return true;
 }
 
-/* Loads ------------------------------------------------------------------------------------------------------------*/
+/* Take away what ends first; something runs. */
+static Run end_run(Runs *runs)
+{
+    Run first = runs->at[0], last = runs->at[--runs->count];
+    size_t place = 0;
+    for (size_t next = 1; next < runs->count; next = 2 * place + 1) {
+        if (next + 1 < runs->count && runs->at[next + 1].end < runs->at[next].end)
+            next++;
+        if (runs->at[next].end >= last.end)
+            break;
+        runs->at[place] = runs->at[next];
+        place = next;
+    }
+    runs->at[place] = last;
+    return first;
+}
 
-/* What begins and ends: times in order, and the load that each adds or takes away. */
-typedef struct {
-    const int64_t *times, *loads;
-    Py_ssize_t count;
-} Changes;
+/* Time in which `least` or more of intervals run that come in order of their starts; false where memory does not
+ * suffice. At one instant, ends come first. */
+static bool running(Set raw, size_t least, Runs *runs, Result *result)
+{
+    int64_t since = 0;
+    Py_ssize_t row = 0;
+    while (row < raw.count || runs->count > 0) {
+        if (row < raw.count && (runs->count == 0 || raw.starts[row] < runs->at[0].end)) {
+            Run run = {raw.ends[row], 0};
+            if (raw.starts[row] < run.end && !begin_run(runs, run))
+                return false;
+            if (raw.starts[row] < run.end && runs->count == least)
+                since = raw.starts[row];
+            row++;
+        } else {
+            bool were_enough = runs->count == least;
+            int64_t end = end_run(runs).end;
+            if (were_enough && since < end)
+                join(result, since, end);
+        }
+    }
+    return true;
+}
 
 /* Time that a span shares with a set; spans come in order, and `near` is the first member that may lie in them. */
 static double shared_next(Set set, int64_t start, int64_t end, Py_ssize_t *near)
@@ -207,25 +252,31 @@ static double shared_next(Set set, int64_t start, int64_t end, Py_ssize_t *near)
     return time;
 }
 
-/* Time of a set multiplied with the load of each moment, at most `full`. */
-static double weigh(Set set, Changes begins, Changes ends, int64_t full)
+/* Add the time of a set, multiplied with the load of each moment, at most `full`, to `weight`. What has a load comes in
+ * order of its start. False where memory does not suffice. */
+static bool weigh(Set set, Set raw, const int64_t *loads, int64_t full, Runs *runs, double *weight)
 {
-    Py_ssize_t begun = 0, ended = 0, near = 0;
+    Py_ssize_t row = 0, near = 0;
     int64_t load = 0, since = 0;
-    double weight = 0;
-    while (ended < ends.count) {
-        bool is_begin = begun < begins.count && begins.times[begun] <= ends.times[ended];
-        int64_t moment = is_begin ? begins.times[begun] : ends.times[ended];
+    while (row < raw.count || runs->count > 0) {
+        bool begins = row < raw.count && (runs->count == 0 || raw.starts[row] <= runs->at[0].end);
+        int64_t moment = begins ? raw.starts[row] : runs->at[0].end;
         if (load > 0 && moment > since)
-            weight += shared_next(set, since, moment, &near) * (double)(load < full ? load : full);
+            *weight += shared_next(set, since, moment, &near) * (double)(load < full ? load : full);
         since = moment;
-        load = is_begin ? sum(load, begins.loads[begun]) : between(ends.loads[ended], load);
-        if (is_begin)
-            begun++;
-        else
-            ended++;
+        if (!begins) {
+            load = between(end_run(runs).load, load);
+            continue;
+        }
+        Run run = {raw.ends[row], loads[row]};
+        if (run.end > moment) {
+            if (!begin_run(runs, run))
+                return false;
+            load = sum(load, run.load);
+        }
+        row++;
     }
-    return weight;
+    return true;
 }
 
 /* Time before moments ----------------------------------------------------------------------------------------------*/
@@ -334,13 +385,16 @@ static PyObject *running_at_once(PyObject *Py_UNUSED(module), PyObject *argument
         release(times, 4);
         return NULL;
     }
-    Set bounds = {times[0].at, times[1].at, times[0].count};
+    Set raw = {times[0].at, times[1].at, times[0].count};
     Result result = {times[2].at, times[3].at, 0, times[0].count};
+    Runs runs = {NULL, 0, 0};
+    bool done;
     Py_BEGIN_ALLOW_THREADS
-    running(bounds, least, &result);
+    done = running(raw, (size_t)least, &runs, &result);
+    free(runs.at);
     Py_END_ALLOW_THREADS
     release(times, 4);
-    return PyLong_FromSsize_t(result.count);
+    return done ? PyLong_FromSsize_t(result.count) : PyErr_NoMemory();
 }
 
 /* Lengths of a set, and of what is done before each of its members and after the last. */
@@ -386,27 +440,28 @@ static PyObject *time_shared(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 static PyObject *weigh_loads(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    Times times[6];
-    if (!acquire(arguments, times, 6, 0))
+    Times times[5];
+    if (!acquire(arguments, times, 5, 0))
         return NULL;
-    bool fits = times[0].count == times[1].count && times[2].count == times[3].count &&
-                times[4].count == times[5].count && times[2].count == times[4].count;
-    if (!agree(fits, times, 6))
+    bool fits = times[0].count == times[1].count && times[2].count == times[3].count && times[2].count == times[4].count;
+    if (!agree(fits, times, 5))
         return NULL;
-    PyObject *number = PyTuple_Size(arguments) > 6 ? PyTuple_GetItem(arguments, 6) : NULL;
+    PyObject *number = PyTuple_Size(arguments) > 5 ? PyTuple_GetItem(arguments, 5) : NULL;
     long long full = number != NULL ? PyLong_AsLongLong(number) : 0;
     if (PyErr_Occurred()) {
-        release(times, 6);
+        release(times, 5);
         return NULL;
     }
-    Set set = {times[0].at, times[1].at, times[0].count};
-    Changes begins = {times[2].at, times[3].at, times[2].count}, ends = {times[4].at, times[5].at, times[4].count};
-    double weight;
+    Set set = {times[0].at, times[1].at, times[0].count}, raw = {times[2].at, times[3].at, times[2].count};
+    Runs runs = {NULL, 0, 0};
+    double weight = 0;
+    bool done;
     Py_BEGIN_ALLOW_THREADS
-    weight = weigh(set, begins, ends, full);
+    done = weigh(set, raw, times[4].at, full, &runs, &weight);
+    free(runs.at);
     Py_END_ALLOW_THREADS
-    release(times, 6);
-    return PyFloat_FromDouble(weight);
+    release(times, 5);
+    return done ? PyFloat_FromDouble(weight) : PyErr_NoMemory();
 }
 
 static PyMethodDef functions[] = {

@@ -42,6 +42,7 @@ from traceviz.analyses.derived.causes.places import (
 )
 from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
 from traceviz.analyses.derived.frames import bounds, codes, end_ns, of_process
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
 from traceviz.analyses.derived.judged_time import judged_time
@@ -478,11 +479,14 @@ def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:
 
 
 def _times_of(trace: TraceView, source: str, causes: pl.Series, judged: IntervalSet) -> pl.DataFrame:
-    """Rows of :func:`time_in_calls` of one table."""
-    names = trace.tables.scan(source).select("name").unique().collect().with_columns(pl.col("name").cast(pl.String))
-    names = names.with_columns(cause_name(pl.col("name")).alias("cause"))
-    names = names.filter(pl.col("cause").is_in(causes.implode()))
-    called = pl.col("name").is_in(names["name"].to_list())
-    rows = trace.tables.scan(source).filter(called).select("start_ns", "dur_ns", "name").collect()
-    rows = rows.with_columns(pl.col("name").cast(pl.String), pl.Series("total_ns", judged.overlap(*bounds(rows))))
-    return rows.group_by("name").agg(pl.col("total_ns").sum()).join(names, on="name").select("cause", "total_ns")
+    """Rows of :func:`time_in_calls` of one table: names are compared once each, and events by the numbers of theirs."""
+    events = trace.frame(source, "start_ns", "dur_ns", "name")
+    groups = Groups.of(events, "name")
+    names = groups.keys.select(cause_name(pl.col("name")).alias("cause"))
+    is_asked = names["cause"].is_in(causes.implode()).fill_null(value=False).to_numpy()
+    if not is_asked.all():
+        asked = is_asked[groups.codes]
+        events = events.filter(pl.Series(asked, dtype=pl.Boolean))
+        groups = Groups(groups.keys, groups.codes[asked])
+    totals = groups.sums(judged.overlap(*bounds(events)))
+    return names.with_columns(pl.Series("total_ns", totals)).filter(pl.Series(is_asked, dtype=pl.Boolean))

@@ -60,6 +60,8 @@ def test_time_before_moments_and_within_spans_is_counted(library, one, asked) ->
         held, (starts, ends) = points(one), columns(asked)
         bounds = sweeps.merged(*columns(one))
         assert sweeps.before(bounds, starts).tolist() == [sum(m < moment for m in held) for moment in starts]
+        assert sweeps.ended(bounds, starts).tolist() == [sum(end <= moment for end in bounds[1]) for moment in starts]
+        assert IntervalSet(*bounds).contains(starts).tolist() == [moment in held for moment in starts]
         within = [len(held & set(range(start, end))) for start, end in asked]
         assert sweeps.shared(bounds, starts, ends).tolist() == within
 

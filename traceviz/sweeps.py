@@ -94,6 +94,15 @@ def running(begin: Array, finish: Array, at_least: int) -> Bounds:
     return merged(times[:-1][busy[:-1]], times[1:][busy[:-1]])
 
 
+def ended(bounds: Bounds, moments: Array) -> Array:
+    """How many members of a set have ended by each of ``moments``."""
+    if library is None:
+        return np.searchsorted(bounds[1], moments, side="right")
+    counts = np.empty(moments.size, dtype=np.int64)
+    library.ended(bounds[1], moments, counts)
+    return counts
+
+
 def before(bounds: Bounds, moments: Array) -> Array:
     """Nanoseconds of a set that lie before each of ``moments``."""
     spent, done = np.empty(moments.size, dtype=np.int64), done_before(bounds)
@@ -170,7 +179,7 @@ def done_before(bounds: Bounds) -> Array:
 
 
 def _before(bounds: Bounds, done: Array, moments: Array) -> Array:
-    index = np.searchsorted(bounds[1], moments, side="right")  # members that ended by then
+    index = np.searchsorted(bounds[1], moments, side="right")
     begins = np.append(bounds[0], np.iinfo(np.int64).max)[index]
     return np.asarray(done[index] + (np.maximum(moments, begins) - begins))
 

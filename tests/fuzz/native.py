@@ -374,7 +374,7 @@ class Cases:
         set_other = self._set(random, others) if random.random() < 0.8 else (other[0], other[1])
         i, room = self.intervals, 8 * (rows + others)
         done = self._longs(random, rows + 1)
-        match random.randrange(6):
+        match random.randrange(7):
             case 0:
                 i.merge(*one, self._room(random, 8 * rows), self._room(random, 8 * rows))
             case 1:
@@ -387,6 +387,8 @@ class Cases:
                 i.before(*set_one, done, self._longs(random, others), self._room(random, 8 * others))
             case 4:
                 i.shared(*set_one, done, *other, self._room(random, 8 * others))
+            case 5:
+                i.ended(one[1], self._longs(random, others), self._room(random, 8 * others))
             case _:
                 i.weigh(*set_one, *other, self._longs(random, others), nasty.integer(random))
 

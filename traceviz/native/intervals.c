@@ -281,9 +281,17 @@ static bool weigh(Set set, Set raw, const int64_t *loads, int64_t full, Runs *ru
 
 /* Time before moments ----------------------------------------------------------------------------------------------*/
 
+enum { STEPS = 8 }; /* Most moments are so near to those before them. */
+
 /* Members that ended by a moment. Moments are mostly in order: the search begins where the last one ended. */
 static inline Py_ssize_t ended_by(const int64_t *ends, Py_ssize_t count, int64_t moment, Py_ssize_t near)
 {
+    for (int tried = 0; tried < STEPS; tried++, near++)
+        if (near == count || ends[near] > moment) {
+            if (near == 0 || ends[near - 1] <= moment)
+                return near;
+            break;
+        }
     Py_ssize_t low, high, step = 1;
     if (near < count && ends[near] <= moment) {
         low = near + 1;
@@ -403,6 +411,20 @@ static bool is_set(Times *times)
     return times[0].count == times[1].count && times[2].count == times[0].count + 1;
 }
 
+static PyObject *members_ended(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Times times[3];
+    if (!acquire(arguments, times, 3, 1) || !agree(times[1].count == times[2].count, times, 3))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    Py_ssize_t near = 0;
+    for (Py_ssize_t row = 0; row < times[1].count; row++)
+        times[2].at[row] = near = ended_by(times[0].at, times[0].count, times[1].at[row], near);
+    Py_END_ALLOW_THREADS
+    release(times, 3);
+    Py_RETURN_NONE;
+}
+
 static PyObject *time_before_moments(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Times times[5];
@@ -468,7 +490,7 @@ static PyMethodDef functions[] = {
     {"merge", merge_intervals, METH_VARARGS, NULL},      {"unite", unite_sets, METH_VARARGS, NULL},
     {"intersect", intersect_sets, METH_VARARGS, NULL},   {"subtract", subtract_sets, METH_VARARGS, NULL},
     {"running", running_at_once, METH_VARARGS, NULL},    {"before", time_before_moments, METH_VARARGS, NULL},
-    {"shared", time_shared, METH_VARARGS, NULL},
+    {"shared", time_shared, METH_VARARGS, NULL},         {"ended", members_ended, METH_VARARGS, NULL},
     {"weigh", weigh_loads, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

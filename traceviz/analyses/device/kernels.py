@@ -11,8 +11,8 @@ from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.layouts import Layouts, layouts
 from traceviz.analyses.derived.device.shapes import kernel_shapes
-from traceviz.analyses.derived.device.work import judged_device_ns, owners
-from traceviz.analyses.derived.frames import bounds
+from traceviz.analyses.derived.device.work import judged_device_ns
+from traceviz.analyses.derived.frames import bounds, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.launch.graphs import graph_name
@@ -149,14 +149,18 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         calls = kernel_ns = starved = idle = 0
         columns = ("start_ns", "dur_ns", "device_id", "graph_node_id", "op", "module", *LAUNCH_KEY)
         launched = without_graphs(trace, trace.frame("kernels", *columns))  # graphs launch many kernels at once
-        parts = launched.partition_by("process_id", "device_id", as_dict=True)
-        for process, device in owners(trace):
+        parts = {
+            (process, device): part
+            for process, own in parts_by(launched, "process_id").items()
+            for device, part in parts_by(own, "device_id").items()
+        }
+        for process, device in trace.owners:
             if (process, device) not in parts:
                 continue
             starts, ends = bounds(parts[process, device])
             window = judged_time(trace, process)
             inside = window.contains(starts)
-            starts, ends = starts[inside], ends[inside]
+            starts, ends = (starts, ends) if inside.all() else (starts[inside], ends[inside])
             gaps = self._gaps_after(ends, trace.device_busy[device])
             count, time, hungry = starts.size, int((ends - starts).sum()), int((gaps > 0).sum())
             if time < self.short_ns * count and hungry > self.starved_share * count:
@@ -164,7 +168,8 @@ class KernelsAnalysis(Analysis[KernelTimes]):
                 last, first = np.unique(ends[short], return_index=True)  # of kernels that end together, one
                 idle += int(window.overlap(last, last + gaps[short][first]).sum())
                 calls, kernel_ns, starved = calls + count, kernel_ns + time, starved + hungry
-        single = launched.filter(pl.col("op").is_not_null() & pl.col("module").is_null()).height
+        is_single = pl.col("op").is_not_null() & pl.col("module").is_null()
+        single = launched.filter(is_single).height if launched["op"].count() else 0
         uncompiled = 2 * single > launched.height
         return LaunchBound(calls, kernel_ns, starved, idle, judged_device_ns(trace), judged_words(trace), uncompiled)
 
@@ -172,9 +177,10 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         """Idle time of the device after each of ``ends`` that launching may explain, else 0."""
         if len(busy) < 2:
             return np.zeros_like(ends)
-        index = np.minimum(np.searchsorted(busy.ends, ends), len(busy) - 2)  # the last stretch has no gap after it
-        gaps = np.where(busy.ends[index] == ends, busy.starts[index + 1] - ends, 0)
-        return np.where((gaps >= self.shortest_gap_ns) & (gaps <= self.longest_gap_ns), gaps, 0)
+        idle = busy.starts[1:] - busy.ends[:-1]
+        explained = np.append(np.where((idle >= self.shortest_gap_ns) & (idle <= self.longest_gap_ns), idle, 0), 0)
+        index = busy.ended_by(ends) - 1  # of what ends with a stretch, that one; nothing ends after the last
+        return np.asarray(np.where((index >= 0) & (busy.ends[index] == ends), explained[index], 0))
 
     def judge(self, result: KernelTimes) -> tuple[Finding, ...]:
         """Launch-bound devices, and conversions of layouts."""

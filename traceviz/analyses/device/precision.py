@@ -14,7 +14,7 @@ import polars as pl
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.calls.op_names import MATRIX_TYPE, parsed_ops, torch_matrix_op
 from traceviz.analyses.derived.capture.kind import lacks_device
-from traceviz.analyses.derived.device.work import judged_device_ns, owners
+from traceviz.analyses.derived.device.work import judged_device_ns
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
@@ -83,7 +83,7 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         full = kinds.filter((pl.col("precision") == "f32") & pl.col("tensor_core").ne_missing(True))
         kernels = _kernels_of(trace, full)
         total = 0
-        for process, device in owners(trace):
+        for process, device in trace.owners:
             own = kernels.filter((pl.col("process_id") == process) & (pl.col("device_id") == device))
             total += intervals(own).intersect(judged_time(trace, process)).total if device in capable else 0
         return total

@@ -81,6 +81,28 @@ def test_loads_are_weighed_moment_by_moment_and_count_up_to_what_is_full(library
         assert sweeps.weighed(bounds, begin, finish, sizes, FULL) == expected
 
 
+@pytest.mark.parametrize("library", WAYS)
+def test_values_are_added_up_counted_and_spread_by_group(library, monkeypatch) -> None:
+    monkeypatch.setattr(sweeps, "library", library)
+    codes, values = np.array([2, 0, 2, 2, 0], np.int32), np.array([5, 2**62, 7, 9, 2**62])
+    assert sweeps.summed(codes, values, 4).tolist() == [-(2**63), 0, 21, 0]  # wraps as NumPy does
+    assert sweeps.summed(codes, None, 4).tolist() == [2, 0, 3, 0]
+    begins, means = np.array([0, 2, 2, 7]), np.array([1.5, np.nan, 4.0])
+    assert sweeps.squares(np.array([1, 2, 1, 3, 4, 5, 7]), begins, means).tolist() == [0.5, 0.0, 20.0]
+
+
+@pytest.mark.parametrize("code", [-1, 3])
+def test_codes_of_no_group_and_begins_beyond_the_values_are_refused(code) -> None:
+    with pytest.raises(ValueError, match="no group"):
+        sweeps.library.add_by(np.array([0, code], np.int32), np.arange(2), np.zeros(3, np.int64))
+    with pytest.raises(ValueError, match="32-bit"):
+        sweeps.library.add_by(np.arange(2), np.arange(2), np.zeros(3, np.int64))
+    with pytest.raises(ValueError, match="lengths do not agree"):
+        sweeps.library.squares(np.arange(3), np.array([0, 4]), np.zeros(1), np.zeros(1))
+    with pytest.raises(ValueError, match="lengths do not agree"):
+        sweeps.library.add_by(np.zeros(2, np.int32), np.arange(3), np.zeros(3, np.int64))
+
+
 def test_buffers_that_do_not_fit_are_refused_and_nothing_is_written_beside_them() -> None:
     three, two = np.arange(3), np.arange(2)
     with pytest.raises(ValueError, match="lengths do not agree"):

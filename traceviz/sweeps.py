@@ -1,4 +1,4 @@
-"""Sweeps over sorted times: compiled where the package was built with a C compiler, else with NumPy.
+"""Sweeps over sorted times, and sums by group: compiled where the package was built with a C compiler, else with NumPy.
 
 Both give the same results. A set is given by its starts and its ends: sorted, disjoint, not touching, none empty.
 ``TRACEVIZ_SWEEPS=numpy`` in the environment does without what is compiled.
@@ -22,6 +22,8 @@ else:
     library = None if os.environ.get("TRACEVIZ_SWEEPS") == "numpy" else _compiled
 
 Array = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Reals = npt.NDArray[np.float64]
 Bounds = tuple[Array, Array]
 """Starts and ends."""
 
@@ -151,6 +153,37 @@ def _in_order(begin: Array, *others: Array) -> tuple[Array, ...]:
         return begin, *others
     order = np.argsort(begin, kind="stable")
     return begin[order], *(other[order] for other in others)
+
+
+def summed(codes: Codes, values: Array | None, count: int) -> Array:
+    """The sum of the ``values`` of each of ``count`` groups, or how many rows it has, by the group of each row."""
+    totals = np.zeros(count, np.int64)
+    if library is not None:
+        columns = (codes,) if values is None else (codes, values)
+        library.add_by(*(np.ascontiguousarray(column) for column in columns), totals)
+    elif values is None:
+        totals += np.bincount(codes, minlength=count)
+    else:
+        np.add.at(totals, codes, values)
+    return totals
+
+
+def squares(values: Array, begins: Array, means: Reals) -> Reals:
+    """For each group, the sum of the squares of what its ``values`` are off its mean.
+
+    Args:
+        values: The values, group by group.
+        begins: Where each group begins, and the end of the last.
+        means: The mean of each.
+    """
+    sums = np.zeros(means.size)
+    counts = np.diff(begins)
+    if library is not None:
+        library.squares(np.ascontiguousarray(values), begins, means, sums)
+    elif (there := np.flatnonzero(counts)).size:
+        off = values - np.repeat(means[there], counts[there])
+        sums[there] = np.add.reduceat(off * off, begins[there])
+    return sums
 
 
 def _of_two(sweep: Callable[..., int], one: Bounds, other: Bounds) -> Bounds:

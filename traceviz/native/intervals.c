@@ -54,6 +54,24 @@ static bool acquire(PyObject *arguments, Times *times, int count, int written)
     return true;
 }
 
+/* The codes that a call begins with: groups of rows, of 32 bits each. The other arguments are `rest`. */
+static const int32_t *acquire_codes(PyObject *arguments, Py_buffer *codes, PyObject **rest)
+{
+    *rest = PyTuple_GetSlice(arguments, 1, PyTuple_Size(arguments));
+    if (*rest == NULL)
+        return NULL;
+    if (PyTuple_Size(arguments) < 1)
+        PyErr_SetString(PyExc_TypeError, "too few buffers");
+    else if (PyObject_GetBuffer(PyTuple_GetItem(arguments, 0), codes, PyBUF_C_CONTIGUOUS) == 0) {
+        if (codes->itemsize == sizeof(int32_t))
+            return codes->buf != NULL ? codes->buf : (const int32_t *)"";
+        PyErr_SetString(PyExc_ValueError, "codes of other things than 32-bit integers");
+        PyBuffer_Release(codes);
+    }
+    Py_DECREF(*rest);
+    return NULL;
+}
+
 static bool agree(bool fits, Times *times, int count)
 {
     if (!fits) {
@@ -325,6 +343,34 @@ static inline int64_t time_before(Set set, const int64_t *done, int64_t moment, 
     return sum(done[row], inside ? between(set.starts[row], moment) : 0);
 }
 
+/* Groups -----------------------------------------------------------------------------------------------------------*/
+
+/* Add each value, or 1 where there are none, to the total of its group; false where a row has no such group. */
+static bool add_by(const int32_t *codes, const int64_t *values, Py_ssize_t rows, int64_t *totals, Py_ssize_t groups)
+{
+    for (Py_ssize_t row = 0; row < rows; row++) {
+        if (codes[row] < 0 || codes[row] >= groups)
+            return false;
+        totals[codes[row]] = sum(totals[codes[row]], values != NULL ? values[row] : 1);
+    }
+    return true;
+}
+
+/* The sum of the squares of what values of a group are off their mean. Four sums at a time: they wait for each other. */
+static double squares(const int64_t *values, Py_ssize_t count, double mean)
+{
+    double sums[4] = {0, 0, 0, 0};
+    Py_ssize_t row = 0;
+    for (; row + 4 <= count; row += 4)
+        for (int part = 0; part < 4; part++) {
+            double off = (double)values[row + part] - mean;
+            sums[part] += off * off;
+        }
+    for (; row < count; row++)
+        sums[0] += ((double)values[row] - mean) * ((double)values[row] - mean);
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 /* Functions --------------------------------------------------------------------------------------------------------*/
 
 static PyObject *merge_intervals(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -486,12 +532,66 @@ static PyObject *weigh_loads(PyObject *Py_UNUSED(module), PyObject *arguments)
     return done ? PyFloat_FromDouble(weight) : PyErr_NoMemory();
 }
 
+static PyObject *added_by_group(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Times times[2];
+    Py_buffer buffer;
+    PyObject *rest;
+    const int32_t *codes = acquire_codes(arguments, &buffer, &rest);
+    if (codes == NULL)
+        return NULL;
+    bool has_all = false, is_counted = PyTuple_Size(rest) == 1;
+    int given = is_counted ? 1 : 2;
+    Py_ssize_t rows = buffer.len / (Py_ssize_t)sizeof(int32_t);
+    if (acquire(rest, times, given, 1)) {
+        if (agree(is_counted || times[0].count == rows, times, given)) {
+            Times *totals = &times[given - 1];
+            Py_BEGIN_ALLOW_THREADS
+            has_all = add_by(codes, is_counted ? NULL : times[0].at, rows, totals->at, totals->count);
+            Py_END_ALLOW_THREADS
+            release(times, given);
+            if (!has_all)
+                PyErr_SetString(PyExc_ValueError, "a row of no group");
+        }
+    }
+    Py_DECREF(rest);
+    PyBuffer_Release(&buffer);
+    if (!has_all)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *squares_of_groups(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Times times[4]; /* values, begins and the end of the last, means and sums: floats of 64 bits */
+    if (!acquire(arguments, times, 4, 1) ||
+        !agree(times[1].count == times[2].count + 1 && times[3].count == times[2].count, times, 4))
+        return NULL;
+    const double *means = (const double *)times[2].buffer.buf;
+    double *sums = (double *)times[3].buffer.buf;
+    const int64_t *begins = times[1].at;
+    bool fits = true;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t group = 0; group < times[2].count && fits; group++) {
+        fits = begins[group] >= 0 && begins[group] <= begins[group + 1] && begins[group + 1] <= times[0].count;
+        if (fits)
+            sums[group] = squares(times[0].at + begins[group], begins[group + 1] - begins[group], means[group]);
+    }
+    Py_END_ALLOW_THREADS
+    if (!agree(fits, times, 4))
+        return NULL;
+    release(times, 4);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
     {"merge", merge_intervals, METH_VARARGS, NULL},      {"unite", unite_sets, METH_VARARGS, NULL},
     {"intersect", intersect_sets, METH_VARARGS, NULL},   {"subtract", subtract_sets, METH_VARARGS, NULL},
     {"running", running_at_once, METH_VARARGS, NULL},    {"before", time_before_moments, METH_VARARGS, NULL},
     {"shared", time_shared, METH_VARARGS, NULL},         {"ended", members_ended, METH_VARARGS, NULL},
     {"weigh", weigh_loads, METH_VARARGS, NULL},
+    {"add_by", added_by_group, METH_VARARGS, NULL},
+    {"squares", squares_of_groups, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

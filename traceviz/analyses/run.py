@@ -12,6 +12,9 @@ import polars as pl
 
 from traceviz import rules, schema
 from traceviz.analyses.advice import fit_advice, inapplicable
+from traceviz.analyses.derived.device.shapes import kernel_shapes
+from traceviz.analyses.derived.host.copy_calls import copy_calls
+from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.followed import followed
@@ -141,11 +144,23 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
     if workers < 2 or rows < LARGE_ROWS or trace.tables.are_spilled:
         yield from (_outcome(trace, entry) for entry in chosen)
         return
+    begun_first = sorted(chosen, key=lambda entry: _LONG.index(entry.slug) if entry.slug in _LONG else len(_LONG))
     with ThreadPoolExecutor(workers, "traceviz-analysis") as pool:
         try:
-            yield from pool.map(lambda entry: _outcome(trace, entry), chosen)
+            futures = {entry.slug: pool.submit(_outcome, trace, entry) for entry in begun_first[:1]}
+            for shared in _SHARED if len(chosen) > len(_LONG) else ():
+                pool.submit(shared, trace)  # what fails here fails again for whoever needs it
+            futures |= {entry.slug: pool.submit(_outcome, trace, entry) for entry in begun_first[1:]}
+            for entry in chosen:
+                yield futures[entry.slug].result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+_LONG = ("device_use", "kernels", "launch", "gpu_efficiency", "cuda_api", "host_waits")
+"""Analyses that take long, or compute what others wait for, begin first: the others fill what time is left."""
+_SHARED = (kernel_shapes, first_calls, copy_calls)
+"""What many analyses need and no steps: computed while the first of them looks for steps, which all wait for."""
 
 
 def cores() -> int:

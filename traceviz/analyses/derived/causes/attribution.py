@@ -51,6 +51,7 @@ from traceviz.analyses.derived.steps.search import training_steps, training_thre
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array, IntervalSet, union_all
 from traceviz.nested import Codes, Rows, alike
+from traceviz.sweeps import summed
 
 _SOURCES = ("nvtx", "host_ops", "cuda_api", "os_calls")
 """Tables of events that explain time; of events with the same bounds, those of the first are around the others."""
@@ -165,10 +166,10 @@ class _Events:
         if not segments.owner.size:
             return
         threads = self.tree.calls["thread_id"].to_numpy()[segments.owner]
-        numbers, rows = np.unique(threads, return_inverse=True)
-        totals = np.bincount(rows, weights=segments.ends - segments.starts)
-        for number in sorted(range(numbers.size), key=lambda n: (numbers[n] != self.leader, -totals[n])):
-            yield _Stretches.of(segments.of(rows == number))
+        rows, first = alike(threads)
+        totals, numbers = summed(rows, segments.ends - segments.starts, first.size), threads[first]
+        for n in sorted(range(first.size), key=lambda n: (numbers[n] != self.leader, -totals[n], numbers[n])):
+            yield _Stretches.of(segments if first.size == 1 else segments.of(rows == n))
 
     @cached_property
     def strong(self) -> _Stretches:
@@ -255,7 +256,7 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
     has_weak = key not in _DEFAULT and not by_samples and free.total
     total[-1] = events.add_weak(key, free, total) if has_weak else free.total
     owners = np.flatnonzero(total)
-    of_class = pl.lit(key, pl.String).alias("class")
+    of_class = pl.lit(key, _CLASS).alias("class")
     columns = {"owner": owners, "time_ns": total[owners], "kind": _explaining_kinds(events, key, owners)}
     owned = pl.DataFrame(columns).with_columns(of_class, pl.col("owner").replace(events.kinds.size, -1))
     codes_taken = _explaining_kinds(events, key, taken)
@@ -308,10 +309,10 @@ def _named(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     owner = owned["owner"].to_numpy()
     names = (_at(events.names, rows) for rows in (owner, *(_at(rows, owner) for rows in events.places.values())))
     group, first = alike(*names, owned["kind"].cast(pl.Int32).to_numpy(), codes(owned["class"]))
-    time, calls = np.zeros(first.size, np.int64), np.bincount(group, weights=owner >= 0, minlength=first.size)
-    np.add.at(time, group, owned["time_ns"].to_numpy())
+    time = summed(group, owned["time_ns"].to_numpy(), first.size)
+    calls = summed(group, (owner >= 0).astype(np.int64), first.size)
     named = _with_names(events, owned.select("owner", "kind", "class").select(pl.all().gather(first)))
-    sums = pl.Series("time_ns", time), pl.Series("calls", calls).cast(pl.Int64)
+    sums = pl.Series("time_ns", time), pl.Series("calls", calls)
     return _plain(named.with_columns(sums)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
 
 
@@ -335,7 +336,7 @@ def _with_names(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
 def _plain(named: pl.DataFrame) -> pl.DataFrame:
     """Names as text, without what tells one call from another."""
     # Few by now: what names have in common is taken from texts
-    texts = named.with_columns(pl.col("cause", *PLACES).cast(pl.String))
+    texts = named.with_columns(pl.col("class", "cause", *PLACES).cast(pl.String))
     return texts.with_columns(
         pl.col("kind").replace_strict(_KINDS, return_dtype=pl.String),
         cause_name(pl.col("cause")),
@@ -412,6 +413,7 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
 
 
 _SOURCE = pl.Enum(_SOURCES)
+_CLASS = pl.Enum([c.key for c in CLASSES])
 
 
 def _meanings(source: str, names: pl.DataFrame) -> pl.DataFrame:
@@ -455,7 +457,7 @@ def _explaining(tree: CallTree) -> Array | None:
     explains its own time.
     """
     explains = (tree.calls["source"] == "cuda_api") | tree.calls["kind"].is_in(["host_collective", "device_wait"])
-    if not explains.any():
+    if not explains.any() or not tree.depth.any():
         return None
     nearest = tree.nearest(outermost(tree, explains.fill_null(value=False).to_numpy().astype(bool)))
     return np.where(nearest >= 0, nearest, np.arange(nearest.size))

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.derived.frames import are_named, codes, distinct, end_ns, unions_by
+from traceviz.analyses.derived.frames import are_named, bounds, codes, distinct, end_ns, unions_by
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.kept import Kept, kept_property
 from traceviz.analyses.derived.recorded.clocks import aligned, clock_errors, doubt
@@ -166,8 +166,9 @@ class TraceView:
 
     @kept_property
     def kernel_times(self) -> pl.DataFrame:
-        """All kernels: ``start_ns``, ``dur_ns``, ``end_ns``, ``device_id``, ``process_id``, as table ``kernels``."""
-        return self.frame("kernels", "start_ns", "dur_ns", end_ns(), "device_id", "process_id")
+        """All kernels: ``start_ns``, ``dur_ns``, ``device_id``, ``process_id``, ``end_ns``, as table ``kernels``."""
+        times = self.frame("kernels", "start_ns", "dur_ns", "device_id", "process_id")
+        return times.hstack([pl.Series("end_ns", bounds(times)[1])])  # a query would leave all columns in pieces
 
     @kept_property
     def kernel_unions(self) -> dict[int, IntervalSet]:

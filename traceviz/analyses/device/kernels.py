@@ -10,7 +10,7 @@ import polars as pl
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.layouts import Layouts, layouts
-from traceviz.analyses.derived.device.shapes import kernel_shapes
+from traceviz.analyses.derived.device.shapes import kernel_shapes, kernels_by_name
 from traceviz.analyses.derived.device.work import judged_device_ns
 from traceviz.analyses.derived.frames import bounds, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
@@ -45,6 +45,9 @@ from traceviz.report import (
 )
 from traceviz.rules import rule
 from traceviz.units import format_ns, format_ratio
+
+_BLOCK = 1 << 16
+"""Kernels that are looked at at a time: intermediate results stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             return self.skipped(why)
         kernels = trace.frame("kernels", "name", "start_ns", "dur_ns", "process_id")
         shapes = kernel_shapes(trace).groups
-        by_name = _with_classes(trace, durations_of(shapes.coarser("name"), kernels["dur_ns"]))
+        by_name = _with_classes(trace, durations_of(kernels_by_name(trace), kernels["dur_ns"]))
         total = int(by_name["total_ns"].sum())
         by_family = by_name.group_by("family").agg(pl.col("calls", "total_ns").sum())
         return KernelTimes(
@@ -147,8 +150,9 @@ class KernelsAnalysis(Analysis[KernelTimes]):
 
     def _launch_bound(self, trace: TraceView) -> LaunchBound:
         calls = kernel_ns = starved = idle = 0
-        columns = ("start_ns", "dur_ns", "device_id", "graph_node_id", "op", "module", *LAUNCH_KEY)
-        launched = without_graphs(trace, trace.frame("kernels", *columns))  # graphs launch many kernels at once
+        kernels = trace.frame("kernels", "start_ns", "device_id", "graph_node_id", "op", "module", *LAUNCH_KEY)
+        kernels = kernels.hstack([trace.kernel_times["end_ns"]])
+        launched = without_graphs(trace, kernels)  # graphs launch many kernels at once
         parts = {
             (process, device): part
             for process, own in parts_by(launched, "process_id").items()
@@ -179,8 +183,12 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             return np.zeros_like(ends)
         idle = busy.starts[1:] - busy.ends[:-1]
         explained = np.append(np.where((idle >= self.shortest_gap_ns) & (idle <= self.longest_gap_ns), idle, 0), 0)
-        index = busy.ended_by(ends) - 1  # of what ends with a stretch, that one; nothing ends after the last
-        return np.asarray(np.where((index >= 0) & (busy.ends[index] == ends), explained[index], 0))
+        gaps = np.empty_like(ends)
+        for begin in range(0, ends.size, _BLOCK):
+            part = slice(begin, begin + _BLOCK)
+            index = busy.ended_by(ends[part]) - 1  # of what ends with a stretch, that one; nothing ends after the last
+            gaps[part] = np.where((index >= 0) & (busy.ends[index] == ends[part]), explained[index], 0)
+        return gaps
 
     def judge(self, result: KernelTimes) -> tuple[Finding, ...]:
         """Launch-bound devices, and conversions of layouts."""

@@ -27,6 +27,12 @@ class Shapes:
 
 
 @once_per_trace
+def kernels_by_name(trace: TraceView) -> Groups:
+    """All kernels by name."""
+    return kernel_shapes(trace).groups.coarser("name")
+
+
+@once_per_trace
 def kernel_shapes(trace: TraceView) -> Shapes:
     """The shapes of all kernels."""
     kernels = trace.frame("kernels", "device_id", "name", *SHAPE)

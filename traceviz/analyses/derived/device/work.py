@@ -24,7 +24,8 @@ def computing(trace: TraceView, *columns: str) -> pl.DataFrame:
 
     What ran in such a graph is not known: it counts as kernels from its begin to its end.
     """
-    return pl.concat([trace.frame(name, *columns) for name in COMPUTING])
+    tables = [name for name in COMPUTING if trace.tables.rows(name)] or COMPUTING[:1]
+    return pl.concat([trace.frame(name, *columns) for name in tables])
 
 
 def kernel_busy(trace: TraceView) -> dict[int, IntervalSet]:

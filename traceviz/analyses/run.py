@@ -21,6 +21,7 @@ from traceviz.analyses.followed import followed
 from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import UNREAD, Entry, entries
+from traceviz.cuda_names import api_kind
 from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.kernel_names import catalogue
 from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
@@ -58,6 +59,7 @@ def load_analyses(sections: Collection[str] | None) -> None:
     for entry in entries(sections):
         entry.load()
     catalogue()
+    api_kind("")  # compiles patterns
 
 
 @foreign_errors_in_words("The trace cannot be analysed.")

@@ -44,3 +44,19 @@ def test_columns_that_no_analysis_reads_change_no_figure() -> None:
     }
     assert "status" in tables.arrow("cuda_api").column_names
     assert api.to_text(run.analyze(tables.replace(without)), "json") == api.to_text(run.analyze(tables), "json")
+
+
+def test_what_is_computed_ahead_may_fail_if_no_analysis_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = api.open_trace(SAMPLES / TRACES[0])
+    alone = api.to_text(run.analyze(tables), "json")
+    asked = []
+
+    def fail(trace: object) -> None:
+        asked.append(trace)
+        raise ZeroDivisionError("7 / 0")
+
+    monkeypatch.setattr(run, "LARGE_ROWS", 0)
+    monkeypatch.setattr(run, "cores", lambda: 4)
+    monkeypatch.setattr(run, "_SHARED", (fail,))
+    assert api.to_text(run.analyze(tables), "json") == alone
+    assert len(asked) == 1

@@ -34,3 +34,20 @@ def test_results_that_are_none_are_kept_too():
     view = trace(span_ns=100)
     assert [view.once(calls.append), view.once(calls.append)] == [None, None]
     assert calls == [view]
+
+
+def test_ranks_work_while_their_devices_do_and_alone_on_a_device_that_several_share():
+    apart = [(0, 10, "k", {"device_id": 0, "process_id": 0}), (5, 10, "k", {"device_id": 1, "process_id": 1})]
+    copies = [(12, 8, "h2d", "pinned", "device", 8, {"device_id": 0, "process_id": 0})]
+    view = trace(kernels=apart, memcpy=copies)
+    assert view.owners == ((0, 0), (1, 1))
+    assert busy(view.device_busy) == busy(view.rank_busy) == {0: [(0, 10), (12, 20)], 1: [(5, 15)]}
+    together = [(0, 10, "k", {"process_id": 0}), (5, 10, "k", {"process_id": 1})]
+    view = trace(kernels=together)
+    assert view.owners == ((0, 0), (1, 0))
+    assert busy(view.device_busy) == {0: [(0, 15)]}
+    assert busy(view.rank_busy) == {0: [(0, 10)], 1: [(5, 15)]}
+
+
+def busy(sets):
+    return {key: list(zip(own.starts.tolist(), own.ends.tolist(), strict=True)) for key, own in sets.items()}

@@ -146,23 +146,39 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
     if workers < 2 or rows < LARGE_ROWS or trace.tables.are_spilled:
         yield from (_outcome(trace, entry) for entry in chosen)
         return
-    begun_first = sorted(chosen, key=lambda entry: _LONG.index(entry.slug) if entry.slug in _LONG else len(_LONG))
+    turns = _turns(trace, chosen)
     with ThreadPoolExecutor(workers, "traceviz-analysis") as pool:
         try:
-            futures = {entry.slug: pool.submit(_outcome, trace, entry) for entry in begun_first[:1]}
+            futures = {entry.slug: pool.submit(_outcome, trace, entry) for entry in turns[:1]}
             for shared in _SHARED if len(chosen) > len(_LONG) else ():
                 pool.submit(shared, trace)  # what fails here fails again for whoever needs it
-            futures |= {entry.slug: pool.submit(_outcome, trace, entry) for entry in begun_first[1:]}
+            futures |= {entry.slug: pool.submit(_outcome, trace, entry) for entry in turns[1:]}
             for entry in chosen:
                 yield futures[entry.slug].result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-_LONG = ("device_use", "kernels", "launch", "gpu_efficiency", "cuda_api", "host_waits")
-"""Analyses that take long, or compute what others wait for, begin first: the others fill what time is left."""
+_LEADERS = ("device_use", "host_waits")
+"""The first of these computes the causes of idle time, on which several others wait."""
+_LONG = (
+    *("kernels", "launch", "gpu_efficiency", "cuda_api"),
+    *("operators", "modules", "framework_ops", "input_pipeline"),
+)
+"""Analyses that take long and need no causes begin next: the others fill what time is left."""
+_BY_CAUSE = ("host_waits", "host_limits", "host_time", "cpu_steps")
+"""Analyses that would only wait for the causes come last."""
 _SHARED = (kernel_shapes, first_calls, copy_calls)
 """What many analyses need and no steps: computed while the first of them looks for steps, which all wait for."""
+
+
+def _turns(trace: TraceView, chosen: Sequence[Entry]) -> list[Entry]:
+    """The analyses in the order in which they begin beside each other."""
+    there = {entry.slug for entry in chosen if not entry.missing(frozenset(trace.tables))}
+    leader = next((slug for slug in _LEADERS if slug in there), None)
+    order = {slug: number for number, slug in enumerate((leader, *_LONG))}
+    order |= {slug: len(order) + 1 for slug in _BY_CAUSE if slug not in order}
+    return sorted(chosen, key=lambda entry: order.get(entry.slug, len(_LONG) + 1))
 
 
 def cores() -> int:

@@ -60,6 +60,8 @@ def test_time_before_moments_and_within_spans_is_counted(library, one, asked) ->
         held, (starts, ends) = points(one), columns(asked)
         bounds = sweeps.merged(*columns(one))
         assert sweeps.before(bounds, starts).tolist() == [sum(m < moment for m in held) for moment in starts]
+        assert sweeps.ended(bounds, starts).tolist() == [sum(end <= moment for end in bounds[1]) for moment in starts]
+        assert IntervalSet(*bounds).contains(starts).tolist() == [moment in held for moment in starts]
         within = [len(held & set(range(start, end))) for start, end in asked]
         assert sweeps.shared(bounds, starts, ends).tolist() == within
 
@@ -77,6 +79,28 @@ def test_loads_are_weighed_moment_by_moment_and_count_up_to_what_is_full(library
         expected = sum(int(min(line[moment], FULL)) for moment in points(window) if moment >= 0)
         bounds = sweeps.merged(*columns(window))
         assert sweeps.weighed(bounds, begin, finish, sizes, FULL) == expected
+
+
+@pytest.mark.parametrize("library", WAYS)
+def test_values_are_added_up_counted_and_spread_by_group(library, monkeypatch) -> None:
+    monkeypatch.setattr(sweeps, "library", library)
+    codes, values = np.array([2, 0, 2, 2, 0], np.int32), np.array([5, 2**62, 7, 9, 2**62])
+    assert sweeps.summed(codes, values, 4).tolist() == [-(2**63), 0, 21, 0]  # wraps as NumPy does
+    assert sweeps.summed(codes, None, 4).tolist() == [2, 0, 3, 0]
+    begins, means = np.array([0, 2, 2, 7]), np.array([1.5, np.nan, 4.0])
+    assert sweeps.squares(np.array([1, 2, 1, 3, 4, 5, 7]), begins, means).tolist() == [0.5, 0.0, 20.0]
+
+
+@pytest.mark.parametrize("code", [-1, 3])
+def test_codes_of_no_group_and_begins_beyond_the_values_are_refused(code) -> None:
+    with pytest.raises(ValueError, match="no group"):
+        sweeps.library.add_by(np.array([0, code], np.int32), np.arange(2), np.zeros(3, np.int64))
+    with pytest.raises(ValueError, match="32-bit"):
+        sweeps.library.add_by(np.arange(2), np.arange(2), np.zeros(3, np.int64))
+    with pytest.raises(ValueError, match="lengths do not agree"):
+        sweeps.library.squares(np.arange(3), np.array([0, 4]), np.zeros(1), np.zeros(1))
+    with pytest.raises(ValueError, match="lengths do not agree"):
+        sweeps.library.add_by(np.zeros(2, np.int32), np.arange(3), np.zeros(3, np.int64))
 
 
 def test_buffers_that_do_not_fit_are_refused_and_nothing_is_written_beside_them() -> None:

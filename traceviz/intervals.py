@@ -82,7 +82,8 @@ class IntervalSet:
 
     def union(self, *others: IntervalSet) -> IntervalSet:
         """Nanoseconds in this set or in any of ``others``."""
-        return IntervalSet(*reduce(sweeps.united, (one._bounds for one in others if len(one)), self._bounds))  # noqa: SLF001
+        sets = [one for one in (self, *others) if len(one)]
+        return IntervalSet(*reduce(sweeps.united, (one._bounds for one in sets))) if sets else self  # noqa: SLF001
 
     def complement(self, start: int, end: int) -> IntervalSet:
         """Nanoseconds of ``[start, end)`` that are not in this set."""
@@ -128,8 +129,14 @@ class IntervalSet:
         moments = _array(times)
         if not len(self):
             return np.zeros(moments.shape, dtype=bool)
-        index = np.searchsorted(self.starts, moments, side="right") - 1
-        return np.asarray((index >= 0) & (moments < self.ends[np.maximum(index, 0)]))
+        if len(self) == 1:
+            return np.asarray((moments >= self.starts[0]) & (moments < self.ends[0]))
+        index = self.ended_by(moments)
+        return np.asarray((index < len(self)) & (moments >= self.starts[np.minimum(index, len(self) - 1)]))
+
+    def ended_by(self, times: npt.ArrayLike) -> Array:
+        """How many members have ended by each of ``times``."""
+        return sweeps.ended(self._bounds, _array(times))
 
 
 def union_all(sets: Iterable[IntervalSet]) -> IntervalSet:

@@ -1,4 +1,4 @@
-"""Sweeps over sorted times: compiled where the package was built with a C compiler, else with NumPy.
+"""Sweeps over sorted times, and sums by group: compiled where the package was built with a C compiler, else with NumPy.
 
 Both give the same results. A set is given by its starts and its ends: sorted, disjoint, not touching, none empty.
 ``TRACEVIZ_SWEEPS=numpy`` in the environment does without what is compiled.
@@ -22,6 +22,8 @@ else:
     library = None if os.environ.get("TRACEVIZ_SWEEPS") == "numpy" else _compiled
 
 Array = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Reals = npt.NDArray[np.float64]
 Bounds = tuple[Array, Array]
 """Starts and ends."""
 
@@ -82,7 +84,7 @@ def subtracted(one: Bounds, other: Bounds) -> Bounds:
 def running(begin: Array, finish: Array, at_least: int) -> Bounds:
     """Time in which ``at_least`` or more intervals run at once; none of them is empty."""
     if library is not None:
-        begin, finish = np.sort(begin), np.sort(finish)
+        begin, finish = _in_order(begin, finish)
         starts, ends = np.empty(begin.size, np.int64), np.empty(begin.size, np.int64)
         count = library.running(begin, finish, starts, ends, at_least)
         return _trimmed(starts, count), _trimmed(ends, count)
@@ -92,6 +94,15 @@ def running(begin: Array, finish: Array, at_least: int) -> Bounds:
     times, count_at = times[order], np.cumsum(steps[order])
     busy = count_at >= at_least
     return merged(times[:-1][busy[:-1]], times[1:][busy[:-1]])
+
+
+def ended(bounds: Bounds, moments: Array) -> Array:
+    """How many members of a set have ended by each of ``moments``."""
+    if library is None:
+        return np.searchsorted(bounds[1], moments, side="right")
+    counts = np.empty(moments.size, dtype=np.int64)
+    library.ended(bounds[1], moments, counts)
+    return counts
 
 
 def before(bounds: Bounds, moments: Array) -> Array:
@@ -124,18 +135,55 @@ def weighed(bounds: Bounds, begin: Array, finish: Array, loads: Array, full: int
     Args:
         bounds: The set.
         begin: When each load begins.
-        finish: When it ends.
+        finish: When it ends; one that ends before it begins is none.
         loads: The loads.
         full: More than this counts as this.
     """
-    first, last = np.argsort(begin, kind="stable"), np.argsort(finish, kind="stable")  # nearly in order already
-    changes = begin[first], loads[first], finish[last], loads[last]
     if library is not None:
-        return float(library.weigh(*bounds, *changes, full))
-    times, steps = np.concatenate([changes[0], changes[2]]), np.concatenate([changes[1], -changes[3]])
+        return float(library.weigh(*bounds, *_in_order(begin, finish, loads), full))
+    times, steps = np.concatenate([begin, np.maximum(begin, finish)]), np.concatenate([loads, -loads])
     order = np.argsort(times, kind="stable")
     running = np.minimum(np.cumsum(steps[order])[:-1], full)
     return float((shared(bounds, times[order][:-1], times[order][1:]) * running.astype(np.float64)).sum())
+
+
+def _in_order(begin: Array, *others: Array) -> tuple[Array, ...]:
+    """Rows in order of ``begin``: those of tables mostly are, and are not copied then."""
+    if np.all(begin[1:] >= begin[:-1]):
+        return begin, *others
+    order = np.argsort(begin, kind="stable")
+    return begin[order], *(other[order] for other in others)
+
+
+def summed(codes: Codes, values: Array | None, count: int) -> Array:
+    """The sum of the ``values`` of each of ``count`` groups, or how many rows it has, by the group of each row."""
+    totals = np.zeros(count, np.int64)
+    if library is not None:
+        columns = (codes,) if values is None else (codes, values)
+        library.add_by(*(np.ascontiguousarray(column) for column in columns), totals)
+    elif values is None:
+        totals += np.bincount(codes, minlength=count)
+    else:
+        np.add.at(totals, codes, values)
+    return totals
+
+
+def squares(values: Array, begins: Array, means: Reals) -> Reals:
+    """For each group, the sum of the squares of what its ``values`` are off its mean.
+
+    Args:
+        values: The values, group by group.
+        begins: Where each group begins, and the end of the last.
+        means: The mean of each.
+    """
+    sums = np.zeros(means.size)
+    counts = np.diff(begins)
+    if library is not None:
+        library.squares(np.ascontiguousarray(values), begins, means, sums)
+    elif (there := np.flatnonzero(counts)).size:
+        off = values - np.repeat(means[there], counts[there])
+        sums[there] = np.add.reduceat(off * off, begins[there])
+    return sums
 
 
 def _of_two(sweep: Callable[..., int], one: Bounds, other: Bounds) -> Bounds:
@@ -164,7 +212,7 @@ def done_before(bounds: Bounds) -> Array:
 
 
 def _before(bounds: Bounds, done: Array, moments: Array) -> Array:
-    index = np.searchsorted(bounds[1], moments, side="right")  # members that ended by then
+    index = np.searchsorted(bounds[1], moments, side="right")
     begins = np.append(bounds[0], np.iinfo(np.int64).max)[index]
     return np.asarray(done[index] + (np.maximum(moments, begins) - begins))
 

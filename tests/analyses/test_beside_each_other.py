@@ -10,10 +10,12 @@ import pytest
 
 from traceviz import api
 from traceviz.analyses import run
+from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.recorded_stages import RECORDED_STAGE
 from traceviz.analyses.input.tfdata_settings import SETTING_KEYS
 from traceviz.analyses.input.tfdata_tree import LINK_KEYS
-from traceviz.analyses.registry import PROPERTIES
+from traceviz.analyses.registry import PROPERTIES, entries
+from traceviz.tables import TraceTables
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 TRACES = ("synthetic/input_bound.sqlite", "synthetic/two_ranks.sqlite")
@@ -71,3 +73,32 @@ def test_every_property_that_an_analysis_names_is_among_those_that_are_read() ->
     named |= {key for text in sources for key in re.findall(r'pl\.col\("key"\) == "([^"]+)"', text)}
     assert len(named) >= 6
     assert {*named, *SETTING_KEYS, *LINK_KEYS, RECORDED_STAGE} == PROPERTIES
+
+
+def test_what_is_computed_ahead_may_fail_if_no_analysis_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = api.open_trace(SAMPLES / TRACES[0])
+    alone = api.to_text(run.analyze(tables), "json")
+    asked = []
+
+    def fail(trace: object) -> None:
+        asked.append(trace)
+        raise ZeroDivisionError("7 / 0")
+
+    monkeypatch.setattr(run, "LARGE_ROWS", 0)
+    monkeypatch.setattr(run, "cores", lambda: 4)
+    monkeypatch.setattr(run, "_SHARED", (fail,))
+    assert api.to_text(run.analyze(tables), "json") == alone
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(("absent", "leader"), [((), "device_use"), (("kernels",), "host_waits")])
+def test_causes_of_idle_time_are_sought_first_and_who_only_needs_them_comes_last(absent, leader) -> None:
+    tables = api.open_trace(SAMPLES / TRACES[0])
+    view = TraceView(TraceTables({name: tables.arrow(name) for name in tables if name not in absent}))
+    chosen = entries()
+    turns = [entry.slug for entry in run._turns(view, chosen)]
+    assert sorted(turns) == sorted(entry.slug for entry in chosen)
+    assert (turns[0], turns[-1]) == (leader, "host_time")
+    assert turns.index("operators") < turns.index("steps") < turns.index("cpu_steps")
+    alone = entries(["steps"])
+    assert [entry.slug for entry in run._turns(view, alone)] == ["steps"]

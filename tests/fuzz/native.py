@@ -387,29 +387,49 @@ class Cases:
                 n.add(start, end, self._longs(random, rows + 1), end, start, code, self._room(random, 8 * rows))
 
     def _sweeps(self, random: Random, rows: int) -> None:
-        """The functions over sorted times, most of the time with what is a set."""
+        """The functions over sorted times, most of the time with what is a set, and those over groups."""
         others = random.randrange(6)
         one, other = ([self._ordered(random, count) for _ in range(2)] for count in (rows, others))
         set_one = self._set(random, rows) if random.random() < 0.8 else (one[0], one[1])
         set_other = self._set(random, others) if random.random() < 0.8 else (other[0], other[1])
         i, room = self.intervals, 8 * (rows + others)
         done = self._longs(random, rows + 1)
-        match random.randrange(6):
+        match random.randrange(9):
             case 0:
-                i.merge(*one, self._room(random, 8 * rows), self._room(random, 8 * rows))
+                function, buffers = i.merge, [*one, self._room(random, 8 * rows), self._room(random, 8 * rows)]
             case 1:
-                sweep = random.choice((i.unite, i.intersect, i.subtract))
-                sweep(*set_one, *set_other, self._room(random, room), self._room(random, room))
+                function = random.choice((i.unite, i.intersect, i.subtract))
+                buffers = [*set_one, *set_other, self._room(random, room), self._room(random, room)]
             case 2:
-                least = random.choice((1, 2, 3, 0, -1, 2**62))
-                i.running(*one, self._room(random, 8 * rows), self._room(random, 8 * rows), least)
+                function, buffers = i.running, [*one, self._room(random, 8 * rows), self._room(random, 8 * rows)]
             case 3:
-                i.before(*set_one, done, self._longs(random, others), self._room(random, 8 * others))
+                function = i.before
+                buffers = [*set_one, done, self._longs(random, others), self._room(random, 8 * others)]
             case 4:
-                i.shared(*set_one, done, *other, self._room(random, 8 * others))
+                function, buffers = i.shared, [*set_one, done, *other, self._room(random, 8 * others)]
+            case 5:
+                function, buffers = i.ended, [one[1], self._longs(random, others), self._room(random, 8 * others)]
+            case 6:
+                function = i.add_by
+                values = [self._longs(random, others)] if random.random() < 0.5 else []
+                buffers = [self._codes(random, others), *values, self._room(random, 8 * rows)]
+            case 7:
+                function = i.squares
+                buffers = [one[0], self._ordered(random, others + 1), other[0], self._room(random, 8 * others)]
             case _:
-                loads = [self._longs(random, others) for _ in range(2)]
-                i.weigh(*set_one, other[0], loads[0], other[1], loads[1], nasty.integer(random))
+                function, buffers = i.weigh, [*set_one, *other, self._longs(random, others)]
+        numbers = {i.running: [random.choice((1, 2, 3, 0, -1, 2**62))], i.weigh: [nasty.integer(random)]}
+        wide = [
+            self._wide(buffer, "i" if function is i.add_by and not place else "q")
+            for place, buffer in enumerate(buffers)
+        ]
+        function(*wide, *numbers.get(function, []))
+
+    @staticmethod
+    def _wide(data: bytes | bytearray, kind: str) -> memoryview:
+        """``data`` as integers, where it has whole ones."""
+        view = memoryview(data)
+        return view if len(view) % struct.calcsize(kind) else view.cast("B").cast(kind)
 
     @classmethod
     def _ordered(cls, random: Random, rows: int) -> bytes:

@@ -12,12 +12,16 @@ import polars as pl
 
 from traceviz import rules, schema
 from traceviz.analyses.advice import fit_advice, inapplicable
+from traceviz.analyses.derived.device.shapes import kernel_shapes
+from traceviz.analyses.derived.host.copy_calls import copy_calls
+from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.followed import followed
 from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import UNREAD, Entry, entries
+from traceviz.cuda_names import api_kind
 from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.kernel_names import catalogue
 from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
@@ -31,8 +35,6 @@ LARGE_ROWS = 100_000
 
 LARGE_RESULT = 16 * 10**6
 """Bytes of a derived result that is not kept from one analysis to the next where memory is short."""
-_FIRST = frozenset({"cpu_steps", "input_pipeline"})
-"""What takes longest of a trace without a device: others need the results, and would wait for them at the end."""
 
 
 def tables_for(sections: Collection[str] | None) -> frozenset[str]:
@@ -60,6 +62,7 @@ def load_analyses(sections: Collection[str] | None) -> None:
     for entry in entries(sections):
         entry.load()
     catalogue()
+    api_kind("")  # compiles patterns
 
 
 @foreign_errors_in_words("The trace cannot be analysed.")
@@ -151,13 +154,39 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
     if workers < 2 or rows < LARGE_ROWS:
         yield from (_outcome(trace, entry) for entry in chosen)
         return
+    turns = _turns(trace, chosen)
     with ThreadPoolExecutor(workers, "traceviz-analysis") as pool:
         try:
-            ordered = sorted(chosen, key=lambda entry: entry.slug not in _FIRST)
-            running = {entry.slug: pool.submit(_outcome, trace, entry) for entry in ordered}
-            yield from (running[entry.slug].result() for entry in chosen)
+            futures = {entry.slug: pool.submit(_outcome, trace, entry) for entry in turns[:1]}
+            for shared in _SHARED if len(chosen) > len(_LONG) else ():
+                pool.submit(shared, trace)  # what fails here fails again for whoever needs it
+            futures |= {entry.slug: pool.submit(_outcome, trace, entry) for entry in turns[1:]}
+            for entry in chosen:
+                yield futures[entry.slug].result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+_LEADERS = ("device_use", "host_waits")
+"""The first of these computes the causes of idle time, on which several others wait."""
+_LONG = (
+    *("kernels", "launch", "gpu_efficiency", "cuda_api"),
+    *("operators", "modules", "framework_ops", "input_pipeline"),
+)
+"""Analyses that take long and need no causes begin next: the others fill what time is left."""
+_BY_CAUSE = ("host_waits", "host_limits", "host_time", "cpu_steps")
+"""Analyses that would only wait for the causes come last."""
+_SHARED = (kernel_shapes, first_calls, copy_calls)
+"""What many analyses need and no steps: computed while the first of them looks for steps, which all wait for."""
+
+
+def _turns(trace: TraceView, chosen: Sequence[Entry]) -> list[Entry]:
+    """The analyses in the order in which they begin beside each other."""
+    there = {entry.slug for entry in chosen if not entry.missing(frozenset(trace.tables))}
+    leader = next((slug for slug in _LEADERS if slug in there), None)
+    order = {slug: number for number, slug in enumerate((leader, *_LONG))}
+    order |= {slug: len(order) + 1 for slug in _BY_CAUSE if slug not in order}
+    return sorted(chosen, key=lambda entry: order.get(entry.slug, len(_LONG) + 1))
 
 
 def cores() -> int:

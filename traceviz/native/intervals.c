@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 /* Arguments --------------------------------------------------------------------------------------------------------*/
 
@@ -51,6 +52,24 @@ static bool acquire(PyObject *arguments, Times *times, int count, int written)
         }
     }
     return true;
+}
+
+/* The codes that a call begins with: groups of rows, of 32 bits each. The other arguments are `rest`. */
+static const int32_t *acquire_codes(PyObject *arguments, Py_buffer *codes, PyObject **rest)
+{
+    *rest = PyTuple_GetSlice(arguments, 1, PyTuple_Size(arguments));
+    if (*rest == NULL)
+        return NULL;
+    if (PyTuple_Size(arguments) < 1)
+        PyErr_SetString(PyExc_TypeError, "too few buffers");
+    else if (PyObject_GetBuffer(PyTuple_GetItem(arguments, 0), codes, PyBUF_C_CONTIGUOUS) == 0) {
+        if (codes->itemsize == sizeof(int32_t))
+            return codes->buf != NULL ? codes->buf : (const int32_t *)"";
+        PyErr_SetString(PyExc_ValueError, "codes of other things than 32-bit integers");
+        PyBuffer_Release(codes);
+    }
+    Py_DECREF(*rest);
+    return NULL;
 }
 
 static bool agree(bool fits, Times *times, int count)
@@ -167,31 +186,75 @@ static void subtract(Set one, Set other, Result *result)
     }
 }
 
-/* Time in which `least` or more intervals run, from their sorted begins and their sorted ends. */
-static void running(Set bounds, int64_t least, Result *result)
+/* What runs at once -------------------------------------------------------------------------------------------------*/
+
+typedef struct {
+    int64_t end, load;
+} Run;
+
+/* What runs at a moment: a heap whose first member ends first. Few run at once, so that it stays in the cache. */
+typedef struct {
+    Run *at;
+    size_t count, room;
+} Runs;
+
+static bool begin_run(Runs *runs, Run run)
 {
-    int64_t count = 0, since = 0;
-    Py_ssize_t begun = 0, ended = 0;
-    while (ended < bounds.count) {
-        if (begun < bounds.count && bounds.starts[begun] < bounds.ends[ended]) { /* at one instant, ends come first */
-            if (++count == least)
-                since = bounds.starts[begun];
-            begun++;
-        } else {
-            if (count-- == least && since < bounds.ends[ended])
-                join(result, since, bounds.ends[ended]);
-            ended++;
-        }
+    if (runs->count == runs->room) {
+        size_t room = runs->room > 0 ? 2 * runs->room : 64;
+        Run *more = room < SIZE_MAX / sizeof(Run) ? realloc(runs->at, room * sizeof(Run)) : NULL;
+        if (more == NULL)
+            return false;
+        runs->at = more;
+        runs->room = room;
     }
+    size_t place = runs->count++;
+    for (; place > 0 && runs->at[(place - 1) / 2].end > run.end; place = (place - 1) / 2)
+        runs->at[place] = runs->at[(place - 1) / 2];
+    runs->at[place] = run;
+    return true;
 }
 
-/* Loads ------------------------------------------------------------------------------------------------------------*/
+/* Take away what ends first; something runs. */
+static Run end_run(Runs *runs)
+{
+    Run first = runs->at[0], last = runs->at[--runs->count];
+    size_t place = 0;
+    for (size_t next = 1; next < runs->count; next = 2 * place + 1) {
+        if (next + 1 < runs->count && runs->at[next + 1].end < runs->at[next].end)
+            next++;
+        if (runs->at[next].end >= last.end)
+            break;
+        runs->at[place] = runs->at[next];
+        place = next;
+    }
+    runs->at[place] = last;
+    return first;
+}
 
-/* What begins and ends: times in order, and the load that each adds or takes away. */
-typedef struct {
-    const int64_t *times, *loads;
-    Py_ssize_t count;
-} Changes;
+/* Time in which `least` or more of intervals run that come in order of their starts; false where memory does not
+ * suffice. At one instant, ends come first. */
+static bool running(Set raw, size_t least, Runs *runs, Result *result)
+{
+    int64_t since = 0;
+    Py_ssize_t row = 0;
+    while (row < raw.count || runs->count > 0) {
+        if (row < raw.count && (runs->count == 0 || raw.starts[row] < runs->at[0].end)) {
+            Run run = {raw.ends[row], 0};
+            if (raw.starts[row] < run.end && !begin_run(runs, run))
+                return false;
+            if (raw.starts[row] < run.end && runs->count == least)
+                since = raw.starts[row];
+            row++;
+        } else {
+            bool were_enough = runs->count == least;
+            int64_t end = end_run(runs).end;
+            if (were_enough && since < end)
+                join(result, since, end);
+        }
+    }
+    return true;
+}
 
 /* Time that a span shares with a set; spans come in order, and `near` is the first member that may lie in them. */
 static double shared_next(Set set, int64_t start, int64_t end, Py_ssize_t *near)
@@ -207,32 +270,46 @@ static double shared_next(Set set, int64_t start, int64_t end, Py_ssize_t *near)
     return time;
 }
 
-/* Time of a set multiplied with the load of each moment, at most `full`. */
-static double weigh(Set set, Changes begins, Changes ends, int64_t full)
+/* Add the time of a set, multiplied with the load of each moment, at most `full`, to `weight`. What has a load comes in
+ * order of its start. False where memory does not suffice. */
+static bool weigh(Set set, Set raw, const int64_t *loads, int64_t full, Runs *runs, double *weight)
 {
-    Py_ssize_t begun = 0, ended = 0, near = 0;
+    Py_ssize_t row = 0, near = 0;
     int64_t load = 0, since = 0;
-    double weight = 0;
-    while (ended < ends.count) {
-        bool is_begin = begun < begins.count && begins.times[begun] <= ends.times[ended];
-        int64_t moment = is_begin ? begins.times[begun] : ends.times[ended];
+    while (row < raw.count || runs->count > 0) {
+        bool begins = row < raw.count && (runs->count == 0 || raw.starts[row] <= runs->at[0].end);
+        int64_t moment = begins ? raw.starts[row] : runs->at[0].end;
         if (load > 0 && moment > since)
-            weight += shared_next(set, since, moment, &near) * (double)(load < full ? load : full);
+            *weight += shared_next(set, since, moment, &near) * (double)(load < full ? load : full);
         since = moment;
-        load = is_begin ? sum(load, begins.loads[begun]) : between(ends.loads[ended], load);
-        if (is_begin)
-            begun++;
-        else
-            ended++;
+        if (!begins) {
+            load = between(end_run(runs).load, load);
+            continue;
+        }
+        Run run = {raw.ends[row], loads[row]};
+        if (run.end > moment) {
+            if (!begin_run(runs, run))
+                return false;
+            load = sum(load, run.load);
+        }
+        row++;
     }
-    return weight;
+    return true;
 }
 
 /* Time before moments ----------------------------------------------------------------------------------------------*/
 
+enum { STEPS = 8 }; /* Most moments are so near to those before them. */
+
 /* Members that ended by a moment. Moments are mostly in order: the search begins where the last one ended. */
 static inline Py_ssize_t ended_by(const int64_t *ends, Py_ssize_t count, int64_t moment, Py_ssize_t near)
 {
+    for (int tried = 0; tried < STEPS; tried++, near++)
+        if (near == count || ends[near] > moment) {
+            if (near == 0 || ends[near - 1] <= moment)
+                return near;
+            break;
+        }
     Py_ssize_t low, high, step = 1;
     if (near < count && ends[near] <= moment) {
         low = near + 1;
@@ -264,6 +341,34 @@ static inline int64_t time_before(Set set, const int64_t *done, int64_t moment, 
     Py_ssize_t row = *near = ended_by(set.ends, set.count, moment, *near);
     bool inside = row < set.count && moment > set.starts[row];
     return sum(done[row], inside ? between(set.starts[row], moment) : 0);
+}
+
+/* Groups -----------------------------------------------------------------------------------------------------------*/
+
+/* Add each value, or 1 where there are none, to the total of its group; false where a row has no such group. */
+static bool add_by(const int32_t *codes, const int64_t *values, Py_ssize_t rows, int64_t *totals, Py_ssize_t groups)
+{
+    for (Py_ssize_t row = 0; row < rows; row++) {
+        if (codes[row] < 0 || codes[row] >= groups)
+            return false;
+        totals[codes[row]] = sum(totals[codes[row]], values != NULL ? values[row] : 1);
+    }
+    return true;
+}
+
+/* The sum of the squares of what values of a group are off their mean. Four sums at a time: they wait for each other. */
+static double squares(const int64_t *values, Py_ssize_t count, double mean)
+{
+    double sums[4] = {0, 0, 0, 0};
+    Py_ssize_t row = 0;
+    for (; row + 4 <= count; row += 4)
+        for (int part = 0; part < 4; part++) {
+            double off = (double)values[row + part] - mean;
+            sums[part] += off * off;
+        }
+    for (; row < count; row++)
+        sums[0] += ((double)values[row] - mean) * ((double)values[row] - mean);
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /* Functions --------------------------------------------------------------------------------------------------------*/
@@ -334,19 +439,36 @@ static PyObject *running_at_once(PyObject *Py_UNUSED(module), PyObject *argument
         release(times, 4);
         return NULL;
     }
-    Set bounds = {times[0].at, times[1].at, times[0].count};
+    Set raw = {times[0].at, times[1].at, times[0].count};
     Result result = {times[2].at, times[3].at, 0, times[0].count};
+    Runs runs = {NULL, 0, 0};
+    bool done;
     Py_BEGIN_ALLOW_THREADS
-    running(bounds, least, &result);
+    done = running(raw, (size_t)least, &runs, &result);
+    free(runs.at);
     Py_END_ALLOW_THREADS
     release(times, 4);
-    return PyLong_FromSsize_t(result.count);
+    return done ? PyLong_FromSsize_t(result.count) : PyErr_NoMemory();
 }
 
 /* Lengths of a set, and of what is done before each of its members and after the last. */
 static bool is_set(Times *times)
 {
     return times[0].count == times[1].count && times[2].count == times[0].count + 1;
+}
+
+static PyObject *members_ended(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Times times[3];
+    if (!acquire(arguments, times, 3, 1) || !agree(times[1].count == times[2].count, times, 3))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    Py_ssize_t near = 0;
+    for (Py_ssize_t row = 0; row < times[1].count; row++)
+        times[2].at[row] = near = ended_by(times[0].at, times[0].count, times[1].at[row], near);
+    Py_END_ALLOW_THREADS
+    release(times, 3);
+    Py_RETURN_NONE;
 }
 
 static PyObject *time_before_moments(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -386,35 +508,90 @@ static PyObject *time_shared(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 static PyObject *weigh_loads(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    Times times[6];
-    if (!acquire(arguments, times, 6, 0))
+    Times times[5];
+    if (!acquire(arguments, times, 5, 0))
         return NULL;
-    bool fits = times[0].count == times[1].count && times[2].count == times[3].count &&
-                times[4].count == times[5].count && times[2].count == times[4].count;
-    if (!agree(fits, times, 6))
+    bool fits = times[0].count == times[1].count && times[2].count == times[3].count && times[2].count == times[4].count;
+    if (!agree(fits, times, 5))
         return NULL;
-    PyObject *number = PyTuple_Size(arguments) > 6 ? PyTuple_GetItem(arguments, 6) : NULL;
+    PyObject *number = PyTuple_Size(arguments) > 5 ? PyTuple_GetItem(arguments, 5) : NULL;
     long long full = number != NULL ? PyLong_AsLongLong(number) : 0;
     if (PyErr_Occurred()) {
-        release(times, 6);
+        release(times, 5);
         return NULL;
     }
-    Set set = {times[0].at, times[1].at, times[0].count};
-    Changes begins = {times[2].at, times[3].at, times[2].count}, ends = {times[4].at, times[5].at, times[4].count};
-    double weight;
+    Set set = {times[0].at, times[1].at, times[0].count}, raw = {times[2].at, times[3].at, times[2].count};
+    Runs runs = {NULL, 0, 0};
+    double weight = 0;
+    bool done;
     Py_BEGIN_ALLOW_THREADS
-    weight = weigh(set, begins, ends, full);
+    done = weigh(set, raw, times[4].at, full, &runs, &weight);
+    free(runs.at);
     Py_END_ALLOW_THREADS
-    release(times, 6);
-    return PyFloat_FromDouble(weight);
+    release(times, 5);
+    return done ? PyFloat_FromDouble(weight) : PyErr_NoMemory();
+}
+
+static PyObject *added_by_group(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Times times[2];
+    Py_buffer buffer;
+    PyObject *rest;
+    const int32_t *codes = acquire_codes(arguments, &buffer, &rest);
+    if (codes == NULL)
+        return NULL;
+    bool has_all = false, is_counted = PyTuple_Size(rest) == 1;
+    int given = is_counted ? 1 : 2;
+    Py_ssize_t rows = buffer.len / (Py_ssize_t)sizeof(int32_t);
+    if (acquire(rest, times, given, 1)) {
+        if (agree(is_counted || times[0].count == rows, times, given)) {
+            Times *totals = &times[given - 1];
+            Py_BEGIN_ALLOW_THREADS
+            has_all = add_by(codes, is_counted ? NULL : times[0].at, rows, totals->at, totals->count);
+            Py_END_ALLOW_THREADS
+            release(times, given);
+            if (!has_all)
+                PyErr_SetString(PyExc_ValueError, "a row of no group");
+        }
+    }
+    Py_DECREF(rest);
+    PyBuffer_Release(&buffer);
+    if (!has_all)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *squares_of_groups(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Times times[4]; /* values, begins and the end of the last, means and sums: floats of 64 bits */
+    if (!acquire(arguments, times, 4, 1) ||
+        !agree(times[1].count == times[2].count + 1 && times[3].count == times[2].count, times, 4))
+        return NULL;
+    const double *means = (const double *)times[2].buffer.buf;
+    double *sums = (double *)times[3].buffer.buf;
+    const int64_t *begins = times[1].at;
+    bool fits = true;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t group = 0; group < times[2].count && fits; group++) {
+        fits = begins[group] >= 0 && begins[group] <= begins[group + 1] && begins[group + 1] <= times[0].count;
+        if (fits)
+            sums[group] = squares(times[0].at + begins[group], begins[group + 1] - begins[group], means[group]);
+    }
+    Py_END_ALLOW_THREADS
+    if (!agree(fits, times, 4))
+        return NULL;
+    release(times, 4);
+    Py_RETURN_NONE;
 }
 
 static PyMethodDef functions[] = {
     {"merge", merge_intervals, METH_VARARGS, NULL},      {"unite", unite_sets, METH_VARARGS, NULL},
     {"intersect", intersect_sets, METH_VARARGS, NULL},   {"subtract", subtract_sets, METH_VARARGS, NULL},
     {"running", running_at_once, METH_VARARGS, NULL},    {"before", time_before_moments, METH_VARARGS, NULL},
-    {"shared", time_shared, METH_VARARGS, NULL},
+    {"shared", time_shared, METH_VARARGS, NULL},         {"ended", members_ended, METH_VARARGS, NULL},
     {"weigh", weigh_loads, METH_VARARGS, NULL},
+    {"add_by", added_by_group, METH_VARARGS, NULL},
+    {"squares", squares_of_groups, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

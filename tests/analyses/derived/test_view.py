@@ -40,3 +40,20 @@ def test_of_three_operations_the_two_with_one_name_and_category_have_the_same_ro
     view = trace(host_ops=[(0, 1, "multiply", "op"), (1, 1, "add", "op"), (2, 1, "multiply", "op")])
     assert view.host_names.rows() == [("add", "op"), ("multiply", "op")]
     assert view.host_name_rows.tolist() == [1, 0, 1]
+
+
+def test_ranks_work_while_their_devices_do_and_alone_on_a_device_that_several_share():
+    apart = [(0, 10, "k", {"device_id": 0, "process_id": 0}), (5, 10, "k", {"device_id": 1, "process_id": 1})]
+    copies = [(12, 8, "h2d", "pinned", "device", 8, {"device_id": 0, "process_id": 0})]
+    view = trace(kernels=apart, memcpy=copies)
+    assert view.owners == ((0, 0), (1, 1))
+    assert busy(view.device_busy) == busy(view.rank_busy) == {0: [(0, 10), (12, 20)], 1: [(5, 15)]}
+    together = [(0, 10, "k", {"process_id": 0}), (5, 10, "k", {"process_id": 1})]
+    view = trace(kernels=together)
+    assert view.owners == ((0, 0), (1, 0))
+    assert busy(view.device_busy) == {0: [(0, 15)]}
+    assert busy(view.rank_busy) == {0: [(0, 10)], 1: [(5, 15)]}
+
+
+def busy(sets):
+    return {key: list(zip(own.starts.tolist(), own.ends.tolist(), strict=True)) for key, own in sets.items()}

@@ -10,7 +10,7 @@ import polars as pl
 
 from traceviz.intervals import Array, IntervalSet
 from traceviz.matching import Pairs, Rows, first_rows
-from traceviz.nested import Codes
+from traceviz.nested import Codes, alike
 
 
 def bounds(frame: pl.DataFrame) -> tuple[Array, Array]:
@@ -71,12 +71,26 @@ def codes(column: pl.Series) -> Codes:
     return numbers.to_numpy().view(np.int32)
 
 
+def distinct(names: pl.Series) -> pl.Series:
+    """The distinct names of a categorical column, as they first come."""
+    return names.gather(alike(codes(names))[1])
+
+
 def of_process(frame: pl.DataFrame, process_id: int) -> pl.DataFrame:
     """Rows of a process. Most traces have one, and their millions of rows are then not copied."""
-    owners = frame["process_id"]
-    if owners.null_count() == 0 and owners.min() == owners.max() == process_id:
-        return frame
-    return frame.filter(owners == process_id)
+    return rows_with(frame, "process_id", process_id)
+
+
+def rows_with(frame: pl.DataFrame, key: str, value: int) -> pl.DataFrame:
+    """Rows in which the integer column ``key`` is ``value``; where all are, they are not copied."""
+    return frame if _only_value(frame[key]) == value else frame.filter(frame[key] == value)
+
+
+def _only_value(column: pl.Series) -> int | None:
+    """The value of all rows of an integer column; ``None`` where there are several, or nulls."""
+    if column.null_count() or (least := column.min()) != column.max():
+        return None
+    return least  # type: ignore[return-value]  # integers
 
 
 def parts_by(frame: pl.DataFrame, key: str) -> dict[int, pl.DataFrame]:
@@ -84,9 +98,9 @@ def parts_by(frame: pl.DataFrame, key: str) -> dict[int, pl.DataFrame]:
 
     Most traces have one process and one device, and their millions of rows are then not copied.
     """
+    if (value := _only_value(frame[key])) is not None:
+        return {value: frame}
     values = frame[key].unique().sort().to_list()
-    if len(values) == 1:
-        return {values[0]: frame}
     parts = frame.partition_by(key, as_dict=True, maintain_order=True)
     return {value: parts[value,] for value in values}
 

@@ -9,6 +9,7 @@ group in order of their values: sums, extremes and quantiles of all groups are t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -17,12 +18,11 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.intervals import Array
+from traceviz.sweeps import squares, summed
 
 Reals = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-_EXACT = 2.0**53
-"""Sums below are exact as floats."""
 _WIDEST = 2.0**62
 _SPREAD = 4
 """Integers that spread over so many values for each row, at most, are their own codes."""
@@ -64,15 +64,11 @@ class Groups:
     @property
     def counts(self) -> Array:
         """Rows of each group."""
-        return np.bincount(self.codes, minlength=len(self)).astype(np.int64)
+        return summed(self.codes, None, len(self))
 
     def sums(self, values: npt.NDArray[np.integer]) -> Array:
         """The sum of ``values``, one for each row, in each group."""
-        if not values.size or max(abs(int(values.min())), abs(int(values.max()))) * values.size < _EXACT:
-            return np.bincount(self.codes, weights=values, minlength=len(self)).astype(np.int64)
-        total = np.zeros(len(self), np.int64)
-        np.add.at(total, self.codes, values)
-        return total
+        return summed(self.codes, values.astype(np.int64, copy=False), len(self))
 
     def distinct(self, values: pl.Series) -> Array:
         """How many different ``values`` the rows of each group have."""
@@ -108,17 +104,21 @@ class Ordered:
     @classmethod
     def of(cls, codes: npt.NDArray[np.integer], values: npt.NDArray[np.integer], count: int) -> Self:
         """Sort ``values`` of groups from 0 to ``count``."""
-        begins = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=count))]).astype(np.int64)
+        begins = np.concatenate([[0], np.cumsum(summed(codes.astype(np.int32, copy=False), None, count))])
         if not values.size:
             return cls(values.astype(np.int64), begins)
         least = int(values.min())
         bits = (int(values.max()) - least).bit_length()
         if bits + max(count - 1, 1).bit_length() > 63:
             return cls(values.astype(np.int64)[np.lexsort((values, codes))], begins)
-        both = (codes.astype(np.int64) << bits) | (values.astype(np.int64) - least)
+        both = np.empty(values.size, np.int64)
+        for part in _blocks(values.size):
+            np.subtract(values[part], least, out=both[part], dtype=np.int64)
+            both[part] |= codes[part].astype(np.int64) << bits
         both.sort()
-        both &= (1 << bits) - 1
-        both += least
+        for part in _blocks(values.size):
+            both[part] &= (1 << bits) - 1
+            both[part] += least
         return cls(both, begins)
 
     @property
@@ -137,9 +137,10 @@ class Ordered:
     def means(self) -> Reals:
         """The mean of each group; not a number for one without values."""
         sums = self.sums().astype(np.float64)
-        whole = float(np.abs(self.values, dtype=np.float64).sum()) if self.values.size else 0.0
-        if whole >= _WIDEST:  # sums of damaged times wrap
-            there = np.flatnonzero(self.counts)
+        there = np.flatnonzero(self.counts)
+        extremes = self.values[self.begins[there]], self.values[self.begins[there + 1] - 1]
+        most = max((float(np.abs(ends.astype(np.float64)).max()) for ends in extremes if ends.size), default=0.0)
+        if most * self.values.size >= _WIDEST:  # sums of damaged times wrap
             sums[there] = np.add.reduceat(self.values.astype(np.float64), self.begins[there])
         with np.errstate(invalid="ignore"):
             return np.asarray(sums / self.counts)
@@ -164,12 +165,12 @@ class Ordered:
     def deviations(self) -> Reals:
         """The standard deviation of each group, of the sample (n - 1); 0 for a single value."""
         counts = self.counts
-        there = np.flatnonzero(counts)
-        squares = np.zeros(counts.size)
-        if there.size:
-            off = self.values - np.repeat(self.means()[there], counts[there])
-            squares[there] = np.add.reduceat(off * off, self.begins[there])
-        return np.sqrt(squares / np.maximum(counts - 1, 1))
+        return np.sqrt(squares(self.values, self.begins, self.means()) / np.maximum(counts - 1, 1))
+
+
+def _blocks(rows: int) -> Iterator[slice]:
+    """Slices that together cover ``rows``: intermediate results of each stay in the cache."""
+    return (slice(begin, begin + _BLOCK) for begin in range(0, rows, _BLOCK))
 
 
 def _coded(column: pl.Series) -> tuple[npt.NDArray[np.integer], int]:

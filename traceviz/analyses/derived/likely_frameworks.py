@@ -24,7 +24,7 @@ def likely_frameworks(trace: TraceView) -> frozenset[str]:
     stated = trace.tables.run_facts().get("framework")
     if stated:  # advice knows how to address some
         return trace.frameworks or frozenset(part.split()[0].lower() for part in str(stated).split(" + "))
-    kernels = trace.frame("kernels", "name")["name"].unique().cast(pl.String)
+    kernels = pl.Series(list(trace.kernel_classes), dtype=pl.String)
     counts = {sign: int(kernels.str.contains(sign.pattern).sum()) for sign in ALL_SIGNS if sign.kind == "names"}
     shown = frameworks_in(identify(counts).framework)
     if shown:

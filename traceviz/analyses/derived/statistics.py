@@ -57,7 +57,7 @@ def duration_columns(groups: Groups, durations: pl.Series) -> list[pl.Series]:
     }
     known = [pl.Series(name, values).set(pl.Series(~ended), None) for name, values in columns.items()]
     return [
-        pl.Series("calls", groups.counts),
+        pl.Series("calls", groups.counts if durations.null_count() else ordered.counts),
         pl.Series("total_ns", ordered.sums()),
         *known,
         pl.Series("stddev_ns", ordered.deviations()),

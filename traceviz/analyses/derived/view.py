@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.derived.frames import are_named, codes, end_ns, unions_by
+from traceviz.analyses.derived.frames import are_named, bounds, codes, distinct, end_ns, unions_by
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.kept import Kept, kept_property
 from traceviz.analyses.derived.recorded.clocks import aligned, clock_errors, doubt
 from traceviz.analyses.derived.recorded.device_window import DeviceWindow, Join, device_windows
@@ -26,7 +27,7 @@ from traceviz.analyses.derived.recorded.graph_capture import BEGIN, END, graph_c
 from traceviz.analyses.derived.recorded.xla_ops import xla_roles
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.cuda_names import ApiKind, api_kind
-from traceviz.intervals import IntervalSet
+from traceviz.intervals import IntervalSet, union_all
 from traceviz.kernel_names import KernelClass, classify
 from traceviz.nested import Codes, alike
 from traceviz.tables import WINDOW_NOTE, TraceTables
@@ -111,7 +112,11 @@ class TraceView:
     def device_windows(self) -> dict[int, DeviceWindow]:
         """The time in which the devices of each process that owns device work can be seen to idle, by process."""
         own = ("process_id", "device_id")
-        owners = self.device_work.group_by(own).agg(pl.col("start_ns").min(), pl.col("end_ns").max()).sort(own)
+        extent = pl.col("start_ns").min(), pl.col("end_ns").max()
+        if len(self.owners) == 1:
+            owners = self.device_work.select(pl.col(own).first(), *extent)
+        else:
+            owners = self.device_work.group_by(own).agg(*extent).sort(own)
         if "cuda_api" not in self.tables:
             return {int(process): DeviceWindow(*self.recorded_window) for process in owners["process_id"]}
         columns = (*own, "stream", "correlation_id", "start_ns")
@@ -131,8 +136,7 @@ class TraceView:
 
     def window_of_device(self, device_id: int) -> tuple[int, int]:
         """Begin and end of the time in which this device can be seen to idle."""
-        work = self.device_work.filter(pl.col("device_id") == device_id)
-        return self._window_of(work["process_id"].unique().to_list())
+        return self._window_of([process for process, device in self.owners if device == device_id])
 
     def _window_of(self, processes: list[int]) -> tuple[int, int]:
         windows = [self.device_windows[process] for process in processes if process in self.device_windows]
@@ -154,12 +158,34 @@ class TraceView:
 
         A TPU that waits for its infeed does no work.
         """
-        columns = ("start_ns", "dur_ns", "device_id", "process_id")
-        kernels = self.frame("kernels", *columns)
+        columns = ("start_ns", "end_ns", "device_id", "process_id")
+        kernels = self.kernel_times.select(columns)
         if self.has_tpu:
-            kernels = self.xla_kernels.filter(pl.col("role") != "infeed").select(columns)
-        work = pl.concat([kernels, *(self.frame(name, *columns) for name in _OTHER_WORK)])
-        return work.select("start_ns", end_ns(), "device_id", "process_id")
+            kernels = self.xla_kernels.filter(pl.col("role") != "infeed").select("start_ns", end_ns(), *columns[2:])
+        return pl.concat([kernels, self._other_work]) if self._other_work.height else kernels
+
+    @kept_property
+    def _other_work(self) -> pl.DataFrame:
+        """Device work other than kernels: columns of :attr:`device_work`."""
+        columns = ("start_ns", end_ns(), "device_id", "process_id")
+        return pl.concat([self.frame(name, *columns) for name in _OTHER_WORK])
+
+    @kept_property
+    def kernel_times(self) -> pl.DataFrame:
+        """All kernels: ``start_ns``, ``dur_ns``, ``device_id``, ``process_id``, ``end_ns``, as table ``kernels``."""
+        times = self.frame("kernels", "start_ns", "dur_ns", "device_id", "process_id")
+        return times.hstack([pl.Series("end_ns", bounds(times)[1])])  # a query would leave all columns in pieces
+
+    @kept_property
+    def kernel_unions(self) -> dict[int, IntervalSet]:
+        """Time in which kernels run, on each device that ran one: the union over its streams, by ``device_id``."""
+        return unions_by(self.kernel_times, "device_id")
+
+    @kept_property
+    def owners(self) -> tuple[tuple[int, int], ...]:
+        """Every ``(process_id, device_id)`` where the process had work on the device, in order."""
+        pairs = Groups.of(self.device_work, "process_id", "device_id").keys.sort("process_id", "device_id")
+        return tuple((int(process), int(device)) for process, device in pairs.iter_rows())
 
     @kept_property
     def has_tpu(self) -> bool:
@@ -182,18 +208,29 @@ class TraceView:
     @kept_property
     def kernel_classes(self) -> dict[str, KernelClass]:
         """Classes of the trace's kernels, by name."""
-        names = self.frame("kernels", "name")["name"].unique().cast(pl.String).to_list()
+        names = distinct(self.frame("kernels", "name")["name"]).cast(pl.String).to_list()
         return dict(zip(names, classify(names), strict=True))
 
     @kept_property
     def device_busy(self) -> dict[int, IntervalSet]:
         """Busy time of each device that did work: the union over its streams, by ``device_id``."""
-        return unions_by(self.device_work, "device_id")
+        if self.has_tpu:
+            return unions_by(self.device_work, "device_id")
+        others, nothing = unions_by(self._other_work, "device_id"), IntervalSet.empty()
+        devices = sorted({*self.kernel_unions, *others})
+        return {
+            device: self.kernel_unions.get(device, nothing).union(others.get(device, nothing)) for device in devices
+        }
 
     @kept_property
     def rank_busy(self) -> dict[int, IntervalSet]:
         """Time in which any device works for the process, by ``process_id`` of the ranks."""
-        return unions_by(self.device_work, "process_id")
+        devices: dict[int, list[int]] = {}
+        for process, device in self.owners:
+            devices.setdefault(process, []).append(device)
+        if len(self.owners) > len(self.device_busy):  # processes share a device
+            return unions_by(self.device_work, "process_id")
+        return {process: union_all(self.device_busy[device] for device in own) for process, own in devices.items()}
 
     @kept_property
     def traced(self) -> tuple[int, ...]:

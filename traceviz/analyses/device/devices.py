@@ -10,13 +10,15 @@ from traceviz.analyses.base import WARNING_SHARE, Analysis, by_knowledge, findin
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.device.shapes import kernel_shapes
-from traceviz.analyses.derived.frames import unions_by
+from traceviz.analyses.derived.device.work import computing, kernel_busy
+from traceviz.analyses.derived.frames import end_ns, unions_by
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.steps.serving import engine_calls
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.pools import highest_use
-from traceviz.intervals import union_all
+from traceviz.intervals import IntervalSet, union_all
 from traceviz.kernel_names import COMMUNICATION
 from traceviz.report import Column, Fact, Finding, Grid, Row, Section, Skipped
 from traceviz.units import format_ns, format_ratio
@@ -114,16 +116,18 @@ class DevicesAnalysis(Analysis[Devices]):
         table = trace.frame("devices", "device_id", "kind", "sm_count", "memory_bytes").filter(pl.col("kind") != "cpu")
         if not table.height:
             return self.skipped("the trace names no accelerator")
-        kernels = _with_grid_sizes(trace, table)
+        shapes, busy = _by_size(trace, table), kernel_busy(trace)
+        full = _in_full_grids(trace, shapes["small"].fill_null(value=False))
+        owners = Groups.of(computing(trace, "device_id", "process_id"), "device_id", "process_id").keys
+        processes = owners.group_by("device_id").agg("process_id")
         judged = {
-            device: union_all(judged_time(trace, int(process)) for process in processes)
-            for device, processes in kernels.group_by("device_id").agg(pl.col("process_id").unique()).iter_rows()
+            device: union_all(judged_time(trace, int(process)) for process in own)
+            for device, own in processes.iter_rows()
         }
-        busy, full = unions_by(kernels, "device_id"), unions_by(kernels.filter(~pl.col("small")), "device_id")
         inside = {device: busy[device].intersect(window) for device, window in judged.items()}
         small = sum(own.subtract(full[device]).total if device in full else own.total for device, own in inside.items())
         return Devices(
-            devices=_per_device(trace, table, kernels),
+            devices=_per_device(trace, table, shapes),
             framework="host_ops" in trace.tables,
             one_of_many=_has_other_ranks(trace) or bool(engine_calls(trace).height),
             means_several=bool(trace.host_names["name"].str.contains(FOR_SEVERAL).any()),
@@ -244,36 +248,37 @@ def _has_other_ranks(trace: TraceView) -> bool:
     return bool(stated) or any(kernel.family == COMMUNICATION for kernel in trace.kernel_classes.values())
 
 
-def _with_grid_sizes(trace: TraceView, devices: pl.DataFrame) -> pl.DataFrame:
-    """Kernels with ``known_small`` (the grid is smaller than the device) and ``small``, which is false if unknown.
+def _by_size(trace: TraceView, devices: pl.DataFrame) -> pl.DataFrame:
+    """Kernels by launch shape: ``device_id, calls, dur_ns``, and whether the grid is ``small``: null where not known.
 
-    And graphs recorded as a whole: how small their kernels are is not known, and they are no kernels (``is_kernel``).
+    How small the kernels of graphs are that were recorded as a whole is not known, and these are no kernels.
     """
-    kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id")
     shapes = kernel_shapes(trace).groups
-    limits = devices.select("device_id", "sm_count")
-    joined = shapes.keys.join(limits, on="device_id", how="left", maintain_order="left")
+    joined = shapes.keys.join(devices.select("device_id", "sm_count"), "device_id", how="left", maintain_order="left")
     blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
-    of_shape = joined.select((blocks < pl.col("sm_count")).alias("known_small")).to_series()
-    known = of_shape.gather(pl.Series(shapes.codes))
-    graphs = trace.frame("graphs", "start_ns", "dur_ns", "process_id", "device_id")
-    both = pl.concat(
-        [
-            kernels.with_columns(known, pl.lit(value=True).alias("is_kernel")),
-            graphs.with_columns(pl.lit(value=False).alias("is_kernel")),
-        ],
-        how="diagonal",
-    )
-    return both.with_columns(pl.col("known_small").fill_null(False).alias("small"))
+    durations = trace.kernel_times["dur_ns"].fill_null(0).to_numpy()
+    times = pl.Series("calls", shapes.counts), pl.Series("dur_ns", shapes.sums(durations))
+    return joined.select("device_id", *times, (blocks < pl.col("sm_count")).alias("small"))
 
 
-def _per_device(trace: TraceView, table: pl.DataFrame, kernels: pl.DataFrame) -> tuple[Device, ...]:
+def _in_full_grids(trace: TraceView, is_small: pl.Series) -> dict[int, IntervalSet]:
+    """Time in which other kernels run than those of a launch shape that ``is_small``, or graphs, by ``device_id``."""
+    if not is_small.any():
+        return kernel_busy(trace)
+    of_kernels = is_small.to_numpy()[kernel_shapes(trace).groups.codes]
+    columns = ("start_ns", "end_ns", "device_id")
+    graphs = trace.frame("graphs", "start_ns", end_ns(), "device_id")
+    full = trace.kernel_times.select(columns).filter(pl.Series(~of_kernels, dtype=pl.Boolean))
+    return unions_by(pl.concat([full, graphs]), "device_id")
+
+
+def _per_device(trace: TraceView, table: pl.DataFrame, shapes: pl.DataFrame) -> tuple[Device, ...]:
     names = device_names(trace)
-    busy = unions_by(kernels, "device_id")
-    sums = kernels.group_by("device_id").agg(
-        pl.col("is_kernel").sum().cast(pl.Int64).alias("kernels"),
+    busy = kernel_busy(trace)
+    sums = shapes.group_by("device_id").agg(
+        pl.col("calls").sum().alias("kernels"),
         pl.col("dur_ns").filter(pl.col("small")).sum().alias("small_ns"),
-        pl.col("dur_ns").filter(pl.col("known_small").is_not_null()).sum().alias("sized_ns"),
+        pl.col("dur_ns").filter(pl.col("small").is_not_null()).sum().alias("sized_ns"),
     )
     counts = pl.col("kernels", "small_ns", "sized_ns").fill_null(0)
     rows = table.join(sums, on="device_id", how="left").sort("device_id").with_columns(counts)

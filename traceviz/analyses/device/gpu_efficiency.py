@@ -21,7 +21,8 @@ from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.device.shapes import Shapes, kernel_shapes
 from traceviz.analyses.derived.device.sm_efficiency import Efficiency, efficiency, to_millionths
 from traceviz.analyses.derived.device.work import communication_names
-from traceviz.analyses.derived.frames import intervals, parts_by
+from traceviz.analyses.derived.frames import parts_by
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, largest_first, ratio
 from traceviz.analyses.derived.view import TraceView
@@ -92,14 +93,13 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
             return self.skipped(lacks_device(trace) or "no kernel was captured")
         if not shapes.filled["load"].count() and not shapes.filled["achieved"].count():
             return self.skipped("the trace has no launch shapes, or does not say how many multiprocessors the GPU has")
-        durations = trace.frame("kernels", "dur_ns")["dur_ns"].fill_null(0)
+        durations = trace.kernel_times["dur_ns"].fill_null(0)
         if (trace.frame("graphs", "dur_ns")["dur_ns"].sum() or 0) > durations.sum():
             return self.skipped(
                 "most kernels ran in CUDA graphs that were recorded as a whole: their shape is not known"
             )
         names = device_names(trace)
-        parts = parts_by(_with_figures(trace, shapes), "device_id")
-        gpus = tuple(_gpu(trace, names[device], part) for device, part in parts.items())
+        gpus = tuple(_gpu(trace, device, names[device], shapes) for device in trace.kernel_unions)
         stated = pl.col("achieved_occupancy").fill_null(0) > 0
         computed = shapes.filled.filter(~stated & pl.col("achieved").is_not_null()).height > 0
         return GpuEfficiency(
@@ -207,18 +207,16 @@ def _provenance(result: GpuEfficiency) -> str:
     return f"{text} Not known: {' and '.join(lacking)}." if lacking and result.total("summed_ns") else text
 
 
-def _with_figures(trace: TraceView, shapes: Shapes) -> pl.DataFrame:
-    """Kernels: ``start_ns, dur_ns, process_id, device_id, communicates, load, achieved``, not numbers where unknown."""
-    kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id")
-    communicates = shapes.filled["name"].is_in(communication_names(trace)).to_numpy()[shapes.groups.codes]
-    figures = [pl.Series(name, shapes.of_kernels(name)) for name in ("load", "achieved")]
-    return kernels.with_columns(pl.Series("communicates", communicates), *figures)
-
-
-def _gpu(trace: TraceView, name: str, kernels: pl.DataFrame) -> GpuTime:
-    window = union_all(judged_time(trace, int(process)) for process in kernels["process_id"].unique())
-    begin, end = trace.window_of_device(int(kernels["device_id"][0]))
-    return GpuTime(name, end - begin, intervals(kernels).clip(begin, end).total, efficiency(kernels, window))
+def _gpu(trace: TraceView, device: int, name: str, shapes: Shapes) -> GpuTime:
+    kernels, groups = trace.kernel_times, shapes.groups
+    if len(trace.kernel_unions) > 1:
+        own = kernels["device_id"] == device
+        kernels, groups = kernels.filter(own), Groups(groups.keys, groups.codes[own.to_numpy()])
+    window = union_all(judged_time(trace, int(process)) for process in parts_by(kernels, "process_id"))
+    begin, end = trace.window_of_device(device)
+    communicates = pl.col("name").is_in(communication_names(trace)).alias("communicates")
+    figures = efficiency(kernels, window, groups, shapes.filled.select("load", "achieved", communicates))
+    return GpuTime(name, end - begin, trace.kernel_unions[device].clip(begin, end).total, figures)
 
 
 def _by_name(shapes: Shapes, durations: Array) -> pl.DataFrame:

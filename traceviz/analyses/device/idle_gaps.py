@@ -97,8 +97,7 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
         idle = busy.complement(*trace.window_of_device(device))
         keep = idle.durations > self.min_gap_ns
         starts, ends = idle.starts[keep], idle.ends[keep]
-        work = trace.device_work.filter(pl.col("device_id") == device)
-        processes = work["process_id"].unique().sort().to_list()
+        processes = [process for process, used in trace.owners if used == device]
         keys, covered = [], []
         for key, part in _cause_sets(trace, processes):
             keys.append(key)

@@ -10,9 +10,9 @@ import polars as pl
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.layouts import Layouts, layouts
-from traceviz.analyses.derived.device.shapes import kernel_shapes
-from traceviz.analyses.derived.device.work import judged_device_ns, owners
-from traceviz.analyses.derived.frames import bounds
+from traceviz.analyses.derived.device.shapes import kernel_shapes, kernels_by_name
+from traceviz.analyses.derived.device.work import judged_device_ns
+from traceviz.analyses.derived.frames import bounds, parts_by
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.launch.graphs import graph_name
@@ -45,6 +45,9 @@ from traceviz.report import (
 )
 from traceviz.rules import rule
 from traceviz.units import format_ns, format_ratio
+
+_BLOCK = 1 << 16
+"""Kernels that are looked at at a time: intermediate results stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             return self.skipped(why)
         kernels = trace.frame("kernels", "name", "start_ns", "dur_ns", "process_id")
         shapes = kernel_shapes(trace).groups
-        by_name = _with_classes(trace, durations_of(shapes.coarser("name"), kernels["dur_ns"]))
+        by_name = _with_classes(trace, durations_of(kernels_by_name(trace), kernels["dur_ns"]))
         total = int(by_name["total_ns"].sum())
         by_family = by_name.group_by("family").agg(pl.col("calls", "total_ns").sum())
         return KernelTimes(
@@ -147,16 +150,21 @@ class KernelsAnalysis(Analysis[KernelTimes]):
 
     def _launch_bound(self, trace: TraceView) -> LaunchBound:
         calls = kernel_ns = starved = idle = 0
-        columns = ("start_ns", "dur_ns", "device_id", "graph_node_id", "op", "module", *LAUNCH_KEY)
-        launched = without_graphs(trace, trace.frame("kernels", *columns))  # graphs launch many kernels at once
-        parts = launched.partition_by("process_id", "device_id", as_dict=True)
-        for process, device in owners(trace):
+        kernels = trace.frame("kernels", "start_ns", "device_id", "graph_node_id", "op", "module", *LAUNCH_KEY)
+        kernels = kernels.hstack([trace.kernel_times["end_ns"]])
+        launched = without_graphs(trace, kernels)  # graphs launch many kernels at once
+        parts = {
+            (process, device): part
+            for process, own in parts_by(launched, "process_id").items()
+            for device, part in parts_by(own, "device_id").items()
+        }
+        for process, device in trace.owners:
             if (process, device) not in parts:
                 continue
             starts, ends = bounds(parts[process, device])
             window = judged_time(trace, process)
             inside = window.contains(starts)
-            starts, ends = starts[inside], ends[inside]
+            starts, ends = (starts, ends) if inside.all() else (starts[inside], ends[inside])
             gaps = self._gaps_after(ends, trace.device_busy[device])
             count, time, hungry = starts.size, int((ends - starts).sum()), int((gaps > 0).sum())
             if time < self.short_ns * count and hungry > self.starved_share * count:
@@ -164,7 +172,8 @@ class KernelsAnalysis(Analysis[KernelTimes]):
                 last, first = np.unique(ends[short], return_index=True)  # of kernels that end together, one
                 idle += int(window.overlap(last, last + gaps[short][first]).sum())
                 calls, kernel_ns, starved = calls + count, kernel_ns + time, starved + hungry
-        single = launched.filter(pl.col("op").is_not_null() & pl.col("module").is_null()).height
+        is_single = pl.col("op").is_not_null() & pl.col("module").is_null()
+        single = launched.filter(is_single).height if launched["op"].count() else 0
         uncompiled = 2 * single > launched.height
         return LaunchBound(calls, kernel_ns, starved, idle, judged_device_ns(trace), judged_words(trace), uncompiled)
 
@@ -172,9 +181,14 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         """Idle time of the device after each of ``ends`` that launching may explain, else 0."""
         if len(busy) < 2:
             return np.zeros_like(ends)
-        index = np.minimum(np.searchsorted(busy.ends, ends), len(busy) - 2)  # the last stretch has no gap after it
-        gaps = np.where(busy.ends[index] == ends, busy.starts[index + 1] - ends, 0)
-        return np.where((gaps >= self.shortest_gap_ns) & (gaps <= self.longest_gap_ns), gaps, 0)
+        idle = busy.starts[1:] - busy.ends[:-1]
+        explained = np.append(np.where((idle >= self.shortest_gap_ns) & (idle <= self.longest_gap_ns), idle, 0), 0)
+        gaps = np.empty_like(ends)
+        for begin in range(0, ends.size, _BLOCK):
+            part = slice(begin, begin + _BLOCK)
+            index = busy.ended_by(ends[part]) - 1  # of what ends with a stretch, that one; nothing ends after the last
+            gaps[part] = np.where((index >= 0) & (busy.ends[index] == ends[part]), explained[index], 0)
+        return gaps
 
     def judge(self, result: KernelTimes) -> tuple[Finding, ...]:
         """Launch-bound devices, and conversions of layouts."""

@@ -14,7 +14,8 @@ import polars as pl
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.calls.op_names import MATRIX_TYPE, parsed_ops, torch_matrix_op
 from traceviz.analyses.derived.capture.kind import lacks_device
-from traceviz.analyses.derived.device.work import judged_device_ns, owners
+from traceviz.analyses.derived.device.shapes import kernels_by_name
+from traceviz.analyses.derived.device.work import judged_device_ns
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
@@ -83,7 +84,7 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         full = kinds.filter((pl.col("precision") == "f32") & pl.col("tensor_core").ne_missing(True))
         kernels = _kernels_of(trace, full)
         total = 0
-        for process, device in owners(trace):
+        for process, device in trace.owners:
             own = kernels.filter((pl.col("process_id") == process) & (pl.col("device_id") == device))
             total += intervals(own).intersect(judged_time(trace, process)).total if device in capable else 0
         return total
@@ -132,7 +133,7 @@ MATRIX_FAMILIES = ("gemm", "convolution", "attention")
 def _matrix_kinds(trace: TraceView) -> pl.DataFrame:
     """Distinct kernels of matrix ops: ``group, type, precision, tensor_core, calls, total_ns``."""
     groups = _kernels_by_op(trace)
-    durations = trace.frame("kernels", "dur_ns")["dur_ns"].fill_null(0).to_numpy()
+    durations = trace.kernel_times["dur_ns"].fill_null(0).to_numpy()
     sums = pl.Series("calls", groups.counts), pl.Series("total_ns", groups.sums(durations))
     kinds = groups.keys.with_columns(*sums).with_row_index("group")
     classified = pl.DataFrame(
@@ -151,13 +152,18 @@ def _matrix_kinds(trace: TraceView) -> pl.DataFrame:
 @once_per_trace
 def _kernels_by_op(trace: TraceView) -> Groups:
     """All kernels by name and op."""
-    return Groups.of(trace.frame("kernels", "name", "op"), "name", "op")
+    kernels = trace.frame("kernels", "name", "op")
+    if kernels["op"].count():
+        return Groups.of(kernels, "name", "op")
+    by_name = kernels_by_name(trace)
+    return Groups(by_name.keys.with_columns(pl.lit(None, pl.String).alias("op")), by_name.codes)
 
 
 def _kernels_of(trace: TraceView, kinds: pl.DataFrame) -> pl.DataFrame:
-    """Kernels of the given groups of :func:`_kernels_by_op`: ``start_ns, dur_ns, process_id, device_id``."""
+    """Kernels of the given groups of :func:`_kernels_by_op`: rows of :attr:`TraceView.kernel_times`."""
+    if not kinds.height:
+        return trace.kernel_times.head(0)
     groups = _kernels_by_op(trace)
     wanted = np.zeros(len(groups), dtype=bool)
     wanted[kinds["group"].to_numpy()] = True
-    kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id")
-    return kernels.filter(pl.Series(wanted[groups.codes], dtype=pl.Boolean))
+    return trace.kernel_times.filter(pl.Series(wanted[groups.codes], dtype=pl.Boolean))

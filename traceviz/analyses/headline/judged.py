@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from traceviz.analyses.derived.frames import unions_by
+from traceviz.analyses.derived.frames import of_process, unions_by
 from traceviz.analyses.derived.host.classes import class_times, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.view import TraceView
@@ -92,9 +92,9 @@ def _in_turn(trace: TraceView) -> float:
     for rank in trace.ranks:
         window = judged_time(trace, rank)
         whole += window.total
-        work = trace.device_work.filter(process_id=rank)
-        if work["device_id"].n_unique() <= 1:
+        if sum(process == rank for process, _ in trace.owners) <= 1:
             continue
+        work = of_process(trace.device_work, rank)
         own = unions_by(work, "device_id")
         busy = [work.intersect(window).total for work in own.values()]
         used = [time for time in busy if time >= LEAST_USED * max(busy)]

@@ -10,7 +10,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, by_knowledge, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.work import communication_names, exposed, judged_device_ns
-from traceviz.analyses.derived.frames import parts_by, unions_by
+from traceviz.analyses.derived.frames import are_named, parts_by, unions_by
 from traceviz.analyses.derived.host.copy_purposes import places_of, telling_ranges
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, ratio, totals_by
@@ -94,9 +94,12 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
             return self.skipped(why)
         columns = ("start_ns", "dur_ns", "device_id", "process_id", "name", "correlation_id")
         kernels = trace.frame("kernels", *columns)
-        is_communication = pl.col("name").cast(pl.String).is_in(communication_names(trace))
-        communication = kernels.filter(is_communication)
-        compute = unions_by(kernels.filter(~is_communication), "device_id")
+        if names := communication_names(trace):
+            is_communication = are_named(kernels["name"], names)
+            communication = kernels.filter(is_communication)
+            compute = unions_by(kernels.filter(~is_communication), "device_id")
+        else:
+            communication, compute = kernels.head(0), trace.kernel_unions
         waiting = waiting_in_collectives(trace, self.tolerance)
         alone = [
             (part.intersect(judged_time(trace, process)), waiting.get(process, IntervalSet.empty()))

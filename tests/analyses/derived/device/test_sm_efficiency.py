@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traceviz.analyses.derived.device.sm_efficiency import efficiency
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.intervals import IntervalSet
 
 
@@ -24,7 +25,9 @@ def test_sm_efficiency_equals_a_count_of_every_nanosecond(drawn):
         },
         schema_overrides={"achieved": pl.Float64},
     )
-    figures = efficiency(frame.with_columns(pl.lit(value=False).alias("communicates")), IntervalSet.span(50, 550))
+    shapes = Groups.of(frame, "load", "achieved")
+    of_shapes = shapes.keys.with_columns(pl.lit(value=False).alias("communicates"))
+    figures = efficiency(frame, IntervalSet.span(50, 550), shapes, of_shapes)
     expected = np.minimum(line, 1)[50:550].mean()
     assert (figures.sm_efficiency or 0.0) == pytest.approx(expected, abs=1e-6)
     assert figures.occupancy is None

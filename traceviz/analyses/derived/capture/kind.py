@@ -16,7 +16,7 @@ from traceviz import schema
 from traceviz.analyses.derived.calls.host_calls import calls_named
 from traceviz.analyses.derived.calls.short_names import function_of, shortened
 from traceviz.analyses.derived.capture.training import TRAINING_EVENT, TRAINING_KERNEL
-from traceviz.analyses.derived.device.shapes import kernel_shapes
+from traceviz.analyses.derived.device.shapes import kernels_by_name
 from traceviz.analyses.derived.frames import outermost
 from traceviz.analyses.derived.host.classes import sees_input
 from traceviz.analyses.derived.recorded.losses import losses
@@ -305,7 +305,7 @@ def _one_kernel(trace: TraceView) -> CaptureKind | None:
     if trace.tables.rows("graphs"):  # recorded as a whole: other kernels ran as well
         return None
     durations = trace.frame("kernels", "dur_ns")["dur_ns"].fill_null(0).to_numpy()
-    groups = kernel_shapes(trace).groups.coarser("name")
+    groups = kernels_by_name(trace)
     figures = pl.Series("runs", groups.counts), pl.Series("time", groups.sums(durations))
     by_name = groups.keys.with_columns(*figures)
     most = by_name.sort("time", "runs", descending=True).row(0, named=True)

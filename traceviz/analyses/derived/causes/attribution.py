@@ -43,6 +43,7 @@ from traceviz.analyses.derived.causes.places import (
 )
 from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
 from traceviz.analyses.derived.frames import bounds, codes, end_ns, of_process, taken
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
 from traceviz.analyses.derived.judged_time import judged_time
@@ -51,6 +52,7 @@ from traceviz.analyses.derived.steps.search import training_steps, training_thre
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array, IntervalSet, union_all
 from traceviz.nested import Codes, Rows, add_own, alike
+from traceviz.sweeps import summed
 
 _SOURCES = ("nvtx", "host_ops", "cuda_api", "os_calls")
 """Tables of events that explain time; of events with the same bounds, those of the first are around the others."""
@@ -156,10 +158,10 @@ class _Events:
         if not segments.owner.size:
             return
         threads = self.tree.calls["thread_id"].to_numpy()[segments.owner]
-        numbers, rows = np.unique(threads, return_inverse=True)
-        totals = np.bincount(rows, weights=segments.ends - segments.starts)
-        for number in sorted(range(numbers.size), key=lambda n: (numbers[n] != self.leader, -totals[n])):
-            yield _Stretches.of(segments.of(rows == number))
+        rows, first = alike(threads)
+        totals, numbers = summed(rows, segments.ends - segments.starts, first.size), threads[first]
+        for n in sorted(range(first.size), key=lambda n: (numbers[n] != self.leader, -totals[n], numbers[n])):
+            yield _Stretches.of(segments if first.size == 1 else segments.of(rows == n))
 
     @cached_property
     def strong(self) -> _Stretches:
@@ -248,7 +250,7 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
             break
     has_weak = key not in _DEFAULT and not by_samples and free.total
     total[-1] = events.add_weak(key, free, total) if has_weak else free.total
-    of_class = pl.lit(key, pl.String).alias("class")
+    of_class = pl.lit(key, _CLASS).alias("class")
     owned = _owned(events, key, total).with_columns(of_class)
     codes_taken = _explaining_kinds(events, key, taken)
     columns_taken = {"owner": _explained(events, key, taken), "kind": codes_taken, "weight": weight}
@@ -266,9 +268,9 @@ def _owned(events: _Events, key: str, total: Array) -> pl.DataFrame:
     is_left = owners == events.kinds.size
     owner = np.where(is_left, np.int32(-1), owners)
     group, first = alike(chosen(events.said, chosen(events.around.contexts, owner)), kinds.astype(np.int32))
-    time, calls = np.zeros(first.size, np.int64), np.bincount(group[~is_left], minlength=first.size)
-    np.add.at(time, group, total[owners])
-    return pl.DataFrame({"owner": owner[first].astype(np.int64), "time_ns": time, "calls": calls, "kind": kinds[first]})
+    columns = {"owner": owner[first].astype(np.int64), "time_ns": summed(group, total[owners], first.size)}
+    calls = np.bincount(group[~is_left], minlength=first.size)
+    return pl.DataFrame({**columns, "calls": calls, "kind": kinds[first]})
 
 
 def _explained(events: _Events, key: str, rows: Rows) -> Rows:
@@ -327,7 +329,7 @@ def _with_names(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
 def _plain(named: pl.DataFrame) -> pl.DataFrame:
     """Names as text, without what tells one call from another."""
     # Few by now: what names have in common is taken from texts
-    texts = named.with_columns(pl.col("cause", *PLACES).cast(pl.String))
+    texts = named.with_columns(pl.col("class", "cause", *PLACES).cast(pl.String))
     return texts.with_columns(
         pl.col("kind").replace_strict(_KINDS, return_dtype=pl.String),
         cause_name(pl.col("cause")),
@@ -415,6 +417,7 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
 
 
 _SOURCE = pl.Enum(_SOURCES)
+_CLASS = pl.Enum([c.key for c in CLASSES])
 
 
 def _meanings(source: str, names: pl.DataFrame) -> pl.DataFrame:
@@ -455,7 +458,7 @@ def _explaining(tree: CallTree) -> Array | None:
     explains its own time.
     """
     explains = (tree.calls["source"] == "cuda_api") | tree.calls["kind"].is_in(["host_collective", "device_wait"])
-    if not explains.any():
+    if not explains.any() or not tree.depth.any():
         return None
     outermost = tree.topmost(explains.fill_null(value=False).to_numpy().astype(bool))
     return np.where(outermost >= 0, outermost, np.arange(outermost.size))
@@ -479,11 +482,14 @@ def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:
 
 
 def _times_of(trace: TraceView, source: str, causes: pl.Series, judged: IntervalSet) -> pl.DataFrame:
-    """Rows of :func:`time_in_calls` of one table."""
-    names = trace.tables.scan(source).select("name").unique().collect().with_columns(pl.col("name").cast(pl.String))
-    names = names.with_columns(cause_name(pl.col("name")).alias("cause"))
-    names = names.filter(pl.col("cause").is_in(causes.implode()))
-    called = pl.col("name").is_in(names["name"].to_list())
-    rows = trace.tables.scan(source).filter(called).select("start_ns", "dur_ns", "name").collect()
-    rows = rows.with_columns(pl.col("name").cast(pl.String), pl.Series("total_ns", judged.overlap(*bounds(rows))))
-    return rows.group_by("name").agg(pl.col("total_ns").sum()).join(names, on="name").select("cause", "total_ns")
+    """Rows of :func:`time_in_calls` of one table: names are compared once each, and events by the numbers of theirs."""
+    events = trace.frame(source, "start_ns", "dur_ns", "name")
+    groups = Groups.of(events, "name")
+    names = groups.keys.select(cause_name(pl.col("name")).alias("cause"))
+    is_asked = names["cause"].is_in(causes.implode()).fill_null(value=False).to_numpy()
+    if not is_asked.all():
+        asked = is_asked[groups.codes]
+        events = events.filter(pl.Series(asked, dtype=pl.Boolean))
+        groups = Groups(groups.keys, groups.codes[asked])
+    totals = groups.sums(judged.overlap(*bounds(events)))
+    return names.with_columns(pl.Series("total_ns", totals)).filter(pl.Series(is_asked, dtype=pl.Boolean))

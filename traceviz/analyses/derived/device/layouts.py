@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from traceviz.analyses.derived.device.work import judged_device_ns, owners
+from traceviz.analyses.derived.device.work import judged_device_ns
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.view import TraceView
@@ -58,7 +58,7 @@ def layouts(trace: TraceView) -> Layouts | None:
     kernels = trace.frame("kernels", pl.col("name").cast(pl.String), "start_ns", "dur_ns", "process_id", "device_id")
     layout_ns = kernel_ns = calls = 0
     by_name: dict[str, int] = {}
-    for process, device in owners(trace):
+    for process, device in trace.owners:
         own = kernels.filter((pl.col("process_id") == process) & (pl.col("device_id") == device))
         window = judged_time(trace, process)
         of_layout = own.filter(pl.col("name").is_in(converting))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 from traceviz.analyses.derived.device.rank_names import rank_numbers
-from traceviz.analyses.derived.device.work import owners
 from traceviz.analyses.derived.view import TraceView
 
 
@@ -22,6 +21,6 @@ def device_names(trace: TraceView) -> dict[int, str]:
     shared = {name for name, count in Counter(names.values()).items() if count > 1}
     if shared:
         ranks = rank_numbers(trace)
-        users = {device: ranks[process] for process, device in reversed(owners(trace))}
+        users = {device: ranks[process] for process, device in reversed(trace.owners)}
         names |= {device: f"rank {users[device]} {names[device]}" for device in users if names.get(device) in shared}
     return {**{device: f"device {device}" for device in trace.device_busy}, **names}

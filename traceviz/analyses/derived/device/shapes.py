@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.device.occupancy import SHAPE, filled
 from traceviz.analyses.derived.frames import parts_by
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-
-Reals = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,10 +25,11 @@ class Shapes:
     groups: Groups
     filled: pl.DataFrame
 
-    def of_kernels(self, figure: str) -> Reals:
-        """``load`` or ``achieved`` of every kernel; not a number where it is not known."""
-        values = self.filled[figure].cast(pl.Float64).fill_null(np.nan).to_numpy()
-        return np.asarray(values[self.groups.codes])
+
+@once_per_trace
+def kernels_by_name(trace: TraceView) -> Groups:
+    """All kernels by name."""
+    return kernel_shapes(trace).groups.coarser("name")
 
 
 @once_per_trace

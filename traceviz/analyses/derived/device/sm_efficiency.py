@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.frames import bounds
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.intervals import Array, IntervalSet
 
 _PARTS = 1_000_000
@@ -55,40 +56,53 @@ class Efficiency:
     empty_ns: int
 
 
-def efficiency(kernels: pl.DataFrame, window: IntervalSet) -> Efficiency:
+def efficiency(kernels: pl.DataFrame, window: IntervalSet, shapes: Groups, figures: pl.DataFrame) -> Efficiency:
     """Figures of the kernels of one GPU within ``window``.
 
     Args:
-        kernels: ``start_ns, dur_ns``, the ``load`` and ``achieved`` of
-            :func:`traceviz.analyses.derived.device.occupancy.filled`, and ``communicates``: these are small on purpose.
+        kernels: ``start_ns``, and ``end_ns`` or ``dur_ns``.
         window: The time.
+        shapes: The kernels by what they are launched with.
+        figures: Of each of these, the ``load`` and ``achieved`` of
+            :func:`traceviz.analyses.derived.device.occupancy.filled`, and ``communicates``: these are small on purpose.
     """
     starts, ends = bounds(kernels)
-    shared = window.overlap(starts, ends)
-    load, achieved = (kernels[name].to_numpy() for name in ("load", "achieved"))
+    shared = shapes.sums(window.overlap(starts, ends))
+    load, achieved = (figures[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("load", "achieved"))
     has_load, has_occupancy = np.isfinite(load), np.isfinite(achieved)
     loaded, occupied = (int(shared[known].sum()) for known in (has_load, has_occupancy))
-    busy = IntervalSet.of(starts, ends).intersect(window)
-    parts = np.rint(np.minimum(load[has_load], 1.0) * _PARTS).astype(np.int64)  # more than one block fill an SM no more
-
-    def filled(time: IntervalSet) -> float:
-        return time.weighed(starts[has_load], ends[has_load], parts, _PARTS) / _PARTS
-
-    sized = has_load & ~kernels["communicates"].to_numpy()
-    others = IntervalSet.of(starts[~sized], ends[~sized])
-    alone = window.intersect(IntervalSet.of(starts[sized], ends[sized])).subtract(others)
+    is_sized = has_load & ~figures["communicates"].to_numpy()
+    busy, alone = _busy(starts, ends, is_sized, shapes)
+    busy, alone = busy.intersect(window), alone.intersect(window)
+    share = np.minimum(np.where(has_load, load, 0.0), 1.0)  # more than one block fill an SM no more
+    parts = np.rint(share * _PARTS).astype(np.int64)[shapes.codes]
+    filled = window.weighed(starts, ends, parts, _PARTS) / _PARTS
+    filled_alone = filled if is_sized.all() else alone.weighed(starts, ends, parts, _PARTS) / _PARTS
     return Efficiency(
         window_ns=window.total,
         kernel_ns=busy.total,
-        sm_efficiency=to_millionths(filled(window) / window.total) if loaded and window.total else None,
+        sm_efficiency=to_millionths(filled / window.total) if loaded and window.total else None,
         occupancy=_mean(achieved, shared, has_occupancy),
         blocks_per_sm=_mean(load, shared, has_load),
         small_ns=int(shared[has_load & (load < 1)].sum()),
         loaded_ns=loaded,
         occupied_ns=occupied,
         summed_ns=int(shared.sum()),
-        empty_ns=round(alone.total - filled(alone)),
+        empty_ns=round(alone.total - filled_alone),
     )
+
+
+def _busy(
+    starts: Array, ends: Array, is_sized: npt.NDArray[np.bool_], shapes: Groups
+) -> tuple[IntervalSet, IntervalSet]:
+    """Time in which kernels run, and that in which none runs but those whose shape ``is_sized``."""
+    if is_sized.all():
+        busy = IntervalSet.of(starts, ends)
+        return busy, busy
+    sized = is_sized[shapes.codes]
+    others = IntervalSet.of(starts[~sized], ends[~sized])
+    alone = IntervalSet.of(starts[sized], ends[sized])
+    return alone.union(others), alone.subtract(others)
 
 
 def _mean(values: npt.NDArray[np.float64], weights: Array, known: npt.NDArray[np.bool_]) -> float | None:

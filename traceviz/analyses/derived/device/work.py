@@ -5,9 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.frames import unions_by
-from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.judged_time import judged_time
-from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.kernel_names import COMMUNICATION
 
@@ -25,11 +24,14 @@ def computing(trace: TraceView, *columns: str) -> pl.DataFrame:
 
     What ran in such a graph is not known: it counts as kernels from its begin to its end.
     """
-    return pl.concat([trace.frame(name, *columns) for name in COMPUTING])
+    tables = [name for name in COMPUTING if trace.tables.rows(name)] or COMPUTING[:1]
+    return pl.concat([trace.frame(name, *columns) for name in tables])
 
 
 def kernel_busy(trace: TraceView) -> dict[int, IntervalSet]:
     """Time in which kernels or graphs run, by ``device_id``: the union over streams, copies and fills not counted."""
+    if not trace.tables.rows("graphs"):
+        return trace.kernel_unions
     return unions_by(computing(trace, "start_ns", "dur_ns", "device_id"), "device_id")
 
 
@@ -46,13 +48,6 @@ def exposed(work: pl.DataFrame, cover: dict[int, IntervalSet]) -> dict[int, Inte
     return {device: own.subtract(cover.get(device, nothing)) for device, own in unions_by(work, "device_id").items()}
 
 
-@once_per_trace
-def owners(trace: TraceView) -> tuple[tuple[int, int], ...]:
-    """Every ``(process_id, device_id)`` where the process had work on the device."""
-    pairs = Groups.of(trace.device_work, "process_id", "device_id").keys.sort("process_id", "device_id")
-    return tuple((int(process), int(device)) for process, device in pairs.iter_rows())
-
-
 def judged_device_ns(trace: TraceView) -> int:
     """Judged time, counted once for each device that a process uses: what idle time of devices is a share of."""
-    return sum(judged_time(trace, process).total for process, _ in owners(trace))
+    return sum(judged_time(trace, process).total for process, _ in trace.owners)

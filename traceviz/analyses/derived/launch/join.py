@@ -55,7 +55,7 @@ def launched_work(trace: TraceView) -> pl.DataFrame:
 
 def without_graphs(trace: TraceView, work: pl.DataFrame) -> pl.DataFrame:
     """Those rows of ``work`` that no graph launched; it has ``graph_node_id`` and the columns of :data:`LAUNCH_KEY`."""
-    alone = work.filter(pl.col("graph_node_id").is_null())
+    alone = work.filter(pl.col("graph_node_id").is_null()) if work["graph_node_id"].count() else work
     names = graph_launches(trace)
     if not names:
         return alone

@@ -89,10 +89,11 @@ def _likeness(anchors: Array, sums: npt.NDArray[np.uint64], count: int) -> float
     extent = int(anchors[-1] - anchors[0])
     if anchors.size <= MIN_PERIODS or extent < MIN_COVERAGE * count:
         return 0.0
-    contents = sums[anchors[1:]] - sums[anchors[:-1]]
-    sample = contents[:: max(1, contents.size // SAMPLE)]
+    apart = max(1, (anchors.size - 1) // SAMPLE)
+    sample = sums[anchors[1::apart]] - sums[anchors[:-1:apart]]
     if np.unique_counts(sample).counts.max() < MIN_LIKENESS / 2 * sample.size:
         return 0.0  # far from periodic: most names of a large trace end here
+    contents = sums[anchors[1:]] - sums[anchors[:-1]]
     _, kind, sizes = np.unique(contents, return_inverse=True, return_counts=True)
     alike = kind == np.argmax(sizes)
     if alike.sum() < MIN_PERIODS:

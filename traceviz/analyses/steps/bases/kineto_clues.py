@@ -13,6 +13,7 @@ import polars as pl
 from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.device.sm_efficiency import Efficiency, efficiency
 from traceviz.analyses.derived.frames import parts_by
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
@@ -130,11 +131,16 @@ def gpu_figures(trace: TraceView, process: int, begin: int, end: int) -> list[Gp
             device_id=device,
             ordinal=ordinals.get(device, device),
             device=names[device],
-            efficiency=efficiency(part.with_columns(pl.lit(value=False).alias("communicates")), window),
+            efficiency=_efficiency(part, window),
             tensor_core_share=_share(_linked(trace, part), on_tensor_cores),
         )
         for device, part in parts_by(kernels, "device_id").items()
     ]
+
+
+def _efficiency(kernels: pl.DataFrame, window: IntervalSet) -> Efficiency:
+    shapes = Groups.of(kernels, "load", "achieved")
+    return efficiency(kernels, window, shapes, shapes.keys.with_columns(pl.lit(value=False).alias("communicates")))
 
 
 def clues(trace: TraceView) -> Clues:

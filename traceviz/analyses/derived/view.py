@@ -280,7 +280,7 @@ class TraceView:
     def api_names(self) -> dict[ApiKind, list[str]]:
         """The distinct CUDA API names of the trace by the kind of call."""
         groups: dict[ApiKind, list[str]] = {}
-        for name in self.frame("cuda_api", "name")["name"].unique().cast(pl.String):
+        for name in distinct(self.frame("cuda_api", "name")["name"]).cast(pl.String):
             groups.setdefault(api_kind(name), []).append(name)
         return groups
 

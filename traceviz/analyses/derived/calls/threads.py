@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 
 _PYTHON_THREAD = r"(?i)^(python|ipykernel|jupyter|main)"
@@ -17,11 +18,7 @@ def likely_threads(trace: TraceView) -> dict[int, int]:
     The process's first thread (tid = pid), else a thread named like Python's, else a thread not named like a worker of
     the framework; among several, the thread with the most host events.
     """
-    counts = [
-        trace.tables.scan(name).group_by("thread_id").len().collect()
-        for name in ("nvtx", "cuda_api", "os_calls", "host_ops")
-        if name in trace.tables
-    ]
+    counts = [_events(trace, name) for name in ("nvtx", "cuda_api", "os_calls", "host_ops") if name in trace.tables]
     if not counts:
         return {}
     active = pl.concat(counts).group_by("thread_id").agg(pl.col("len").sum())
@@ -35,3 +32,9 @@ def likely_threads(trace: TraceView) -> dict[int, int]:
     ranked = threads.sort("first", "python", "worker", "len", "thread_id", descending=descending)
     best = ranked.unique("process_id", keep="first", maintain_order=True).select("process_id", "thread_id")
     return dict(best.iter_rows())
+
+
+def _events(trace: TraceView, table: str) -> pl.DataFrame:
+    """``thread_id, len``: the events of each thread in a table."""
+    groups = Groups.of(trace.frame(table, "thread_id"), "thread_id")
+    return groups.keys.with_columns(pl.Series("len", groups.counts))

@@ -4,6 +4,20 @@
 
 from typing_extensions import Buffer
 
+def match(
+    owners: Buffer,
+    ids: Buffer,
+    known: Buffer,
+    among_owners: Buffer,
+    among_ids: Buffer,
+    among_known: Buffer,
+    distinct: Buffer,
+    least: int,
+    width: int,
+    row: Buffer,
+    found: Buffer,
+    /,
+) -> None: ...
 def nest(group: Buffer, start: Buffer, end: Buffer, depth: Buffer, parent: Buffer, /) -> bool: ...
 def nearest(parent: Buffer, wanted: Buffer, found: Buffer, /) -> bool: ...
 def outer(group: Buffer, end: Buffer, code: Buffer, codes: int, outer: Buffer, /) -> None: ...

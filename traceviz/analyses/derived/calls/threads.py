@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.nested import alike
+from traceviz.sweeps import summed
 
 _PYTHON_THREAD = r"(?i)^(python|ipykernel|jupyter|main)"
 _WORKER_THREAD = r"(?i)^(tf_|tsl|xla|pjrt|eigen|grpc|jax)|pool|worker"
@@ -36,5 +37,6 @@ def likely_threads(trace: TraceView) -> dict[int, int]:
 
 def _events(trace: TraceView, table: str) -> pl.DataFrame:
     """``thread_id, len``: the events of each thread in a table."""
-    groups = Groups.of(trace.frame(table, "thread_id"), "thread_id")
-    return groups.keys.with_columns(pl.Series("len", groups.counts))
+    threads = trace.frame(table, "thread_id").drop_nulls()
+    group, firsts = alike(threads["thread_id"].to_numpy())
+    return threads[firsts].with_columns(pl.Series("len", summed(group, None, firsts.size)))

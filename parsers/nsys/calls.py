@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.shared.arrow import ChunkedArray, DictionaryArray
@@ -98,4 +98,4 @@ def _one_dictionary(names: ChunkedArray) -> DictionaryArray:
 def _numbers(calls: pa.Table, name: str) -> npt.NDArray[np.int64]:
     """A column of integers, with 0 where there is none."""
     column = calls[name]
-    return column.to_numpy() if not column.null_count else pl.Series(column).fill_null(0).to_numpy()
+    return column.to_numpy() if not column.null_count else pc.fill_null(column, 0).to_numpy()

@@ -10,14 +10,14 @@ from typing import Any
 
 import polars as pl
 
-from traceviz import rules, schema
+from traceviz import rules
 from traceviz.analyses.advice import fit_advice, inapplicable
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.followed import followed
 from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
-from traceviz.analyses.registry import UNREAD, Entry, entries
+from traceviz.analyses.registry import Entry, entries
 from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.kernel_names import catalogue
 from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
@@ -28,26 +28,6 @@ MAX_WORKERS = 4
 """More threads would wait for each other: analyses share most of what they compute."""
 LARGE_ROWS = 100_000
 """With fewer rows, most of the time is spent in Python, of which one thread runs at a time."""
-
-
-def tables_for(sections: Collection[str] | None) -> frozenset[str]:
-    """Tables that the analyses of ``sections`` can make use of."""
-    return frozenset(table for entry in entries(sections) for table in entry.tables)
-
-
-def columns_for(sections: Collection[str] | None) -> dict[str, frozenset[str]]:
-    """Nullable columns that the analyses of ``sections`` need, by table."""
-    users: dict[str, list[frozenset[str]]] = {}
-    for entry in entries(sections):
-        for table in entry.tables:
-            users.setdefault(table, []).append(entry.columns.get(table, _readable(table)))
-    return {table: frozenset[str]().union(*needed) for table, needed in users.items()}
-
-
-def _readable(table: str) -> frozenset[str]:
-    """Nullable columns of ``table`` that any analysis reads."""
-    nullable = frozenset(column.name for column in schema.table(table).columns if column.nullable)
-    return nullable - UNREAD.get(table, frozenset())
 
 
 def load_analyses(sections: Collection[str] | None) -> None:

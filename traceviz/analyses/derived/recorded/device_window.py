@@ -157,9 +157,7 @@ def _launched_before(process: int, device: int, join: Join) -> int:
     return without.height - stray if stray <= STRAY_SHARE * without.height else 0
 
 
-def _without_missing(
-    window: DeviceWindow, extent: tuple[int, int], edges: pl.DataFrame, join: Join
-) -> DeviceWindow:
+def _without_missing(window: DeviceWindow, extent: tuple[int, int], edges: pl.DataFrame, join: Join) -> DeviceWindow:
     """``window`` without the ends of the capture at which launches of one process have no recorded work.
 
     Args:

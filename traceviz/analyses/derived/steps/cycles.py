@@ -56,7 +56,7 @@ def find_cycle(codes: npt.ArrayLike, pauses: npt.ArrayLike | Callable[[], Array]
         return None
     dense = _dense(sequence)
     names = int(dense.max()) + 1
-    tokens = np.random.default_rng(1).integers(1, 2**63, size=names, dtype=np.uint64)
+    tokens = _tokens(names)
     sums = np.zeros(sequence.size + 1, np.uint64)
     np.cumsum(np.take(tokens, dense, out=sums[1:], mode="clip"), out=sums[1:])
     by_name = np.split(np.argsort(dense, kind="stable"), np.cumsum(np.bincount(dense))[:-1])
@@ -71,6 +71,14 @@ def find_cycle(codes: npt.ArrayLike, pauses: npt.ArrayLike | Callable[[], Array]
         if best is None or merit > best[0]:
             best = merit, anchors
     return Cycle(best[1], best[0][0]) if best else None
+
+
+def _tokens(count: int) -> npt.NDArray[np.uint64]:
+    """Numbers that look random, by splitmix64 (Steele and others, 2014): NumPy's generators take long to import."""
+    mixed = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def _dense(codes: Array) -> npt.NDArray[np.unsignedinteger[Any]]:

@@ -171,8 +171,8 @@ def report_on(
     """Read traces and analyse them: :func:`open_trace`, a :class:`Selection`, :func:`analyze`."""
     sources = trace_files(paths)
     readers = readers_of(sources, reader)
+    from traceviz.analyses.needs import columns_for, tables_for
     from traceviz.analyses.registry import PROPERTIES
-    from traceviz.analyses.run import analyze, columns_for, load_analyses, tables_for
     from traceviz.spill import collected, spill_beyond
 
     needs = ReadOptions(
@@ -189,14 +189,23 @@ def report_on(
     )
     with foreign_errors_in_words(f"{named(sources)} cannot be read."):
         if sum(path.stat().st_size for path in sources) >= _LARGE:
-            Thread(target=load_analyses, args=(sections,), name="traceviz-loading", daemon=True).start()
+            Thread(target=_load_analyses, args=(sections,), name="traceviz-loading", daemon=True).start()
         tables = collected(read_all(sources, readers, needs), needs.spill)
         if selection and not selection.is_everything:
             from traceviz.cutting import select
 
             tables = select(tables, selection)
+    from traceviz.analyses.run import analyze
+
     report = analyze(tables, options, sections)
     return replace(report, run=(*source_facts(sources), *report.run))
+
+
+def _load_analyses(sections: Collection[str] | None) -> None:
+    """Import polars and the analyses: while what is compiled reads, it lets other threads run."""
+    from traceviz.analyses.run import load_analyses
+
+    load_analyses(sections)
 
 
 def compare(

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from traceviz.nested import PairColumns, matched
+
 Numbers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 """Numbers of rows; -1 stands for none."""
@@ -43,6 +45,11 @@ class Pairs:
     def __len__(self) -> int:
         return int(self.ids.size)
 
+    @property
+    def columns(self) -> PairColumns:
+        """Owners, ids, and which are known."""
+        return self.owners, self.ids, self.known
+
 
 def first_rows(sought: Pairs, among: Pairs) -> Rows:
     """For each of ``sought``, the first row of ``among`` with the same pair.
@@ -52,7 +59,17 @@ def first_rows(sought: Pairs, among: Pairs) -> Rows:
     """
     if not len(sought) or not len(among):
         return np.full(len(sought), -1, np.int32)
-    places, wanted, count = _placed(sought, among)
+    owners = _distinct(among.owners)
+    least, most = int(among.ids.min()), int(among.ids.max())
+    width = most - least + 1
+    if owners.size * width > max(_PLACES_PER_ROW * (len(sought) + len(among)), _LEAST_PLACES):
+        places, wanted, count = _ranked(sought, among)
+    else:
+        found = matched(sought.columns, among.columns, owners, least, width)
+        if found is not None:
+            return found
+        count = owners.size * width
+        places, wanted = _place(among, owners, least, width), _place(sought, owners, least, width)
     table = np.full(count + 1, -1, np.int32)
     backwards = slice(None, None, -1)  # of equal places the last that is written stays: the first row
     table[places[backwards]] = np.arange(len(among), dtype=np.int32)[backwards]
@@ -66,27 +83,13 @@ def is_repeated(pairs: Pairs) -> npt.NDArray[np.bool_]:
     return np.asarray((rows >= 0) & (rows != np.arange(rows.size)))
 
 
-def _placed(sought: Pairs, among: Pairs) -> tuple[Numbers, Numbers, int]:
-    """A place for each row of ``among`` and of ``sought``, and how many places there are.
-
-    Rows without a pair, and those of ``sought`` that can have no partner, get the place behind the last.
-    """
-    owners = _distinct(among.owners)
-    least, most = int(among.ids.min()), int(among.ids.max())
-    width = most - least + 1
-    if owners.size * width > max(_PLACES_PER_ROW * (len(sought) + len(among)), _LEAST_PLACES):
-        return _ranked(sought, among)
-    count = owners.size * width
-    return (_place(among, owners, least, width), _place(sought, owners, least, width), count)
-
-
 def _distinct(owners: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
     """The distinct owners in order; there is at least one row. Most traces have one process: nothing is sorted then."""
     return owners[:1] if owners.min() == owners.max() else np.unique(owners)
 
 
 def _place(pairs: Pairs, owners: npt.NDArray[np.integer], least: int, width: int) -> Numbers:
-    """Places of pairs: ids one after the other, owner by owner."""
+    """Places of pairs: ids one after the other, owner by owner; behind the last for rows without a pair or partner."""
     outside = (pairs.ids < least) | (pairs.ids > least + (width - 1))
     if pairs.known is not None:
         outside |= ~pairs.known
@@ -102,7 +105,7 @@ def _place(pairs: Pairs, owners: npt.NDArray[np.integer], least: int, width: int
 
 
 def _ranked(sought: Pairs, among: Pairs) -> tuple[Numbers, Numbers, int]:
-    """Places of pairs whose ids lie far apart: by the rank of their ids, then of the pairs."""
+    """Places of pairs whose ids lie far apart, and how many there are: by the rank of their ids, then of the pairs."""
     _, rank = np.unique(np.concatenate([among.ids, sought.ids]), return_inverse=True)
     _, owner = np.unique(np.concatenate([among.owners, sought.owners]), return_inverse=True)
     _, place = np.unique(owner * (int(rank.max()) + 1) + rank, return_inverse=True)

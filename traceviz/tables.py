@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -25,12 +24,16 @@ from traceviz.errors import DamagedTraceError, MissingTableError, SchemaError
 from traceviz.files import new_folder
 from traceviz.foreign.json_documents import read_document
 from traceviz.foreign.parquet import DAMAGE, open_parquet, read_parquet
+from traceviz.later import Later
 from traceviz.row_groups import Window, groups_in, stated, times_of
 from traceviz.trace_folder import MANIFEST, MANIFEST_KIND, is_trace_folder
 from traceviz.whole_columns import in_one_piece
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
+else:
+    pl = Later("polars")
 
 WINDOW_NOTE = "window"
 """Code of the note in a trace that is a time window of another trace."""

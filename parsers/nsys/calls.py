@@ -9,15 +9,19 @@ Some injections record a call of the runtime library themselves, and CUPTI recor
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 import pyarrow as pa
+import pyarrow.compute
 
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.shared.arrow import ChunkedArray, DictionaryArray
 from traceviz.parsers.shared.notes import Notes
+
+pc: Any = pyarrow.compute
+"""The stubs of pyarrow refuse Python numbers as arguments of compute functions."""
 
 CALLS = "cuda_api"
 _ID = "correlation_id"
@@ -98,4 +102,4 @@ def _one_dictionary(names: ChunkedArray) -> DictionaryArray:
 def _numbers(calls: pa.Table, name: str) -> npt.NDArray[np.int64]:
     """A column of integers, with 0 where there is none."""
     column = calls[name]
-    return column.to_numpy() if not column.null_count else pl.Series(column).fill_null(0).to_numpy()
+    return column.to_numpy() if not column.null_count else pc.fill_null(column, 0).to_numpy()

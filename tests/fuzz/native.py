@@ -360,7 +360,18 @@ class Cases:
         if random.random() < 0.2:
             start = self._longs(random, rows)
         parent, wanted = bytearray(4 * rows), random.randbytes(rows)
-        match random.randrange(5):
+        match random.randrange(6):
+            case 5:
+                few = struct.pack(f"<{rows}i", *(random.randrange(3) for _ in range(rows)))
+                near = struct.pack(f"<{rows}q", *(random.randrange(9) for _ in range(rows)))
+                ids = random.choice((near, self._longs(random, rows)))
+                one, other = ((few, ids, random.choice((b"", bytes(wanted)))) for _ in range(2))
+                owners, least, width = random.choice((0, 1, 3)), random.choice((0, 1, -(2**63))), random.choice((9, 1))
+                if random.random() < 0.2:
+                    least, width = random.choice(((2**63 - 1, 2), (0, 0), (5, 2**64 - 1)))
+                distinct = struct.pack(f"<{owners}i", *range(owners))
+                table = bytearray(4 * owners * min(width, 9))
+                n.match(*one, *other, distinct, least, width, table, self._room(random, 4 * rows))
             case 0:
                 depth = self._room(random, 4 * rows)
                 self._try(n.nest, group, start, end, random.random() < 0.5, depth, parent)

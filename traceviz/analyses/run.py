@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from traceviz import rules, schema
+from traceviz import rules
 from traceviz.analyses.advice import fit_advice, inapplicable
 from traceviz.analyses.derived.device.shapes import kernel_shapes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
@@ -20,7 +20,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.followed import followed
 from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
-from traceviz.analyses.registry import UNREAD, Entry, entries
+from traceviz.analyses.registry import Entry, entries
 from traceviz.cuda_names import api_kind
 from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.kernel_names import catalogue
@@ -35,26 +35,6 @@ LARGE_ROWS = 100_000
 
 LARGE_RESULT = 16 * 10**6
 """Bytes of a derived result that is not kept from one analysis to the next where memory is short."""
-
-
-def tables_for(sections: Collection[str] | None) -> frozenset[str]:
-    """Tables that the analyses of ``sections`` can make use of."""
-    return frozenset(table for entry in entries(sections) for table in entry.tables)
-
-
-def columns_for(sections: Collection[str] | None) -> dict[str, frozenset[str]]:
-    """Nullable columns that the analyses of ``sections`` need, by table."""
-    users: dict[str, list[frozenset[str]]] = {}
-    for entry in entries(sections):
-        for table in entry.tables:
-            users.setdefault(table, []).append(entry.columns.get(table, _readable(table)))
-    return {table: frozenset[str]().union(*needed) for table, needed in users.items()}
-
-
-def _readable(table: str) -> frozenset[str]:
-    """Nullable columns of ``table`` that any analysis reads."""
-    nullable = frozenset(column.name for column in schema.table(table).columns if column.nullable)
-    return nullable - UNREAD.get(table, frozenset())
 
 
 def load_analyses(sections: Collection[str] | None) -> None:

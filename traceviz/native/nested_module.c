@@ -7,6 +7,7 @@
 
 #include "calls_order.h"
 #include "contexts.h"
+#include "matching.h"
 #include "nested.h"
 
 static PyObject *misfit(void)
@@ -36,6 +37,42 @@ static bool are_narrow(const Py_buffer *array, size_t rows)
 }
 
 static size_t rows_of(const Py_buffer *array) { return (size_t)array->len / 8; }
+
+/* Pairs in three buffers: owners, ids, and whether each has one, or nothing where all have. */
+static bool as_pairs(const Py_buffer *arrays, Pairs *pairs)
+{
+    size_t rows = rows_of(&arrays[1]);
+    bool are_all = arrays[2].len == 0;
+    *pairs = (Pairs){rows, arrays[0].buf, arrays[1].buf, are_all ? NULL : arrays[2].buf};
+    return rows <= INT32_MAX && are_narrow(&arrays[0], rows) && are_wide(&arrays[1], 1, rows) &&
+           (are_all || (size_t)arrays[2].len == rows);
+}
+
+static PyObject *match(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { SOUGHT, AMONG = 3, OWNERS = 6, ROW, FOUND, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    long long least;
+    unsigned long long width;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*y*y*LKw*w*", &arrays[SOUGHT], &arrays[SOUGHT + 1], &arrays[SOUGHT + 2],
+                          &arrays[AMONG], &arrays[AMONG + 1], &arrays[AMONG + 2], &arrays[OWNERS], &least, &width,
+                          &arrays[ROW], &arrays[FOUND]))
+        return NULL;
+    Pairs sought, among;
+    Places places = {(size_t)arrays[OWNERS].len / 4, arrays[OWNERS].buf, least, width, arrays[ROW].buf};
+    size_t count = (size_t)arrays[ROW].len / 4;
+    bool fits = as_pairs(&arrays[SOUGHT], &sought) && as_pairs(&arrays[AMONG], &among) &&
+                are_narrow(&arrays[OWNERS], places.owners) && are_narrow(&arrays[ROW], count) &&
+                are_narrow(&arrays[FOUND], sought.size) && are_places(&places, count);
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        place_rows(&among, &places);
+        find_rows(&sought, &places, arrays[FOUND].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    return fits ? Py_NewRef(Py_None) : misfit();
+}
 
 static PyObject *nest(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
@@ -285,6 +322,7 @@ static PyObject *add(PyObject *Py_UNUSED(module), PyObject *arguments)
 }
 
 static PyMethodDef functions[] = {
+    {"match", match, METH_VARARGS, "match(sought, among, owners, least, width, row, found): rows with the same pair."},
     {"nest", nest, METH_VARARGS, "nest(group, start, end, cross, depth, parent): whether the calls nest, or cross, in this order."},
     {"nearest", nearest, METH_VARARGS, "nearest(parent, wanted, found): the innermost wanted call around each."},
     {"topmost", topmost, METH_VARARGS, "topmost(parent, wanted, found): the outermost wanted call around each."},

@@ -25,6 +25,8 @@ Codes = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.signedinteger[Any]]
 """Positions of any width: 32 bits where there are millions."""
 Mask = npt.NDArray[np.bool_]
+Owners = npt.NDArray[np.integer[Any]]
+PairColumns = tuple[Owners, Array, Mask | None]
 
 _MOST_ROWS = np.iinfo(np.int32).max
 
@@ -192,6 +194,31 @@ def _sortable(groups: Array, starts: Array, keys: Array, moments: Array) -> tupl
     _, rank = np.unique(np.concatenate([starts, moments]), return_inverse=True)
     key = group.astype(np.int64) * (rank.size + 1) + rank
     return key[: starts.size], key[starts.size :]
+
+
+def matched(sought: PairColumns, among: PairColumns, owners: Owners, least: int, width: int) -> Codes | None:
+    """For each of ``sought``, the first row of ``among`` with the same owner and id; -1 for none.
+
+    ``None`` where nothing is compiled, or owners are wider than 32 bits: :mod:`traceviz.matching` has the twin.
+
+    Args:
+        sought: Owners, ids, and which rows have an id, or ``None`` where all have.
+        among: The same.
+        owners: The owners of ``among``, in order, each once.
+        least: The least id of ``among``.
+        width: How many ids there are from that to the greatest.
+    """
+    if library is None or {owners.dtype, sought[0].dtype, among[0].dtype} != {np.dtype(np.int32)}:
+        return None
+    table, found = np.empty(owners.size * width, np.int32), np.empty(sought[1].size, np.int32)
+    library.match(*_buffers(sought), *_buffers(among), owners, least, width, table, found)
+    return found
+
+
+def _buffers(pairs: PairColumns) -> tuple[Owners, Array, npt.NDArray[np.uint8]]:
+    owners, ids, known = pairs
+    flags = np.empty(0, np.uint8) if known is None else np.ascontiguousarray(known).view(np.uint8)
+    return np.ascontiguousarray(owners), np.ascontiguousarray(ids, np.int64), flags
 
 
 def alike(*columns: Rows) -> tuple[Codes, Codes]:

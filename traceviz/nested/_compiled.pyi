@@ -3,6 +3,21 @@
 
 from typing_extensions import Buffer
 
+def match(
+    owners: Buffer,
+    ids: Buffer,
+    known: Buffer,
+    among_owners: Buffer,
+    among_ids: Buffer,
+    among_known: Buffer,
+    distinct: Buffer,
+    least: int,
+    width: int,
+    row: Buffer,
+    found: Buffer,
+    /,
+) -> None: ...
+
 # cross: whether calls may cross
 def nest(group: Buffer, start: Buffer, end: Buffer, cross: bool, depth: Buffer, parent: Buffer, /) -> bool: ...
 def nearest(parent: Buffer, wanted: Buffer, found: Buffer, /) -> bool: ...

@@ -28,9 +28,11 @@ def sums_in_steps(
         The keys, ``calls``, ``total_ns`` (overlapping events counted each) and the sums of ``also``; the largest total
         first. Empty where there are no steps.
     """
+    windows = host_time(trace) if of_host else steady_time(trace)
+    events = events if windows else events.head(0)
     starts, processes = events["start_ns"].to_numpy(), events["process_id"].to_numpy()
     inside = np.zeros(events.height, dtype=bool)
-    for process, window in (host_time(trace) if of_host else steady_time(trace)).items():
+    for process, window in windows.items():
         inside |= (processes == process) & window.contains(starts)
     steady = events.select(*keys, "dur_ns", *also).filter(pl.Series(inside, dtype=pl.Boolean))
     groups = Groups.of(steady, *keys)

@@ -20,7 +20,7 @@ from traceviz.analyses.derived.frames import are_named, bounds, codes, distinct,
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.kept import Kept, kept_property
 from traceviz.analyses.derived.recorded.clocks import aligned, clock_errors, doubt
-from traceviz.analyses.derived.recorded.device_window import DeviceWindow, Join, device_windows
+from traceviz.analyses.derived.recorded.device_window import MIN_LAUNCHES, DeviceWindow, Join, device_windows
 from traceviz.analyses.derived.recorded.edges import without_edges
 from traceviz.analyses.derived.recorded.frameworks import frameworks_in
 from traceviz.analyses.derived.recorded.graph_capture import BEGIN, END, graph_captures, in_captures
@@ -122,8 +122,20 @@ class TraceView:
         columns = (*own, "stream", "correlation_id", "start_ns")
         work = [self.tables.scan(name).select(columns) for name in schema.DEVICE_WORK if name in self.tables]
         calls = self.tables.scan("cuda_api").select("process_id", "correlation_id", "start_ns", end_ns())
-        join = Join(pl.concat(work), calls, self.api_calls("launch")) if work else None
+        join = Join(pl.concat(work), calls, self._launches_at_edges, lambda: self.api_calls("launch")) if work else None
         return device_windows(self.recorded_window, self.device_busy, owners, join) if join else {}
+
+    @property
+    def _launches_at_edges(self) -> pl.DataFrame:
+        """The first and the last launches with a correlation id; all launches where there are several processes."""
+        calls = self.frame("cuda_api", *CALL_COLUMNS)
+        if self.graph_captures.height or calls["process_id"].min() != calls["process_id"].max():
+            return self.api_calls("launch")
+        named = are_named(calls["name"], self.api_names.get("launch", [])).to_numpy()
+        known = calls["correlation_id"].is_not_null().to_numpy() if calls["correlation_id"].null_count() else True
+        rows = np.flatnonzero(named & known)
+        edges = np.concatenate([rows[:MIN_LAUNCHES], rows[MIN_LAUNCHES:][-MIN_LAUNCHES:]])
+        return calls[edges].select("process_id", "correlation_id", "start_ns", "name")
 
     @kept_property
     def device_window(self) -> tuple[int, int]:
@@ -287,7 +299,7 @@ class TraceView:
     def api_names(self) -> dict[ApiKind, list[str]]:
         """The distinct CUDA API names of the trace by the kind of call."""
         groups: dict[ApiKind, list[str]] = {}
-        for name in self.frame("cuda_api", "name")["name"].unique().cast(pl.String):
+        for name in distinct(self.frame("cuda_api", "name")["name"]).cast(pl.String):
             groups.setdefault(api_kind(name), []).append(name)
         return groups
 
@@ -329,9 +341,8 @@ class TraceView:
             empty = self.frame("cuda_api", *CALL_COLUMNS).head(0).select(_CALL_VIEW)
             return empty.with_columns(pl.Series("row", [], dtype=pl.UInt32))
         calls = self.frame("cuda_api", *CALL_COLUMNS)
-        named = are_named(calls["name"], names)
-        row = pl.Series("row", np.flatnonzero(named.to_numpy()), dtype=pl.UInt32)
-        return calls.filter(named).select(*_CALL_VIEW, row)
+        row = pl.Series("row", np.flatnonzero(are_named(calls["name"], names).to_numpy()), dtype=pl.UInt32)
+        return calls[row].select(*_CALL_VIEW, row)
 
     def _work_keys(self) -> pl.LazyFrame:
         """``process_id, correlation_id`` of all device work."""

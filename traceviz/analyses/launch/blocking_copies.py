@@ -54,6 +54,8 @@ def blocking_copies(trace: TraceView, least_ns: float) -> BlockingCopies:
     """Measure the idle time in which the host waits unasked for copies; less than ``least_ns`` is not looked into."""
     parts = []
     total_ns = 0
+    if not unasked_waits(trace).height:
+        return BlockingCopies()
     for rank in trace.rank_busy:
         own = unasked_waits(trace).filter(pl.col("process_id") == rank)
         idle = host_classes(trace)[rank].sets["synchronisation"].intersect(judged_time(trace, rank))

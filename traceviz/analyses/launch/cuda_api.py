@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
-from traceviz.analyses.derived.frames import bounds, intervals, parts_by
+from traceviz.analyses.derived.frames import bounds, codes, intervals, parts_by
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import host_time, judged_time, judged_words, steady_time
@@ -32,7 +32,8 @@ from traceviz.analyses.launch.blocking_copies import BlockingCopies, blocking_co
 from traceviz.analyses.launch.remarks import remarks
 from traceviz.analyses.launch.waits import HostWaits, advice_for, host_waits
 from traceviz.cuda_names import ApiKind, api_kind
-from traceviz.intervals import Array, IntervalSet
+from traceviz.intervals import IntervalSet
+from traceviz.nested import alike
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
 from traceviz.rules import READ_RARELY, rule
 from traceviz.units import format_ns, format_ratio
@@ -97,22 +98,23 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         """Aggregate the calls."""
         if not trace.tables.rows("cuda_api"):
             return self.skipped("no call of the device's API was captured")
-        calls = trace.tables.scan("cuda_api").select(_COLUMNS).collect()
-        parts = _parts(trace, calls)
+        calls = trace.frame("cuda_api", *_COLUMNS)
+        groups = _finest(calls)
+        sums = _sums(trace, calls, groups)
         judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         begin, end = trace.recorded_window  # devices and calls are recorded by one source, at the same time
         return ApiShares(
-            by_name=_by_name(calls, parts, end - begin),
-            by_thread=_by_thread(calls, parts["exposed_ns"], end - begin),
+            by_name=_by_name(calls["dur_ns"], groups, sums, end - begin),
+            by_thread=_by_thread(calls, sums, end - begin),
             in_steps=sums_in_steps(trace, calls, "name", "domain", of_host=True),
-            nested_ns=_nested(calls),
+            nested_ns=_nested(calls) if _nests(sums) else 0,
             steady_exposed=_steady_exposed(trace),
             judged_ns=judged_ns,
             judged_words=judged_words(trace),
             steps=training_steps(trace).steady.height,
             waits=host_waits(trace),
             copies=blocking_copies(trace, self.copy_share * judged_ns),
-            remarks=remarks(trace, self.fold_below * int(calls["dur_ns"].sum())),
+            remarks=remarks(trace, self.fold_below * int(sums["total_ns"].sum())),
         )
 
     def judge(self, result: ApiShares) -> tuple[Finding, ...]:
@@ -211,23 +213,44 @@ class CudaApiAnalysis(Analysis[ApiShares]):
 _COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "name", "domain")
 
 
-def _parts(trace: TraceView, calls: pl.DataFrame) -> dict[str, Array | None]:
-    """``startup_ns``, ``steady_ns`` and ``exposed_ns`` of each call; ``None`` where that is not known."""
+def _finest(calls: pl.DataFrame) -> Groups:
+    """The groups of which all others are made: calls of one function, in one domain, on one thread."""
+    columns = [codes(calls["name"]), codes(calls["domain"])]
+    columns += [calls[name].to_numpy() for name in ("process_id", "thread_id")]
+    several = [column for column in columns if column.min() != column.max()]
+    group, firsts = alike(*several or columns[:1])
+    keys = calls.select("name", "domain", "process_id", "thread_id")[firsts]
+    return Groups(keys.with_columns(pl.col("name", "domain").cast(pl.String)), group)
+
+
+def _sums(trace: TraceView, calls: pl.DataFrame, groups: Groups) -> pl.DataFrame:
+    """Keys of ``groups`` with ``calls``, ``total_ns``, and the parts of it; these are null where they are not known.
+
+    ``startup_ns`` is before the first steady step, ``steady_ns`` the rest; in ``exposed_ns`` no device works.
+    """
     starts, ends = bounds(calls)
-    processes = calls["process_id"].to_numpy()
-    startup, exposed = np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64)
-    users = calls["process_id"].unique()
+    total = groups.sums(calls["dur_ns"].fill_null(0).to_numpy())
+    users = groups.keys["process_id"].to_numpy()
+    startup, exposed = np.zeros_like(total), np.zeros_like(total)
     known = bool(steady_time(trace))
-    for process in users:
-        own = slice(None) if len(users) == 1 else processes == process
-        exposed[own] = _idle_of_user(trace, process).overlap(starts[own], ends[own])
+    for process in np.unique(users).tolist():
+        owners = groups.codes
+        if not (users == process).all():
+            owners = np.where(users == process, np.arange(users.size, dtype=np.int32), -1)[owners]
+        _idle_of_user(trace, process).add_overlap(starts, ends, owners, exposed)
         if known:
-            startup[own] = np.clip(_first_steady(trace, process) - starts[own], 0, ends[own] - starts[own])
-    return {
+            before = IntervalSet.span(int(starts[0]), max(int(starts[0]), _first_steady(trace, process)))
+            before.add_overlap(starts, ends, owners, startup)
+    parts = {
         "startup_ns": startup if known else None,
-        "steady_ns": ends - starts - startup if known else None,
+        "steady_ns": total - startup if known else None,
         "exposed_ns": exposed if trace.has_device_tables else None,
     }
+    return groups.keys.with_columns(
+        pl.Series("calls", groups.counts),
+        pl.Series("total_ns", total),
+        *(pl.Series(name, [None] * len(groups) if part is None else part, pl.Int64) for name, part in parts.items()),
+    )
 
 
 def _idle_of_user(trace: TraceView, process: int) -> IntervalSet:
@@ -241,42 +264,47 @@ def _first_steady(trace: TraceView, process: int) -> int:
     return firsts.get(process, min(firsts.values()))
 
 
-def _by_name(calls: pl.DataFrame, parts: dict[str, Array | None], span_ns: int) -> pl.DataFrame:
+def _by_name(durations: pl.Series, finest: Groups, sums: pl.DataFrame, span_ns: int) -> pl.DataFrame:
     """Statistics per function. Its share of wall time is that of the average thread that calls it."""
-    groups = Groups.of(calls, "name", "domain")
-    sums = [
-        pl.Series(name, [None] * len(groups) if values is None else groups.sums(values), pl.Int64)
-        for name, values in parts.items()
-    ]
-    threads = pl.Series("threads", groups.distinct(calls["thread_id"]))
-    by_name = groups.keys.with_columns(*duration_columns(groups, calls["dur_ns"]), *sums, threads)
-    return largest_first(by_name, "name", "domain").with_columns(
+    by_name = Groups.of(sums, "name", "domain")
+    groups = Groups(by_name.keys, by_name.codes[finest.codes])
+    parts = [_summed(by_name, sums[name]) for name in ("startup_ns", "steady_ns", "exposed_ns")]
+    threads = pl.Series("threads", by_name.distinct(sums["thread_id"]))
+    rows = groups.keys.with_columns(*duration_columns(groups, durations), *parts, threads)
+    return largest_first(rows, "name", "domain").with_columns(
         (pl.col("total_ns") / pl.col("total_ns").sum()).fill_nan(0.0).alias("share_of_api"),
         (pl.col("total_ns") / (pl.col("threads") * max(span_ns, 1))).alias("share_of_wall"),
     )
 
 
-def _by_thread(calls: pl.DataFrame, exposed: Array | None, span_ns: int) -> pl.DataFrame:
+def _summed(groups: Groups, part: pl.Series) -> pl.Series:
+    """The sums of ``part`` by group; null where it is not known."""
+    if part.null_count():
+        return pl.Series(part.name, [None] * len(groups), pl.Int64)
+    return pl.Series(part.name, groups.sums(part.to_numpy()))
+
+
+def _by_thread(calls: pl.DataFrame, sums: pl.DataFrame, span_ns: int) -> pl.DataFrame:
     """Sums per thread; where driver calls run inside runtime calls, wall time counts once."""
     keys = ("process_id", "thread_id")
-    groups = Groups.of(calls, *keys)
-    totals = groups.sums(calls["dur_ns"].fill_null(0).to_numpy())
-    alone = np.zeros_like(totals) if exposed is None else groups.sums(exposed)
-    frame = groups.keys.with_columns(
-        pl.Series("calls", groups.counts), pl.Series("total_ns", totals), pl.Series("exposed_ns", alone)
-    )
+    groups = Groups.of(sums, *keys)
+    columns = (_summed(groups, sums[name].fill_null(0)) for name in ("calls", "total_ns", "exposed_ns"))
+    frame = groups.keys.with_columns(*columns)
     wall = frame["total_ns"]
-    if calls["domain"].n_unique() > 1:
+    if _nests(sums):
         inside = {thread: intervals(part).total for thread, part in parts_by(calls, "thread_id").items()}
         wall = pl.Series([inside[thread] for thread in frame["thread_id"]], dtype=pl.Int64)
     shares = frame.with_columns((wall / max(span_ns, 1)).alias("share_of_wall"))
     return shares.sort("total_ns", *keys, descending=[True, False, False])
 
 
+def _nests(sums: pl.DataFrame) -> bool:
+    """Whether there are calls of several domains: those of the driver may run inside of others."""
+    return sums["domain"].n_unique() > 1
+
+
 def _nested(calls: pl.DataFrame) -> int:
     """Time of driver calls inside runtime calls of the same thread."""
-    if calls["domain"].n_unique() < 2:
-        return 0
     domain = pl.col("domain")
     return sum(
         int(intervals(part.filter(domain == "runtime")).overlap(*bounds(part.filter(domain == "driver"))).sum())
@@ -290,8 +318,10 @@ JUDGED_KINDS: tuple[ApiKind, ...] = ("allocation", "stream")
 
 def _steady_exposed(trace: TraceView) -> dict[str, tuple[int, int]]:
     """Calls of :data:`JUDGED_KINDS` in steady steps and their exposed nanoseconds there, by name."""
-    calls = trace.api_calls(*JUDGED_KINDS)
     sums: dict[str, tuple[int, int]] = {}
+    if not steady_time(trace):
+        return sums
+    calls = trace.api_calls(*JUDGED_KINDS)
     for part in calls.partition_by("process_id", "name"):
         process, name = int(part["process_id"][0]), str(part["name"][0])
         window = steady_time(trace).get(process, IntervalSet.empty())

@@ -19,6 +19,8 @@ def remarks(trace: TraceView, least_ns: float) -> tuple[str, ...]:
 
 
 def _of_copies(trace: TraceView, least_ns: float) -> list[str]:
+    if not unasked_waits(trace).height:
+        return []
     every = copy_calls(trace).group_by(_NAME).agg(pl.len().alias("every"))
     time = (pl.col("end_ns") - pl.col("wait_ns")).sum().alias("time")
     waits = unasked_waits(trace).group_by(_NAME).agg(pl.len().alias("calls"), time)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.nested import alike
+from traceviz.sweeps import summed
 
 _PYTHON_THREAD = r"(?i)^(python|ipykernel|jupyter|main)"
 _WORKER_THREAD = r"(?i)^(tf_|tsl|xla|pjrt|eigen|grpc|jax)|pool|worker"
@@ -17,11 +19,7 @@ def likely_threads(trace: TraceView) -> dict[int, int]:
     The process's first thread (tid = pid), else a thread named like Python's, else a thread not named like a worker of
     the framework; among several, the thread with the most host events.
     """
-    counts = [
-        trace.tables.scan(name).group_by("thread_id").len().collect()
-        for name in ("nvtx", "cuda_api", "os_calls", "host_ops")
-        if name in trace.tables
-    ]
+    counts = [_events(trace, name) for name in ("nvtx", "cuda_api", "os_calls", "host_ops") if name in trace.tables]
     if not counts:
         return {}
     active = pl.concat(counts).group_by("thread_id").agg(pl.col("len").sum())
@@ -35,3 +33,10 @@ def likely_threads(trace: TraceView) -> dict[int, int]:
     ranked = threads.sort("first", "python", "worker", "len", "thread_id", descending=descending)
     best = ranked.unique("process_id", keep="first", maintain_order=True).select("process_id", "thread_id")
     return dict(best.iter_rows())
+
+
+def _events(trace: TraceView, table: str) -> pl.DataFrame:
+    """``thread_id, len``: the events of each thread in a table."""
+    threads = trace.frame(table, "thread_id").drop_nulls()
+    group, firsts = alike(threads["thread_id"].to_numpy())
+    return threads[firsts].with_columns(pl.Series("len", summed(group, None, firsts.size)))

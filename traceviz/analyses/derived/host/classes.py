@@ -220,8 +220,8 @@ class HostClasses:
 
     @property
     def infeed(self) -> IntervalSet:
-        """Time in which a device of the process waits for its infeed."""
-        return self._role("infeed")
+        """Time in which a device of the process waits for its infeed; only TPUs have one."""
+        return self._role("infeed") if self._trace.has_tpu else IntervalSet.empty()
 
     @property
     def input_wait(self) -> IntervalSet:

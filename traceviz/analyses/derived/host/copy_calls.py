@@ -12,6 +12,7 @@ memory, or copies it within and between devices, returns before the device has b
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.frames import correlations, end_ns, gathered, partners
@@ -45,8 +46,12 @@ def copy_calls(trace: TraceView) -> pl.DataFrame:
     copies = _copies(trace)
     row = partners(calls, copies)
     did = [gathered(copies[name], row) for name in ("copy_end_ns", "bytes", "kind", "host_memory")]
-    known = calls.with_columns(did).join(_launch_times(trace), on="process_id", how="left", maintain_order="left")
-    return known.with_columns(_wait().alias("wait_ns")).drop("blocks", "launch_ns")
+    known = calls.with_columns(did)
+    looked_at = np.flatnonzero((row >= 0) | calls["blocks"].to_numpy())  # no other can be seen to wait
+    places = np.full(calls.height, -1, np.int32)
+    places[looked_at] = np.arange(looked_at.size, dtype=np.int32)
+    waits = _waits(trace, known[looked_at]) if looked_at.size else pl.Series([], dtype=pl.Int64)
+    return known.with_columns(gathered(waits, places).alias("wait_ns")).drop("blocks")
 
 
 @once_per_trace
@@ -69,6 +74,12 @@ def unasked_waits(trace: TraceView) -> pl.DataFrame:
 def asked_waits(trace: TraceView) -> pl.DataFrame:
     """Those of :func:`waiting_copies` in calls that say that they block (``cudaMemcpy``): the others."""
     return waiting_copies(trace).join(unasked_waits(trace), on=_CALL, how="anti", nulls_equal=True)
+
+
+def _waits(trace: TraceView, calls: pl.DataFrame) -> pl.Series:
+    """:func:`_wait` of each of ``calls``."""
+    timed = calls.join(_launch_times(trace), on="process_id", how="left", maintain_order="left")
+    return timed.select(_wait().alias("wait_ns")).to_series()
 
 
 def _wait() -> pl.Expr:

@@ -16,6 +16,7 @@ Work of which calls were never recorded (of another library, of a graph) lies am
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,12 +68,15 @@ class Join:
     Args:
         work: Device work: ``process_id, device_id, stream, correlation_id, start_ns``.
         calls: Calls of the devices' API: ``process_id, correlation_id, start_ns, end_ns``.
-        launches: Those that launch kernels: ``process_id, correlation_id, start_ns, name``, in order of start.
+        edges: Of those that launch kernels and have a correlation id, at least the first and the last
+            :data:`MIN_LAUNCHES` of each process: ``process_id, correlation_id, start_ns, name``, in order of start.
+        launches: Gives all that launch kernels, where these do not tell.
     """
 
     work: pl.LazyFrame
     calls: pl.LazyFrame
-    launches: pl.DataFrame
+    edges: pl.DataFrame
+    launches: Callable[[], pl.DataFrame]
 
 
 def device_windows(
@@ -87,13 +91,13 @@ def device_windows(
         join: The calls and the work.
     """
     begun = _begins(recorded, busy, owners, join)
-    launches = parts_by(join.launches, "process_id") if join.launches.height else {}
+    edges = parts_by(join.edges, "process_id") if join.edges.height else {}
     windows = {}
     for process, own in parts_by(owners, "process_id").items():
         window = min((begun[process, device] for device in own["device_id"]), key=lambda known: known.begin_ns)
-        if process in launches:
+        if process in edges:
             extent = int(own["start_ns"].to_numpy().min()), int(own["end_ns"].to_numpy().max())
-            window = _without_missing(window, extent, launches[process], join.work)
+            window = _without_missing(window, extent, edges[process], join)
         windows[process] = window
     return windows
 
@@ -153,19 +157,25 @@ def _launched_before(process: int, device: int, join: Join) -> int:
     return without.height - stray if stray <= STRAY_SHARE * without.height else 0
 
 
-def _without_missing(
-    window: DeviceWindow, extent: tuple[int, int], launches: pl.DataFrame, work: pl.LazyFrame
-) -> DeviceWindow:
-    """``window`` without the ends of the capture at which ``launches`` of one process have no recorded work."""
-    launches = launches.drop_nulls("correlation_id")
-    if launches.height < MIN_LAUNCHES:
+def _without_missing(window: DeviceWindow, extent: tuple[int, int], edges: pl.DataFrame, join: Join) -> DeviceWindow:
+    """``window`` without the ends of the capture at which launches of one process have no recorded work.
+
+    Args:
+        window: The window.
+        extent: First and last moment of the work of the process.
+        edges: Its rows of :attr:`Join.edges`.
+        join: The calls and the work.
+    """
+    edges = edges.drop_nulls("correlation_id")
+    if edges.height < MIN_LAUNCHES:
         return window
-    process = launches["process_id"].first()
-    ends = pl.concat([launches.head(MIN_LAUNCHES), launches.tail(MIN_LAUNCHES)])["correlation_id"]
-    own = work.filter(pl.col("process_id") == process)
+    process = edges["process_id"].first()
+    ends = pl.concat([edges.head(MIN_LAUNCHES), edges.tail(MIN_LAUNCHES)])["correlation_id"]
+    own = join.work.filter(pl.col("process_id") == process)
     met = own.filter(pl.col("correlation_id").is_in(ends.implode())).select("correlation_id").collect()
-    if _begins_and_ends_with_work(launches, met["correlation_id"]):
+    if _begins_and_ends_with_work(edges, met["correlation_id"]):
         return window
+    launches = join.launches().filter(pl.col("process_id") == process).drop_nulls("correlation_id")
     keys = own.select("correlation_id").unique().with_columns(pl.lit(value=True).alias("works"))
     known = launches.lazy().join(keys, on="correlation_id", how="left", maintain_order="left").collect()
     works = pl.col("works").fill_null(value=False)

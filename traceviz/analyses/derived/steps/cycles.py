@@ -10,6 +10,7 @@ names equally often; sums of random 64-bit numbers, one per name, tell::
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +40,7 @@ class Cycle:
     likeness: float
 
 
-def find_cycle(codes: npt.ArrayLike, pauses: npt.ArrayLike) -> Cycle | None:
+def find_cycle(codes: npt.ArrayLike, pauses: npt.ArrayLike | Callable[[], Array]) -> Cycle | None:
     """The most convincing cycle of a sequence, or ``None``.
 
     Among anchors of equal likeness the more frequent anchor wins (one step rather than two), then the anchor after the
@@ -48,26 +49,36 @@ def find_cycle(codes: npt.ArrayLike, pauses: npt.ArrayLike) -> Cycle | None:
 
     Args:
         codes: Name of each event as a number, in order of time.
-        pauses: Nanoseconds without activity before each event.
+        pauses: Nanoseconds without activity before each event; or what gives them, where anything is a cycle at all.
     """
-    sequence = np.ascontiguousarray(codes, dtype=np.int64)
-    waits = np.ascontiguousarray(pauses, dtype=np.int64)
+    sequence = np.ascontiguousarray(codes)
     if sequence.size <= MIN_PERIODS:
         return None
     dense = _dense(sequence)
     names = int(dense.max()) + 1
-    tokens = np.random.default_rng(1).integers(1, 2**63, size=names, dtype=np.uint64)
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(tokens[dense], dtype=np.uint64)])
+    tokens = _tokens(names)
+    sums = np.zeros(sequence.size + 1, np.uint64)
+    np.cumsum(np.take(tokens, dense, out=sums[1:], mode="clip"), out=sums[1:])
     by_name = np.split(np.argsort(dense, kind="stable"), np.cumsum(np.bincount(dense))[:-1])
+    likely = [(_likeness(anchors, sums, sequence.size), anchors) for anchors in by_name]  # once per distinct name
+    likely = [(likeness, anchors) for likeness, anchors in likely if likeness >= MIN_LIKENESS]
+    if not likely:
+        return None
+    waits = np.asarray(pauses() if callable(pauses) else pauses)
     best: tuple[tuple[float, int, float, int], Array] | None = None
-    for anchors in by_name:  # once per distinct name
-        likeness = _likeness(anchors, sums, sequence.size)
-        if likeness < MIN_LIKENESS:
-            continue
+    for likeness, anchors in likely:
         merit = (round(likeness, 2), anchors.size, float(np.median(waits[anchors])), -int(anchors[0]))
         if best is None or merit > best[0]:
             best = merit, anchors
     return Cycle(best[1], best[0][0]) if best else None
+
+
+def _tokens(count: int) -> npt.NDArray[np.uint64]:
+    """Numbers that look random, by splitmix64 (Steele and others, 2014): NumPy's generators take long to import."""
+    mixed = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def _dense(codes: Array) -> npt.NDArray[np.unsignedinteger[Any]]:
@@ -75,9 +86,10 @@ def _dense(codes: Array) -> npt.NDArray[np.unsignedinteger[Any]]:
     names = np.unique(codes) if codes.max() - codes.min() > codes.size else None
     if names is not None:
         return np.searchsorted(names, codes).astype(np.uint32)
-    used = np.bincount(codes - codes.min()) > 0
-    kind = np.uint16 if used.sum() <= np.iinfo(np.uint16).max else np.uint32
-    return np.asarray((np.cumsum(used) - 1).astype(kind)[codes - codes.min()])
+    places = codes - codes.min()
+    used = np.zeros(int(places.max()) + 1, dtype=bool)
+    used[places] = True
+    return np.asarray((np.cumsum(used) - 1).astype(np.min_scalar_type(used.sum()))[places])
 
 
 SAMPLE = 256
@@ -89,8 +101,8 @@ def _likeness(anchors: Array, sums: npt.NDArray[np.uint64], count: int) -> float
     extent = int(anchors[-1] - anchors[0])
     if anchors.size <= MIN_PERIODS or extent < MIN_COVERAGE * count:
         return 0.0
-    apart = max(1, (anchors.size - 1) // SAMPLE)
-    sample = sums[anchors[1::apart]] - sums[anchors[:-1:apart]]
+    every = max(1, (anchors.size - 1) // SAMPLE)
+    sample = sums[anchors[1::every]] - sums[anchors[:-1:every]]
     if np.unique_counts(sample).counts.max() < MIN_LIKENESS / 2 * sample.size:
         return 0.0  # far from periodic: most names of a large trace end here
     contents = sums[anchors[1:]] - sums[anchors[:-1]]

@@ -220,14 +220,15 @@ def _host_cycle(trace: TraceView) -> Steps:
 
 
 def _kernel_cycle(trace: TraceView) -> Steps:
-    kernels = trace.frame("kernels", "process_id", "start_ns", "dur_ns", "name")
+    names = trace.frame("kernels", "name")["name"]
+    kernels = trace.kernel_times.select("process_id", "start_ns", "end_ns").with_columns(names)
     if trace.tables.rows("graphs"):
-        graphs = trace.frame("graphs", "process_id", "start_ns", "dur_ns", graph_name())
+        graphs = trace.frame("graphs", "process_id", "start_ns", end_ns(), graph_name())
         kernels = kernels.with_columns(pl.col("name").cast(pl.String))
         kernels = pl.concat([kernels, graphs]).sort("start_ns", maintain_order=True)
     if not kernels.height:
         return NO_STEPS
-    return kernel_cycle_steps(kernels.select("process_id", "start_ns", end_ns(), "name"))
+    return kernel_cycle_steps(kernels)
 
 
 _SEARCHES_BY_NAME: tuple[Callable[[TraceView], Steps], ...] = (_named_ranges, _named_annotations)

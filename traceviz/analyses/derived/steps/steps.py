@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import end_ns, parts_by
+from traceviz.analyses.derived.frames import codes, end_ns, parts_by
 from traceviz.analyses.derived.steps.bounds import start_to_start
 from traceviz.analyses.derived.steps.cycles import find_cycle
 from traceviz.intervals import Array
@@ -204,9 +204,7 @@ def fold_numbers(column: str) -> pl.Expr:
 def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps | None:
     """Steps between the anchors of the cycle of ``events`` (sorted by start), if it has ``at_least`` events."""
     starts = events["start_ns"].to_numpy()
-    ends = np.maximum.accumulate(events["end_ns"].to_numpy()) if events.height else starts
-    pauses = np.concatenate([[0], np.maximum(starts[1:] - ends[:-1], 0)]) if events.height else starts
-    cycle = find_cycle(events[name].cast(pl.Categorical).to_physical().to_numpy(), pauses)
+    cycle = find_cycle(codes(events[name]), lambda: _pauses(starts, events["end_ns"].to_numpy()))
     if cycle is None or np.median(np.diff(cycle.anchors)) < at_least:
         return None
     edges = starts[cycle.anchors]
@@ -222,6 +220,11 @@ def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps 
     )
     thread = events["thread_id"][0] if "thread_id" in events.columns else None
     return ProcessSteps(label, cycle.likeness, mark_warmup(frame.with_columns(pl.lit(False).alias("cut"))), thread)
+
+
+def _pauses(starts: Array, ends: Array) -> Array:
+    """Time before each event in which no earlier one runs; there are events."""
+    return np.concatenate([[0], np.maximum(starts[1:] - np.maximum.accumulate(ends)[:-1], 0)])
 
 
 def covers(steps: pl.DataFrame, first: int, last: int) -> bool:

@@ -14,7 +14,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.recorded_stages import RECORDED_STAGE
 from traceviz.analyses.input.tfdata_settings import SETTING_KEYS
 from traceviz.analyses.input.tfdata_tree import LINK_KEYS
-from traceviz.analyses.registry import PROPERTIES, entries
+from traceviz.analyses.registry import PROPERTIES, UNREAD, entries
 from traceviz.tables import TraceTables
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
@@ -47,7 +47,7 @@ def test_columns_that_no_analysis_reads_change_no_figure() -> None:
     tables = api.open_trace(SAMPLES / TRACES[0])
     without = {
         name: tables.arrow(name).drop_columns([c for c in columns if c in tables.arrow(name).column_names])
-        for name, columns in run.UNREAD.items()
+        for name, columns in UNREAD.items()
         if name in tables
     }
     assert "status" in tables.arrow("cuda_api").column_names

@@ -136,3 +136,14 @@ def test_a_damaged_table_of_1_trace_is_not_packed_and_the_add_goes_on(store):
     Path(store.url_of(*trace_parts("nsys", IDS[0]), "kernels.parquet")).write_bytes(b"no table")
     assert packed(store) == []
     assert store.names(packs.FOLDER) == []
+
+
+def test_a_pack_of_which_1_byte_is_gone_is_not_used(store):
+    packed(store)
+    (name,) = store.names(packs.FOLDER)
+    path = Path(store.url_of(packs.FOLDER, name, "kernels.parquet"))
+    path.write_bytes(path.read_bytes()[:-1])
+    assert asked(store) == ALL
+    assert [fault.why for fault in verify(store, quick=True).faults if fault.kind == "packed"] == [
+        "kernels.parquet has another size than its manifest.json says"
+    ]

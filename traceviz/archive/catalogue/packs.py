@@ -76,10 +76,10 @@ class Pack:
 
 
 def packs(store: Store) -> list[Pack]:
-    """Packs that can be used: each of their traces is there, as it was when it was packed."""
+    """Packs that can be used: whole, and each of their traces is there as it was when it was packed."""
     if not store.is_local:
         return []
-    found = (_read(store, name) for name in store.names(FOLDER))
+    found = (_read(store, name) for name in store.names(FOLDER) if not _damage(store, name, quick=True))
     return [pack for pack in found if pack is not None and _is_current(store, pack)]
 
 
@@ -124,25 +124,33 @@ def drop(store: Store, trace_ids: Collection[str]) -> None:
 
 
 def damaged(store: Store, *, quick: bool = False) -> Iterator[tuple[str, str]]:
-    """Names of files and folders of packs that are not as they were written, and how they differ.
+    """Folders of packs that are not as they were written, and how they differ.
 
     Args:
         store: The archive.
         quick: Compare sizes only.
     """
     for name in store.names(FOLDER) if store.is_local else ():
-        manifest = _manifest(store, name)
-        files = files_of(manifest)
-        if manifest is None or files is None:
-            if store.exists(FOLDER, name):
-                yield f"{FOLDER}/{name}", f"its {LAST} cannot be read"
-            continue
-        sizes = store.sizes(FOLDER, name)
-        for file, facts in files.items():
-            if sizes.get(file) != facts.get("bytes"):
-                yield f"{FOLDER}/{name}", f"{file} is missing or has another size than the manifest says"
-            elif not quick and _sha256(Path(store.url_of(FOLDER, name, file))) != facts.get("sha256"):
-                yield f"{FOLDER}/{name}", f"the SHA-256 of {file} is not that of the manifest"
+        why = _damage(store, name, quick=quick)
+        if why and store.exists(FOLDER, name):  # nobody removed it meanwhile
+            yield f"{FOLDER}/{name}", why
+
+
+def _damage(store: Store, name: str, *, quick: bool) -> str:
+    """How a pack differs from its manifest; empty where it does not."""
+    files = files_of(_manifest(store, name))
+    if files is None:
+        return f"its {LAST} cannot be read"
+    for file, facts in files.items():
+        path = Path(store.url_of(FOLDER, name, file))
+        try:
+            if path.stat().st_size != facts.get("bytes"):
+                return f"{file} has another size than its {LAST} says"
+            if not quick and _sha256(path) != facts.get("sha256"):
+                return f"the SHA-256 of {file} is not that of its {LAST}"
+        except FileNotFoundError:
+            return f"{file} is missing"
+    return ""
 
 
 def _manifest(store: Store, name: str) -> dict[str, object] | None:

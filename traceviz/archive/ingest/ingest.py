@@ -362,7 +362,8 @@ def _write_summary(folder: Path, format_name: str, converted: _Converted) -> pa.
     report = replace(bare_report, run=(*source_facts((Path(converted.origin.source),)), *bare_report.run))
     (folder / REPORT).write_text(saved.dumps(report), encoding="utf-8")
     rows = ready_rows(converted.origin, tables, report, format_name, converted.tags)
-    pq.write_table(rows, folder / ROWS, compression="zstd")
+    # Of few rows, dictionaries and statistics take more room than the values, and zstd sets itself up for each column.
+    pq.write_table(rows, folder / ROWS, compression="snappy", use_dictionary=False, write_statistics=False)
     origin = converted.origin
     manifest: dict[str, Any] = read_document(folder / LAST)
     files = sorted(path for path in folder.iterdir() if path.name != LAST)

@@ -6,8 +6,8 @@
 To add 10,000 traces takes long, and what is asked here does not depend on how they came in: 100 small traces of
 ``archive_traces.py`` are added; all others are copies of them that the functions of the archive's own storage write
 under other ids. The files of tables and reports of a copy are hard links. Its rows of the catalogue and its manifest
-are its own, with its id and a recording time of its own. The catalogue is written in segments and merged as ``add``
-does.
+are its own, with its id and a recording time of its own. The catalogue is written in segments and merged, and
+tables are packed, as ``add`` does.
 
 Every task runs in its own process. Libraries are loaded before the clock starts. The exponent is the slope of log time
 over log count: 1 is linear.
@@ -94,7 +94,7 @@ def copy(store: Store, count: int) -> None:
     """Fill the archive up to ``count`` traces with copies of those that it has."""
     import pyarrow as pa
 
-    from traceviz.archive.catalogue import segments
+    from traceviz.archive.catalogue import packs, segments
     from traceviz.archive.ingest.add import FLUSH_TRACES
     from traceviz.archive.storage import layout
 
@@ -106,6 +106,7 @@ def copy(store: Store, count: int) -> None:
             segments.append(store, pa.concat_tables(waiting))
             waiting.clear()
     segments.merge(store)
+    packs.pack(store, segments.read(store))
 
 
 @dataclass(frozen=True, slots=True)

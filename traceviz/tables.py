@@ -42,6 +42,8 @@ ANNOTATED_STEPS_NOTE = "steps-from-annotations"
 _AGAIN = "Convert the source again: traceviz convert TRACE -o DIR."
 _MANY = 1 << 16
 """Rows of a table for which it is worth to look for columns that take no memory."""
+_SMALL = 256 << 10
+"""Tables of fewer bytes in memory are small."""
 ROW_GROUP = 1 << 18
 """Rows of one row group of a Parquet file."""
 
@@ -371,7 +373,7 @@ def write_tables(target: Path, tables: Iterable[tuple[str, pa.Table]], provenanc
 def _write(path: Path, table: pa.Table) -> None:
     """One Parquet file, sorted by ``start_ns`` one row group at a time."""
     order, times = _order(table), []
-    with parquet_writer(path, table.schema) as writer:
+    with parquet_writer(path, table.schema, is_small=table.nbytes < _SMALL) as writer:
         for begin in range(0, table.num_rows, ROW_GROUP):
             part = slice(begin, begin + ROW_GROUP)
             rows = table.slice(begin, ROW_GROUP) if order is None else _take(table, pa.array(order[part]))
@@ -380,19 +382,20 @@ def _write(path: Path, table: pa.Table) -> None:
         writer.add_key_value_metadata(stated([each for each in times if each]))
 
 
-def parquet_writer(path: Path, declared: pa.Schema) -> pq.ParquetWriter:
+def parquet_writer(path: Path, declared: pa.Schema, *, is_small: bool = False) -> pq.ParquetWriter:
     """What writes the rows of a table of the contract, in its order, which the file states.
 
     Integers are stored as differences between neighbours, which are small, above all those of times: files are smaller,
-    and faster to write and to read, than with dictionaries of numbers.
+    and faster to write and to read, than with dictionaries of numbers. For each column of a small table, zstd would
+    take longer to set itself up than to compress, and save nothing.
     """
     names = [field.name for field in declared if pa.types.is_dictionary(field.type)]
     integers = [field.name for field in declared if pa.types.is_int64(field.type)]
     return pq.ParquetWriter(
         path,
         declared,
-        compression="zstd",
-        compression_level=1,
+        compression="snappy" if is_small else "zstd",
+        compression_level=None if is_small else 1,
         use_dictionary=names,  # type: ignore[arg-type]  # the stubs know only all or none
         write_statistics=[name for name in integers if name == "start_ns"],
         column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),

@@ -63,8 +63,8 @@ class Allowance:
         Raises:
             OutOfMemoryError: there are not so many.
         """
-        has = resident()
         if self.most is not None:
+            has = resident()
             if has + needed > self.most:
                 raise _refused(name, has + needed, f"{OPTION} allows {format_value(self.most, 'bytes')}.")
             return
@@ -72,7 +72,7 @@ class Allowance:
             return
         room = free()
         if room is not None and needed > room.more * _CLEARLY:
-            raise _refused(name, has + needed, f"{room.words}.")
+            raise _refused(name, resident() + needed, f"{room.words}.")
 
 
 @dataclass(slots=True, eq=False)

@@ -17,6 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from traceviz.archive.catalogue import packs
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.catalogue.rows import with_times
 from traceviz.archive.ingest.ingest import Ingested, IngestOptions, ingest, quarantine
@@ -147,6 +148,7 @@ def add(
     finally:
         SPOOL.release()
     catalogue.merge(store)
+    packs.pack(store, catalogue.read(store))
     return adding.outcome(discovery)
 
 

@@ -22,10 +22,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from traceviz import scrub
-from traceviz.analyses.run import analyze
 from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.catalogue.rows import Origin, quarantined_rows, ready_rows, stated_tags
 from traceviz.archive.catalogue.segments import stored_rows
+from traceviz.archive.ingest.analysing import report_on
 from traceviz.archive.sources.discover import fetch
 from traceviz.archive.sources.exported_reports import companions, with_report_advice
 from traceviz.archive.sources.hashes import source_sha256
@@ -358,11 +358,12 @@ def _clean(text: str, redactor: scrub.Redactor) -> str:
 def _write_summary(folder: Path, format_name: str, converted: _Converted) -> pa.Table:
     """Write the report of a trace, its rows of the catalogue, and the digests of all its files; returns the rows."""
     tables = _at_hand(converted.tables)
-    bare_report = analyze(tables)
+    bare_report = report_on(tables)
     report = replace(bare_report, run=(*source_facts((Path(converted.origin.source),)), *bare_report.run))
     (folder / REPORT).write_text(saved.dumps(report), encoding="utf-8")
     rows = ready_rows(converted.origin, tables, report, format_name, converted.tags)
-    pq.write_table(rows, folder / ROWS, compression="zstd")
+    # Of few rows, dictionaries and statistics take more room than the values, and zstd sets itself up for each column.
+    pq.write_table(rows, folder / ROWS, compression="snappy", use_dictionary=False, write_statistics=False)
     origin = converted.origin
     manifest: dict[str, Any] = read_document(folder / LAST)
     files = sorted(path for path in folder.iterdir() if path.name != LAST)

@@ -21,9 +21,10 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
+from traceviz.archive.catalogue import packs
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.query.guard import tables_read
-from traceviz.archive.query.views import CATALOGUE_VIEWS, catalogue_table, files_by_trace, literal, views
+from traceviz.archive.query.views import CATALOGUE_VIEWS, PACKED, catalogue_table, files_by_trace, literal, views
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
 from traceviz.errors import DamagedTraceError, TracevizError, UsageError
@@ -80,6 +81,8 @@ class Engine:
         ready = catalogue.ready(listed).select("format", "trace_id").unique(maintain_order=True)
         self._traces: list[tuple[str, str]] = list(ready.iter_rows())
         self._folders: dict[str, frozenset[str]] | None = None
+        self._packs: list[packs.Pack] = []
+        self._packed: frozenset[str] = frozenset()
         self._opened: set[str] = set()
         spill = note(Path(tempfile.gettempdir()), "traceviz-query-")
         spill.mkdir(mode=0o700)
@@ -107,7 +110,9 @@ class Engine:
         return tuple(
             trace_id
             for format_name, trace_id in self._traces
-            if folders is not None and self._store.url_of(*layout.trace_parts(format_name, trace_id)) not in folders
+            if folders is not None
+            and trace_id not in self._packed
+            and self._store.url_of(*layout.trace_parts(format_name, trace_id)) not in folders
         )
 
     def sql(self, text: str, parameters: Parameters | None = None) -> pa.Table:
@@ -172,9 +177,34 @@ class Engine:
         new = sorted(names - self._opened)
         if new:
             if self._folders is None:
-                self._folders = files_by_trace(self._store, self._traces)
-            self._define(views(self._folders, new))
+                self._folders = self._found()
+            packed = {
+                name: [pack.path(self._store, name) for pack in self._packs if name in pack.tables] for name in new
+            }
+            self._define(views(self._folders, new, packed))
             self._opened.update(new)
+
+    def _found(self) -> dict[str, frozenset[str]]:
+        """Files of the traces that are in no pack, by folder; those of the others are read from the packs.
+
+        A pack of which most traces are not asked is no help.
+        """
+        asked = {trace_id: format_name for format_name, trace_id in self._traces}
+        if len(asked) >= packs.FEWEST:
+            found = packs.packs(self._store)
+            self._packs = [pack for pack in found if 2 * len(pack.ids & asked.keys()) >= len(pack.ids)]
+        ids = {
+            trace_id
+            for pack in self._packs
+            for format_name, trace_id in pack.traces
+            if asked.get(trace_id) == format_name
+        }
+        self._packed = frozenset(ids)
+        if self._packs:
+            self._connection.register("given", pa.table({"trace_id": sorted(ids)}))
+            self._connection.execute(f"CREATE TABLE {PACKED} AS FROM given")
+            self._connection.unregister("given")
+        return files_by_trace(self._store, [trace for trace in self._traces if trace[1] not in ids])
 
     def _define(self, queries: Mapping[str, str]) -> None:
         for name, query in queries.items():
@@ -238,11 +268,11 @@ def _message_about_query(message: str) -> Lines:
 
 
 def _reachable(store: Store | None) -> list[str]:
-    """The folder of the traces in the spellings of the archive, its file system and patterns."""
+    """The folders of traces and packs in the spellings of the archive, its file system and patterns."""
     if store is None:
         return []
-    url = store.url_of(layout.TRACES)
-    urls = [url] if store.is_local else [url, store.filesystem().unstrip_protocol(url)]
+    urls = [store.url_of(layout.TRACES)]
+    urls.append(store.url_of(packs.FOLDER) if store.is_local else store.filesystem().unstrip_protocol(urls[0]))
     return [f"{spelling}/" for address in urls for spelling in dict.fromkeys((address, literal(address)))]
 
 

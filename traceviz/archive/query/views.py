@@ -21,6 +21,8 @@ _TRACE_ID = "substr(split_part(filename, '/', -2), 10)"
 """Of ``.../format=F/trace_id=ID/kernels.parquet`` the id: DuckDB knows it per file, and skips files by it."""
 _FORMAT = "substr(split_part(filename, '/', -3), 8)"
 
+PACKED = "held.packed"
+"""Table with the ids of traces whose tables are read from packs."""
 TIMES = "make_timestamp(recorded_ns // 1000) AS recorded, make_timestamp(added_ns // 1000) AS added"
 """Moments of the catalogue as timestamps, UTC."""
 CATALOGUE_VIEWS: Mapping[str, str] = {
@@ -79,23 +81,39 @@ def _names(folder: str) -> frozenset[str]:
         return frozenset()
 
 
-def table_view(table: Table, folders: Mapping[str, frozenset[str]]) -> str:
+def table_view(table: Table, folders: Mapping[str, frozenset[str]], packed: Sequence[str] = ()) -> str:
     """The query behind the view of a table: its declared columns, ``trace_id`` before and ``format`` behind them.
 
     The columns are stated, not looked up: no file is opened before the query runs, and what the files of an older
     schema version lack is null.
+
+    Args:
+        table: The table.
+        folders: Names of the files of each trace, by its folder.
+        packed: Files that hold the table of many traces (:mod:`traceviz.archive.catalogue.packs`).
     """
     name = f"{table.name}.parquet"
     files = [f"{folder}/{name}" for folder, names in folders.items() if name in names]
-    if not files:
-        return empty_view(table)
+    declared = {column.name: _type(column.type) for column in table.columns}
+    parts = []
+    if packed:
+        source = _source(packed, {**declared, "format": "VARCHAR", "trace_id": "VARCHAR"})
+        columns = ", ".join(f'"{name}"' for name in dict.fromkeys(("trace_id", *declared, "format")))
+        parts.append(f"SELECT {columns} FROM {source} WHERE trace_id IN (FROM {PACKED})")  # noqa: S608 (quoted)
+    if files:
+        source = _source(files, declared, ", filename = true")
+        parts.append(f"SELECT {_TRACE_ID} AS trace_id, * EXCLUDE (filename){_format(table, _FORMAT)} FROM {source}")  # noqa: S608 (quoted)
+    return " UNION ALL ".join(parts) or empty_view(table)
+
+
+def _source(files: Sequence[str], types: Mapping[str, str], options: str = "") -> str:
+    """Files of Parquet as columns of these types."""
     declared = ", ".join(
-        f"{_text(column.name)}: {{name: {_text(column.name)}, type: '{_type(column.type)}', default_value: NULL}}"
-        for column in table.columns
+        f"{_text(name)}: {{name: {_text(name)}, type: '{type_name}', default_value: NULL}}"
+        for name, type_name in types.items()
     )
     listed = ", ".join(_text(literal(file)) for file in files)
-    source = f"read_parquet([{listed}], filename = true, schema = MAP {{{declared}}})"
-    return f"SELECT {_TRACE_ID} AS trace_id, * EXCLUDE (filename){_format(table, _FORMAT)} FROM {source}"  # noqa: S608 (quoted)
+    return f"read_parquet([{listed}]{options}, schema = MAP {{{declared}}})"
 
 
 def empty_view(table: Table) -> str:
@@ -124,6 +142,14 @@ def _text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def views(folders: Mapping[str, frozenset[str]] | None = None, names: Sequence[str] = tuple(TABLES)) -> dict[str, str]:
+def views(
+    folders: Mapping[str, frozenset[str]] | None = None,
+    names: Sequence[str] = tuple(TABLES),
+    packed: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, str]:
     """Queries behind the views of tables by name; without folders they are empty."""
-    return {name: empty_view(TABLES[name]) if folders is None else table_view(TABLES[name], folders) for name in names}
+    held = packed or {}
+    return {
+        name: empty_view(TABLES[name]) if folders is None else table_view(TABLES[name], folders, held.get(name, ()))
+        for name in names
+    }

@@ -7,6 +7,7 @@ takes the whole pool with it, and nothing tells which argument it was working on
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import signal
@@ -254,10 +255,14 @@ def _work(connection: Connection, threads: int) -> None:
         for name in _THREAD_POOLS:  # before the libraries that read them are imported
             os.environ.setdefault(name, str(threads))
         anywhere = _cores()
+        gc.disable()  # what is imported with the first function stays: to look through it again and again takes time
         with contextlib.suppress(EOFError, OSError):  # the process that gave the work is gone
             connection.send(None)
             while True:
                 function, argument, core = connection.recv()
+                if not gc.isenabled():
+                    gc.freeze()
+                    gc.enable()
                 _stay_on(anywhere if core is None else (core,))
                 result = attempt(function, argument)
                 interrupts.check()  # it may be the reason for the result

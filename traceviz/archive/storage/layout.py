@@ -8,6 +8,7 @@
                                         report.json   its report, saved
                                         rows.parquet  its rows of the catalogue, from which they can be made again
                                         manifest.json sizes and sums of all these; written last
+            packed/NAME/*.parquet                     tables of many traces (traceviz.archive.catalogue.packs)
             work/                                     what is being written
 """
 

@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 import polars as pl
 
+from traceviz.archive.catalogue import packs
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.catalogue.rows import with_times
 from traceviz.archive.storage.layout import trace_parts
@@ -18,8 +19,8 @@ def remove(store: Store, trace_ids: Collection[str]) -> int:
     """Remove traces, and return how many there were.
 
     First the catalogue marks them as removed, then their folders are removed: an interruption in between leaves folders
-    that are ignored, and that ``verify`` reports. At last the segments are merged, as older ones still hold the names
-    of the traces.
+    that are ignored, and that ``verify`` reports. Packs with copies of their tables are removed as well. At last the
+    segments are merged, as older ones still hold the names of the traces.
 
     Raises:
         OutputError: the archive cannot be written.
@@ -31,6 +32,7 @@ def remove(store: Store, trace_ids: Collection[str]) -> int:
     ready = catalogue.ready(rows).select("format", "trace_id").unique(maintain_order=True)
     for format_name, trace_id in ready.iter_rows():
         store.remove(*trace_parts(format_name, trace_id))
+    packs.drop(store, set(ready["trace_id"]))  # after the folders: who makes a pack looks whether they are still there
     gone = [trace_id for format_name, trace_id in ready.iter_rows() if is_gone(store, format_name, trace_id)]
     # An add may have listed a folder while it was being removed; if it lists it later, it looks again itself.
     again = catalogue.ready(catalogue.read(store)).filter(pl.col("trace_id").is_in(gone))

@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from traceviz.archive.catalogue import packs
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.catalogue.rows import table_of, with_times
 from traceviz.archive.catalogue.segments import stored_rows
@@ -24,7 +25,7 @@ from traceviz.parsers.base import Progress, silent
 ABANDONED_S = 24 * 3600.0
 """Older files in work were left behind; somebody may still be writing younger ones."""
 
-Kind = Literal["missing", "incomplete", "damaged", "unlisted", "undeleted", "leftover", "catalogue"]
+Kind = Literal["missing", "incomplete", "damaged", "unlisted", "undeleted", "leftover", "catalogue", "packed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Fault:
             have changed; ``incomplete``: a folder has no manifest, so that it is ignored; ``unlisted``: a trace that
             the catalogue does not have, because an add was interrupted or is still running; ``undeleted``: a removed
             trace with a folder, or a second folder of a trace; ``leftover``: a file of work that nobody works on;
-            ``catalogue``: a segment of the catalogue that cannot be read.
+            ``catalogue``: a segment of the catalogue that cannot be read; ``packed``: a pack, which holds copies of
+            tables, that is not as it was written.
         trace_id: The trace, if it concerns one.
         name: The file or folder, as a path in the archive.
         why: The difference.
@@ -105,17 +107,18 @@ def verify(store: Store, *, quick: bool = False, progress: Progress = silent) ->
     expected = {(entry.format, trace_id) for trace_id, entry in listed.items() if entry.state == "ready"}
     missing = sorted(expected.difference(folders), key=lambda folder: folder[1])
     faults += [_missing(format_name, trace_id) for format_name, trace_id in missing]
+    packed = [Fault("packed", "", name, why) for name, why in packs.damaged(store, quick=quick)]
     left = leftovers(store, ABANDONED_S, time.time())
     leftover = [Fault("leftover", "", f"{WORK}/{name}", "nobody works on it any more") for name in left]
-    return Verified(len(folders), size, (*damaged, *_still(store, faults, skip, quick=quick), *leftover))
+    return Verified(len(folders), size, (*damaged, *_still(store, faults, skip, quick=quick), *packed, *leftover))
 
 
 def repair(store: Store, faults: tuple[Fault, ...]) -> Repaired:
     """Mend the faults of :func:`verify`, as far as that is possible without the sources.
 
     Rows are made again from the folders of their traces. An incomplete trace is taken out, so that adding its source
-    brings it back. Files that are no part of the archive are removed. Every fault is checked again first: meanwhile,
-    other programs may have added or removed something.
+    brings it back. Files that are no part of the archive are removed, and packs that hold such a trace. Every fault is
+    checked again first: meanwhile, other programs may have added or removed something.
 
     Raises:
         OutputError: the archive cannot be written.
@@ -130,6 +133,7 @@ def repair(store: Store, faults: tuple[Fault, ...]) -> Repaired:
     for fault in of_traces:
         if fault.kind in {"damaged", "incomplete", "undeleted"}:
             store.remove(*trace_parts(fault.format, fault.trace_id))
+    packs.drop(store, {fault.trace_id for fault in of_traces})
     for fault in others:
         store.remove(*fault.name.split("/"))
     return Repaired(len(of_traces) + len(others), lost)

@@ -1,0 +1,245 @@
+"""Tables of many small traces together in one file each: a query over thousands of traces opens few files.
+
+::
+
+    packed/3f5e.../kernels.parquet      kernels of up to 2,000 traces, with the columns `format` and `trace_id`
+                   ...                  and so for every table
+                   manifest.json        the traces, when their manifests were written, sizes and sums of the files
+
+A pack is a copy and nothing else: whatever is in it is in the folders of its traces, too. ``add`` makes packs when
+enough traces wait for one. Nobody uses a pack of which a single trace is gone or was written anew since, and the next
+add removes it; so does whoever removes a trace. Archives on object stores have none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from traceviz import schema
+from traceviz.archive.storage.layout import files_of, table_parts, trace_parts
+from traceviz.archive.storage.store import LAST, Store, digest_of
+from traceviz.errors import OutputError
+from traceviz.foreign.json_documents import document_of
+
+FOLDER = "packed"
+FEWEST = 500
+"""Traces that must wait for a pack; a query over fewer opens their files as quickly."""
+MOST = 2_000
+"""Traces of a pack."""
+LARGEST = 1 << 20
+"""Traces of larger sources are not packed: they are copied for nothing, as few files hold much already; bytes."""
+_ROWS = 100_000
+"""Rows of a row group: what one core reads while another reads the next."""
+_FILE = "\0file"
+"""Name of a temporary column; no table has one of this name."""
+_DECLARED = hashlib.sha256(
+    "\n".join(
+        f"{table.name} {column.name} {column.type}" for table in schema.TABLES.values() for column in table.columns
+    ).encode()
+).hexdigest()
+"""Tables and columns that this version declares. A pack of another one may lack some that the traces have."""
+
+Mark = tuple[int, int]
+"""When the manifest of a trace was written, in nanoseconds, and its bytes: another one is written for other tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Tables of some traces.
+
+    Args:
+        name: Its folder.
+        traces: Id and format of each trace, with the mark of its manifest.
+        tables: Names of the tables that any of them has.
+    """
+
+    name: str
+    traces: dict[tuple[str, str], Mark]
+    tables: frozenset[str]
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """Ids of its traces."""
+        return frozenset(trace_id for _, trace_id in self.traces)
+
+    def path(self, store: Store, table: str) -> str:
+        """The file of a table."""
+        return store.url_of(FOLDER, self.name, f"{table}.parquet")
+
+
+def packs(store: Store) -> list[Pack]:
+    """Packs that can be used: whole, and each of their traces is there as it was when it was packed."""
+    if not store.is_local:
+        return []
+    found = (_read(store, name) for name in store.names(FOLDER) if not _damage(store, name, quick=True))
+    return [pack for pack in found if pack is not None and _is_current(store, pack)]
+
+
+def pack(store: Store, rows: pl.DataFrame) -> None:
+    """Remove packs that can no longer be used, and make new ones where enough traces wait and there is room.
+
+    Args:
+        store: The archive.
+        rows: Rows of its catalogue.
+
+    Raises:
+        OutputError: the archive cannot be reached.
+    """
+    if not store.is_local:
+        return
+    usable = packs(store)
+    for name in {*store.names(FOLDER)} - {one.name for one in usable}:
+        store.remove(FOLDER, name)
+    small = rows.filter((pl.col("state") == "ready") & (pl.col("source_bytes") <= LARGEST))
+    traces: list[tuple[str, str]] = list(small.select("format", "trace_id").unique().sort("trace_id").iter_rows())
+    packed = {trace for one in usable for trace in one.traces}
+    waiting = [trace for trace in traces if trace not in packed]
+    while len(waiting) >= FEWEST:
+        # Nothing is lost without a pack. Queries and `verify` say which table is damaged.
+        with suppress(pl.exceptions.PolarsError, OSError, OutputError):
+            _make(store, waiting[:MOST])
+        waiting = waiting[MOST:]
+
+
+def drop(store: Store, trace_ids: Collection[str]) -> None:
+    """Remove the packs that hold any of these traces, or that cannot be read.
+
+    Raises:
+        OutputError: the archive cannot be written.
+    """
+    if not store.is_local:
+        return
+    for name in store.names(FOLDER):
+        found = _read(store, name, any_version=True)
+        if found is None or not found.ids.isdisjoint(trace_ids):
+            store.remove(FOLDER, name)
+
+
+def damaged(store: Store, *, quick: bool = False) -> Iterator[tuple[str, str]]:
+    """Folders of packs that are not as they were written, and how they differ.
+
+    Args:
+        store: The archive.
+        quick: Compare sizes only.
+    """
+    for name in store.names(FOLDER) if store.is_local else ():
+        why = _damage(store, name, quick=quick)
+        if why and store.exists(FOLDER, name):  # nobody removed it meanwhile
+            yield f"{FOLDER}/{name}", why
+
+
+def _damage(store: Store, name: str, *, quick: bool) -> str:
+    """How a pack differs from its manifest; empty where it does not."""
+    files = files_of(_manifest(store, name))
+    if files is None:
+        return f"its {LAST} cannot be read"
+    for file, facts in files.items():
+        path = Path(store.url_of(FOLDER, name, file))
+        try:
+            if path.stat().st_size != facts.get("bytes"):
+                return f"{file} has another size than its {LAST} says"
+            if not quick and _sha256(path) != facts.get("sha256"):
+                return f"the SHA-256 of {file} is not that of its {LAST}"
+        except FileNotFoundError:
+            return f"{file} is missing"
+    return ""
+
+
+def _manifest(store: Store, name: str) -> dict[str, object] | None:
+    try:
+        manifest = document_of(store.read(FOLDER, name, LAST))
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    return manifest if isinstance(manifest, dict) else None
+
+
+def _read(store: Store, name: str, *, any_version: bool = False) -> Pack | None:
+    """A pack; ``None`` where it cannot be read, or another version made it."""
+    manifest = _manifest(store, name)
+    files = files_of(manifest)
+    if manifest is None or files is None or not (any_version or manifest.get("declared") == _DECLARED):
+        return None
+    traces = manifest.get("traces")
+    if not isinstance(traces, list) or not all(_is_trace(trace) for trace in traces):
+        return None
+    held = {(str(format_name), str(trace_id)): (ns, size) for format_name, trace_id, ns, size in traces}
+    return Pack(name, held, frozenset(file.removesuffix(".parquet") for file in files))
+
+
+def _is_trace(trace: object) -> bool:
+    return isinstance(trace, list) and [type(part) for part in trace] == [str, str, int, int]
+
+
+def _is_current(store: Store, pack: Pack) -> bool:
+    return all(_mark(store, trace) == mark for trace, mark in pack.traces.items())
+
+
+def _mark(store: Store, trace: tuple[str, str]) -> Mark | None:
+    """The mark of a trace; ``None`` where it is not there."""
+    try:
+        facts = Path(store.url_of(*trace_parts(*trace), LAST)).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return facts.st_mtime_ns, facts.st_size
+
+
+def _make(store: Store, traces: Sequence[tuple[str, str]]) -> None:
+    """A pack of those of the traces that are there.
+
+    Raises:
+        OutputError: the archive cannot be written.
+        OSError, PolarsError: a table cannot be read, or was removed meanwhile; there is no room.
+    """
+    marks = {trace: mark for trace in traces if (mark := _mark(store, trace)) is not None}
+    name = uuid.uuid4().hex
+    with store.new_folder(FOLDER, name) as folder:
+        for table in schema.TABLES:
+            _write(store, [*marks], table, folder / f"{table}.parquet")
+        files = {
+            path.name: {"bytes": path.stat().st_size, "sha256": _sha256(path)} for path in sorted(folder.iterdir())
+        }
+        held = [[*trace, *mark] for trace, mark in marks.items()]
+        manifest = {"declared": _DECLARED, "traces": held, "files": files}
+        (folder / LAST).write_text(json.dumps(manifest) + "\n", encoding="utf-8")
+    made = _read(store, name)
+    if made is None or not _is_current(store, made):  # who removed a trace meanwhile may not have seen this pack
+        store.remove(FOLDER, name)
+
+
+def _write(store: Store, traces: Sequence[tuple[str, str]], table: str, target: Path) -> None:
+    """Write a table of all traces that have it, with ``format``, unless it states that itself, and ``trace_id``."""
+    paths = ((Path(store.url_of(*table_parts(*trace, table))), trace) for trace in traces)
+    files = {str(path): trace for path, trace in paths if path.exists()}
+    if not files:
+        return
+    declared = pl.from_arrow(schema.table(table).empty())
+    assert isinstance(declared, pl.DataFrame)
+    scanned = pl.scan_parquet(
+        [*files],
+        schema=declared.schema,
+        missing_columns="insert",
+        extra_columns="ignore",
+        glob=False,
+        hive_partitioning=False,
+        include_file_paths=_FILE,
+    )
+    file = pl.col(_FILE)
+    formats, ids = zip(*files.values(), strict=True)
+    names = {"trace_id": ids} if "format" in declared.columns else {"format": formats, "trace_id": ids}
+    columns = {name: file.replace_strict([*files], values) for name, values in names.items()}
+    scanned.with_columns(**columns).drop(_FILE).sink_parquet(
+        target, compression="zstd", compression_level=1, row_group_size=_ROWS
+    )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return digest_of(file, hashlib.sha256()).hex()

@@ -98,13 +98,27 @@ class TraceTables:
             MissingTableError: the trace does not have it.
         """
         source = self._source(name)
+        return _with_added_columns(name, source) if isinstance(source, Path) else self._frame(name, source).lazy()
+
+    def select(self, name: str, *columns: str | pl.Expr) -> pl.DataFrame:
+        """Columns of table ``name``, and what is computed of them. What lies in memory needs no query for its columns.
+
+        Raises:
+            MissingTableError: the trace does not have it.
+        """
+        source = self._source(name)
         if isinstance(source, Path):
-            return _with_added_columns(name, source)
+            return _with_added_columns(name, source).select(columns).collect()
+        frame = self._frame(name, source)
+        plain = [column for column in columns if isinstance(column, str)]
+        return frame[plain] if len(plain) == len(columns) else frame.select(columns)
+
+    def _frame(self, name: str, source: pa.Table) -> pl.DataFrame:
         if name not in self._frames:  # polars recodes dictionaries, which takes long: once is enough
             frame = pl.from_arrow(source)
             assert isinstance(frame, pl.DataFrame)
             self._frames[name] = frame
-        return self._frames[name].lazy()
+        return self._frames[name]
 
     def arrow(self, name: str, wanted: Collection[str] | None = None) -> pa.Table:
         """Table ``name`` as an Arrow table with the declared types.

@@ -15,7 +15,12 @@ def bounds(frame: pl.DataFrame) -> tuple[Array, Array]:
     starts = frame["start_ns"].to_numpy().astype(np.int64, copy=False)
     if "end_ns" in frame.columns:
         return starts, frame["end_ns"].to_numpy().astype(np.int64, copy=False)
-    return starts, starts + frame["dur_ns"].fill_null(0).to_numpy().astype(np.int64, copy=False)
+    return starts, starts + without_nulls(frame["dur_ns"], 0).to_numpy().astype(np.int64, copy=False)
+
+
+def without_nulls(column: pl.Series, value: int) -> pl.Series:
+    """``column`` with ``value`` in place of nulls, of which most columns have none."""
+    return column.fill_null(value) if column.null_count() else column
 
 
 def end_ns(name: str = "end_ns") -> pl.Expr:
@@ -27,8 +32,7 @@ def correlations(frame: pl.DataFrame) -> Pairs:
     """``process_id`` and ``correlation_id`` of a frame, by which device work and its call know each other."""
     ids = frame["correlation_id"]
     known = ids.is_not_null().to_numpy() if ids.null_count() else None
-    numbers = (ids.fill_null(0) if known is not None else ids).to_numpy()
-    return Pairs(frame["process_id"].to_numpy(), numbers, known)
+    return Pairs(frame["process_id"].to_numpy(), without_nulls(ids, 0).to_numpy(), known)
 
 
 def partners(sought: pl.DataFrame, among: pl.DataFrame) -> Rows:
@@ -38,7 +42,10 @@ def partners(sought: pl.DataFrame, among: pl.DataFrame) -> Rows:
 
 def gathered(column: pl.Series, rows: Rows) -> pl.Series:
     """Values of ``column`` at ``rows``, null where a row is -1."""
-    return column.gather(pl.select(pl.when(pl.lit(pl.Series(rows)) >= 0).then(pl.lit(pl.Series(rows)))).to_series())
+    if not rows.size or rows.min() >= 0:
+        return column[rows]
+    places = pl.Series(rows)
+    return column.gather(places.set(places < 0, None))
 
 
 def are_named(column: pl.Series, names: list[str]) -> pl.Series:
@@ -76,11 +83,13 @@ def parts_by(frame: pl.DataFrame, key: str) -> dict[int, pl.DataFrame]:
 
     Most traces have one process and one device, and their millions of rows are then not copied.
     """
-    values = frame[key].unique().sort().to_list()
-    if len(values) == 1:
+    values = frame[key]
+    if not len(values):
+        return {}
+    if not values.null_count() and values.min() == values.max():
         return {values[0]: frame}
     parts = frame.partition_by(key, as_dict=True, maintain_order=True)
-    return {value: parts[value,] for value in values}
+    return {value: parts[value,] for value in values.unique().sort()}
 
 
 def unions_by(frame: pl.DataFrame, key: str) -> dict[int, IntervalSet]:

@@ -9,7 +9,7 @@ device work.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import TypeVar, TypeVarTuple
 
 import numpy as np
@@ -136,11 +136,7 @@ class TraceView:
 
     def frame(self, name: str, *columns: str | pl.Expr) -> pl.DataFrame:
         """Columns of table ``name``, collected; without rows where the trace does not have the table."""
-        if name in self.tables:
-            return self.tables.scan(name).select(columns).collect()
-        empty = pl.from_arrow(schema.table(name).empty())
-        assert isinstance(empty, pl.DataFrame)
-        return empty.select(columns)
+        return (self.tables if name in self.tables else _without_rows()).select(name, *columns)
 
     @kept_property
     def device_work(self) -> pl.DataFrame:
@@ -339,6 +335,12 @@ def once_per_trace(function: Callable[[TraceView, *Keys], T]) -> Callable[[Trace
         return trace.once(function, *keys)
 
     return kept
+
+
+@cache
+def _without_rows() -> TraceTables:
+    """Every table, without rows."""
+    return TraceTables({name: schema.table(name).empty() for name in schema.TABLES})
 
 
 _OTHER_WORK = tuple(name for name in schema.DEVICE_WORK if name != "kernels")

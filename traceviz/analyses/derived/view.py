@@ -18,6 +18,7 @@ import polars as pl
 from traceviz import schema
 from traceviz.analyses.derived.frames import are_named, codes, end_ns, unions_by
 from traceviz.analyses.derived.kept import Kept, kept_property
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.recorded.clocks import aligned, clock_errors, doubt
 from traceviz.analyses.derived.recorded.device_window import DeviceWindow, Join, device_windows
 from traceviz.analyses.derived.recorded.edges import without_edges
@@ -270,7 +271,7 @@ class TraceView:
     def graph_captures(self) -> pl.DataFrame:
         """Captures of graphs on a thread: ``start_ns, end_ns, process_id, thread_id``, by start."""
         bounds = self._calls_of("compilation").with_columns(pl.col("name").cast(pl.String))
-        bounds = bounds.filter(pl.col("name").str.contains(f"{BEGIN}|{END}"))
+        bounds = bounds.filter(matches(pl.col("name"), f"{BEGIN}|{END}"))
         return graph_captures(bounds.sort("start_ns", maintain_order=True), self.span_ns)
 
     def _calls_of(self, *kinds: ApiKind) -> pl.DataFrame:

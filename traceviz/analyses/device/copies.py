@@ -16,6 +16,7 @@ from traceviz.analyses.derived.host.copy_purposes import copy_purposes
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,
@@ -159,7 +160,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
 
         Fills are left out: ``cudaMemset`` returns before the device has filled.
         """
-        calls = asked_waits(trace).filter(pl.col("name").cast(pl.String).str.contains("Memcpy"))
+        calls = asked_waits(trace).filter(matches(pl.col("name").cast(pl.String), "Memcpy"))
         kernels = computing(trace, "start_ns", "dur_ns", "process_id")
         count = size = exposed_ns = 0
         parts = []

@@ -12,6 +12,7 @@ from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.device.shapes import kernel_shapes
 from traceviz.analyses.derived.frames import unions_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.patterns import matching
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.steps.serving import engine_calls
 from traceviz.analyses.derived.view import TraceView
@@ -126,7 +127,7 @@ class DevicesAnalysis(Analysis[Devices]):
             devices=_per_device(trace, table, kernels),
             framework="host_ops" in trace.tables,
             one_of_many=_has_other_ranks(trace) or bool(engine_calls(trace).height),
-            means_several=bool(trace.host_names["name"].str.contains(FOR_SEVERAL).any()),
+            means_several=bool(matching(trace.host_names["name"], FOR_SEVERAL).any()),
             whole=not trace.is_window,
             busy_ns=sum(own.total for own in inside.values()),
             small_busy_ns=small,

@@ -10,6 +10,7 @@ import polars as pl
 from traceviz.analyses.derived.frames import bounds, codes, intervals
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.patterns import matching
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.input.dataloader import DATALOADER, LABELS, loader_advice, loader_kind
 from traceviz.analyses.input.stages import TF_DATA, Stage, summed
@@ -110,7 +111,7 @@ def _stages_of(trace: TraceView, rank: int, steady: IntervalSet) -> list[Stage]:
         forest.operations.select("op_id", "name"), on="op_id"
     )
     labels = dict(named.select("name", "text").drop_nulls().unique("name", keep="first").iter_rows())
-    python = bool(trace.host_names["name"].str.contains(PYTHON_CALL).any())
+    python = bool(matching(trace.host_names["name"], PYTHON_CALL).any())
     return [_stage(row, labels, python=python) for row in rows.iter_rows(named=True)]  # once per stage
 
 

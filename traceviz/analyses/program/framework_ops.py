@@ -20,6 +20,7 @@ from traceviz.analyses.derived.calls.host_calls import argument, calls_named
 from traceviz.analyses.derived.calls.op_names import parsed_ops
 from traceviz.analyses.derived.frames import bounds, codes, intervals
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
@@ -203,17 +204,17 @@ def _nesting_events(trace: TraceView) -> pl.DataFrame:
     """Ops and the events that they nest with; ``role`` is op, iterator, eager (call) or function (call)."""
     name, category = pl.col("name"), pl.col("category")
     role = (
-        pl.when((category == "op") | ((category == "input") & name.str.contains(_INPUT_OP)))
+        pl.when((category == "op") | ((category == "input") & matches(name, _INPUT_OP)))
         .then(pl.lit("op"))
         .when((category == "pipeline") & name.str.starts_with("Iterator::"))
         .then(pl.lit("iterator"))
-        .when(name.str.contains(_FUNCTION))
+        .when(matches(name, _FUNCTION))
         .then(pl.lit("function"))
-        .when((category == "runtime") & name.str.contains(_EAGER))
+        .when((category == "runtime") & matches(name, _EAGER))
         .then(pl.lit("eager"))
     )
     names = trace.host_names.with_columns(role.cast(_ROLE).alias("role")).drop_nulls("role")
-    text = pl.col("name").str.replace(_EAGER, "${1}:${1}").alias("text")
+    text = replaced(pl.col("name"), _EAGER, "${1}:${1}").alias("text")
     names = names.with_columns(text).with_columns(pl.col("name", "category", "text").cast(pl.Categorical))
     columns = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category")
     if "host_ops" in trace.tables:
@@ -284,7 +285,7 @@ def _eager_use(trace: TraceView, calls: pl.DataFrame) -> EagerUse:
 def _starting(trace: TraceView, process_id: int) -> IntervalSet:
     """Time in which a thread of the process prepares and starts an eager op."""
     runtime = trace.host_names.filter(pl.col("category") == "runtime")
-    starting = intervals(_own(trace, runtime.filter(pl.col("name").str.contains(_EAGER_START)), process_id))
+    starting = intervals(_own(trace, runtime.filter(matches(pl.col("name"), _EAGER_START)), process_id))
     if process_id in trace.rank_busy:
         return starting
     return starting.subtract(intervals(_own(trace, runtime.filter(pl.col("name") == _EAGER_KERNEL), process_id)))

@@ -24,6 +24,7 @@ from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.host_calls import argument, calls_named
 from traceviz.analyses.derived.launch.graphs import GraphTime, graph_time, with_origins
 from traceviz.analyses.derived.launch.join import work_with_calls
+from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.autograd import backward_work
 from traceviz.analyses.program.operator_calls import OperatorCalls, operator_calls
@@ -71,12 +72,12 @@ class NamedParts:
 
 def named_parts(trace: TraceView) -> NamedParts | None:
     """The parts that ``trace`` names, from the first source that it has; ``None`` where it has none."""
-    python = (pl.col("category") == "python") & pl.col("name").str.contains(_FRAME)
+    python = (pl.col("category") == "python") & matches(pl.col("name"), _FRAME)
     operators = operator_calls(trace)
     work = _work(trace)
     frames = trace.host_names.filter(python)
     if frames.height:
-        part = pl.col("name").str.replace(_FRAME, "").alias("part")
+        part = replaced(pl.col("name"), _FRAME, "").alias("part")
         return _of_calls(trace, operators, frames.with_columns(part), work, "nn.Module")
     hierarchy = _hierarchy(trace)
     if hierarchy.height:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 
 _PYTHON_THREAD = r"(?i)^(python|ipykernel|jupyter|main)"
@@ -28,8 +29,8 @@ def likely_threads(trace: TraceView) -> dict[int, int]:
     threads = active.join(trace.frame("threads", "thread_id", "process_id", "tid", "name"), on="thread_id")
     threads = threads.join(trace.frame("processes", "process_id", "pid"), on="process_id").with_columns(
         (pl.col("tid") == pl.col("pid")).fill_null(value=False).alias("first"),
-        pl.col("name").str.contains(_PYTHON_THREAD).fill_null(value=False).alias("python"),
-        pl.col("name").str.contains(_WORKER_THREAD).fill_null(value=False).alias("worker"),
+        matches(pl.col("name"), _PYTHON_THREAD).fill_null(value=False).alias("python"),
+        matches(pl.col("name"), _WORKER_THREAD).fill_null(value=False).alias("worker"),
     )
     descending = [True, True, False, True, False]
     ranked = threads.sort("first", "python", "worker", "len", "thread_id", descending=descending)

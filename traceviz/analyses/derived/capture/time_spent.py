@@ -23,6 +23,7 @@ from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import sees_host
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.launch.first import first_calls
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.search import NO_THREAD, training_thread
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
@@ -156,7 +157,7 @@ def spent_in(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
     tables = [
         _times(trace, table, thread, time).with_columns(pl.lit(table in _CALLS).alias("is_call")) for table in _HOST
     ]
-    events = pl.concat(tables).filter(~pl.col("name").str.contains(_SAYS_NOTHING))
+    events = pl.concat(tables).filter(~matches(pl.col("name"), _SAYS_NOTHING))
     names = events.group_by("name", "is_call").agg(pl.col("inside").sum().clip(0, time.total), pl.col("total").sum())
     names = names.filter(pl.col("is_call") | (pl.col("total") < ENCLOSES * trace.captured_ns)).sort(
         "total", "name", "is_call"

@@ -29,7 +29,7 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.segments import Segments, innermost
-from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, with_kinds
+from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, kinds_of
 from traceviz.analyses.derived.causes.places import (
     MODULE,
     PARTS,
@@ -46,6 +46,7 @@ from traceviz.analyses.derived.host.classes import CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.launch.first import first_calls
+from traceviz.analyses.derived.patterns import replaced
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array, IntervalSet, union_all
@@ -338,7 +339,7 @@ def _plain(named: pl.DataFrame) -> pl.DataFrame:
     return texts.with_columns(
         pl.col("kind").replace_strict(_KINDS, return_dtype=pl.String),
         cause_name(pl.col("cause")),
-        pl.col("module").str.replace(MODULE, ""),
+        replaced(pl.col("module"), MODULE, ""),
         located(pl.col("location")),
     )
 
@@ -353,7 +354,8 @@ def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
 
 def _tree(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> CallTree:
     """Events of a process that run in ``judged`` time: ``thread_id, source, name, kind, part``."""
-    frames = [_rows(trace, source, rank, leader, judged) for source in _SOURCES]
+    there = [source for source in _SOURCES if trace.tables.rows(source)]
+    frames = [_rows(trace, source, rank, leader, judged) for source in there or _SOURCES[:1]]
     calls = pl.concat([frame for frame in frames if frame.height] or frames[:1])
     calls = calls.with_columns(_unless_step(trace, rank))
     # Of equal events the order in which they come decides, as the tree's sort is stable
@@ -419,18 +421,21 @@ def _meanings(source: str, names: pl.DataFrame) -> pl.DataFrame:
     Of events with the same bounds, those of the first tables are around the others, and of host operations those of
     the first categories.
     """
-    key = ("source", "category", "name")
     group, first = alike(*(codes(column) for column in names))
-    category = pl.col("category") if "category" in names.columns else pl.lit(None).alias("category")
-    distinct = names.select(pl.all().gather(first)).select(pl.lit(source).alias("source"), category, "name")
-    distinct = with_kinds(distinct.with_columns(pl.col(key).cast(pl.String)))
-    part = part_of_program(*(pl.col(column) for column in key)).cast(pl.Enum(PARTS)).alias("part")
+    texts = {column.name: column[first].cast(pl.String) for column in names}
+    nothing = pl.Series(dtype=pl.String).extend_constant(None, first.size)
+    distinct = pl.DataFrame({"category": texts.get("category", nothing), "name": texts["name"]})
+    kinds = kinds_of(source, distinct)
+    part = pl.lit(None, pl.String)
+    if source in {"nvtx", "host_ops"}:
+        part = part_of_program(pl.lit(source), pl.col("category"), pl.col("name"))
     order = {name: number for number, name in enumerate(_CATEGORY_ORDER, 1)}
     last, table = len(order) + 1, _SOURCES.index(source) - _SOURCES.index("host_ops")
     inside = pl.lit(0 if table < 0 else last + table)
     if not table:
         inside = pl.col("category").replace_strict(order, default=last, return_dtype=pl.Int32)
-    meanings = distinct.select("kind", part, inside.cast(pl.UInt8).alias("inside"))
+    said = part.cast(pl.Enum(PARTS)).alias("part"), inside.cast(pl.UInt8).alias("inside")
+    meanings = distinct.select(kinds, *said)
     return meanings.select(pl.all().gather(group))
 
 

@@ -9,6 +9,7 @@ from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.short_names import LONGEST_NAME, shortened
 from traceviz.analyses.derived.causes.places import MODULE, PLACES, located, part_of_program, places
 from traceviz.analyses.derived.frames import bounds, end_ns, parts_by
+from traceviz.analyses.derived.patterns import replaced
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 
@@ -30,7 +31,7 @@ def call_places(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
     tree = CallTree.of(events.with_columns(parts.alias("part"), pl.int_range(pl.len(), dtype=pl.Int64).alias("op_id")))
     rows = pl.Series(tree.around(calls["thread_id"].to_numpy(), calls["start_ns"].to_numpy()), dtype=pl.Int64)
     around = places(tree).select(pl.all().gather(rows.set(rows < 0, None)))
-    around = around.with_columns(pl.col("module").str.replace(MODULE, ""), located(pl.col("location")))
+    around = around.with_columns(replaced(pl.col("module"), MODULE, ""), located(pl.col("location")))
     return pl.concat([calls, around], how="horizontal")
 
 

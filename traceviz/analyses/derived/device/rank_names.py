@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView
 
 WORLD_SIZE = r"(?i)^(distributedInfo\.)?world_?size$"
@@ -38,6 +39,6 @@ def in_words(ranks: tuple[int, ...]) -> str:
 
 def world_sizes(trace: TraceView) -> tuple[int, ...]:
     """Sizes of the job as the traces state them: one number, unless they contradict each other."""
-    stated = trace.frame("settings", "key", "value").filter(pl.col("key").str.contains(WORLD_SIZE))
+    stated = trace.frame("settings", "key", "value").filter(matches(pl.col("key"), WORLD_SIZE))
     sizes = stated["value"].cast(pl.Int64, strict=False).drop_nulls()
     return tuple(sizes.filter(sizes > 0).unique().sort().to_list())

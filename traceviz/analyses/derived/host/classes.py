@@ -21,6 +21,7 @@ from traceviz.analyses.derived.host.input_fetches import input_ops, input_ranges
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.kept import Kept, kept_property
 from traceviz.analyses.derived.launch.first import first_calls
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.recorded.xla_ops import XlaRole
 from traceviz.analyses.derived.stacks.sampled import SAMPLED, main_thread, sampled_stacks
@@ -264,7 +265,7 @@ class HostClasses:
         """Time in :data:`FRAMEWORK_WAITS`. Without device work the host is the device, and computes meanwhile."""
         if self.process_id not in self._trace.rank_busy:
             return IntervalSet.empty()
-        names = self._trace.host_names.filter(pl.col("name").str.contains(FRAMEWORK_WAITS))
+        names = self._trace.host_names.filter(matches(pl.col("name"), FRAMEWORK_WAITS))
         own = pl.col("process_id") == self.process_id
         return intervals(calls_named(self._trace, names).filter(own)) if names.height else IntervalSet.empty()
 
@@ -299,7 +300,7 @@ class HostClasses:
         """Operating-system calls of the training thread in which it waits: ``start_ns, dur_ns, name``."""
         thread = training_thread(self._trace, self.process_id)
         frame = self._own("os_calls", "start_ns", "dur_ns", "thread_id", "name").filter(pl.col("thread_id") == thread)
-        return frame.with_columns(pl.col("name").cast(pl.String)).filter(pl.col("name").str.contains(BLOCKING_OS_CALLS))
+        return frame.with_columns(pl.col("name").cast(pl.String)).filter(matches(pl.col("name"), BLOCKING_OS_CALLS))
 
     @property
     def host_blocked(self) -> IntervalSet:

@@ -16,6 +16,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import correlations, end_ns, gathered, partners
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.matching import is_repeated
 
@@ -62,8 +63,8 @@ def unasked_waits(trace: TraceView) -> pl.DataFrame:
     Asynchronous copies by their name, and ``...WithStream`` from a device, in which PyTorch on ROCm reads results.
     """
     name = pl.col("name").cast(pl.String)
-    reads = name.str.contains("WithStream") & (pl.col("kind") == "d2h").fill_null(value=False)
-    return waiting_copies(trace).filter(name.str.contains("Async") | reads)
+    reads = matches(name, "WithStream") & (pl.col("kind") == "d2h").fill_null(value=False)
+    return waiting_copies(trace).filter(matches(name, "Async") | reads)
 
 
 def asked_waits(trace: TraceView) -> pl.DataFrame:

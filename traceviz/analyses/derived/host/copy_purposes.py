@@ -25,6 +25,7 @@ from traceviz.analyses.derived.device.work import computing
 from traceviz.analyses.derived.frames import bounds, end_ns, of_process, parts_by
 from traceviz.analyses.derived.host.input_fetches import ANNOTATION, is_input
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
+from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.view import TraceView, once_per_trace
@@ -151,7 +152,7 @@ def telling_ranges(trace: TraceView, process: int) -> pl.DataFrame:
     ranges = ranges.select("start_ns", "end_ns", "thread_id", "name", purpose.alias("purpose")).drop_nulls("purpose")
     names = trace.host_names.filter(pl.col("category") != "pipeline")
     takes = pl.col("category") == "input"
-    named = pl.col("category").is_in(["annotation", "runtime"]) & pl.col("name").str.contains(ANNOTATION)
+    named = pl.col("category").is_in(["annotation", "runtime"]) & matches(pl.col("name"), ANNOTATION)
     asked = pl.col("name").str.contains(pattern) if pattern is not None else takes | named
     names = names.with_columns(_purpose(asked).alias("purpose")).drop_nulls("purpose")
     operations = ranges.head(0)
@@ -165,14 +166,14 @@ def telling_ranges(trace: TraceView, process: int) -> pl.DataFrame:
 
 
 def _purpose(takes_input: pl.Expr) -> pl.Expr:
-    parameters = pl.col("name").str.contains(PARAMETERS)
-    moves = pl.col("name").str.contains(BATCHES)
+    parameters = matches(pl.col("name"), PARAMETERS)
+    moves = matches(pl.col("name"), BATCHES)
     return pl.when(parameters).then(pl.lit("parameters")).when(takes_input | moves).then(pl.lit("input"))
 
 
 def _short(name: pl.Expr) -> pl.Expr:
     """A name without what differs from layer to layer: ``FSDP::pre_forward (encoder.block.3), op_id = 12``."""
-    return name.str.replace(r"\.py\(\d+\): ", ".py: ").str.replace(r"(?: \(|, ).*$", "")
+    return replaced(replaced(name, r"\.py\(\d+\): ", ".py: "), r"(?: \(|, ).*$", "")
 
 
 def _by_size(copies: pl.DataFrame) -> pl.Expr:

@@ -6,6 +6,7 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import annotated_calls
 from traceviz.analyses.derived.frames import bounds, intervals, outermost
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView
 
@@ -97,8 +98,8 @@ def is_input(pattern: str | None) -> pl.Expr:
     """Which rows of :attr:`TraceView.ranges` load input: those that match ``pattern``, else those named like it."""
     if pattern is not None:
         return pl.col("name").str.contains(pattern)
-    filed = pl.col("category").fill_null("").str.contains(INPUT_NAME)
-    named = pl.col("name").str.contains(INPUT_NAME) & ~pl.col("name").str.contains(NOT_INPUT_NAME)
+    filed = matches(pl.col("category").fill_null(""), INPUT_NAME)
+    named = matches(pl.col("name"), INPUT_NAME) & ~matches(pl.col("name"), NOT_INPUT_NAME)
     return named | filed
 
 
@@ -129,7 +130,7 @@ def _functions(trace: TraceView, process_id: int, thread: int) -> pl.DataFrame:
 
     A single call loads what the program needs before its steps.
     """
-    named = pl.col("name").str.contains(FUNCTION) & ~pl.col("name").str.contains(LIBRARY)
+    named = matches(pl.col("name"), FUNCTION) & ~matches(pl.col("name"), LIBRARY)
     known = trace.host_names.filter((pl.col("category") == "python") & named)["name"].to_list()
     calls = trace.host_ops("python") if known else trace.host_ops()
     calls = calls.with_columns(pl.col("name", "category").cast(pl.String))
@@ -159,7 +160,7 @@ def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:
 def _annotations(trace: TraceView) -> pl.DataFrame:
     """Annotations of the program named like data loading: rows of :meth:`TraceView.host_ops`."""
     free = pl.col("category").is_in(_ANNOTATIONS)
-    known = trace.host_names.filter(free & pl.col("name").str.contains(ANNOTATION))
+    known = trace.host_names.filter(free & matches(pl.col("name"), ANNOTATION))
     calls = trace.host_ops(*_ANNOTATIONS) if known.height else trace.host_ops()
     calls = calls.with_columns(pl.col("name", "category").cast(pl.String))
     return calls.filter(pl.col("name").is_in(known["name"].to_list()))

@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.run_parts import words
 from traceviz.analyses.derived.run_parts.loop import MIN_SAMPLES, occasional
 from traceviz.analyses.derived.run_parts.main_process import MainProcess, main_process
@@ -238,4 +239,4 @@ class _Told:
         own = ranges.filter(pl.col("process_id") == self.main.process_id)
         if self.main.thread_id is not None:
             own = own.filter(pl.col("thread_id") == self.main.thread_id)
-        return intervals(own.filter(pl.col("name").str.contains(OTHER_WORK) & pl.col("name").str.contains(pattern)))
+        return intervals(own.filter(matches(pl.col("name"), OTHER_WORK) & pl.col("name").str.contains(pattern)))

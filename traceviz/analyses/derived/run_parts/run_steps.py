@@ -16,6 +16,7 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import annotated_calls
 from traceviz.analyses.derived.frames import bounds, end_ns, intervals
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.run_parts.main_process import MainProcess, main_process
 from traceviz.analyses.derived.steps.steps import warmup_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
@@ -65,7 +66,7 @@ def run_steps(trace: TraceView) -> RunSteps | None:
     noted = None if main is None else main.phases.filter(pl.col("kind") == "step")
     if main is None or noted is None or not noted.height:
         return None
-    repeats = pl.col("name").str.contains(REPEATS)
+    repeats = matches(pl.col("name"), REPEATS)
     sources = noted.group_by("name").agg(pl.len().alias("steps")).with_columns(repeats.alias("repeats"))
     source, _, only_repeats = sources.sort("repeats", "steps", "name", descending=[False, True, False]).row(0)
     own = noted.filter(pl.col("name") == source)
@@ -127,7 +128,7 @@ def epoch_times(trace: TraceView) -> Array:
 def _marked_epochs(trace: TraceView) -> pl.DataFrame:
     """Epochs that the program marks itself, of the first process that does: ``start_ns, end_ns``, by start."""
     columns = ("process_id", "thread_id", "start_ns", "end_ns")
-    ranges = trace.ranges.filter(pl.col("name").str.contains(EPOCH)).select(columns)
+    ranges = trace.ranges.filter(matches(pl.col("name"), EPOCH)).select(columns)
     marked = pl.concat([ranges, annotated_calls(trace, EPOCH).select(columns)])
     first = marked.sort("process_id", "thread_id").head(1)
     own = marked.join(first, on=("process_id", "thread_id"), how="semi").sort("start_ns", "end_ns")

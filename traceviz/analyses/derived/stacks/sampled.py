@@ -18,6 +18,7 @@ from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.segments import innermost
 from traceviz.analyses.derived.calls.threads import likely_threads
 from traceviz.analyses.derived.frames import bounds, end_ns
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.stacks.kinds import activity_seen
 from traceviz.analyses.derived.stacks.recorded import function_meanings, function_names
 from traceviz.analyses.derived.stacks.trees import stack_meanings
@@ -291,7 +292,7 @@ def main_thread(trace: TraceView, process_id: int) -> int | None:
     threads = trace.frame("threads", "process_id", "thread_id", "tid", pl.col("name").cast(pl.String)).filter(own)
     pids = trace.frame("processes", "process_id", "pid").filter(own)["pid"]
     sampled = set(seen(trace).threads.filter(own)["thread_id"].to_list())
-    named = threads.filter(pl.col("name").str.contains(MAIN_THREAD).fill_null(value=False))
+    named = threads.filter(matches(pl.col("name"), MAIN_THREAD).fill_null(value=False))
     first = threads.filter(pl.col("tid").is_in(pids.implode()).fill_null(value=False))
     likely = likely_threads(trace).get(process_id)
     candidates = [*named["thread_id"], *first["thread_id"], *([] if likely is None else [likely])]

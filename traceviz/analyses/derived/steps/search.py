@@ -14,6 +14,7 @@ from traceviz.analyses.derived.calls.host_calls import annotated_calls
 from traceviz.analyses.derived.calls.threads import likely_threads
 from traceviz.analyses.derived.frames import end_ns, outermost, unions_by
 from traceviz.analyses.derived.launch.graphs import graph_name
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.recorded.losses import is_damaged, losses
 from traceviz.analyses.derived.steps.ahead import as_devices_run
 from traceviz.analyses.derived.steps.bounds import OTHER_WORK, cut_beside_whole
@@ -189,7 +190,7 @@ def _named_annotations(trace: TraceView) -> Steps:
 def _other_work(trace: TraceView) -> pl.DataFrame:
     """Ranges and annotations that claim the time between two steps: ``process_id, thread_id, start_ns, end_ns``."""
     columns = ("process_id", "thread_id", "start_ns", "end_ns")
-    ranges = trace.ranges.filter(pl.col("name").str.contains(OTHER_WORK)).select(columns)
+    ranges = trace.ranges.filter(matches(pl.col("name"), OTHER_WORK)).select(columns)
     return pl.concat([ranges, annotated_calls(trace, OTHER_WORK).select(columns)])
 
 

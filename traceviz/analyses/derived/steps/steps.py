@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.frames import end_ns, parts_by
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.bounds import start_to_start
 from traceviz.analyses.derived.steps.cycles import find_cycle
 from traceviz.intervals import Array
@@ -140,11 +141,11 @@ def named_steps(ranges: pl.DataFrame, marker: str | None, others: pl.DataFrame, 
         source: What the ranges are.
     """
     folded = ranges.with_columns(fold_numbers("name").alias("family"))
-    matches = pl.col("name").str.contains(marker) if marker else pl.col("family").str.contains(STEP_NAME)
+    marks = pl.col("name").str.contains(marker) if marker else matches(pl.col("family"), STEP_NAME)
     if marker:
         folded = folded.with_columns(pl.lit(marker).alias("family"))
     parts = []
-    for part in parts_by(folded.filter(matches), "process_id").values():
+    for part in parts_by(folded.filter(marks), "process_id").values():
         families = part.group_by("family", "thread_id").agg(
             pl.len(), (pl.col("end_ns") - pl.col("start_ns")).sum().alias("covered"), pl.col("start_ns").min()
         )

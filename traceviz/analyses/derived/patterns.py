@@ -14,7 +14,9 @@ from functools import cache
 import polars as pl
 
 FEW = 256
-"""Of more names, polars is quicker."""
+"""Of more different names, polars is quicker."""
+ROWS = 4_096
+"""So it is of more rows."""
 LONGEST = 200
 """Characters of a plain name, at most: Python's time may grow with their square."""
 
@@ -61,10 +63,11 @@ def _extracted(names: pl.Series, pattern: str, group: int) -> pl.Series:
 
 def _few(names: pl.Series) -> list[str | None] | None:
     """The ``names``, if they are few and plain."""
-    if len(names) > FEW:
+    if len(names) > ROWS:
         return None
     few: list[str | None] = names.to_list()
-    return few if all(name is None or _is_plain(name) for name in few) else None
+    distinct = set(few)
+    return few if len(distinct) <= FEW and all(name is None or _is_plain(name) for name in distinct) else None
 
 
 def _is_plain(name: str) -> bool:
@@ -75,7 +78,8 @@ def _is_plain(name: str) -> bool:
 def _column(
     names: pl.Series, few: Sequence[str | None], answer: Callable[[str], bool | str | None], kind: pl.DataTypeClass
 ) -> pl.Series:
-    return pl.Series(names.name, [None if name is None else answer(name) for name in few], dtype=kind)
+    answers = {name: None if name is None else answer(name) for name in set(few)}
+    return pl.Series(names.name, [answers[name] for name in few], dtype=kind)
 
 
 @cache

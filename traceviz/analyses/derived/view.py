@@ -262,9 +262,9 @@ class TraceView:
 
     def captured_calls(self, *kinds: ApiKind) -> pl.DataFrame:
         """Calls of these kinds that became nodes of a graph, and did nothing: rows as of :meth:`api_calls`."""
-        calls = self._calls_of(*(kind for kind in kinds if kind in _CAPTURED))
         if not self.graph_captures.height:
-            return calls.head(0)
+            return self._calls_of()
+        calls = self._calls_of(*(kind for kind in kinds if kind in _CAPTURED))
         return calls.filter(in_captures(calls, self.graph_captures, self._work_keys()))
 
     @kept_property
@@ -279,7 +279,9 @@ class TraceView:
 
     def _filtered_calls(self, *kinds: ApiKind) -> pl.DataFrame:
         names = [name for kind in kinds for name in self.api_names.get(kind, [])]
-        if "cuda_api" not in self.tables or not names:
+        if kinds and not names:
+            return self._calls_of()
+        if not kinds:
             empty = self.frame("cuda_api", *CALL_COLUMNS).head(0).select(_CALL_VIEW)
             return empty.with_columns(pl.Series("row", [], dtype=pl.UInt32))
         calls = self.frame("cuda_api", *CALL_COLUMNS)
@@ -298,10 +300,14 @@ class TraceView:
 
         Columns ``start_ns, end_ns, process_id, thread_id, op_id, name, category, group_id``.
         """
-        if "host_ops" not in self.tables:
-            return self.frame("host_ops", *_OP_COLUMNS).select(HOST_OPS_VIEW)
+        if not categories or not self.tables.rows("host_ops"):
+            return self._no_host_ops
         scan = self.tables.scan("host_ops").select(_OP_COLUMNS)
         return scan.filter(pl.col("category").is_in(categories)).select(HOST_OPS_VIEW).collect()
+
+    @kept_property
+    def _no_host_ops(self) -> pl.DataFrame:
+        return self.frame("host_ops", *_OP_COLUMNS).head(0).select(HOST_OPS_VIEW)
 
     @kept_property
     def host_names(self) -> pl.DataFrame:

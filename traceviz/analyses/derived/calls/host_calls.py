@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.view import HOST_OPS_VIEW, TraceView
+from traceviz.analyses.derived.view import HOST_OPS_VIEW, TraceView, once_per_trace
 
 _COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category")
 
@@ -35,14 +35,21 @@ def annotated_calls(trace: TraceView, pattern: str) -> pl.DataFrame:
 
     Names are text, and ``parent_id`` comes with them. Python frames and tf.data stages are no annotations.
     """
+    if not trace.host_names.height:
+        return _no_annotations(trace)
     known = trace.host_names.filter(~pl.col("category").is_in(["python", "pipeline"]))
     names = known.filter(pl.col("name").str.contains(pattern))["name"].unique().to_list()
-    if names:
-        scan = trace.tables.scan("host_ops").filter(pl.col("name").is_in(names) & (pl.col("dur_ns") > 0))
-        rows = scan.select(*HOST_OPS_VIEW, "parent_id").collect()
-    else:
-        rows = trace.host_ops().with_columns(pl.lit(None, pl.Int64).alias("parent_id"))
+    if not names:
+        return _no_annotations(trace)
+    scan = trace.tables.scan("host_ops").filter(pl.col("name").is_in(names) & (pl.col("dur_ns") > 0))
+    rows = scan.select(*HOST_OPS_VIEW, "parent_id").collect()
     return rows.with_columns(pl.col("name", "category").cast(pl.String)).sort("start_ns", "op_id")
+
+
+@once_per_trace
+def _no_annotations(trace: TraceView) -> pl.DataFrame:
+    texts, parent = pl.col("name", "category").cast(pl.String), pl.lit(None, pl.Int64).alias("parent_id")
+    return trace.host_ops().with_columns(texts, parent)
 
 
 def argument(trace: TraceView, key: str, value: str) -> pl.DataFrame:

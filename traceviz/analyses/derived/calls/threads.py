@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 
+_EVENTS = ("nvtx", "cuda_api", "os_calls", "host_ops")
 _PYTHON_THREAD = r"(?i)^(python|ipykernel|jupyter|main)"
 _WORKER_THREAD = r"(?i)^(tf_|tsl|xla|pjrt|eigen|grpc|jax)|pool|worker"
 
@@ -18,14 +20,11 @@ def likely_threads(trace: TraceView) -> dict[int, int]:
     The process's first thread (tid = pid), else a thread named like Python's, else a thread not named like a worker of
     the framework; among several, the thread with the most host events.
     """
-    counts = [
-        trace.tables.scan(name).group_by("thread_id").len().collect()
-        for name in ("nvtx", "cuda_api", "os_calls", "host_ops")
-        if name in trace.tables
-    ]
-    if not counts:
+    events = [trace.frame(name, "thread_id") for name in _EVENTS if trace.tables.rows(name)]
+    if not events:
         return {}
-    active = pl.concat(counts).group_by("thread_id").agg(pl.col("len").sum())
+    of_thread = Groups.of(pl.concat(events, rechunk=False), "thread_id")
+    active = of_thread.keys.hstack([pl.Series("len", of_thread.counts)])
     threads = active.join(trace.frame("threads", "thread_id", "process_id", "tid", "name"), on="thread_id")
     threads = threads.join(trace.frame("processes", "process_id", "pid"), on="process_id").with_columns(
         (pl.col("tid") == pl.col("pid")).fill_null(value=False).alias("first"),

@@ -42,6 +42,7 @@ from traceviz.analyses.derived.causes.places import (
 )
 from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
 from traceviz.analyses.derived.frames import bounds, codes, end_ns, of_process
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
 from traceviz.analyses.derived.judged_time import judged_time
@@ -476,7 +477,7 @@ def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:
         One row for each of ``causes``; times of calls that nest, or run on several threads, add up.
     """
     judged = union_all(judged_time(trace, rank) for rank in trace.ranks)
-    parts = [_times_of(trace, source, causes, judged) for source in _SOURCES if source in trace.tables]
+    parts = [_times_of(trace, source, causes, judged) for source in _SOURCES if trace.tables.rows(source)]
     empty = pl.DataFrame(schema={"cause": pl.String, "total_ns": pl.Int64})
     sums = pl.concat([empty, *parts]).group_by("cause").agg(pl.col("total_ns").sum())
     return pl.DataFrame({"cause": causes}).join(sums, on="cause", how="left", maintain_order="left")
@@ -484,10 +485,11 @@ def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:
 
 def _times_of(trace: TraceView, source: str, causes: pl.Series, judged: IntervalSet) -> pl.DataFrame:
     """Rows of :func:`time_in_calls` of one table."""
-    names = trace.tables.scan(source).select("name").unique().collect().with_columns(pl.col("name").cast(pl.String))
-    names = names.with_columns(cause_name(pl.col("name")).alias("cause"))
-    names = names.filter(pl.col("cause").is_in(causes.implode()))
-    called = pl.col("name").is_in(names["name"].to_list())
-    rows = trace.tables.scan(source).filter(called).select("start_ns", "dur_ns", "name").collect()
-    rows = rows.with_columns(pl.col("name").cast(pl.String), pl.Series("total_ns", judged.overlap(*bounds(rows))))
-    return rows.group_by("name").agg(pl.col("total_ns").sum()).join(names, on="name").select("cause", "total_ns")
+    rows = trace.frame(source, "start_ns", "dur_ns", "name")
+    named = Groups.of(rows, "name")
+    names = named.keys.select("name", cause_name(pl.col("name")).alias("cause"))
+    wanted = names["cause"].is_in(causes.to_list()).fill_null(value=False)
+    called = wanted.to_numpy()[named.codes]
+    total = np.zeros(len(named), np.int64)
+    np.add.at(total, named.codes[called], judged.overlap(*(times[called] for times in bounds(rows))))
+    return pl.DataFrame([names["cause"], pl.Series("total_ns", total)]).filter(wanted)

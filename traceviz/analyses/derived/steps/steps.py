@@ -8,7 +8,7 @@ source and its confidence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -76,11 +76,11 @@ class Steps:
     frame: pl.DataFrame
     thread_id: dict[int, int]
     host: pl.DataFrame | None = None
+    steady: pl.DataFrame = field(init=False, repr=False, compare=False)
+    """Steps after the warm-up that are not cut."""
 
-    @property
-    def steady(self) -> pl.DataFrame:
-        """Steps after the warm-up that are not cut."""
-        return self.frame.filter(~pl.col("warmup") & ~pl.col("cut"))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steady", self.frame.filter(~pl.col("warmup") & ~pl.col("cut")))
 
 
 NO_STEPS = Steps("none", "", 0.0, pl.DataFrame(schema=STEP_SCHEMA), {})

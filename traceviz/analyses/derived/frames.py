@@ -9,6 +9,9 @@ from traceviz.intervals import Array, IntervalSet
 from traceviz.matching import Pairs, Rows, first_rows
 from traceviz.nested import Codes
 
+_SHORT = 10_000
+"""Rows for which a query takes longer than what it does."""
+
 
 def bounds(frame: pl.DataFrame) -> tuple[Array, Array]:
     """``(starts, ends)`` of a frame with ``start_ns`` and either ``end_ns`` or ``dur_ns`` (null counts as 0)."""
@@ -71,11 +74,26 @@ def codes(column: pl.Series) -> Codes:
 
 
 def of_process(frame: pl.DataFrame, process_id: int) -> pl.DataFrame:
-    """Rows of a process. Most traces have one, and their millions of rows are then not copied."""
-    owners = frame["process_id"]
-    if owners.null_count() == 0 and owners.min() == owners.max() == process_id:
+    """Rows of a process."""
+    return having(frame, "process_id", process_id)
+
+
+def having(frame: pl.DataFrame, column: str, value: int | str | None) -> pl.DataFrame:
+    """Rows whose ``column`` is ``value``."""
+    return rows_where(frame, frame[column] == value) if value is not None and frame.height else frame.head(0)
+
+
+def rows_where(frame: pl.DataFrame, holds: pl.Series) -> pl.DataFrame:
+    """Rows for which ``holds`` is true. Most traces have one process and device: where all rows are, none is copied.
+
+    Of a short frame the columns are filtered one by one: it takes less time than to plan a query.
+    """
+    count = holds.sum()
+    if count == frame.height:
         return frame
-    return frame.filter(owners == process_id)
+    if frame.height > _SHORT:
+        return frame.filter(holds)
+    return pl.DataFrame([values.filter(holds) for values in frame.iter_columns()]) if count else frame.head(0)
 
 
 def parts_by(frame: pl.DataFrame, key: str) -> dict[int, pl.DataFrame]:

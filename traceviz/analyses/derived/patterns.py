@@ -76,7 +76,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _column(
-    names: pl.Series, few: Sequence[str | None], answer: Callable[[str], bool | str | None], kind: pl.DataTypeClass
+    names: pl.Series, few: Sequence[str | None], answer: Callable[[str], bool | str | None], kind: type[pl.DataType]
 ) -> pl.Series:
     answers = {name: None if name is None else answer(name) for name in set(few)}
     return pl.Series(names.name, [answers[name] for name in few], dtype=kind)

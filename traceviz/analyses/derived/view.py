@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.derived.frames import are_named, codes, end_ns, unions_by
+from traceviz.analyses.derived.frames import are_named, codes, end_ns, having, unions_by
 from traceviz.analyses.derived.kept import Kept, kept_property
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.recorded.clocks import aligned, clock_errors, doubt
@@ -126,7 +126,7 @@ class TraceView:
 
     def window_of_device(self, device_id: int) -> tuple[int, int]:
         """Begin and end of the time in which this device can be seen to idle."""
-        work = self.device_work.filter(pl.col("device_id") == device_id)
+        work = having(self.device_work, "device_id", device_id)
         return self._window_of(work["process_id"].unique().to_list())
 
     def _window_of(self, processes: list[int]) -> tuple[int, int]:
@@ -220,7 +220,7 @@ class TraceView:
         """
         stated = set(self.frame("processes", "process_id", "rank").drop_nulls()["process_id"])
         phases = self.frame("phases", "process_id", pl.col("kind").cast(pl.String))
-        stepping = set(phases.filter(pl.col("kind") == "step")["process_id"])
+        stepping = set(having(phases, "kind", "step")["process_id"])
         chosen = (tuple(filter(some.__contains__, self.traced)) for some in (stated, stepping))
         return tuple(sorted(self.rank_busy)) or next(filter(None, chosen), self.traced)
 

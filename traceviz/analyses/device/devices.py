@@ -10,7 +10,7 @@ from traceviz.analyses.base import WARNING_SHARE, Analysis, by_knowledge, findin
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.device.shapes import kernel_shapes
-from traceviz.analyses.derived.frames import unions_by
+from traceviz.analyses.derived.frames import having, unions_by
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.patterns import matching
 from traceviz.analyses.derived.statistics import ratio
@@ -240,7 +240,7 @@ WORLD_SIZE = "distributedInfo.world_size"
 
 def _has_other_ranks(trace: TraceView) -> bool:
     """Whether the job has several ranks: the trace says so, or its kernels exchange data with them."""
-    sizes = trace.frame("settings", "key", "value").filter(pl.col("key") == WORLD_SIZE)["value"]
+    sizes = having(trace.frame("settings", "key", "value"), "key", WORLD_SIZE)["value"]
     stated = (sizes.cast(pl.Int64, strict=False) > 1).any()
     return bool(stated) or any(kernel.family == COMMUNICATION for kernel in trace.kernel_classes.values())
 

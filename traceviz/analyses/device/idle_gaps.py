@@ -11,7 +11,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.names import device_names
-from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.frames import bounds, having, intervals
 from traceviz.analyses.derived.host.classes import IDLE_CLASSES, LABELS, host_classes, sees_host
 from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView
@@ -97,7 +97,7 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
         idle = busy.complement(*trace.window_of_device(device))
         keep = idle.durations > self.min_gap_ns
         starts, ends = idle.starts[keep], idle.ends[keep]
-        work = trace.device_work.filter(pl.col("device_id") == device)
+        work = having(trace.device_work, "device_id", device)
         processes = work["process_id"].unique().sort().to_list()
         keys, covered = [], []
         for key, part in _cause_sets(trace, processes):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from traceviz.analyses.derived.device.names import device_names
+from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.view import TraceView
 
 HOST_MEMORY = ("pageable", "pinned")
@@ -124,7 +125,7 @@ def live_at(events: pl.DataFrame, at: int) -> pl.DataFrame:
     """
     seen = events.head(at + 1).drop_nulls("address")
     last = seen.unique("address", keep="last", maintain_order=True)
-    return last.filter(pl.col("kind") == "alloc").select("op", "bytes")
+    return having(last, "kind", "alloc").select("op", "bytes")
 
 
 def highest_use(trace: TraceView) -> float | None:

@@ -11,6 +11,7 @@ from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS
 from traceviz.analyses.derived.causes.places import PLACES
+from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.host.classes import HOST_CLASSES
 from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.steps.serving import SERVING_NAME
@@ -196,12 +197,12 @@ def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -
         within: The event in which most of the host's own work is done; may be empty.
     """
     causes = _of_parts(_without_steps(host_causes(trace)))
-    by_part = {key: causes.filter(pl.col("part") == key) for key in causes["part"].unique().to_list()}
+    by_part = {key: having(causes, "part", key) for key in causes["part"].unique().to_list()}
     times = {key: int(frame["time_ns"].sum()) for key, frame in by_part.items()}
     for key in _DEVICE_CLASSES:
         if key in judged.times:
             # A class that the host may be in as well: what causes explain of it has its own part
-            explained = int(causes.filter(pl.col("class") == key)["time_ns"].sum())
+            explained = int(having(causes, "class", key)["time_ns"].sum())
             times[key] = times.get(key, 0) + judged.times[key] - explained
     times["copy_h2d"] = times.get("copy_h2d", 0) - input_copies_ns
     for key, words in PARTS.items():
@@ -216,7 +217,7 @@ def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -
 
 def own_work(trace: TraceView) -> pl.DataFrame:
     """Causes that are work of the host itself: rows of :func:`host_causes`."""
-    return _of_parts(_without_steps(host_causes(trace))).filter(pl.col("part") == HOST)
+    return having(_of_parts(_without_steps(host_causes(trace))), "part", HOST)
 
 
 def _without_steps(causes: pl.DataFrame) -> pl.DataFrame:
@@ -336,7 +337,7 @@ def _called(causes: pl.DataFrame, *, line: bool) -> str:
     key, time = names.sort("time_ns", "called", descending=[True, False]).row(0)
     if time < NAMED * total:
         return ""
-    own = named.filter(pl.col("called") == key).sort("time_ns", "cause", descending=[True, False])
+    own = having(named, "called", key).sort("time_ns", "cause", descending=[True, False])
     name = str(own["cause"][0])
     place = _place(own, name, time, line=line)
     called = shortened(name.strip("# "), line=line)

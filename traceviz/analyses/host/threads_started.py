@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import finding, known
-from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.frames import having, intervals
 from traceviz.analyses.derived.stacks.sampled import seen, seen_rows
 from traceviz.analyses.derived.stacks.trees import stack_tree
 from traceviz.analyses.derived.view import TraceView
@@ -64,7 +64,7 @@ def started_threads(trace: TraceView, highest: int | None, cores: float | None) 
         if found.height and (most is None or int(found["number"].max()) > most[0]):  # type: ignore[arg-type]
             number = int(found["number"].max())  # type: ignore[arg-type]
             process = found.sort("number", "process_id", descending=[True, False])["process_id"][0]
-            most = number, pools, found.filter(pl.col("process_id") == process)
+            most = number, pools, having(found, "process_id", process)
     if most is None:
         return None
     number, pools, rows = most

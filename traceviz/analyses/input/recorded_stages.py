@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds, codes, intervals
+from traceviz.analyses.derived.frames import bounds, codes, having, intervals
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.patterns import matching
@@ -53,7 +53,7 @@ def pipeline_stages(trace: TraceView) -> list[Stage]:
 def forest_of(trace: TraceView, rank: int) -> Forest:
     """The trees of iterators of a process."""
     takes = host_classes(trace)[rank].input_ops
-    filed = trace.host_ops("pipeline", "input").filter(pl.col("process_id") == rank).select(_OPERATION)
+    filed = having(trace.host_ops("pipeline", "input"), "process_id", rank).select(_OPERATION)
     others = takes.select(_OPERATION).with_columns(pl.col("name", "category").cast(pl.Categorical))
     own = pl.concat([filed, others.filter(~others["op_id"].is_in(filed["op_id"].implode()))])
     own = own.with_columns(pl.col("op_id").is_in(takes["op_id"].implode()).alias("takes"))

@@ -18,7 +18,7 @@ from traceviz import schema
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.calls.host_calls import argument, calls_named
 from traceviz.analyses.derived.calls.op_names import parsed_ops
-from traceviz.analyses.derived.frames import bounds, codes, intervals
+from traceviz.analyses.derived.frames import bounds, codes, having, intervals
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
@@ -284,12 +284,12 @@ def _eager_use(trace: TraceView, calls: pl.DataFrame) -> EagerUse:
 
 def _starting(trace: TraceView, process_id: int) -> IntervalSet:
     """Time in which a thread of the process prepares and starts an eager op."""
-    runtime = trace.host_names.filter(pl.col("category") == "runtime")
+    runtime = having(trace.host_names, "category", "runtime")
     starting = intervals(_own(trace, runtime.filter(matches(pl.col("name"), _EAGER_START)), process_id))
     if process_id in trace.rank_busy:
         return starting
-    return starting.subtract(intervals(_own(trace, runtime.filter(pl.col("name") == _EAGER_KERNEL), process_id)))
+    return starting.subtract(intervals(_own(trace, having(runtime, "name", _EAGER_KERNEL), process_id)))
 
 
 def _own(trace: TraceView, names: pl.DataFrame, process_id: int) -> pl.DataFrame:
-    return calls_named(trace, names).filter(pl.col("process_id") == process_id)
+    return having(calls_named(trace, names), "process_id", process_id)

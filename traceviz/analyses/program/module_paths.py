@@ -22,6 +22,7 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.host_calls import argument, calls_named
+from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.launch.graphs import GraphTime, graph_time, with_origins
 from traceviz.analyses.derived.launch.join import work_with_calls
 from traceviz.analyses.derived.patterns import matches, replaced
@@ -82,7 +83,7 @@ def named_parts(trace: TraceView) -> NamedParts | None:
     hierarchy = _hierarchy(trace)
     if hierarchy.height:
         return _of_hierarchy(trace, operators, hierarchy, work)
-    ranges = trace.host_names.filter(pl.col("category") == "annotation")
+    ranges = having(trace.host_names, "category", "annotation")
     if ranges.height:
         return _of_calls(trace, operators, ranges.with_columns(pl.col("name").alias("part")), work, "ranges")
     if work["named"].count():

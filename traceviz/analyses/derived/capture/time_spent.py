@@ -18,7 +18,7 @@ from traceviz.analyses.derived.calls.short_names import function_of, shortened
 from traceviz.analyses.derived.capture.kind import capture_kind
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS
-from traceviz.analyses.derived.frames import bounds, end_ns, intervals
+from traceviz.analyses.derived.frames import bounds, end_ns, having, intervals
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import sees_host
 from traceviz.analyses.derived.judged_time import steady_time
@@ -113,7 +113,7 @@ def _by_kind(trace: TraceView, rank: int) -> str:
     """What the host did in steps while the device was idle, where steps hide how idle it was in all."""
     if not steady_time(trace) or not sees_host(trace):
         return ""
-    causes = host_causes(trace).filter(pl.col("process_id") == rank)
+    causes = having(host_causes(trace), "process_id", rank)
     if not causes.height:
         return ""
     times = causes.group_by("kind").agg(pl.col("time_ns").sum()).sort("time_ns", "kind", descending=[True, False])
@@ -171,7 +171,7 @@ def spent_in(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
 
 def _times(trace: TraceView, table: str, thread: int, time: IntervalSet) -> pl.DataFrame:
     """``name, inside, total``: time that events of a thread take in all, and within ``time``, by name."""
-    events = trace.frame(table, "name", "start_ns", "dur_ns", "thread_id").filter(pl.col("thread_id") == thread)
+    events = having(trace.frame(table, "name", "start_ns", "dur_ns", "thread_id"), "thread_id", thread)
     groups = Groups.of(events, "name")
     inside, total = groups.sums(time.overlap(*bounds(events))), groups.sums(events["dur_ns"].fill_null(0).to_numpy())
     return groups.keys.with_columns(pl.Series("inside", inside), pl.Series("total", total))

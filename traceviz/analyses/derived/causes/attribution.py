@@ -41,7 +41,7 @@ from traceviz.analyses.derived.causes.places import (
     place_rows,
 )
 from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
-from traceviz.analyses.derived.frames import bounds, codes, end_ns, of_process
+from traceviz.analyses.derived.frames import bounds, codes, end_ns, having, of_process
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
@@ -399,7 +399,7 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
         kind = ("kind",) if source == "nvtx" else ()
         rows = trace.frame(source, "process_id", *columns, *kind)
         rows = of_process(rows.with_row_index("row") if source == "cuda_api" else rows, rank)
-        rows = rows.filter(pl.col("thread_id") == leader) if source == "os_calls" else rows
+        rows = having(rows, "thread_id", leader) if source == "os_calls" else rows
         rows = rows.filter(pl.col("kind") != "mark") if source == "nvtx" else rows
         rows = rows.drop("process_id", *kind)
     else:
@@ -443,7 +443,7 @@ def _meanings(source: str, names: pl.DataFrame) -> pl.DataFrame:
 def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
     """The kind of an event, null where it is the mark of a step: it covers everything and explains nothing."""
     steps = training_steps(trace)
-    marks = steps.frame.filter(pl.col("process_id") == rank)
+    marks = having(steps.frame, "process_id", rank)
     thread = steps.thread_id.get(rank)
     if thread is None or not marks.height or not trace.tables.rows("nvtx"):
         return pl.col("kind")

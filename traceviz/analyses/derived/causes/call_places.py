@@ -8,7 +8,7 @@ import polars as pl
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.short_names import LONGEST_NAME, shortened
 from traceviz.analyses.derived.causes.places import MODULE, PLACES, located, part_of_program, places
-from traceviz.analyses.derived.frames import bounds, end_ns, parts_by
+from traceviz.analyses.derived.frames import bounds, end_ns, having, parts_by
 from traceviz.analyses.derived.patterns import replaced
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
@@ -59,10 +59,7 @@ def _around(trace: TraceView, table: str, calls: pl.DataFrame) -> pl.DataFrame:
         rows = scan.select("start_ns", end_ns(), "thread_id", *texts).collect()
     else:
         rows = trace.frame(table, "start_ns", end_ns(), "thread_id", *texts)
-    inner = [
-        _holding(part, calls.filter(pl.col("thread_id") == thread))
-        for thread, part in parts_by(rows, "thread_id").items()
-    ]
+    inner = [_holding(part, having(calls, "thread_id", thread)) for thread, part in parts_by(rows, "thread_id").items()]
     kept = pl.concat(inner) if inner else rows
     category = pl.col("category") if table == "host_ops" else pl.lit(None)
     return kept.select(

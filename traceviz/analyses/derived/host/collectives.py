@@ -13,7 +13,7 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import calls_named
-from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.frames import having, intervals
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
@@ -70,7 +70,7 @@ def host_communication(trace: TraceView, process_id: int) -> tuple[IntervalSet, 
         On the thread that leads, which can do nothing else meanwhile; and on other threads, while no operation of the
         framework runs.
     """
-    calls = host_collectives(trace).filter(pl.col("process_id") == process_id)
+    calls = having(host_collectives(trace), "process_id", process_id)
     if not calls.height:
         return IntervalSet.empty(), IntervalSet.empty()
     leads = pl.col("thread_id") == training_thread(trace, process_id)

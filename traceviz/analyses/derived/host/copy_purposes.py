@@ -22,7 +22,7 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.device.work import computing
-from traceviz.analyses.derived.frames import bounds, end_ns, of_process, parts_by
+from traceviz.analyses.derived.frames import bounds, end_ns, having, of_process, parts_by
 from traceviz.analyses.derived.host.input_fetches import ANNOTATION, is_input
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.patterns import matches, replaced
@@ -179,10 +179,7 @@ def _short(name: pl.Expr) -> pl.Expr:
 def _by_size(copies: pl.DataFrame) -> pl.Expr:
     """Of parameters where it has the size of copies that were called in such a range, and of none of input."""
     tensors = copies.filter(pl.col("bytes") >= TENSOR_BYTES)
-    of = {
-        purpose: set(tensors.filter(pl.col("purpose") == purpose)["bytes"].to_list())
-        for purpose in ("parameters", "input")
-    }
+    of = {purpose: set(having(tensors, "purpose", purpose)["bytes"].to_list()) for purpose in ("parameters", "input")}
     sizes = list(of["parameters"] - of["input"])
     return pl.when(pl.col("bytes").is_in(sizes)).then(pl.lit("parameters"))
 
@@ -260,7 +257,7 @@ class _Loop:
 
     def has_input_in_most(self, copies: pl.DataFrame) -> bool:
         """Whether copies of input are known in most steps: then no others are looked for."""
-        known = copies.filter(pl.col("purpose") == "input").drop_nulls("step")
+        known = having(copies, "purpose", "input").drop_nulls("step")
         return bool(known.height) and known["step"].n_unique() >= USUAL * self.starts.size
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import annotated_calls
-from traceviz.analyses.derived.frames import bounds, intervals, outermost
+from traceviz.analyses.derived.frames import bounds, having, intervals, outermost
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView
@@ -76,9 +76,9 @@ def input_ranges(trace: TraceView, process_id: int, takes: pl.DataFrame) -> pl.D
     ranges = own.filter(is_input(trace.options.input_range))
     if trace.options.input_range is not None or not takes.height:
         return ranges
-    ours = ranges.filter(pl.col("domain") == HOOKS)
-    recorded = ranges.filter(pl.col("domain") == RECORDED).partition_by("name")
-    loops = [(ours, takes), *((part, takes.filter(pl.col("name") == part["name"][0])) for part in recorded)]
+    ours = having(ranges, "domain", HOOKS)
+    recorded = having(ranges, "domain", RECORDED).partition_by("name")
+    loops = [(ours, takes), *((part, having(takes, "name", part["name"][0])) for part in recorded)]
     again = pl.concat([part.filter(_covered(part, operations)) for part, operations in loops])
     return ranges.join(again, on="range_id", how="anti", maintain_order="left")
 
@@ -148,11 +148,11 @@ def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:
     thread = training_thread(trace, process_id)
     own = trace.tables.scan("host_ops").filter((pl.col("process_id") == process_id) & pl.col("group_id").is_not_null())
     if not own.select(pl.len()).collect().item():
-        takes = trace.host_ops("input").filter(pl.col("thread_id") == thread)
+        takes = having(trace.host_ops("input"), "thread_id", thread)
         return pl.lit(value=not takes.height)
     groups = own.filter(pl.col("thread_id") == thread).select("group_id").unique().collect()["group_id"].to_list()
     if "steps" in trace.tables:
-        declared = trace.frame("steps", "process_id", "group_id").filter(pl.col("process_id") == process_id)
+        declared = having(trace.frame("steps", "process_id", "group_id"), "process_id", process_id)
         groups += declared["group_id"].drop_nulls().to_list()
     return pl.col("group_id").is_in(groups).fill_null(value=False)
 

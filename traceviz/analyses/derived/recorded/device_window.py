@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import parts_by
+from traceviz.analyses.derived.frames import having, parts_by
 from traceviz.intervals import IntervalSet
 
 MIN_LAUNCHES = 20
@@ -115,7 +115,7 @@ def _begins(
             before = _launched_before(process, device, join)
             window = replace(window, begin_ns=max(first, recorded[0]), launched_before=before) if before else window
         for start in late.get(device, ()):
-            wait = start - int(own.filter(pl.col("start_ns") == start)["called_ns"].fill_null(start).min() or start)  # type: ignore[arg-type]
+            wait = start - int(having(own, "start_ns", start)["called_ns"].fill_null(start).min() or start)  # type: ignore[arg-type]
             if wait >= max(MIN_HOLD_NS, HELD_SHARE * (start - recorded[0])):
                 window = replace(window, begin_ns=start, held_up_ns=wait)
         windows[int(process), int(device)] = window

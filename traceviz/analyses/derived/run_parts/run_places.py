@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds
+from traceviz.analyses.derived.frames import bounds, having
 from traceviz.analyses.derived.run_parts import words
 from traceviz.analyses.derived.run_parts.main_process import MainProcess
 from traceviz.analyses.derived.stacks.trees import Mask, StackTree
@@ -149,7 +149,7 @@ def _called(samples: MainSamples, own: Mask) -> Array:
 
 def _told(part: str, time: IntervalSet, phases: pl.DataFrame) -> tuple[Place, ...]:
     """Names that hooks give to phases of this kind, with their time in the part."""
-    own = phases.filter(pl.col("kind") == part)
+    own = having(phases, "kind", part)
     if not own.height:
         return ()
     inside = own.with_columns(pl.Series("time", time.overlap(*bounds(own))))

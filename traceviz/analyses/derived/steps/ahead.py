@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds, parts_by
+from traceviz.analyses.derived.frames import bounds, having, parts_by
 from traceviz.analyses.derived.steps.bounds import GAPS_MATTER, cut_beside_whole
 from traceviz.analyses.derived.steps.engine import AHEAD_SHARE, launched_on_streams, work_of_steps
 from traceviz.analyses.derived.steps.steps import Steps, StepSource, warmup_steps
@@ -51,7 +51,7 @@ def as_devices_run(trace: TraceView, steps: Steps) -> Steps:
         return steps
     work = launched_on_streams(trace)
     parts = [
-        _on_device(part, work.filter(pl.col("process_id") == process))
+        _on_device(part, having(work, "process_id", process))
         for process, part in parts_by(steps.frame, "process_id").items()
     ]
     known = [part for part in parts if part is not None]

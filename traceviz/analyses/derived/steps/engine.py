@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.derived.frames import end_ns, parts_by
+from traceviz.analyses.derived.frames import end_ns, having, parts_by
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.steps.serving import engine_calls
 from traceviz.analyses.derived.steps.steps import NO_STEPS, STEP_SCHEMA, Steps
@@ -56,8 +56,7 @@ def engine_steps(trace: TraceView) -> EngineSteps | None:
         return None
     work = launched_on_streams(trace)
     parts = [
-        _steps_of(part, work.filter(pl.col("process_id") == process))
-        for process, part in parts_by(calls, "process_id").items()
+        _steps_of(part, having(work, "process_id", process)) for process, part in parts_by(calls, "process_id").items()
     ]
     engine = calls.group_by("engine").len().sort("len", "engine", descending=[True, False])["engine"][0]
     return EngineSteps(engine, pl.concat(parts))

@@ -17,7 +17,7 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import argument
-from traceviz.analyses.derived.frames import end_ns, outermost
+from traceviz.analyses.derived.frames import end_ns, having, outermost
 from traceviz.analyses.derived.view import TraceView
 
 ENGINE = "transformers"
@@ -39,7 +39,7 @@ def generate_calls(trace: TraceView) -> pl.DataFrame | None:
 
     Loops within loops (a draft model proposes tokens) are part of the outer one's steps. ``None`` where there is none.
     """
-    python = trace.host_names.filter(pl.col("category") == "python")["name"]
+    python = having(trace.host_names, "category", "python")["name"]
     looping, preparing = (python.filter(python.str.contains(name)) for name in (LOOP_NAME, PREPARE_NAME))
     if not looping.len() or not preparing.len():
         return None

@@ -22,7 +22,7 @@ from typing import Literal
 import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import annotated_calls
-from traceviz.analyses.derived.frames import outermost_by, parts_by
+from traceviz.analyses.derived.frames import having, outermost_by, parts_by
 from traceviz.analyses.derived.patterns import matches, matching
 from traceviz.analyses.derived.steps.generate import generate_calls
 from traceviz.analyses.derived.view import TraceView, once_per_trace
@@ -183,4 +183,4 @@ def _annotated(trace: TraceView) -> pl.DataFrame:
 def _of_one_thread(calls: pl.DataFrame) -> pl.DataFrame:
     spent = calls.group_by("thread_id").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("spent"))
     thread = spent.sort("spent", "thread_id", descending=[True, False])["thread_id"][0]
-    return calls.filter(pl.col("thread_id") == thread).sort("start_ns")
+    return having(calls, "thread_id", thread).sort("start_ns")

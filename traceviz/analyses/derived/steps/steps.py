@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import end_ns, parts_by
+from traceviz.analyses.derived.frames import end_ns, having, parts_by
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.bounds import start_to_start
 from traceviz.analyses.derived.steps.cycles import find_cycle
@@ -160,9 +160,9 @@ def named_steps(ranges: pl.DataFrame, marker: str | None, others: pl.DataFrame, 
 
 def _timed(markers: pl.DataFrame, others: pl.DataFrame, thread: int | None) -> pl.DataFrame:
     """The markers of one process as steps from start to start, with their warm-up."""
-    own = others.filter(pl.col("process_id") == markers["process_id"][0])
+    own = having(others, "process_id", markers["process_id"][0])
     if thread is not None:
-        own = own.filter(pl.col("thread_id") == thread)
+        own = having(own, "thread_id", thread)
     return mark_warmup(start_to_start(markers, own))
 
 
@@ -177,7 +177,7 @@ def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int
     """
     parts = []
     for process_id, (first, last) in busy_extent.items():
-        own = ranges.filter(pl.col("process_id") == process_id).with_columns(fold_numbers("name").alias("family"))
+        own = having(ranges, "process_id", process_id).with_columns(fold_numbers("name").alias("family"))
         levels = own.filter(pl.col("depth") <= 4).sort("depth", "thread_id", "start_ns")
         for part in levels.partition_by("depth", "thread_id", maintain_order=True):
             steps = cycle_steps(part, "family", at_least=MIN_RANGES)

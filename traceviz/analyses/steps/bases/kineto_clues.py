@@ -12,7 +12,7 @@ import polars as pl
 
 from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.device.sm_efficiency import Efficiency, efficiency
-from traceviz.analyses.derived.frames import parts_by
+from traceviz.analyses.derived.frames import having, parts_by
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
@@ -160,7 +160,7 @@ def clues(trace: TraceView) -> Clues:
 def _linked(trace: TraceView, kernels: pl.DataFrame) -> pl.DataFrame:
     """Those of ``kernels`` that a recorded call of the runtime launched; the plugin ignores calls of the driver."""
     calls = trace.frame("cuda_api", "process_id", "correlation_id", "domain")
-    return kernels.join(calls.filter(pl.col("domain") == "runtime"), on=["process_id", "correlation_id"], how="semi")
+    return kernels.join(having(calls, "domain", "runtime"), on=["process_id", "correlation_id"], how="semi")
 
 
 def _tensor_core_names(trace: TraceView) -> list[str]:

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.derived.frames import end_ns
+from traceviz.analyses.derived.frames import end_ns, having
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import OURS
 from traceviz.analyses.steps.bases.section import BasisClass, BasisSteps
@@ -180,7 +180,7 @@ def xprof_steps(trace: TraceView, rules: XprofRules) -> XprofSteps:
     if has_device:
         grouped = device.select("group_id").unique()
         host = host.join(grouped, on="group_id", how="semi") if rules.merges_host else host.clear()
-    markers = host.filter(pl.col("kind") == _MARKER)
+    markers = having(host, "kind", _MARKER)
     counted = device.filter(pl.col("linked")).select(*_EVENT, "kind")
     events = pl.concat([counted, host.filter(pl.col("kind") > UNKNOWN)])
     steps = _step_times(_longest(markers), _longest(_device_runs(device)))

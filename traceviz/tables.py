@@ -11,7 +11,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -163,6 +163,11 @@ class TraceTables:
     def are_spilled(self) -> bool:
         """Whether any table lies in a file, and is read from there each time."""
         return any(isinstance(source, Path) for source in self.sources.values())
+
+    @property
+    def engine(self) -> Literal["in-memory", "streaming"]:
+        """The engine of polars that answers queries of these tables in less time, or in less memory."""
+        return "streaming" if self.are_spilled else "in-memory"
 
     def run_facts(self) -> dict[str, Any]:
         """The single row of table ``run`` as a dict; empty where the reader gave none."""

@@ -83,6 +83,11 @@ def having(frame: pl.DataFrame, column: str, value: int | str | None) -> pl.Data
     return rows_where(frame, frame[column] == value) if value is not None and frame.height else frame.head(0)
 
 
+def knowing(frame: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Rows whose ``column`` is not null: mostly all."""
+    return frame.drop_nulls(column) if frame[column].null_count() else frame
+
+
 def rows_where(frame: pl.DataFrame, holds: pl.Series) -> pl.DataFrame:
     """Rows for which ``holds`` is true. Most traces have one process and device: where all rows are, none is copied.
 

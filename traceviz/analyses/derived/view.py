@@ -112,7 +112,7 @@ class TraceView:
         columns = (*own, "stream", "correlation_id", "start_ns")
         work = [self.tables.scan(name).select(columns) for name in schema.DEVICE_WORK if name in self.tables]
         calls = self.tables.scan("cuda_api").select("process_id", "correlation_id", "start_ns", end_ns())
-        join = Join(pl.concat(work), calls, self.api_calls("launch")) if work else None
+        join = Join(pl.concat(work), calls, self.api_calls("launch"), self.tables.engine) if work else None
         return device_windows(self.recorded_window, self.device_busy, owners, join) if join else {}
 
     @kept_property
@@ -303,7 +303,9 @@ class TraceView:
         if not categories or not self.tables.rows("host_ops"):
             return self._no_host_ops
         scan = self.tables.scan("host_ops").select(_OP_COLUMNS)
-        return scan.filter(pl.col("category").is_in(categories)).select(HOST_OPS_VIEW).collect()
+        return (
+            scan.filter(pl.col("category").is_in(categories)).select(HOST_OPS_VIEW).collect(engine=self.tables.engine)
+        )
 
     @kept_property
     def _no_host_ops(self) -> pl.DataFrame:

@@ -252,7 +252,7 @@ def _with_grid_sizes(trace: TraceView, devices: pl.DataFrame) -> pl.DataFrame:
     """
     kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id")
     shapes = kernel_shapes(trace).groups
-    limits = devices.select("device_id", "sm_count")
+    limits = devices[["device_id", "sm_count"]]
     joined = shapes.keys.join(limits, on="device_id", how="left", maintain_order="left")
     blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
     of_shape = joined.select((blocks < pl.col("sm_count")).alias("known_small")).to_series()

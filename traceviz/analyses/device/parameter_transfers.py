@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import finding, known
-from traceviz.analyses.derived.frames import having
+from traceviz.analyses.derived.frames import having, knowing
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.host.copy_purposes import copy_purposes
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
@@ -87,7 +87,7 @@ def parameter_transfers(trace: TraceView) -> ParameterTransfers:
         if (own := having(copies, "process_id", rank)).height
     ]
     judged = pl.concat(inside) if inside else copies.head(0)
-    places = judged.drop_nulls("place").group_by("place").agg(pl.col("dur_ns").sum())
+    places = knowing(judged, "place").group_by("place").agg(pl.col("dur_ns").sum())
     places = places.sort("dur_ns", "place", descending=[True, False])
     pageable = judged.filter((pl.col("src_memory") == "pageable") | (pl.col("dst_memory") == "pageable"))
     exposed_ns = 0

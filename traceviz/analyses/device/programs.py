@@ -17,7 +17,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.device.names import device_names
-from traceviz.analyses.derived.frames import having, intervals, parts_by
+from traceviz.analyses.derived.frames import having, intervals, knowing, parts_by
 from traceviz.analyses.derived.recorded.xla_ops import XlaRole
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, ratio, share, totals_by
 from traceviz.analyses.derived.view import TraceView
@@ -103,7 +103,7 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
         if not modules.height:
             return self.skipped("the devices record no programs (XLA modules)")
         ops = trace.xla_kernels
-        steps = trace.frame("steps", "start_ns", "dur_ns", "device_id").drop_nulls("device_id")
+        steps = knowing(trace.frame("steps", "start_ns", "dur_ns", "device_id"), "device_id")
         names = device_names(trace)
         devices = tuple(
             _device(names[device], own, *(having(frame, "device_id", device) for frame in (ops, steps, spans)))
@@ -138,7 +138,7 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
         waited, window = result.total(WAIT), result.window_ns
         if not window or waited < self.copy_share * window:
             return ()
-        largest = result.waits.select("name", "calls", "total_ns").head(3).rows()
+        largest = result.waits[["name", "calls", "total_ns"]].head(3).rows()
         alone = len(result.devices) == 1
         who, whose = (f"{result.devices[0].device} waits", "its") if alone else ("The devices wait", "their")
         message = (

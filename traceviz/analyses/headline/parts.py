@@ -11,7 +11,7 @@ from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS
 from traceviz.analyses.derived.causes.places import PLACES
-from traceviz.analyses.derived.frames import having
+from traceviz.analyses.derived.frames import having, knowing
 from traceviz.analyses.derived.host.classes import HOST_CLASSES
 from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.steps.serving import SERVING_NAME
@@ -330,7 +330,7 @@ def _called(causes: pl.DataFrame, *, line: bool) -> str:
         line: Whether lines are those that ran: functions are then named with the line that took most of their time.
     """
     total = int(causes["time_ns"].sum())
-    named = causes.drop_nulls("cause").with_columns(replaced(pl.col("cause"), _OF_LINE, " ").alias("called"))
+    named = knowing(causes, "cause").with_columns(replaced(pl.col("cause"), _OF_LINE, " ").alias("called"))
     names = named.group_by("called").agg(pl.col("time_ns").sum())
     if not names.height or not total:
         return ""
@@ -365,7 +365,7 @@ def _place(causes: pl.DataFrame, name: str, time_ns: int, *, line: bool) -> str:
 
 def _line(causes: pl.DataFrame, time_ns: int) -> str:
     """The function in which most of these causes were, with the line that took most of it; may be empty."""
-    lines = causes.drop_nulls("location").group_by("location").agg(pl.col("time_ns").sum())
+    lines = knowing(causes, "location").group_by("location").agg(pl.col("time_ns").sum())
     functions = lines.with_columns(replaced(pl.col("location"), _OF_LINE, " ").alias("function"))
     sums = functions.sort("time_ns", "location", descending=[True, False]).group_by("function", maintain_order=True)
     found = sums.agg(pl.col("location").first(), pl.col("time_ns").sum()).sort("time_ns", descending=True)

@@ -249,7 +249,7 @@ def _sampled_functions(trace: TraceView, rank: int, within: IntervalSet) -> pl.D
     rows = rows.filter((pl.col("process_id") == rank) & (pl.col("thread_id") == main_thread(trace, rank)))
     times = pl.DataFrame({"stack_id": rows["stack_id"], "time": within.overlap(*bounds(rows))})
     sums = times.group_by("stack_id").agg(pl.col("time").sum())
-    own = tree.frames.select("stack_id").join(sums, on="stack_id", how="left", maintain_order="left")
+    own = tree.frames[["stack_id"]].join(sums, on="stack_id", how="left", maintain_order="left")
     self_ns = own["time"].fill_null(0).to_numpy()
     names = tree.frames.select(
         pl.format("{} {}", "file", "function").str.strip_chars(" ").alias("function")

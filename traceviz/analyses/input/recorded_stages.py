@@ -79,7 +79,12 @@ def links_of(trace: TraceView, operations: pl.DataFrame) -> pl.DataFrame:
     columns = ("op_id", "key", "integer")
     if "op_args" not in trace.tables or not (operations["role"] == PRODUCES).any():
         return trace.frame("op_args", *columns).head(0)
-    return trace.tables.scan("op_args").filter(pl.col("key").is_in(LINK_KEYS)).select(columns).collect()
+    return (
+        trace.tables.scan("op_args")
+        .filter(pl.col("key").is_in(LINK_KEYS))
+        .select(columns)
+        .collect(engine=trace.tables.engine)
+    )
 
 
 def op_args(trace: TraceView, operations: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
@@ -88,7 +93,7 @@ def op_args(trace: TraceView, operations: pl.DataFrame, keys: tuple[str, ...]) -
     if "op_args" not in trace.tables or not operations.height:
         return trace.frame("op_args", *columns).head(0)
     scan = trace.tables.scan("op_args").select(columns).filter(pl.col("key").is_in(keys))
-    return scan.join(operations.select("op_id").lazy(), on="op_id", how="semi").collect()
+    return scan.join(operations.select("op_id").lazy(), on="op_id", how="semi").collect(engine=trace.tables.engine)
 
 
 def _stages_of(trace: TraceView, rank: int, steady: IntervalSet) -> list[Stage]:
@@ -107,10 +112,8 @@ def _stages_of(trace: TraceView, rank: int, steady: IntervalSet) -> list[Stage]:
         pl.col("dur_ns").sum().alias("capture_ns"),
     )
     rows = waited.join(by_name, on=["name", "role"]).sort("name", "role")
-    named = op_args(trace, forest.operations, (RECORDED_STAGE,)).join(
-        forest.operations.select("op_id", "name"), on="op_id"
-    )
-    labels = dict(named.select("name", "text").drop_nulls().unique("name", keep="first").iter_rows())
+    named = op_args(trace, forest.operations, (RECORDED_STAGE,)).join(forest.operations[["op_id", "name"]], on="op_id")
+    labels = dict(named[["name", "text"]].drop_nulls().unique("name", keep="first").iter_rows())
     python = bool(matching(trace.host_names["name"], PYTHON_CALL).any())
     return [_stage(row, labels, python=python) for row in rows.iter_rows(named=True)]  # once per stage
 

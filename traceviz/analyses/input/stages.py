@@ -105,7 +105,7 @@ def largest_first(stages: Iterable[Stage]) -> tuple[Stage, ...]:
 def _waited_inside(trace: TraceView, outer: pl.DataFrame, waits: IntervalSet) -> pl.DataFrame:
     """The direct children of the ranges ``outer``, and the wait in each: ``name, waited``."""
     children = trace.ranges.filter(pl.col("parent_id").is_in(outer["range_id"].implode()))
-    return children.select("name").with_columns(pl.Series("waited", waits.overlap(*bounds(children)), pl.Int64))
+    return children[["name"]].with_columns(pl.Series("waited", waits.overlap(*bounds(children)), pl.Int64))
 
 
 def _largest(inside: pl.DataFrame) -> str:

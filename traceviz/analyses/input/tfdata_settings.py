@@ -157,7 +157,7 @@ def _strictest(parts: list[StageSettings]) -> StageSettings:
 def _settings_of(trace: TraceView, rank: int) -> PipelineSettings:
     iterators = having(forest_of(trace, rank).operations, "role", ITERATES)
     steady = steady_time(trace)[rank].contains(iterators["start_ns"].to_numpy())
-    calls = iterators.select("op_id", "name", "start_ns").with_columns(pl.Series("steady", steady))
+    calls = iterators[["op_id", "name", "start_ns"]].with_columns(pl.Series("steady", steady))
     args = op_args(trace, calls, SETTING_KEYS).join(calls, on="op_id")
     args = args.filter((pl.col("text") != UNKNOWN).fill_null(value=True))
     if not calls.height:

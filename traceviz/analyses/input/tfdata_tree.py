@@ -90,7 +90,7 @@ def build_forest(operations: pl.DataFrame, links: pl.DataFrame, takes: pl.DataFr
 
 def _ids(operations: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     """The properties :data:`LINK_KEYS` of each operation as columns, null where it has none."""
-    ids = operations.select("op_id")
+    ids = operations[["op_id"]]
     for key in LINK_KEYS:
         values = having(links, "key", key).select("op_id", pl.col("integer").alias(key))
         ids = ids.join(values.unique("op_id", keep="first"), on="op_id", how="left", maintain_order="left")
@@ -103,7 +103,7 @@ def _linked(operations: pl.DataFrame, nested: Array, links: pl.DataFrame) -> Arr
         return nested
     ids = _ids(operations, links)
     columns = (pl.Series("around", nested), ids["id"], ids["parent_id"], ids["element_id"])
-    numbered = operations.select("role", "start_ns").with_row_index("row")
+    numbered = operations[["role", "start_ns"]].with_row_index("row")
     frame = numbered.with_columns(pl.col("row").cast(pl.Int64), *columns)
     iterators = having(frame, "role", ITERATES)
     consumed = having(frame, "role", CONSUMES).join(
@@ -193,7 +193,7 @@ def waited_in(forest: Forest, waits: IntervalSet) -> pl.DataFrame:
     np.add.at(inner, forest.parent[has_parent], spent[has_parent])
     own = np.where(forest.stage >= 0, spent - inner, 0)
     reached = forest.stage >= 0
-    by_stage = forest.operations.select("name", "role")[forest.stage[reached]]
+    by_stage = forest.operations[["name", "role"]][forest.stage[reached]]
     totals = by_stage.with_columns(pl.Series("self_ns", own[reached]))
     sums = totals.group_by("name", "role").agg(pl.col("self_ns").sum())
     return sums.sort("self_ns", "name", descending=[True, False])

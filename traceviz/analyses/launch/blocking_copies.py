@@ -16,7 +16,7 @@ import polars as pl
 
 from traceviz.analyses.base import finding
 from traceviz.analyses.derived.causes.call_places import call_places, costliest_place
-from traceviz.analyses.derived.frames import having
+from traceviz.analyses.derived.frames import having, knowing
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.host.copy_calls import unasked_waits
 from traceviz.analyses.derived.judged_time import judged_time
@@ -69,7 +69,7 @@ def blocking_copies(trace: TraceView, least_ns: float) -> BlockingCopies:
     name, kind, memory, _ = alike.sort(keys, descending=[True, False, False, False]).row(0)
     reads = int(having(costly, "kind", "d2h")["exposed_ns"].sum())
     located = call_places(trace, costly)
-    operators = located.select(pl.col("operator").alias("op"), "exposed_ns").drop_nulls("op")
+    operators = knowing(located.select(pl.col("operator").alias("op"), "exposed_ns"), "op")
     sums = operators.group_by("op").agg(pl.col("exposed_ns").sum()).sort("exposed_ns", "op", descending=[True, False])
     place = costliest_place(located, "exposed_ns")
     return BlockingCopies(

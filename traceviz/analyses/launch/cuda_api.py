@@ -97,7 +97,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         """Aggregate the calls."""
         if not trace.tables.rows("cuda_api"):
             return self.skipped("no call of the device's API was captured")
-        calls = trace.tables.scan("cuda_api").select(_COLUMNS).collect()
+        calls = trace.frame("cuda_api", *_COLUMNS)
         parts = _parts(trace, calls)
         judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         begin, end = trace.recorded_window  # devices and calls are recorded by one source, at the same time

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds, having, intervals, of_process, outermost, parts_by
+from traceviz.analyses.derived.frames import bounds, having, intervals, knowing, of_process, outermost, parts_by
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.host.copy_calls import asked_waits, unasked_waits
 from traceviz.analyses.derived.judged_time import judged_time, steady_time
@@ -104,7 +104,7 @@ def _causes(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
         _around(own, parts[thread]) for thread, own in parts_by(costly, "thread_id").items() if thread in parts
     ]
     named = pl.concat(named_parts) if named_parts else pl.DataFrame(schema={"op": pl.String, "exposed_ns": pl.Int64})
-    sums = named.drop_nulls("op").group_by("op").agg(pl.col("exposed_ns").sum())
+    sums = knowing(named, "op").group_by("op").agg(pl.col("exposed_ns").sum())
     return sums.sort("exposed_ns", "op", descending=[True, False])
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import argument
+from traceviz.analyses.derived.frames import knowing
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.operator_calls import OperatorCalls
 from traceviz.intervals import Array
@@ -41,7 +42,7 @@ def backward_links(trace: TraceView, operators: OperatorCalls) -> tuple[Array, A
         suffix="_forward",
         check_sortedness=False,
     )
-    pairs = linked.drop_nulls("row_forward")
+    pairs = knowing(linked, "row_forward")
     return pairs["row"].to_numpy(), pairs["row_forward"].to_numpy()
 
 
@@ -59,7 +60,7 @@ def backward_work(trace: TraceView, operators: OperatorCalls, device_self: Array
 
 def _numbered(trace: TraceView, operators: OperatorCalls) -> pl.DataFrame:
     """Every call in the order of the tree: ``row, process_id, start_ns, sequence, backward``."""
-    calls = operators.tree.calls.select("op_id", "process_id", "start_ns").with_row_index("row")
+    calls = operators.tree.calls[["op_id", "process_id", "start_ns"]].with_row_index("row")
     sequence = argument(trace, "Sequence number", "integer").select("op_id", pl.col("integer").alias("sequence"))
     thread = argument(trace, "Fwd thread id", "integer").select("op_id", pl.col("integer").alias("thread"))
     for values in (sequence, thread):

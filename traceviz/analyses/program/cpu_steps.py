@@ -151,7 +151,7 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
         whole = result.judged_ns
         bars = tuple(
             Bar(group, label, time, time / whole)
-            for group, label, time in result.groups.select("group", "label", "time_ns").iter_rows()
+            for group, label, time in result.groups[["group", "label", "time_ns"]].iter_rows()
         )
         covered = result.groups.filter(pl.col("kind").is_in(list(OF_OPERATORS)))["time_ns"].sum()
         facts = (
@@ -273,7 +273,7 @@ def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:
         named = having(result.operators, "group", largest["group"]).head(_NAMED)
         parts = [
             f"{shortened(kind)} {format_ratio(time / result.judged_ns)}"
-            for kind, time in named.select("type", "time_ns").iter_rows()
+            for kind, time in named[["type", "time_ns"]].iter_rows()
             if kind is not None and time >= _WORTH_NAMING * time_ns
         ]
         takes = "take" if label.endswith("s") or " and " in label else "takes"

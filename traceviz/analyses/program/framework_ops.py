@@ -18,7 +18,7 @@ from traceviz import schema
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.calls.host_calls import argument, calls_named
 from traceviz.analyses.derived.calls.op_names import parsed_ops
-from traceviz.analyses.derived.frames import bounds, codes, having, intervals
+from traceviz.analyses.derived.frames import bounds, codes, having, intervals, knowing
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
@@ -213,13 +213,13 @@ def _nesting_events(trace: TraceView) -> pl.DataFrame:
         .when((category == "runtime") & matches(name, _EAGER))
         .then(pl.lit("eager"))
     )
-    names = trace.host_names.with_columns(role.cast(_ROLE).alias("role")).drop_nulls("role")
+    names = knowing(trace.host_names.with_columns(role.cast(_ROLE).alias("role")), "role")
     text = replaced(pl.col("name"), _EAGER, "${1}:${1}").alias("text")
     names = names.with_columns(text).with_columns(pl.col("name", "category", "text").cast(pl.Categorical))
     columns = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category")
     if "host_ops" in trace.tables:
         named = pl.col("name").is_in(names["name"].cast(pl.String).unique().to_list())
-        rows = trace.tables.scan("host_ops").filter(named).select(columns).collect()
+        rows = trace.tables.scan("host_ops").filter(named).select(columns).collect(engine=trace.tables.engine)
     else:
         rows = trace.frame("host_ops", *columns)
     timed = rows.with_columns(pl.col("dur_ns").fill_null(0))
@@ -252,7 +252,7 @@ def _device_times(trace: TraceView) -> pl.DataFrame:
     """Device work that names its op: ``text, device_ns``."""
     work = pl.concat(
         [
-            trace.frame(name, "dur_ns", "op").drop_nulls("op").with_columns(pl.col("op").cast(pl.String))
+            knowing(trace.frame(name, "dur_ns", "op"), "op").with_columns(pl.col("op").cast(pl.String))
             for name in schema.DEVICE_WORK
         ]
     )

@@ -95,7 +95,7 @@ def _work(trace: TraceView) -> pl.DataFrame:
     """Device work with its call and what is known of its node; ``named`` is the path of the part of a graph."""
     duration = (pl.col("end_ns") - pl.col("begin_ns")).alias("dur_ns")
     work = with_origins(trace, work_with_calls(trace)).with_columns(duration)
-    parts = work.select("part_module", "part").unique().filter(~pl.all_horizontal(pl.all().is_null()))
+    parts = work[["part_module", "part"]].unique().filter(~pl.all_horizontal(pl.all().is_null()))
     module = pl.col("part_module")
     is_path = module.str.count_matches(".", literal=True) < _MOST_LEVELS
     name = pl.concat_list(pl.coalesce("part_module", "part"))
@@ -110,8 +110,8 @@ def _hierarchy(trace: TraceView) -> pl.DataFrame:
     """The modules around each operation that states them: ``op_id, path``."""
     stated = argument(trace, "Module Hierarchy", "text").with_columns(pl.col("text").cast(pl.String)).drop_nulls()
     path = pl.col("text").str.extract_all(_HIERARCHY_STEP).alias("path")
-    distinct = stated.select("text").unique().with_columns(path).filter(pl.col("path").list.len() > 0)
-    return stated.unique("op_id").join(distinct, on="text").select("op_id", "path")
+    distinct = stated[["text"]].unique().with_columns(path).filter(pl.col("path").list.len() > 0)
+    return stated.unique("op_id").join(distinct, on="text")[["op_id", "path"]]
 
 
 def _of_calls(
@@ -188,7 +188,7 @@ def _of_hierarchy(
     tree = operators.tree
     is_placed = tree.calls["op_id"].is_in(hierarchy["op_id"].implode()).to_numpy()
     backward = backward_work(trace, operators, np.where(is_placed, 0, operators.device_self))  # others count as forward
-    own = tree.calls.select("op_id", "start_ns").with_columns(
+    own = tree.calls[["op_id", "start_ns"]].with_columns(
         pl.Series("host_self_ns", np.maximum(tree.durations - tree.children(tree.durations), 0)),
         pl.Series("device_self_ns", operators.device_self),
         pl.Series("backward_self_ns", backward),

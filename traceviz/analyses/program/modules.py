@@ -195,6 +195,6 @@ def _with_all_inside(parts: pl.DataFrame) -> pl.DataFrame:
 def _top_down(parts: pl.DataFrame) -> pl.DataFrame:
     """Rows in the order of a tree; among siblings the most device time comes first, then the most host time."""
     order = parts.sort("both", "host_ns", "path", descending=[True, True, False]).with_row_index("rank")
-    rank = {tuple(path): position for path, position in order.select("path", "rank").iter_rows()}
+    rank = {tuple(path): position for path, position in order[["path", "rank"]].iter_rows()}
     keys = [[rank[tuple(path[: level + 1])] for level in range(len(path))] for path in order["path"].to_list()]
     return order.with_columns(pl.Series("key", keys, pl.List(pl.Int64))).sort("key").drop("rank", "key")

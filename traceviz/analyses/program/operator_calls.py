@@ -105,7 +105,7 @@ def operator_calls(trace: TraceView) -> OperatorCalls:
     others = trace.host_names.join(names, on="name", how="anti")["name"].to_list()
     operator = pl.col("op").cast(pl.String)
     named = pl.when(pl.Series(of_part)).then(pl.col("part")).when(~operator.is_in(others)).then(operator)
-    codes = tree.calls.select("thread_id", "code").with_columns(pl.Series("end_ns", tree.ends))
+    codes = tree.calls[["thread_id", "code"]].with_columns(pl.Series("end_ns", tree.ends))
     durations = work["dur_ns"].to_numpy()
     return OperatorCalls(
         tree,

@@ -23,7 +23,7 @@ def calls_named(trace: TraceView, names: pl.DataFrame) -> pl.DataFrame:
     text = pl.col("name", "category").cast(pl.String)
     if "host_ops" in trace.tables:
         named = pl.col("name").is_in(names["name"].unique().to_list())
-        rows = trace.tables.scan("host_ops").filter(named).select(_COLUMNS).collect()
+        rows = trace.tables.scan("host_ops").filter(named).select(_COLUMNS).collect(engine=trace.tables.engine)
     else:
         rows = trace.frame("host_ops", *_COLUMNS)
     known = rows.with_columns(text, pl.col("dur_ns").fill_null(0))
@@ -42,7 +42,7 @@ def annotated_calls(trace: TraceView, pattern: str) -> pl.DataFrame:
     if not names:
         return _no_annotations(trace)
     scan = trace.tables.scan("host_ops").filter(pl.col("name").is_in(names) & (pl.col("dur_ns") > 0))
-    rows = scan.select(*HOST_OPS_VIEW, "parent_id").collect()
+    rows = scan.select(*HOST_OPS_VIEW, "parent_id").collect(engine=trace.tables.engine)
     return rows.with_columns(pl.col("name", "category").cast(pl.String)).sort("start_ns", "op_id")
 
 
@@ -56,4 +56,9 @@ def argument(trace: TraceView, key: str, value: str) -> pl.DataFrame:
     """What the trace records under ``key``: ``op_id`` and the column ``value`` (``integer``, ``real`` or ``text``)."""
     if "op_args" not in trace.tables:
         return trace.frame("op_args", "op_id", value)
-    return trace.tables.scan("op_args").filter(pl.col("key") == key).select("op_id", value).collect()
+    return (
+        trace.tables.scan("op_args")
+        .filter(pl.col("key") == key)
+        .select("op_id", value)
+        .collect(engine=trace.tables.engine)
+    )

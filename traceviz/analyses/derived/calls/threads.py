@@ -33,5 +33,5 @@ def likely_threads(trace: TraceView) -> dict[int, int]:
     )
     descending = [True, True, False, True, False]
     ranked = threads.sort("first", "python", "worker", "len", "thread_id", descending=descending)
-    best = ranked.unique("process_id", keep="first", maintain_order=True).select("process_id", "thread_id")
+    best = ranked.unique("process_id", keep="first", maintain_order=True)[["process_id", "thread_id"]]
     return dict(best.iter_rows())

@@ -261,7 +261,7 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
     owned = pl.DataFrame(columns).with_columns(of_class, pl.col("owner").replace(events.kinds.size, -1))
     codes_taken = _explaining_kinds(events, key, taken)
     columns_taken = {"owner": _explained(events, key, taken), "kind": codes_taken, "weight": weight}
-    seen = pl.concat([pl.DataFrame(columns_taken), samples.select("did", "what", "line")], how="horizontal")
+    seen = pl.concat([pl.DataFrame(columns_taken), samples[["did", "what", "line"]]], how="horizontal")
     return owned, seen.with_columns(of_class)
 
 
@@ -311,7 +311,7 @@ def _named(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     group, first = alike(*names, owned["kind"].cast(pl.Int32).to_numpy(), codes(owned["class"]))
     time, calls = np.zeros(first.size, np.int64), np.bincount(group, weights=owner >= 0, minlength=first.size)
     np.add.at(time, group, owned["time_ns"].to_numpy())
-    named = _with_names(events, owned.select("owner", "kind", "class").select(pl.all().gather(first)))
+    named = _with_names(events, owned[["owner", "kind", "class"]].select(pl.all().gather(first)))
     sums = pl.Series("time_ns", time), pl.Series("calls", calls).cast(pl.Int64)
     return _plain(named.with_columns(sums)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
 

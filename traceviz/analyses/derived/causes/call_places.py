@@ -56,7 +56,7 @@ def _around(trace: TraceView, table: str, calls: pl.DataFrame) -> pl.DataFrame:
         if table == "nvtx":  # marks of steps are around everything
             marks = training_steps(trace).frame["start_ns"].implode()
             scan = scan.filter((pl.col("kind") == "push_pop") & ~pl.col("start_ns").is_in(marks))
-        rows = scan.select("start_ns", end_ns(), "thread_id", *texts).collect()
+        rows = scan.select("start_ns", end_ns(), "thread_id", *texts).collect(engine=trace.tables.engine)
     else:
         rows = trace.frame(table, "start_ns", end_ns(), "thread_id", *texts)
     inner = [_holding(part, having(calls, "thread_id", thread)) for thread, part in parts_by(rows, "thread_id").items()]

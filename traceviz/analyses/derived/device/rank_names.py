@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from traceviz.analyses.derived.frames import knowing
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView
 
@@ -20,7 +21,7 @@ def rank_numbers(trace: TraceView) -> dict[int, int]:
 
     Where processes would share a number, as processes of one program do, every rank has the number of its process.
     """
-    stated = dict(trace.frame("processes", "process_id", "rank").drop_nulls("rank").iter_rows())
+    stated = dict(knowing(trace.frame("processes", "process_id", "rank"), "rank").iter_rows())
     numbers = {process: stated.get(process, process) for process in trace.ranks}
     return numbers if len(set(numbers.values())) == len(numbers) else {process: process for process in numbers}
 

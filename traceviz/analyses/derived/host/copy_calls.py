@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.frames import correlations, end_ns, gathered, partners
+from traceviz.analyses.derived.frames import correlations, end_ns, gathered, knowing, partners
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView, once_per_trace
@@ -53,7 +53,7 @@ def copy_calls(trace: TraceView) -> pl.DataFrame:
 @once_per_trace
 def waiting_copies(trace: TraceView) -> pl.DataFrame:
     """Those of :func:`copy_calls` that wait for their copy."""
-    return copy_calls(trace).drop_nulls("wait_ns")
+    return knowing(copy_calls(trace), "wait_ns")
 
 
 @once_per_trace
@@ -94,10 +94,10 @@ def _wait() -> pl.Expr:
 def _copies(trace: TraceView) -> pl.DataFrame:
     """One row per call with known copies or fills: :data:`LAUNCH_KEY`, ``kind, host_memory, bytes, copy_end_ns``."""
     times = (*LAUNCH_KEY, "start_ns", "dur_ns", "bytes")
-    copies = trace.frame("memcpy", *times, "kind", "src_memory", "dst_memory").drop_nulls("correlation_id")
+    copies = knowing(trace.frame("memcpy", *times, "kind", "src_memory", "dst_memory"), "correlation_id")
     kind = pl.col("kind").cast(pl.String)
     host = pl.when(kind == "d2h").then("dst_memory").when(kind.is_in(["h2d", "h2h"])).then("src_memory")
-    fills = trace.frame("memset", *times).drop_nulls("correlation_id")
+    fills = knowing(trace.frame("memset", *times), "correlation_id")
     columns = (*LAUNCH_KEY, end_ns("copy_end_ns"), "bytes")
     rows = pl.concat(
         [

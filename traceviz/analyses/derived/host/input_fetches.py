@@ -147,10 +147,16 @@ def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:
     """
     thread = training_thread(trace, process_id)
     own = trace.tables.scan("host_ops").filter((pl.col("process_id") == process_id) & pl.col("group_id").is_not_null())
-    if not own.select(pl.len()).collect().item():
+    if not own.select(pl.len()).collect(engine=trace.tables.engine).item():
         takes = having(trace.host_ops("input"), "thread_id", thread)
         return pl.lit(value=not takes.height)
-    groups = own.filter(pl.col("thread_id") == thread).select("group_id").unique().collect()["group_id"].to_list()
+    groups = (
+        own.filter(pl.col("thread_id") == thread)
+        .select("group_id")
+        .unique()
+        .collect(engine=trace.tables.engine)["group_id"]
+        .to_list()
+    )
     if "steps" in trace.tables:
         declared = having(trace.frame("steps", "process_id", "group_id"), "process_id", process_id)
         groups += declared["group_id"].drop_nulls().to_list()

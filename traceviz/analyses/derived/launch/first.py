@@ -141,7 +141,11 @@ def _firsts(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
     first = pl.col("start_ns").min()
     later = pl.col("dur_ns").filter(pl.col("start_ns") > first).median()
     alike = trace.tables.scan("cuda_api").filter(pl.col("name").is_in(names))
-    return alike.group_by(_BY_NAME).agg(first.alias("first_ns"), later.alias("later_ns")).collect()
+    return (
+        alike.group_by(_BY_NAME)
+        .agg(first.alias("first_ns"), later.alias("later_ns"))
+        .collect(engine=trace.tables.engine)
+    )
 
 
 def _first_launches(trace: TraceView) -> pl.DataFrame:

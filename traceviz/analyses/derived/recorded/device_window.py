@@ -17,11 +17,12 @@ Work of which calls were never recorded (of another library, of a graph) lies am
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import having, parts_by
+from traceviz.analyses.derived.frames import having, knowing, parts_by
 from traceviz.intervals import IntervalSet
 
 MIN_LAUNCHES = 20
@@ -68,11 +69,13 @@ class Join:
         work: Device work: ``process_id, device_id, stream, correlation_id, start_ns``.
         calls: Calls of the devices' API: ``process_id, correlation_id, start_ns, end_ns``.
         launches: Those that launch kernels: ``process_id, correlation_id, start_ns, name``, in order of start.
+        engine: What answers queries of work and calls.
     """
 
     work: pl.LazyFrame
     calls: pl.LazyFrame
     launches: pl.DataFrame
+    engine: Literal["in-memory", "streaming"] = "in-memory"
 
 
 def device_windows(
@@ -104,9 +107,11 @@ def _begins(
     """For each process and device, the window without the time in which work from before the capture may have run."""
     late = {device: _after_long_gaps(own, recorded[0]) for device, own in busy.items()}
     moments = sorted({*owners["start_ns"].to_list(), *(start for starts in late.values() for start in starts)})
-    shown = join.work.filter(pl.col("start_ns").is_in(moments)).collect()
+    shown = join.work.filter(pl.col("start_ns").is_in(moments)).collect(engine=join.engine)
     spans = join.calls.join(shown.lazy().select(_KEY).unique(), on=_KEY, how="semi").group_by(_KEY)
-    called = shown.join(spans.agg(pl.col("end_ns").max().alias("called_ns")).collect(), on=_KEY, how="left")
+    called = shown.join(
+        spans.agg(pl.col("end_ns").max().alias("called_ns")).collect(engine=join.engine), on=_KEY, how="left"
+    )
     windows = {}
     for process, device, first in owners.select(*_OWNER, "start_ns").iter_rows():
         window = DeviceWindow(*recorded)
@@ -143,7 +148,7 @@ def _launched_before(process: int, device: int, join: Join) -> int:
     own = join.work.filter((pl.col("process_id") == process) & (pl.col("device_id") == device))
     known = join.calls.select(_KEY).unique().with_columns(pl.lit(value=True).alias("called"))
     rows = own.join(known, on=_KEY, how="left").select("stream", "start_ns", pl.col("called").fill_null(value=False))
-    frame = rows.collect()
+    frame = rows.collect(engine=join.engine)
     first = frame.filter("called").group_by("stream").agg(pl.col("start_ns").min().alias("first_ns"))
     without = frame.filter(~pl.col("called")).join(first, on="stream", how="left", nulls_equal=True)
     if not first.height:
@@ -157,7 +162,7 @@ def _without_missing(
     window: DeviceWindow, extent: tuple[int, int], launches: pl.DataFrame, work: pl.LazyFrame
 ) -> DeviceWindow:
     """``window`` without the ends of the capture at which ``launches`` of one process have no recorded work."""
-    launches = launches.drop_nulls("correlation_id")
+    launches = knowing(launches, "correlation_id")
     if launches.height < MIN_LAUNCHES:
         return window
     process = launches["process_id"].first()

@@ -74,7 +74,7 @@ def _phases(trace: TraceView) -> pl.DataFrame:
 
 def _longest(trace: TraceView, phases: pl.DataFrame, stacks: pl.DataFrame) -> int:
     """Of processes without steps: one with device work, else the one that ran longest."""
-    ran = pl.concat([part.select("process_id", "start_ns", "end_ns") for part in (phases, stacks)])
+    ran = pl.concat([part[["process_id", "start_ns", "end_ns"]] for part in (phases, stacks)])
     spans = ran.group_by("process_id").agg((pl.col("end_ns").max() - pl.col("start_ns").min()).alias("ran"))
     spans = spans.with_columns(pl.col("process_id").is_in(list(trace.rank_busy)).alias("works"))
     return int(spans.sort("works", "ran", "process_id", descending=[True, True, False])["process_id"][0])
@@ -83,9 +83,7 @@ def _longest(trace: TraceView, phases: pl.DataFrame, stacks: pl.DataFrame) -> in
 def _bounds(phases: pl.DataFrame, sampled: pl.DataFrame) -> tuple[int, int]:
     """From the begin of the process to its end; where that is not told, all that was seen of it."""
     program = having(phases, "kind", "program")
-    seen = pl.concat(
-        [part.select("start_ns", "end_ns") for part in ([program] if program.height else [phases, sampled])]
-    )
+    seen = pl.concat([part[["start_ns", "end_ns"]] for part in ([program] if program.height else [phases, sampled])])
     begin, end = seen.select(pl.col("start_ns").min(), pl.col("end_ns").max()).row(0)
     return int(begin), int(end)
 

@@ -92,7 +92,7 @@ def _sampled(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> t
     lasted = pl.Series(rows["end_ns"] - rows["start_ns"])
     spent = spent.with_columns(pl.col("samples") * pl.col("time") / lasted)  # a row may be in several parts
     spent = spent.filter((pl.col("time") > 0) & (pl.col("frame") >= 0))
-    known = samples.tree.frames.select("function", "file", "line").with_row_index("frame").cast({"frame": pl.Int64})
+    known = samples.tree.frames[["function", "file", "line"]].with_row_index("frame").cast({"frame": pl.Int64})
     lined = (
         spent.join(known, on="frame")
         .group_by("hooked", "function", "file", "line")

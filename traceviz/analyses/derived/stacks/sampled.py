@@ -194,7 +194,7 @@ def _threads(tree: CallTree, recorded: Recorded, meanings: pl.DataFrame) -> pl.D
     outer = tree.depth == 0
     bounds_of = {"start_ns": tree.starts[outer], "end_ns": tree.ends[outer]}
     spans = (
-        tree.calls.select("thread_id")
+        tree.calls[["thread_id"]]
         .filter(pl.Series(outer))
         .with_columns(**{name: pl.Series(values) for name, values in bounds_of.items()})
     )

@@ -46,10 +46,10 @@ def generate_calls(trace: TraceView) -> pl.DataFrame | None:
     nested = _calls(trace, looping)
     loops = outermost(nested).with_row_index("loop")
     prepared = outermost(_calls(trace, preparing))
-    steps = _inside(prepared.select("thread_id", "start_ns"), loops)
+    steps = _inside(prepared[["thread_id", "start_ns"]], loops)
     inner = nested.join(loops, on=["thread_id", "start_ns", "end_ns"], how="anti").with_row_index("inner")
     if inner.height:
-        of_drafts = _inside(steps.select("thread_id", "start_ns"), inner.rename({"inner": "loop"}))
+        of_drafts = _inside(steps[["thread_id", "start_ns"]], inner.rename({"inner": "loop"}))
         steps = steps.join(of_drafts, on=["thread_id", "start_ns"], how="anti")
     first = pl.col("start_ns") == pl.col("start_ns").min().over("loop")
     prefill = first & (pl.col("loop_ns") >= pl.col("earliest_ns"))

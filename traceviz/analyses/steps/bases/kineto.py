@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import end_ns, having, intervals
+from traceviz.analyses.derived.frames import end_ns, having, intervals, knowing
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.steps.bases.kineto_clues import Clues, GpuFigures, clues, gpu_figures
 from traceviz.analyses.steps.bases.section import BasisClass, BasisSteps
@@ -219,7 +219,7 @@ def _moved(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.D
 
 def _launched_in(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """``work`` with the ``number`` of the step that encloses the call that launched it; null where none does."""
-    known = calls.drop_nulls("correlation_id").sort("start_ns", "end_ns")
+    known = knowing(calls, "correlation_id").sort("start_ns", "end_ns")
     latest = known.unique("correlation_id", keep="last", maintain_order=True)
     called = latest.select("correlation_id", pl.col("start_ns").alias("call_start"), pl.col("end_ns").alias("call_end"))
     joined = work.join(called, on="correlation_id", how="left", maintain_order="left")

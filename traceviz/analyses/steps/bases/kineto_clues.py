@@ -178,5 +178,5 @@ def _full_memory(trace: TraceView) -> FullMemory | None:
     peaks = events.group_by("device_id").agg(pl.col("in_use_bytes").max().alias("peak"))
     devices = trace.frame("devices", "device_id", "ordinal", "memory_bytes").drop_nulls()
     full = peaks.join(devices, on="device_id").filter(pl.col("peak") > FULL * pl.col("memory_bytes"))
-    rows = full.sort("device_id").select("ordinal", "peak", "memory_bytes").head(1).rows()
+    rows = full.sort("device_id")[["ordinal", "peak", "memory_bytes"]].head(1).rows()
     return FullMemory(*rows[0]) if rows else None

@@ -20,11 +20,11 @@ def likely_threads(trace: TraceView) -> dict[int, int]:
     The process's first thread (tid = pid), else a thread named like Python's, else a thread not named like a worker of
     the framework; among several, the thread with the most host events.
     """
-    events = [trace.frame(name, "thread_id") for name in _EVENTS if trace.tables.rows(name)]
+    events = [Groups.of(trace.frame(name, "thread_id"), "thread_id") for name in _EVENTS if trace.tables.rows(name)]
     if not events:
         return {}
-    of_thread = Groups.of(pl.concat(events, rechunk=False), "thread_id")
-    active = of_thread.keys.hstack([pl.Series("len", of_thread.counts)])
+    counts = pl.concat([threads.keys.hstack([pl.Series("len", threads.counts)]) for threads in events])
+    active = counts.group_by("thread_id").agg(pl.col("len").sum())
     threads = active.join(trace.frame("threads", "thread_id", "process_id", "tid", "name"), on="thread_id")
     threads = threads.join(trace.frame("processes", "process_id", "pid"), on="process_id").with_columns(
         (pl.col("tid") == pl.col("pid")).fill_null(value=False).alias("first"),

@@ -26,6 +26,7 @@ BOUNDS = {
 """Patterns whose callers cut the text before: the constant, and how many characters it leaves."""
 
 KNOWN_WHEN_THEY_RUN = {
+    "traceviz.analyses.derived.patterns:_compiled",  # 200 characters of a name at most, and 256 names
     "traceviz.analyses.followed:_compiled",  # words of advice, and settings as they are
     "traceviz.analyses.launch.waits:advice_for",  # its table is among the patterns
     "traceviz.analyses.options:is_pattern",  # only whether the user's pattern is one

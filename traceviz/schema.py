@@ -83,6 +83,10 @@ class Table:
 
     def empty(self) -> pa.Table:
         """This table without rows."""
+        return self._empty
+
+    @cached_property
+    def _empty(self) -> pa.Table:
         return self.arrow.empty_table()
 
     def unknown(self, rows: int) -> pa.Table:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,9 @@ _SMALL = 256 << 10
 """Tables of fewer bytes in memory are small."""
 ROW_GROUP = 1 << 18
 """Rows of one row group of a Parquet file."""
+
+SMALL_ROWS = 100_000
+"""With fewer rows, to set up the streaming engine takes longer than most queries."""
 
 Source = pa.Table | Path
 Positions = npt.NDArray[np.int32] | npt.NDArray[np.int64]
@@ -107,11 +110,25 @@ class TraceTables:
             MissingTableError: the trace does not have it.
         """
         source = self._source(name)
+        return _with_added_columns(name, source) if isinstance(source, Path) else self._frame(name, source).lazy()
+
+    def select(self, name: str, *columns: str | pl.Expr) -> pl.DataFrame:
+        """Columns of table ``name``, and what is computed of them. What lies in memory needs no query for its columns.
+
+        Raises:
+            MissingTableError: the trace does not have it.
+        """
+        source = self._source(name)
         if isinstance(source, Path):
-            return _with_added_columns(name, source)
+            return _with_added_columns(name, source).select(columns).collect()
+        frame = self._frame(name, source)
+        plain = [column for column in columns if isinstance(column, str)]
+        return frame[plain] if len(plain) == len(columns) else frame.select(columns)
+
+    def _frame(self, name: str, source: pa.Table) -> pl.DataFrame:
         if name not in self._frames:  # polars recodes dictionaries, which takes long: once is enough
-            self._frames[name] = _frame(source)
-        return self._frames[name].lazy()
+            self._frames[name] = _in_polars(source)
+        return self._frames[name]
 
     def arrow(self, name: str, wanted: Collection[str] | None = None, window: Window | None = None) -> pa.Table:
         """Table ``name`` as an Arrow table with the declared types.
@@ -161,6 +178,12 @@ class TraceTables:
         """Whether any table lies in a file, and is read from there each time."""
         return any(isinstance(source, Path) for source in self.sources.values())
 
+    @property
+    def engine(self) -> Literal["in-memory", "streaming"]:
+        """The engine of polars that takes less: of a small trace, the one that has less to set up."""
+        is_small = not self.are_spilled and sum(self.rows(name) for name in self) < SMALL_ROWS
+        return "in-memory" if is_small else "streaming"
+
     def run_facts(self) -> dict[str, Any]:
         """The single row of table ``run`` as a dict; empty where the reader gave none."""
         rows = self.arrow("run").to_pylist()
@@ -173,7 +196,7 @@ class TraceTables:
             raise MissingTableError.named(name, self.sources) from None
 
 
-def _frame(table: pa.Table) -> pl.DataFrame:
+def _in_polars(table: pa.Table) -> pl.DataFrame:
     """``table`` as polars sees it, in the same memory; a column of nulls, or of one word, is a single value there."""
     same = [name for name in table.column_names if table.num_rows >= _MANY and _is_one_value(table.column(name))]
     frame = pl.from_arrow(table.drop_columns(same))

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.frames import distinct, parts_by, rows_with
+from traceviz.analyses.derived.frames import distinct, having, parts_by
 
 FRAME = pl.DataFrame({"device_id": [3, 3], "start_ns": [1, 2]})
 MIXED = pl.DataFrame({"device_id": [3, None, 4], "start_ns": [1, 2, 5]})
 
 
 def test_rows_of_the_only_value_are_the_frame_itself() -> None:
-    assert rows_with(FRAME, "device_id", 3) is FRAME
+    assert having(FRAME, "device_id", 3) is FRAME
     assert parts_by(FRAME, "device_id")[3] is FRAME
-    assert rows_with(FRAME, "device_id", 4).height == 0
+    assert having(FRAME, "device_id", 4).height == 0
 
 
 def test_rows_of_one_of_several_values_are_those_that_have_it() -> None:
-    assert rows_with(MIXED, "device_id", 4)["start_ns"].to_list() == [5]
-    assert rows_with(MIXED.head(2), "device_id", 3)["start_ns"].to_list() == [1]
+    assert having(MIXED, "device_id", 4)["start_ns"].to_list() == [5]
+    assert having(MIXED.head(2), "device_id", 3)["start_ns"].to_list() == [1]
 
 
 def test_distinct_names_come_as_they_first_do() -> None:

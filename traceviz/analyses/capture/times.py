@@ -11,7 +11,7 @@ import polars as pl
 
 from traceviz.analyses.capture.measure import Key, Measure, quantile
 from traceviz.analyses.derived.capture.kind import capture_kind
-from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.frames import having, intervals
 from traceviz.analyses.derived.run_parts.main_process import MainProcess, main_process
 from traceviz.analyses.derived.run_parts.parts import run_parts
 from traceviz.analyses.derived.run_parts.run_steps import RunSteps, epoch_times, run_steps
@@ -120,10 +120,10 @@ def _total(trace: TraceView, stated: Mapping[str, str]) -> Iterator[Measure]:
 
 def _around_steps(main: MainProcess, steps: RunSteps, outcome: str | None, *, learns: bool) -> Iterator[Measure]:
     """From the start of the program to its first and last step, without what the recording took in that time."""
-    program = main.phases.filter(pl.col("kind") == "program")
+    program = having(main.phases, "kind", "program")
     if not program.height:
         return
-    begin, recording = main.begin_ns, intervals(main.phases.filter(pl.col("kind") == "recording"))
+    begin, recording = main.begin_ns, intervals(having(main.phases, "kind", "recording"))
     until_last = steps.end_ns - begin - recording.clip(begin, steps.end_ns).total
     until_first = steps.begin_ns - begin - recording.clip(begin, steps.begin_ns).total
     if outcome == FINISHED and until_last > 0:

@@ -9,6 +9,7 @@ import polars as pl
 
 from traceviz.analyses.capture.measure import Measure
 from traceviz.analyses.capture.times import Batch
+from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.run_parts.main_process import main_process
 from traceviz.analyses.derived.run_parts.run_steps import RunSteps, run_steps
 from traceviz.analyses.derived.view import TraceView
@@ -34,12 +35,12 @@ def measures_of_use(trace: TraceView, batch: Batch | None) -> Iterator[Measure]:
     yield from _energy(trace, run_steps(trace), batch)
     columns = ("start_ns", "device_id", pl.col("metric").cast(pl.String), "value")
     samples = trace.frame("samples", *columns).filter(pl.col("value").is_finite())
-    memory = samples.filter(pl.col("metric") == MEMORY)["value"]
+    memory = having(samples, "metric", MEMORY)["value"]
     if memory.len():
         about = "all its processes, sampled"
         yield Measure("host_memory_peak_bytes", round(memory.max()), about, memory.len())  # type: ignore[arg-type]
-    yield from _device_memory(trace, samples.filter(pl.col("metric") == DEVICE_MEMORY))
-    cpu = samples.filter(pl.col("metric") == CPU)["value"]
+    yield from _device_memory(trace, having(samples, "metric", DEVICE_MEMORY))
+    cpu = having(samples, "metric", CPU)["value"]
     if cpu.len():
         mean = float(cpu.mean()) / 100  # type: ignore[arg-type]
         yield Measure("cpu_mean", mean, "mean over the run", cpu.len())

@@ -12,13 +12,21 @@ from traceviz.intervals import Array, IntervalSet
 from traceviz.matching import Pairs, Rows, first_rows
 from traceviz.nested import Codes, alike
 
+_SHORT = 10_000
+"""Rows for which a query takes longer than what it does."""
+
 
 def bounds(frame: pl.DataFrame) -> tuple[Array, Array]:
     """``(starts, ends)`` of a frame with ``start_ns`` and either ``end_ns`` or ``dur_ns`` (null counts as 0)."""
     starts = frame["start_ns"].to_numpy().astype(np.int64, copy=False)
     if "end_ns" in frame.columns:
         return starts, frame["end_ns"].to_numpy().astype(np.int64, copy=False)
-    return starts, starts + frame["dur_ns"].fill_null(0).to_numpy().astype(np.int64, copy=False)
+    return starts, starts + without_nulls(frame["dur_ns"], 0).to_numpy().astype(np.int64, copy=False)
+
+
+def without_nulls(column: pl.Series, value: int) -> pl.Series:
+    """``column`` with ``value`` in place of nulls, of which most columns have none."""
+    return column.fill_null(value) if column.null_count() else column
 
 
 def end_ns(name: str = "end_ns") -> pl.Expr:
@@ -30,8 +38,7 @@ def correlations(frame: pl.DataFrame) -> Pairs:
     """``process_id`` and ``correlation_id`` of a frame, by which device work and its call know each other."""
     ids = frame["correlation_id"]
     known = ids.is_not_null().to_numpy() if ids.null_count() else None
-    numbers = (ids.fill_null(0) if known is not None else ids).to_numpy()
-    return Pairs(frame["process_id"].to_numpy(), numbers, known)
+    return Pairs(frame["process_id"].to_numpy(), without_nulls(ids, 0).to_numpy(), known)
 
 
 def partners(sought: pl.DataFrame, among: pl.DataFrame) -> Rows:
@@ -41,7 +48,10 @@ def partners(sought: pl.DataFrame, among: pl.DataFrame) -> Rows:
 
 def gathered(column: pl.Series, rows: Rows) -> pl.Series:
     """Values of ``column`` at ``rows``, null where a row is -1."""
-    return column.gather(pl.select(pl.when(pl.lit(pl.Series(rows)) >= 0).then(pl.lit(pl.Series(rows)))).to_series())
+    if not rows.size or rows.min() >= 0:
+        return column[rows]
+    places = pl.Series(rows)
+    return column.gather(places.set(places < 0, None))
 
 
 def taken(frame: pl.DataFrame, rows: npt.NDArray[np.integer[Any]]) -> pl.DataFrame:
@@ -77,20 +87,31 @@ def distinct(names: pl.Series) -> pl.Series:
 
 
 def of_process(frame: pl.DataFrame, process_id: int) -> pl.DataFrame:
-    """Rows of a process. Most traces have one, and their millions of rows are then not copied."""
-    return rows_with(frame, "process_id", process_id)
+    """Rows of a process."""
+    return having(frame, "process_id", process_id)
 
 
-def rows_with(frame: pl.DataFrame, key: str, value: int) -> pl.DataFrame:
-    """Rows in which the integer column ``key`` is ``value``; where all are, they are not copied."""
-    return frame if _only_value(frame[key]) == value else frame.filter(frame[key] == value)
+def having(frame: pl.DataFrame, column: str, value: int | str | None) -> pl.DataFrame:
+    """Rows whose ``column`` is ``value``."""
+    return rows_where(frame, frame[column] == value) if value is not None and frame.height else frame.head(0)
 
 
-def _only_value(column: pl.Series) -> int | None:
-    """The value of all rows of an integer column; ``None`` where there are several, or nulls."""
-    if column.null_count() or (least := column.min()) != column.max():
-        return None
-    return least  # type: ignore[return-value]  # integers
+def knowing(frame: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Rows whose ``column`` is not null: mostly all."""
+    return frame.drop_nulls(column) if frame[column].null_count() else frame
+
+
+def rows_where(frame: pl.DataFrame, holds: pl.Series) -> pl.DataFrame:
+    """Rows for which ``holds`` is true. Most traces have one process and device: where all rows are, none is copied.
+
+    Of a short frame the columns are filtered one by one: it takes less time than to plan a query.
+    """
+    count = holds.sum()
+    if count == frame.height:
+        return frame
+    if frame.height > _SHORT:
+        return frame.filter(holds)
+    return pl.DataFrame([values.filter(holds) for values in frame.iter_columns()]) if count else frame.head(0)
 
 
 def parts_by(frame: pl.DataFrame, key: str) -> dict[int, pl.DataFrame]:
@@ -98,11 +119,13 @@ def parts_by(frame: pl.DataFrame, key: str) -> dict[int, pl.DataFrame]:
 
     Most traces have one process and one device, and their millions of rows are then not copied.
     """
-    if (value := _only_value(frame[key])) is not None:
-        return {value: frame}
-    values = frame[key].unique().sort().to_list()
+    values = frame[key]
+    if not len(values):
+        return {}
+    if not values.null_count() and values.min() == values.max():
+        return {values[0]: frame}
     parts = frame.partition_by(key, as_dict=True, maintain_order=True)
-    return {value: parts[value,] for value in values}
+    return {value: parts[value,] for value in values.unique().sort()}
 
 
 def unions_by(frame: pl.DataFrame, key: str) -> dict[int, IntervalSet]:

@@ -50,8 +50,8 @@ class Groups:
             own, values = _coded(frame[column])
             if values > 1:
                 codes, count = _dense(codes.astype(np.int64) * values + own, count * values)
-        keys = frame.select(columns)[_first_rows(codes, count)]
-        return cls(keys.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)), codes)
+        firsts = _first_rows(codes, count)
+        return cls(pl.DataFrame([as_text(frame[column][firsts]) for column in columns]), codes)
 
     def __len__(self) -> int:
         return self.keys.height
@@ -171,6 +171,11 @@ class Ordered:
 def _blocks(rows: int) -> Iterator[slice]:
     """Slices that together cover ``rows``: intermediate results of each stay in the cache."""
     return (slice(begin, begin + _BLOCK) for begin in range(0, rows, _BLOCK))
+
+
+def as_text(column: pl.Series) -> pl.Series:
+    """``column`` with its names as text; numbers stay what they are."""
+    return column.cast(pl.String) if isinstance(column.dtype, pl.Categorical | pl.Enum) else column
 
 
 def _coded(column: pl.Series) -> tuple[npt.NDArray[np.integer], int]:

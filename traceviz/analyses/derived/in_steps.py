@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from traceviz.analyses.derived.frames import rows_where, without_nulls
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.judged_time import host_time, steady_time
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, largest_first
@@ -34,13 +35,14 @@ def sums_in_steps(
     inside = np.zeros(events.height, dtype=bool)
     for process, window in windows.items():
         inside |= (processes == process) & window.contains(starts)
-    steady = events.select(*keys, "dur_ns", *also).filter(pl.Series(inside, dtype=pl.Boolean))
+    steady = rows_where(events[[*keys, "dur_ns", *also]], pl.Series(inside, dtype=pl.Boolean))
     groups = Groups.of(steady, *keys)
     sums = {"total_ns": "dur_ns", **dict.fromkeys(also)}
     columns = [
-        pl.Series(name, groups.sums(steady[column or name].fill_null(0).to_numpy())) for name, column in sums.items()
+        pl.Series(name, groups.sums(without_nulls(steady[column or name], 0).to_numpy()))
+        for name, column in sums.items()
     ]
-    return largest_first(groups.keys.with_columns(pl.Series("calls", groups.counts), *columns), *keys)
+    return largest_first(groups.keys.hstack([pl.Series("calls", groups.counts), *columns]), *keys)
 
 
 def steady_grid(frame: pl.DataFrame, *columns: Column) -> Grid:

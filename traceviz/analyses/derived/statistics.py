@@ -41,7 +41,7 @@ def durations_by(events: pl.DataFrame, *keys: str) -> pl.DataFrame:
 
 def durations_of(groups: Groups, durations: pl.Series) -> pl.DataFrame:
     """:func:`durations_by` for the ``groups`` of rows that last ``durations``."""
-    return groups.keys.with_columns(duration_columns(groups, durations))
+    return groups.keys.hstack(duration_columns(groups, durations))
 
 
 def duration_columns(groups: Groups, durations: pl.Series) -> list[pl.Series]:
@@ -90,7 +90,7 @@ def ratio(part: int, whole: int) -> float | None:
 
 def rows_of(frame: pl.DataFrame, names: tuple[str, ...]) -> tuple[Row, ...]:
     """Rows of a :class:`~traceviz.report.Grid` from the columns ``names`` of an (aggregated, hence short) frame."""
-    return tuple(frame.select(names).iter_rows())
+    return tuple(frame[list(names)].rows())
 
 
 def frame_grid(

@@ -9,16 +9,17 @@ device work.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import TypeVar, TypeVarTuple
 
 import numpy as np
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.derived.frames import are_named, bounds, codes, distinct, end_ns, unions_by
+from traceviz.analyses.derived.frames import are_named, bounds, codes, distinct, end_ns, having, unions_by
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.kept import Kept, kept_property
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.recorded.clocks import aligned, clock_errors, doubt
 from traceviz.analyses.derived.recorded.device_window import MIN_LAUNCHES, DeviceWindow, Join, device_windows
 from traceviz.analyses.derived.recorded.edges import without_edges
@@ -122,7 +123,8 @@ class TraceView:
         columns = (*own, "stream", "correlation_id", "start_ns")
         work = [self.tables.scan(name).select(columns) for name in schema.DEVICE_WORK if name in self.tables]
         calls = self.tables.scan("cuda_api").select("process_id", "correlation_id", "start_ns", end_ns())
-        join = Join(pl.concat(work), calls, self._launches_at_edges, lambda: self.api_calls("launch")) if work else None
+        launches = self._launches_at_edges, lambda: self.api_calls("launch")
+        join = Join(pl.concat(work), calls, *launches, self.tables.engine) if work else None
         return device_windows(self.recorded_window, self.device_busy, owners, join) if join else {}
 
     @property
@@ -158,11 +160,7 @@ class TraceView:
 
     def frame(self, name: str, *columns: str | pl.Expr) -> pl.DataFrame:
         """Columns of table ``name``, collected; without rows where the trace does not have the table."""
-        if name in self.tables:
-            return self.tables.scan(name).select(columns).collect()
-        empty = pl.from_arrow(schema.table(name).empty())
-        assert isinstance(empty, pl.DataFrame)
-        return empty.select(columns)
+        return (self.tables if name in self.tables else _without_rows()).select(name, *columns)
 
     @kept_property
     def device_work(self) -> pl.DataFrame:
@@ -278,7 +276,7 @@ class TraceView:
         """
         stated = set(self.frame("processes", "process_id", "rank").drop_nulls()["process_id"])
         phases = self.frame("phases", "process_id", pl.col("kind").cast(pl.String))
-        stepping = set(phases.filter(pl.col("kind") == "step")["process_id"])
+        stepping = set(having(phases, "kind", "step")["process_id"])
         chosen = (tuple(filter(some.__contains__, self.traced)) for some in (stated, stepping))
         return tuple(sorted(self.rank_busy)) or next(filter(None, chosen), self.traced)
 
@@ -320,16 +318,16 @@ class TraceView:
 
     def captured_calls(self, *kinds: ApiKind) -> pl.DataFrame:
         """Calls of these kinds that became nodes of a graph, and did nothing: rows as of :meth:`api_calls`."""
-        calls = self._calls_of(*(kind for kind in kinds if kind in _CAPTURED))
         if not self.graph_captures.height:
-            return calls.head(0)
+            return self._calls_of()
+        calls = self._calls_of(*(kind for kind in kinds if kind in _CAPTURED))
         return calls.filter(in_captures(calls, self.graph_captures, self._work_keys()))
 
     @kept_property
     def graph_captures(self) -> pl.DataFrame:
         """Captures of graphs on a thread: ``start_ns, end_ns, process_id, thread_id``, by start."""
         bounds = self._calls_of("compilation").with_columns(pl.col("name").cast(pl.String))
-        bounds = bounds.filter(pl.col("name").str.contains(f"{BEGIN}|{END}"))
+        bounds = bounds.filter(matches(pl.col("name"), f"{BEGIN}|{END}"))
         return graph_captures(bounds.sort("start_ns", maintain_order=True), self.span_ns)
 
     def _calls_of(self, *kinds: ApiKind) -> pl.DataFrame:
@@ -337,7 +335,9 @@ class TraceView:
 
     def _filtered_calls(self, *kinds: ApiKind) -> pl.DataFrame:
         names = [name for kind in kinds for name in self.api_names.get(kind, [])]
-        if "cuda_api" not in self.tables or not names:
+        if kinds and not names:
+            return self._calls_of()
+        if not kinds:
             empty = self.frame("cuda_api", *CALL_COLUMNS).head(0).select(_CALL_VIEW)
             return empty.with_columns(pl.Series("row", [], dtype=pl.UInt32))
         calls = self.frame("cuda_api", *CALL_COLUMNS)
@@ -355,10 +355,16 @@ class TraceView:
 
         Columns ``start_ns, end_ns, process_id, thread_id, op_id, name, category, group_id``.
         """
-        if "host_ops" not in self.tables:
-            return self.frame("host_ops", *_OP_COLUMNS).select(HOST_OPS_VIEW)
+        if not categories or not self.tables.rows("host_ops"):
+            return self._no_host_ops
         scan = self.tables.scan("host_ops").select(_OP_COLUMNS)
-        return scan.filter(pl.col("category").is_in(categories)).select(HOST_OPS_VIEW).collect()
+        return (
+            scan.filter(pl.col("category").is_in(categories)).select(HOST_OPS_VIEW).collect(engine=self.tables.engine)
+        )
+
+    @kept_property
+    def _no_host_ops(self) -> pl.DataFrame:
+        return self.frame("host_ops", *_OP_COLUMNS).head(0).select(HOST_OPS_VIEW)
 
     @kept_property
     def host_names(self) -> pl.DataFrame:
@@ -405,6 +411,12 @@ def once_per_trace(function: Callable[[TraceView, *Keys], T]) -> Callable[[Trace
         return trace.once(function, *keys)
 
     return kept
+
+
+@cache
+def _without_rows() -> TraceTables:
+    """Every table, without rows."""
+    return TraceTables({name: schema.table(name).empty() for name in schema.TABLES})
 
 
 _OTHER_WORK = tuple(name for name in schema.DEVICE_WORK if name != "kernels")

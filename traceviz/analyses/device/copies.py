@@ -10,12 +10,13 @@ from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.causes.call_places import call_places, costliest_place
 from traceviz.analyses.derived.device.work import computing, exposed, judged_device_ns, kernel_busy
-from traceviz.analyses.derived.frames import intervals, parts_by
+from traceviz.analyses.derived.frames import having, intervals, parts_by
 from traceviz.analyses.derived.host.copy_calls import asked_waits, copy_calls
 from traceviz.analyses.derived.host.copy_purposes import copy_purposes
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,
@@ -137,7 +138,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         from_pageable = (pl.col("kind") == "h2d") & (pl.col("src_memory") == "pageable")
         to_pageable = (pl.col("kind") == "d2h") & (pl.col("dst_memory") == "pageable")
         large = work.filter((from_pageable | to_pageable) & (pl.col("bytes") > self.small_bytes))
-        parameters = copy_purposes(trace).filter(pl.col("purpose") == "parameters")
+        parameters = having(copy_purposes(trace), "purpose", "parameters")
         large = large.join(parameters, on=("process_id", "start_ns", "kind", "bytes"), how="anti")
         if steady_time(trace):
             large = large.join(asked_waits(trace), on=LAUNCH_KEY, how="anti", maintain_order="left")
@@ -159,15 +160,15 @@ class CopiesAnalysis(Analysis[CopyTimes]):
 
         Fills are left out: ``cudaMemset`` returns before the device has filled.
         """
-        calls = asked_waits(trace).filter(pl.col("name").cast(pl.String).str.contains("Memcpy"))
+        calls = asked_waits(trace).filter(matches(pl.col("name").cast(pl.String), "Memcpy"))
         kernels = computing(trace, "start_ns", "dur_ns", "process_id")
         count = size = exposed_ns = 0
         parts = []
         for process, window in steady_time(trace).items():
-            own = calls.filter(pl.col("process_id") == process)
+            own = having(calls, "process_id", process)
             inside = own.filter(pl.Series(window.contains(own["start_ns"].to_numpy()), dtype=pl.Boolean))
             count, size = count + inside.height, size + int(inside["bytes"].sum())
-            running = intervals(kernels.filter(pl.col("process_id") == process))
+            running = intervals(having(kernels, "process_id", process))
             exposed_ns += intervals(own).intersect(window).subtract(running).total
             parts.append(inside.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns")))
         if not count or exposed_ns < self.min_share * judged_device_ns(trace):

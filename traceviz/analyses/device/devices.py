@@ -11,9 +11,10 @@ from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.device.shapes import kernel_shapes
 from traceviz.analyses.derived.device.work import computing, kernel_busy
-from traceviz.analyses.derived.frames import end_ns, unions_by
+from traceviz.analyses.derived.frames import end_ns, having, unions_by
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.patterns import matching
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.steps.serving import engine_calls
 from traceviz.analyses.derived.view import TraceView
@@ -130,7 +131,7 @@ class DevicesAnalysis(Analysis[Devices]):
             devices=_per_device(trace, table, shapes),
             framework="host_ops" in trace.tables,
             one_of_many=_has_other_ranks(trace) or bool(engine_calls(trace).height),
-            means_several=bool(trace.host_names["name"].str.contains(FOR_SEVERAL).any()),
+            means_several=bool(matching(trace.host_names["name"], FOR_SEVERAL).any()),
             whole=not trace.is_window,
             busy_ns=sum(own.total for own in inside.values()),
             small_busy_ns=small,
@@ -243,7 +244,7 @@ WORLD_SIZE = "distributedInfo.world_size"
 
 def _has_other_ranks(trace: TraceView) -> bool:
     """Whether the job has several ranks: the trace says so, or its kernels exchange data with them."""
-    sizes = trace.frame("settings", "key", "value").filter(pl.col("key") == WORLD_SIZE)["value"]
+    sizes = having(trace.frame("settings", "key", "value"), "key", WORLD_SIZE)["value"]
     stated = (sizes.cast(pl.Int64, strict=False) > 1).any()
     return bool(stated) or any(kernel.family == COMMUNICATION for kernel in trace.kernel_classes.values())
 

@@ -140,7 +140,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             by_shape=_by_shape(durations_of(shapes.coarser("name", *_DIMENSIONS), kernels["dur_ns"])),
             by_family=_ordered(by_family, "family"),
             in_steps=sums_in_steps(trace, kernels, "name").join(
-                by_name.select("name", "family"), on="name", maintain_order="left"
+                by_name[["name", "family"]], on="name", maintain_order="left"
             ),
             launch_bound=self._launch_bound(trace),
             tpu=trace.has_tpu,
@@ -248,7 +248,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         columns = hide_columns(_COLUMNS, {"precision", "tensor_core"} if result.tpu else ())
         families = tuple(
             Bar(family, family_label(family), time, time / max(result.total_ns, 1))
-            for family, time in result.by_family.select("family", "total_ns").iter_rows()
+            for family, time in result.by_family[["family", "total_ns"]].iter_rows()
         )
         of_steps = (Column("name", "Kernel", "text", 0), Column("family", "Family", "text", 1))
         blocks: tuple[Block, ...] = (

@@ -9,6 +9,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, by_knowledge, finding, known
 from traceviz.analyses.derived.calls.op_names import parsed_ops
+from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
@@ -121,8 +122,8 @@ class MemoryAnalysis(Analysis[MemoryUse]):
     def _use(self, trace: TraceView, pool: Pool, events: pl.DataFrame) -> PoolUse:
         at = int(events["in_use_bytes"].to_numpy().argmax())
         peak = events.row(at, named=True)
-        allocations = events.filter(pl.col("kind") == "alloc")
-        steps = training_steps(trace).steady.filter(pl.col("process_id") == pool.process_id)
+        allocations = having(events, "kind", "alloc")
+        steps = having(training_steps(trace).steady, "process_id", pool.process_id)
         reserved = peak["reserved_bytes"] if pool.on_device else None
         states_available = peak["available_bytes"] is not None
         has_plain_names = "pytorch" in trace.frameworks  # aten::conv2d

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import finding, known
+from traceviz.analyses.derived.frames import having, knowing
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.host.copy_purposes import copy_purposes
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
@@ -78,15 +79,15 @@ class ParameterTransfers:
 
 def parameter_transfers(trace: TraceView) -> ParameterTransfers:
     """Copies of parameters between host and devices of all ranks."""
-    copies = copy_purposes(trace).filter(pl.col("purpose") == "parameters")
+    copies = having(copy_purposes(trace), "purpose", "parameters")
     ranks = {rank: judged_time(trace, rank) for rank in trace.ranks}
     inside = [
         own.filter(pl.Series(window.contains(own["start_ns"].to_numpy()), dtype=pl.Boolean))
         for rank, window in ranks.items()
-        if (own := copies.filter(pl.col("process_id") == rank)).height
+        if (own := having(copies, "process_id", rank)).height
     ]
     judged = pl.concat(inside) if inside else copies.head(0)
-    places = judged.drop_nulls("place").group_by("place").agg(pl.col("dur_ns").sum())
+    places = knowing(judged, "place").group_by("place").agg(pl.col("dur_ns").sum())
     places = places.sort("dur_ns", "place", descending=[True, False])
     pageable = judged.filter((pl.col("src_memory") == "pageable") | (pl.col("dst_memory") == "pageable"))
     exposed_ns = 0

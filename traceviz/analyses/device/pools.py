@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from traceviz.analyses.derived.device.names import device_names
+from traceviz.analyses.derived.frames import having, knowing
 from traceviz.analyses.derived.view import TraceView
 
 HOST_MEMORY = ("pageable", "pinned")
@@ -122,9 +123,9 @@ def live_at(events: pl.DataFrame, at: int) -> pl.DataFrame:
     The last event of each address decides: an address is live where that is an allocation. Without addresses nothing
     can be matched, and the result has no rows.
     """
-    seen = events.head(at + 1).drop_nulls("address")
+    seen = knowing(events.head(at + 1), "address")
     last = seen.unique("address", keep="last", maintain_order=True)
-    return last.filter(pl.col("kind") == "alloc").select("op", "bytes")
+    return having(last, "kind", "alloc")[["op", "bytes"]]
 
 
 def highest_use(trace: TraceView) -> float | None:
@@ -135,7 +136,7 @@ def highest_use(trace: TraceView) -> float | None:
     The capacity is what was in use plus what was available, at any event of the pool; where the trace does not say what
     is available, it is the memory of the device, and what the pool holds of it counts as used.
     """
-    events = trace.frame("memory_events", *_COLUMNS).drop_nulls("in_use_bytes")
+    events = knowing(trace.frame("memory_events", *_COLUMNS), "in_use_bytes")
     own = events.filter(pl.col("device_id").is_not_null() | ~pl.col("memory").is_in([*HOST_MEMORY, "unknown"]))
     of_device = pl.col("device_id").replace_strict(_device_bytes(trace), default=None, return_dtype=pl.Int64)
     capacity = pl.coalesce(pl.col("in_use_bytes") + pl.col("available_bytes"), of_device)

@@ -19,6 +19,7 @@ from traceviz.analyses.derived.device.work import judged_device_ns
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.kernel_names import UNKNOWN
@@ -143,7 +144,7 @@ def _matrix_kinds(trace: TraceView) -> pl.DataFrame:
     )
     types = parsed_ops(kinds["op"]).select(pl.col("text").alias("op"), "type")
     joined = kinds.join(classified, on="name", how="left").join(types, on="op", how="left")
-    named = pl.col("type").str.contains(MATRIX_TYPE) | torch_matrix_op("op")
+    named = matches(pl.col("type"), MATRIX_TYPE) | torch_matrix_op("op")
     matrix = named.fill_null(value=False) | pl.col("family").is_in(MATRIX_FAMILIES)
     label = pl.coalesce("type", "family").alias("type")
     return joined.filter(matrix).select("group", label, "precision", "tensor_core", "calls", "total_ns")

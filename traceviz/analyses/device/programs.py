@@ -17,7 +17,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.device.names import device_names
-from traceviz.analyses.derived.frames import intervals, parts_by
+from traceviz.analyses.derived.frames import having, intervals, knowing, parts_by
 from traceviz.analyses.derived.recorded.xla_ops import XlaRole
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, ratio, share, totals_by
 from traceviz.analyses.derived.view import TraceView
@@ -99,17 +99,17 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
         """Classify the ops of each device within its window."""
         columns = ("start_ns", "dur_ns", "device_id", "name", "kind")
         spans = trace.frame("device_ops", *columns).with_columns(pl.col("name", "kind").cast(pl.String))
-        modules = spans.filter(pl.col("kind") == "module")
+        modules = having(spans, "kind", "module")
         if not modules.height:
             return self.skipped("the devices record no programs (XLA modules)")
         ops = trace.xla_kernels
-        steps = trace.frame("steps", "start_ns", "dur_ns", "device_id").drop_nulls("device_id")
+        steps = knowing(trace.frame("steps", "start_ns", "dur_ns", "device_id"), "device_id")
         names = device_names(trace)
         devices = tuple(
-            _device(names[device], own, *(frame.filter(pl.col("device_id") == device) for frame in (ops, steps, spans)))
+            _device(names[device], own, *(having(frame, "device_id", device) for frame in (ops, steps, spans)))
             for device, own in parts_by(modules, "device_id").items()
         )
-        waits = ops.filter(pl.col("role") == CLASSES[WAIT])
+        waits = having(ops, "role", CLASSES[WAIT])
         return ProgramTimes(devices, totals_by(modules, "name"), totals_by(waits, "name"))
 
     def judge(self, result: ProgramTimes) -> tuple[Finding, ...]:
@@ -138,7 +138,7 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
         waited, window = result.total(WAIT), result.window_ns
         if not window or waited < self.copy_share * window:
             return ()
-        largest = result.waits.select("name", "calls", "total_ns").head(3).rows()
+        largest = result.waits[["name", "calls", "total_ns"]].head(3).rows()
         alone = len(result.devices) == 1
         who, whose = (f"{result.devices[0].device} waits", "its") if alone else ("The devices wait", "their")
         message = (
@@ -224,7 +224,7 @@ def _device(
     if not len(window):
         ends = (modules["start_ns"] + modules["dur_ns"].fill_null(0)).max()
         window = IntervalSet.span(int(modules["start_ns"].min()), int(ends))  # type: ignore[arg-type]
-    layers = [(key, intervals(ops.filter(pl.col("role") == role))) for key, role in CLASSES.items()]
+    layers = [(key, intervals(having(ops, "role", role))) for key, role in CLASSES.items()]
     start, end = (int(window.starts[0]), int(window.ends[-1])) if len(window) else (0, 0)
     owned = exclusive(layers, start, end, IDLE)
     count, step_ns = _steps(marks, modules)
@@ -235,7 +235,7 @@ def _device(
         step_ns=step_ns,
         window_ns=window.total,
         times={key: owner.intersect(window).total for key, owner in owned.items()},
-        async_ns=intervals(spans.filter(pl.col("kind") == "async_op")).total,
+        async_ns=intervals(having(spans, "kind", "async_op")).total,
     )
 
 
@@ -244,7 +244,7 @@ def _steps(marks: pl.DataFrame, modules: pl.DataFrame) -> tuple[int, float | Non
     if marks.height:
         return marks.height, float(marks["dur_ns"].median())  # type: ignore[arg-type]
     counts = modules.group_by("name").agg(pl.len(), pl.col("dur_ns").sum()).sort("len", "dur_ns", "name")
-    repeating = modules.filter(pl.col("name") == counts["name"][-1]).sort("start_ns")
+    repeating = having(modules, "name", counts["name"][-1]).sort("start_ns")
     if repeating.height < 2:
         return repeating.height, None
     return repeating.height, float(repeating["start_ns"].diff().median())  # type: ignore[arg-type]

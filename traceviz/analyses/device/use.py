@@ -12,7 +12,7 @@ from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS
 from traceviz.analyses.derived.device.names import device_names
-from traceviz.analyses.derived.frames import bounds, rows_with
+from traceviz.analyses.derived.frames import bounds, having
 from traceviz.analyses.derived.host.classes import IDLE_CLASSES, host_classes, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import ratio
@@ -135,7 +135,7 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
         seen = busy.clip(own_begin, own_end)
         edges = np.minimum(np.linspace(begin, end, self.slices + 1), _LAST_NS).astype(np.int64)
         shares = busy.overlap(edges[:-1], edges[1:]) / np.maximum(np.diff(edges), 1)
-        kernels = rows_with(trace.kernel_times, "device_id", device)
+        kernels = having(trace.kernel_times, "device_id", device)
         return DeviceTime(
             device=name,
             span_ns=own_end - own_begin,

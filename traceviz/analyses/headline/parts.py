@@ -11,7 +11,9 @@ from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS
 from traceviz.analyses.derived.causes.places import PLACES
+from traceviz.analyses.derived.frames import having, knowing
 from traceviz.analyses.derived.host.classes import HOST_CLASSES
+from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.judged import Judged
@@ -195,12 +197,12 @@ def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -
         within: The event in which most of the host's own work is done; may be empty.
     """
     causes = _of_parts(_without_steps(host_causes(trace)))
-    by_part = {key: causes.filter(pl.col("part") == key) for key in causes["part"].unique().to_list()}
+    by_part = {key: having(causes, "part", key) for key in causes["part"].unique().to_list()}
     times = {key: int(frame["time_ns"].sum()) for key, frame in by_part.items()}
     for key in _DEVICE_CLASSES:
         if key in judged.times:
             # A class that the host may be in as well: what causes explain of it has its own part
-            explained = int(causes.filter(pl.col("class") == key)["time_ns"].sum())
+            explained = int(having(causes, "class", key)["time_ns"].sum())
             times[key] = times.get(key, 0) + judged.times[key] - explained
     times["copy_h2d"] = times.get("copy_h2d", 0) - input_copies_ns
     for key, words in PARTS.items():
@@ -215,12 +217,12 @@ def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -
 
 def own_work(trace: TraceView) -> pl.DataFrame:
     """Causes that are work of the host itself: rows of :func:`host_causes`."""
-    return _of_parts(_without_steps(host_causes(trace))).filter(pl.col("part") == HOST)
+    return having(_of_parts(_without_steps(host_causes(trace))), "part", HOST)
 
 
 def _without_steps(causes: pl.DataFrame) -> pl.DataFrame:
     """``causes`` without steps as the range around them: those enclose everything and say nothing."""
-    is_step = pl.col("range").str.contains(SERVING_NAME) | pl.col("range").str.contains(r"^ProfilerStep#")
+    is_step = matches(pl.col("range"), SERVING_NAME) | matches(pl.col("range"), r"^ProfilerStep#")
     return causes.with_columns(pl.when(~is_step).then("range").alias("range"))
 
 
@@ -328,14 +330,14 @@ def _called(causes: pl.DataFrame, *, line: bool) -> str:
         line: Whether lines are those that ran: functions are then named with the line that took most of their time.
     """
     total = int(causes["time_ns"].sum())
-    named = causes.drop_nulls("cause").with_columns(pl.col("cause").str.replace(_OF_LINE, " ").alias("called"))
+    named = knowing(causes, "cause").with_columns(replaced(pl.col("cause"), _OF_LINE, " ").alias("called"))
     names = named.group_by("called").agg(pl.col("time_ns").sum())
     if not names.height or not total:
         return ""
     key, time = names.sort("time_ns", "called", descending=[True, False]).row(0)
     if time < NAMED * total:
         return ""
-    own = named.filter(pl.col("called") == key).sort("time_ns", "cause", descending=[True, False])
+    own = having(named, "called", key).sort("time_ns", "cause", descending=[True, False])
     name = str(own["cause"][0])
     place = _place(own, name, time, line=line)
     called = shortened(name.strip("# "), line=line)
@@ -363,8 +365,8 @@ def _place(causes: pl.DataFrame, name: str, time_ns: int, *, line: bool) -> str:
 
 def _line(causes: pl.DataFrame, time_ns: int) -> str:
     """The function in which most of these causes were, with the line that took most of it; may be empty."""
-    lines = causes.drop_nulls("location").group_by("location").agg(pl.col("time_ns").sum())
-    functions = lines.with_columns(pl.col("location").str.replace(_OF_LINE, " ").alias("function"))
+    lines = knowing(causes, "location").group_by("location").agg(pl.col("time_ns").sum())
+    functions = lines.with_columns(replaced(pl.col("location"), _OF_LINE, " ").alias("function"))
     sums = functions.sort("time_ns", "location", descending=[True, False]).group_by("function", maintain_order=True)
     found = sums.agg(pl.col("location").first(), pl.col("time_ns").sum()).sort("time_ns", descending=True)
     if not found.height or found["time_ns"][0] < MOSTLY * time_ns:

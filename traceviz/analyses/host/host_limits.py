@@ -10,7 +10,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding, known
 from traceviz.analyses.derived.capture.step_words import FEW_STEPS
-from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.frames import bounds, having, intervals
 from traceviz.analyses.derived.stacks.functions import placed, wilson
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
 from traceviz.analyses.derived.view import TraceView
@@ -483,7 +483,7 @@ def _largest(rows: pl.DataFrame, column: str) -> tuple[str | None, int]:
 
 def _meanwhile(steps: StepSamples, names: dict[int, str | None]) -> Meanwhile | None:
     """What other threads do while the main thread waits for a lock, waits of their own left out."""
-    waits = intervals(steps.of_main.filter(pl.col("group") == "lock")).intersect(steps.within)
+    waits = intervals(having(steps.of_main, "group", "lock")).intersect(steps.within)
     others = steps.rows.filter((pl.col("thread_id") != steps.main) & (pl.col("activity") != "lock"))
     if not waits.total or not others.height:
         return None

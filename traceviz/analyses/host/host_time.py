@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.frames import bounds, having, intervals
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.stacks.functions import placed, wilson
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
@@ -202,7 +202,7 @@ def _steps(trace: TraceView, rank: int) -> IntervalSet:
 
 
 def _extent(rows: pl.DataFrame, rank: int) -> IntervalSet:
-    own = rows.filter(pl.col("process_id") == rank)
+    own = having(rows, "process_id", rank)
     return IntervalSet.span(int(own["start_ns"].min() or 0), int(own["end_ns"].max() or 0))  # type: ignore[arg-type]
 
 
@@ -249,7 +249,7 @@ def _sampled_functions(trace: TraceView, rank: int, within: IntervalSet) -> pl.D
     rows = rows.filter((pl.col("process_id") == rank) & (pl.col("thread_id") == main_thread(trace, rank)))
     times = pl.DataFrame({"stack_id": rows["stack_id"], "time": within.overlap(*bounds(rows))})
     sums = times.group_by("stack_id").agg(pl.col("time").sum())
-    own = tree.frames.select("stack_id").join(sums, on="stack_id", how="left", maintain_order="left")
+    own = tree.frames[["stack_id"]].join(sums, on="stack_id", how="left", maintain_order="left")
     self_ns = own["time"].fill_null(0).to_numpy()
     names = tree.frames.select(
         pl.format("{} {}", "file", "function").str.strip_chars(" ").alias("function")

@@ -18,6 +18,7 @@ from traceviz.analyses.derived.causes.places import PLACES
 from traceviz.analyses.derived.causes.sampling import ticks_within
 from traceviz.analyses.derived.host.classes import host_classes, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.patterns import extracted
 from traceviz.analyses.derived.statistics import frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
@@ -251,7 +252,7 @@ def _where() -> pl.Expr:
     """The line of the program, else the range and the operator around a row, if they say more than the cause itself."""
     around = [pl.when(pl.col(place) != pl.col("cause")).then(pl.col(place)) for place in ("range", "operator")]
     chain = pl.concat_str(around, separator=" > ", ignore_nulls=True).replace("", None)
-    line = pl.when(pl.col("location") != pl.col("cause")).then(pl.col("location").str.extract(r"([^/]*)$", 1))
+    line = pl.when(pl.col("location") != pl.col("cause")).then(extracted(pl.col("location"), r"([^/]*)$", 1))
     return pl.coalesce(line, chain)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import finding, known
+from traceviz.analyses.derived.frames import knowing
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host.load import LEAST_SAMPLES, HostLoad
 from traceviz.analyses.host.samples import CORE, Machine, judged_window
@@ -35,11 +36,11 @@ def node_use(trace: TraceView, machine: Machine) -> NodeUse | None:
     begin, end = judged_window(trace)
     frame = trace.frame("samples", "start_ns", "value", pl.col("metric").cast(pl.String))
     number = pl.col("metric").str.extract(CORE).cast(pl.Int64).alias("core")
-    inside = frame.filter(pl.col("start_ns").is_between(begin, end)).select(number, "value").drop_nulls("core")
+    inside = knowing(frame.filter(pl.col("start_ns").is_between(begin, end)).select(number, "value"), "core")
     means = inside.group_by("core").agg(pl.col("value").mean() / 100, pl.len().alias("samples"))
     if not means.height or int(means["samples"].min()) < LEAST_SAMPLES:  # type: ignore[arg-type]
         return None
-    of_core = dict(means.select("core", "value").iter_rows())
+    of_core = dict(means[["core", "value"]].iter_rows())
     return NodeUse(
         tuple(sum(of_core.get(core, 0.0) for core in cores) for cores in nodes), tuple(len(cores) for cores in nodes)
     )

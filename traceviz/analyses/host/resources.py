@@ -11,6 +11,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, by_knowledge
 from traceviz.analyses.derived.device.names import device_names
+from traceviz.analyses.derived.frames import knowing
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host import samples as host_samples
 from traceviz.analyses.host.findings import CODES, Limits, busy_machine, host_findings
@@ -355,5 +356,5 @@ def _cores(trace: TraceView) -> tuple[tuple[int, float], ...]:
     """Mean utilisation of each core of the machine."""
     frame = trace.frame("samples", "metric", "value").with_columns(pl.col("metric").cast(pl.String))
     number = pl.col("metric").str.extract(host_samples.CORE).cast(pl.Int64).alias("core")
-    means = frame.select(number, "value").drop_nulls("core").group_by("core").agg(pl.col("value").mean() / 100)
+    means = knowing(frame.select(number, "value"), "core").group_by("core").agg(pl.col("value").mean() / 100)
     return tuple((core, min(share, 1.0)) for core, share in means.sort("core").iter_rows())

@@ -110,7 +110,7 @@ _BATCH_OPERATORS = r"^aten::(linear|addmm|conv[123]d|mm|matmul|embedding|lstm|gr
 
 def _batch(trace: TraceView, operators: pl.DataFrame) -> int | None:
     """The first dimension of most layers' input, where shapes were recorded."""
-    layers = operators.filter(pl.col("name").str.contains(_BATCH_OPERATORS)).select("op_id")
+    layers = operators.filter(pl.col("name").str.contains(_BATCH_OPERATORS))[["op_id"]]
     if "op_args" not in trace.tables or not layers.height:
         return None
     scan = trace.tables.scan("op_args").filter(pl.col("key") == "Input Dims").select("op_id", "text")

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.causes.sampling import ticks
-from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.frames import bounds, having, intervals
 from traceviz.analyses.derived.judged_time import judged_words, steady_time
 from traceviz.analyses.derived.run_parts.main_process import main_process
 from traceviz.analyses.derived.stacks.sampled import TEXTS, main_thread, seen, seen_rows, time_by_meaning, time_by_stack
@@ -70,7 +70,7 @@ class StepSamples:
     @property
     def of_main(self) -> pl.DataFrame:
         """Rows of the main thread."""
-        return self.rows.filter(pl.col("thread_id") == self.main)
+        return having(self.rows, "thread_id", self.main)
 
     @property
     def is_enough(self) -> bool:
@@ -176,7 +176,7 @@ def _rows(trace: TraceView, process: int, main: int, within: IntervalSet) -> pl.
     if not found.is_sampled and (alone := _alone(trace, process, main, within)) is not None:
         rows = alone
     else:
-        rows = seen_rows(trace).filter(pl.col("process_id") == process)
+        rows = having(seen_rows(trace), "process_id", process)
         time = within.overlap(*bounds(rows))
         rows = rows.with_columns(pl.Series("time_ns", time, pl.Int64)).filter(pl.col("time_ns") > 0)
     rows = rows.with_columns((pl.col("time_ns") / (pl.col("end_ns") - pl.col("start_ns"))).alias("part"))
@@ -194,7 +194,7 @@ def _alone(trace: TraceView, process: int, main: int, within: IntervalSet) -> pl
 
     When each of them ran matters only for what other threads do meanwhile.
     """
-    sums = time_by_meaning(trace, within).filter(pl.col("process_id") == process)
+    sums = having(time_by_meaning(trace, within), "process_id", process)
     if (sums["thread_id"] != main).any():
         return None
     unknown = (pl.lit(None, pl.Int64).alias(name) for name in ("samples", "cpu_ns", "stack_id"))
@@ -207,8 +207,8 @@ def _without_operators(trace: TraceView, process: int, rows: pl.DataFrame) -> pl
 
     A stack does not always tell what its innermost line calls: ``step(batch)`` may be Python, or compiled code.
     """
-    working = intervals(trace.host_ops("op", "runtime").filter(pl.col("process_id") == process))
-    seen = ticks(trace, process).filter(pl.col("did") == "python")
+    working = intervals(having(trace.host_ops("op", "runtime"), "process_id", process))
+    seen = having(ticks(trace, process), "did", "python")
     recorded = steady_time(trace).get(process, IntervalSet.empty())
     moments = seen["moment_ns"].to_numpy()
     seen = seen.with_columns(pl.Series("computes", working.contains(moments), dtype=pl.Boolean))

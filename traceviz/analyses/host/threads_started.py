@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import finding, known
-from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.frames import having, intervals, knowing
 from traceviz.analyses.derived.stacks.sampled import seen, seen_rows
 from traceviz.analyses.derived.stacks.trees import stack_tree
 from traceviz.analyses.derived.view import TraceView
@@ -60,11 +60,11 @@ def started_threads(trace: TraceView, highest: int | None, cores: float | None) 
     most: tuple[int, bool, pl.DataFrame] | None = None
     for pattern, pools in ((_NAMED_BY_PYTHON, False), (_POOL, True)):
         found = names.with_columns(pl.col("name").str.extract_groups(pattern).alias("parts"))
-        found = found.unnest("parts").with_columns(pl.col("number").cast(pl.Int64)).drop_nulls("number")
+        found = knowing(found.unnest("parts").with_columns(pl.col("number").cast(pl.Int64)), "number")
         if found.height and (most is None or int(found["number"].max()) > most[0]):  # type: ignore[arg-type]
             number = int(found["number"].max())  # type: ignore[arg-type]
             process = found.sort("number", "process_id", descending=[True, False])["process_id"][0]
-            most = number, pools, found.filter(pl.col("process_id") == process)
+            most = number, pools, having(found, "process_id", process)
     if most is None:
         return None
     number, pools, rows = most

@@ -249,7 +249,7 @@ def _mostly_inside(use: LoaderUse) -> str:
     """The recorded operation with the largest part of the wait, unless the unrecorded part is larger."""
     if not use.inside.height:
         return ""
-    name, part = use.inside.select("name", "self_ns").row(0)
+    name, part = use.inside[["name", "self_ns"]].row(0)
     return "" if loader_kind(name) or not part else f", mostly in {name}"
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds, codes, intervals, taken
+from traceviz.analyses.derived.frames import bounds, codes, having, intervals, taken
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.patterns import matching
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.input.dataloader import DATALOADER, LABELS, loader_advice, loader_kind
 from traceviz.analyses.input.stages import TF_DATA, Stage, summed
@@ -54,7 +55,7 @@ def pipeline_stages(trace: TraceView) -> list[Stage]:
 def forest_of(trace: TraceView, rank: int) -> Forest:
     """The trees of iterators of a process."""
     takes = host_classes(trace)[rank].input_ops
-    filed = trace.host_ops("pipeline", "input").filter(pl.col("process_id") == rank).select(_OPERATION)
+    filed = having(trace.host_ops("pipeline", "input"), "process_id", rank).select(_OPERATION)
     others = takes.select(_OPERATION).with_columns(pl.col("name", "category").cast(pl.Categorical))
     own = pl.concat([filed, others.filter(~others["op_id"].is_in(filed["op_id"].implode()))])
     own = own.with_columns(pl.col("op_id").is_in(takes["op_id"].implode()).alias("takes"))
@@ -80,7 +81,12 @@ def links_of(trace: TraceView, operations: pl.DataFrame) -> pl.DataFrame:
     columns = ("op_id", "key", "integer")
     if "op_args" not in trace.tables or not (operations["role"] == PRODUCES).any():
         return trace.frame("op_args", *columns).head(0)
-    return trace.tables.scan("op_args").filter(pl.col("key").is_in(LINK_KEYS)).select(columns).collect()
+    return (
+        trace.tables.scan("op_args")
+        .filter(pl.col("key").is_in(LINK_KEYS))
+        .select(columns)
+        .collect(engine=trace.tables.engine)
+    )
 
 
 def op_args(trace: TraceView, operations: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
@@ -91,7 +97,8 @@ def op_args(trace: TraceView, operations: pl.DataFrame, keys: tuple[str, ...]) -
     columns, others = ("op_id", "key", "integer", "real", "text"), operations.drop("op_id")
     if "op_args" not in trace.tables or not operations.height:
         return trace.frame("op_args", *columns).head(0).hstack(others.head(0))
-    args = trace.tables.scan("op_args").select(columns).filter(pl.col("key").is_in(keys)).collect()
+    recorded = trace.tables.scan("op_args").select(columns).filter(pl.col("key").is_in(keys))
+    args = recorded.collect(engine=trace.tables.engine)
     owners = first_rows(_ids(args), _ids(operations))
     known = np.flatnonzero(owners >= 0)
     return taken(args, known).hstack(taken(others, owners[known]))
@@ -117,9 +124,9 @@ def _stages_of(trace: TraceView, rank: int, steady: IntervalSet) -> list[Stage]:
         pl.col("dur_ns").sum().alias("capture_ns"),
     )
     rows = waited.join(by_name, on=["name", "role"]).sort("name", "role")
-    named = op_args(trace, forest.operations.select("op_id", "name"), (RECORDED_STAGE,))
-    labels = dict(named.select("name", "text").drop_nulls().unique("name", keep="first").iter_rows())
-    python = bool(trace.host_names["name"].str.contains(PYTHON_CALL).any())
+    named = op_args(trace, forest.operations[["op_id", "name"]], (RECORDED_STAGE,))
+    labels = dict(named[["name", "text"]].drop_nulls().unique("name", keep="first").iter_rows())
+    python = bool(matching(trace.host_names["name"], PYTHON_CALL).any())
     return [_stage(row, labels, python=python) for row in rows.iter_rows(named=True)]  # once per stage
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds, intervals, outermost
+from traceviz.analyses.derived.frames import bounds, having, intervals, outermost
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.host.dispatch import dispatching
 from traceviz.analyses.derived.judged_time import steady_time
@@ -105,7 +105,7 @@ def largest_first(stages: Iterable[Stage]) -> tuple[Stage, ...]:
 def _waited_inside(trace: TraceView, outer: pl.DataFrame, waits: IntervalSet) -> pl.DataFrame:
     """The direct children of the ranges ``outer``, and the wait in each: ``name, waited``."""
     children = trace.ranges.filter(pl.col("parent_id").is_in(outer["range_id"].implode()))
-    return children.select("name").with_columns(pl.Series("waited", waits.overlap(*bounds(children)), pl.Int64))
+    return children[["name"]].with_columns(pl.Series("waited", waits.overlap(*bounds(children)), pl.Int64))
 
 
 def _largest(inside: pl.DataFrame) -> str:
@@ -157,10 +157,7 @@ def _pageable_ns(trace: TraceView) -> int:
     copies = trace.frame("memcpy", "start_ns", "dur_ns", "process_id", "kind", "src_memory")
     pageable = copies.filter((pl.col("kind") == "h2d") & (pl.col("src_memory") == "pageable"))
     return sum(
-        intervals(pageable.filter(pl.col("process_id") == rank))
-        .intersect(exposed_input(trace, rank))
-        .intersect(steady)
-        .total
+        intervals(having(pageable, "process_id", rank)).intersect(exposed_input(trace, rank)).intersect(steady).total
         for rank, steady in steady_time(trace).items()
     )
 

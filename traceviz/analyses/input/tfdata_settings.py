@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import known
-from traceviz.analyses.derived.frames import codes, taken
+from traceviz.analyses.derived.frames import codes, having, taken
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.input.recorded_stages import forest_of, op_args
@@ -157,7 +157,7 @@ def _strictest(parts: list[StageSettings]) -> StageSettings:
 
 
 def _settings_of(trace: TraceView, rank: int) -> PipelineSettings:
-    iterators = forest_of(trace, rank).operations.filter(pl.col("role") == ITERATES)
+    iterators = having(forest_of(trace, rank).operations, "role", ITERATES)
     steady = steady_time(trace)[rank].contains(iterators["start_ns"].to_numpy())
     calls = iterators.select("op_id", "name", "start_ns").with_columns(pl.Series("steady", steady))
     calls = calls.sort("start_ns", "op_id").with_row_index("place")
@@ -211,13 +211,13 @@ def _stage(
 
 
 def _largest(args: pl.DataFrame, key: str) -> int | None:
-    value = args.filter(pl.col("key") == key)["integer"].max()
+    value = having(args, "key", key)["integer"].max()
     return int(value) if isinstance(value, int) and value > 0 else None
 
 
 def _memory(args: pl.DataFrame) -> float | None:
     """The highest share of the memory budget in use."""
-    text = args.filter(pl.col("key") == "ram_usage_megabytes")["text"].drop_nulls().cast(pl.String)
+    text = having(args, "key", "ram_usage_megabytes")["text"].drop_nulls().cast(pl.String)
     parts = text.str.extract_groups(_USED_OF).struct.unnest() if text.len() else pl.DataFrame()
     numbers = parts.cast(pl.Float64, strict=False).drop_nulls() if parts.width else parts
     shares = numbers["1"] / numbers["2"] if numbers.height else pl.Series([], dtype=pl.Float64)

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from traceviz.analyses.derived.frames import having
 from traceviz.analyses.input.tfdata import DEVICE_PREFETCH, ITERATOR, stage_path
 from traceviz.intervals import Array, IntervalSet, nesting
 from traceviz.nested import nesting_order
@@ -89,9 +90,9 @@ def build_forest(operations: pl.DataFrame, links: pl.DataFrame, takes: pl.DataFr
 
 def _ids(operations: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     """The properties :data:`LINK_KEYS` of each operation as columns, null where it has none."""
-    ids = operations.select("op_id")
+    ids = operations[["op_id"]]
     for key in LINK_KEYS:
-        values = links.filter(pl.col("key") == key).select("op_id", pl.col("integer").alias(key))
+        values = having(links, "key", key).select("op_id", pl.col("integer").alias(key))
         ids = ids.join(values.unique("op_id", keep="first"), on="op_id", how="left", maintain_order="left")
     return ids
 
@@ -102,14 +103,14 @@ def _linked(operations: pl.DataFrame, nested: Array, links: pl.DataFrame) -> Arr
         return nested
     ids = _ids(operations, links)
     columns = (pl.Series("around", nested), ids["id"], ids["parent_id"], ids["element_id"])
-    numbered = operations.select("role", "start_ns").with_row_index("row")
+    numbered = operations[["role", "start_ns"]].with_row_index("row")
     frame = numbered.with_columns(pl.col("row").cast(pl.Int64), *columns)
-    iterators = frame.filter(pl.col("role") == ITERATES)
-    consumed = frame.filter(pl.col("role") == CONSUMES).join(
+    iterators = having(frame, "role", ITERATES)
+    consumed = having(frame, "role", CONSUMES).join(
         iterators.select(pl.col("row").alias("around"), pl.col("id").alias("iterator")), on="around"
     )
     first_inside = iterators.sort("start_ns").unique("around", keep="first", maintain_order=True)
-    produced = frame.filter(pl.col("role") == PRODUCES).join(
+    produced = having(frame, "role", PRODUCES).join(
         first_inside.select(pl.col("around").alias("row"), pl.col("parent_id").alias("iterator")), on="row"
     )
     pairs = produced.drop_nulls(["iterator", "element_id"]).join(
@@ -192,7 +193,7 @@ def waited_in(forest: Forest, waits: IntervalSet) -> pl.DataFrame:
     np.add.at(inner, forest.parent[has_parent], spent[has_parent])
     own = np.where(forest.stage >= 0, spent - inner, 0)
     reached = forest.stage >= 0
-    by_stage = forest.operations.select("name", "role")[forest.stage[reached]]
+    by_stage = forest.operations[["name", "role"]][forest.stage[reached]]
     totals = by_stage.with_columns(pl.Series("self_ns", own[reached]))
     sums = totals.group_by("name", "role").agg(pl.col("self_ns").sum())
     return sums.sort("self_ns", "name", descending=[True, False])

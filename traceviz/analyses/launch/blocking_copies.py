@@ -16,6 +16,7 @@ import polars as pl
 
 from traceviz.analyses.base import finding
 from traceviz.analyses.derived.causes.call_places import call_places, costliest_place
+from traceviz.analyses.derived.frames import having, knowing
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.host.copy_calls import unasked_waits
 from traceviz.analyses.derived.judged_time import judged_time
@@ -57,7 +58,7 @@ def blocking_copies(trace: TraceView, least_ns: float) -> BlockingCopies:
     if not unasked_waits(trace).height:
         return BlockingCopies()
     for rank in trace.rank_busy:
-        own = unasked_waits(trace).filter(pl.col("process_id") == rank)
+        own = having(unasked_waits(trace), "process_id", rank)
         idle = host_classes(trace)[rank].sets["synchronisation"].intersect(judged_time(trace, rank))
         starts, ends = own["wait_ns"].to_numpy(), own["end_ns"].to_numpy()
         total_ns += IntervalSet.of(starts, ends).intersect(idle).total
@@ -68,9 +69,9 @@ def blocking_copies(trace: TraceView, least_ns: float) -> BlockingCopies:
     alike = costly.group_by(pl.col("name").cast(pl.String), "kind", "host_memory").agg(pl.col("exposed_ns").sum())
     keys = ("exposed_ns", "name", "kind", "host_memory")
     name, kind, memory, _ = alike.sort(keys, descending=[True, False, False, False]).row(0)
-    reads = int(costly.filter(pl.col("kind") == "d2h")["exposed_ns"].sum())
+    reads = int(having(costly, "kind", "d2h")["exposed_ns"].sum())
     located = call_places(trace, costly)
-    operators = located.select(pl.col("operator").alias("op"), "exposed_ns").drop_nulls("op")
+    operators = knowing(located.select(pl.col("operator").alias("op"), "exposed_ns"), "op")
     sums = operators.group_by("op").agg(pl.col("exposed_ns").sum()).sort("exposed_ns", "op", descending=[True, False])
     place = costliest_place(located, "exposed_ns")
     return BlockingCopies(

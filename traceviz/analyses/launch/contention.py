@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import polars as pl
-
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.frames import having, intervals
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.statistics import ratio
@@ -59,7 +57,7 @@ class LaunchContentionAnalysis(Analysis[Contention]):
             return self.skipped("no steady steps were found")
         launch_ns = contended_ns = pipeline_ns = step_ns = 0
         for process, window in steady_time(trace).items():
-            busy = intervals(pipeline.filter(pl.col("process_id") == process)).intersect(window)
+            busy = intervals(having(pipeline, "process_id", process)).intersect(window)
             launching = host_classes(trace)[process].sets["kernel_launch"].intersect(window)
             launch_ns += launching.total
             contended_ns += launching.intersect(busy).total

@@ -79,7 +79,7 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
             return self.skipped(f"{why}: only the calls are known")
         call = partners(kernels, calls)
         times = calls.select("name", (pl.col("end_ns") - pl.col("start_ns")).alias("api_ns"), _queue(trace, calls))
-        caused = kernels.select("dur_ns").filter(pl.Series(call >= 0, dtype=pl.Boolean))
+        caused = kernels[["dur_ns"]].filter(pl.Series(call >= 0, dtype=pl.Boolean))
         caused = caused.with_columns(gathered(calls["name"], call[call >= 0]).alias("name"))
         without_call = kernels.height - caused.height
         by_name = _aggregate(times, caused)

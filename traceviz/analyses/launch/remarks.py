@@ -27,7 +27,7 @@ def _of_copies(trace: TraceView, least_ns: float) -> list[str]:
     rows = waits.filter(pl.col("time") >= max(least_ns, 1)).join(every, on="name").sort("time", "name", descending=True)
     return [
         f"{calls:,} of {of:,} calls of {name} wait until their copy is done, {format_ns(ns)} in all."
-        for name, calls, ns, of in rows.select("name", "calls", "time", "every").iter_rows()
+        for name, calls, ns, of in rows[["name", "calls", "time", "every"]].iter_rows()
     ]
 
 
@@ -37,5 +37,5 @@ def _of_first_calls(trace: TraceView, least_ns: float) -> list[str]:
     rows = sums.filter(pl.col("time") >= max(least_ns, 1)).sort("time", "name", descending=True)
     return [
         f"{counted(calls, 'call')} of {name} took {format_ns(ns)} {_DO[what]}, which comes once."
-        for name, what, calls, ns in rows.select("name", "what", "calls", "time").iter_rows()
+        for name, what, calls, ns in rows[["name", "what", "calls", "time"]].iter_rows()
     ]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds, intervals, of_process, outermost, parts_by
+from traceviz.analyses.derived.frames import bounds, having, intervals, knowing, of_process, outermost, parts_by
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.host.copy_calls import asked_waits, unasked_waits
 from traceviz.analyses.derived.judged_time import judged_time, steady_time
@@ -50,7 +50,7 @@ def waiting_calls(trace: TraceView) -> pl.DataFrame:
     through memory of its own and returns when the data has arrived. ``tensor.item()`` often waits for such a copy.
     """
     calls = trace.api_calls("synchronisation")
-    reads = unasked_waits(trace).filter(pl.col("kind") == "d2h")
+    reads = having(unasked_waits(trace), "kind", "d2h")
     return pl.concat([calls, reads.select(calls.columns)])
 
 
@@ -63,7 +63,7 @@ def host_waits(trace: TraceView) -> HostWaits:
         own = of_process(calls, rank).sort("end_ns", "start_ns")
         steady = steady_time(trace).get(rank, IntervalSet.empty())
         count += int(np.count_nonzero(steady.overlap(*bounds(own))))
-        copies = intervals(blocking.filter(pl.col("process_id") == rank))  # these have a rule of their own
+        copies = intervals(having(blocking, "process_id", rank))  # these have a rule of their own
         other = host_classes(trace)[rank].input_wait.union(copies)
         gaps = trace.idle_of(rank).intersect(judged_time(trace, rank))
         parts.append(own.with_columns(pl.Series("exposed_ns", _exposed_by(own, gaps, other), dtype=pl.Int64)))
@@ -104,7 +104,7 @@ def _causes(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
         _around(own, parts[thread]) for thread, own in parts_by(costly, "thread_id").items() if thread in parts
     ]
     named = pl.concat(named_parts) if named_parts else pl.DataFrame(schema={"op": pl.String, "exposed_ns": pl.Int64})
-    sums = named.drop_nulls("op").group_by("op").agg(pl.col("exposed_ns").sum())
+    sums = knowing(named, "op").group_by("op").agg(pl.col("exposed_ns").sum())
     return sums.sort("exposed_ns", "op", descending=[True, False])
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import argument, values_of
+from traceviz.analyses.derived.frames import knowing
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.operator_calls import OperatorCalls
 from traceviz.intervals import Array
@@ -46,7 +47,7 @@ def backward_links(trace: TraceView, operators: OperatorCalls) -> tuple[Array, A
         suffix="_forward",
         check_sortedness=False,
     )
-    pairs = linked.drop_nulls("row_forward")
+    pairs = knowing(linked, "row_forward")
     return pairs["row"].to_numpy(), pairs["row_forward"].to_numpy()
 
 

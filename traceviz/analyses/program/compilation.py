@@ -16,7 +16,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.host_calls import argument
-from traceviz.analyses.derived.frames import bounds, intervals
+from traceviz.analyses.derived.frames import bounds, having, intervals
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.recorded.graph_capture import NAME
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio
@@ -83,7 +83,7 @@ class CompilationAnalysis(Analysis[CompileTimes]):
             own = events["process_id"].to_numpy() == process
             busy = intervals(events.filter(pl.Series(own)))
             window = steady_time(trace).get(process, IntervalSet.empty())
-            marks = training_steps(trace).frame.filter(pl.col("process_id") == process)
+            marks = having(training_steps(trace).frame, "process_id", process)
             inside |= own & window.contains(events["start_ns"].to_numpy())
             total, warmup = total + busy.total, warmup + busy.intersect(intervals(marks.filter(pl.col("warmup")))).total
             recurring = busy.intersect(window)

@@ -19,6 +19,7 @@ from traceviz.analyses.derived.capture.kind import capture_kind, run_trouble
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS, OPTIMIZER, KindKey
 from traceviz.analyses.derived.causes.places import PLACES, located
+from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, share
 from traceviz.analyses.derived.view import TraceView
@@ -150,7 +151,7 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
         whole = result.judged_ns
         bars = tuple(
             Bar(group, label, time, time / whole)
-            for group, label, time in result.groups.select("group", "label", "time_ns").iter_rows()
+            for group, label, time in result.groups[["group", "label", "time_ns"]].iter_rows()
         )
         covered = result.groups.filter(pl.col("kind").is_in(list(OF_OPERATORS)))["time_ns"].sum()
         facts = (
@@ -220,7 +221,7 @@ def _with_groups(causes: pl.DataFrame) -> pl.DataFrame:
         pl.when(is_operator).then(pl.coalesce(_named_by_number(), "type", "cause")).otherwise("cause").alias("type"),
         pl.when(family.is_not_null()).then(pl.lit("operator")).otherwise("kind").alias("kind"),
     )
-    families = grouped.filter(pl.col("kind") == "operator")["group"].unique().to_list()
+    families = having(grouped, "kind", "operator")["group"].unique().to_list()
     kinds = {kind: f"{label[0].upper()}{label[1:]}" for kind, label in KIND_LABELS.items()}
     labels = {**kinds, **{family: op_family_label(family) for family in families}}
     label = pl.col("group").replace_strict(labels, default=None, return_dtype=pl.String)
@@ -260,7 +261,7 @@ def _else(place: str) -> pl.Expr:
 
 def _operators(causes: pl.DataFrame) -> pl.DataFrame:
     """Operators by family and type, the largest first."""
-    of_operators = causes.filter(pl.col("kind") == "operator").group_by("group", "label", "type")
+    of_operators = having(causes, "kind", "operator").group_by("group", "label", "type")
     rows = of_operators.agg(pl.col("time_ns", "calls").sum())
     return rows.sort("time_ns", "type", "group", descending=[True, False, False])
 
@@ -269,10 +270,10 @@ def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:
     time_ns, label = largest["time_ns"], str(largest["label"])
     of_judged = format_ratio(time_ns / result.judged_ns)
     if code == "TV606":
-        named = result.operators.filter(pl.col("group") == largest["group"]).head(_NAMED)
+        named = having(result.operators, "group", largest["group"]).head(_NAMED)
         parts = [
             f"{shortened(kind)} {format_ratio(time / result.judged_ns)}"
-            for kind, time in named.select("type", "time_ns").iter_rows()
+            for kind, time in named[["type", "time_ns"]].iter_rows()
             if kind is not None and time >= _WORTH_NAMING * time_ns
         ]
         takes = "take" if label.endswith("s") or " and " in label else "takes"

@@ -18,8 +18,9 @@ from traceviz import schema
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.calls.host_calls import argument, calls_named
 from traceviz.analyses.derived.calls.op_names import parsed_ops
-from traceviz.analyses.derived.frames import bounds, codes, intervals, taken
+from traceviz.analyses.derived.frames import bounds, codes, having, intervals, knowing, taken
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
@@ -203,16 +204,16 @@ def _nesting_events(trace: TraceView) -> pl.DataFrame:
     """Ops and the events that they nest with; ``role`` is op, iterator, eager (call) or function (call)."""
     name, category = pl.col("name"), pl.col("category")
     role = (
-        pl.when((category == "op") | ((category == "input") & name.str.contains(_INPUT_OP)))
+        pl.when((category == "op") | ((category == "input") & matches(name, _INPUT_OP)))
         .then(pl.lit("op"))
         .when((category == "pipeline") & name.str.starts_with("Iterator::"))
         .then(pl.lit("iterator"))
-        .when(name.str.contains(_FUNCTION))
+        .when(matches(name, _FUNCTION))
         .then(pl.lit("function"))
-        .when((category == "runtime") & name.str.contains(_EAGER))
+        .when((category == "runtime") & matches(name, _EAGER))
         .then(pl.lit("eager"))
     )
-    text = pl.col("name").str.replace(_EAGER, "${1}:${1}").cast(pl.Categorical).alias("text")
+    text = replaced(pl.col("name"), _EAGER, "${1}:${1}").cast(pl.Categorical).alias("text")
     names = trace.host_names.select(role.cast(_ROLE).alias("role"), text)
     number = trace.host_name_rows
     rows = np.flatnonzero(names["role"].is_not_null().to_numpy()[number])
@@ -246,7 +247,7 @@ def _device_times(trace: TraceView) -> pl.DataFrame:
     """Device work that names its op: ``text, device_ns``."""
     work = pl.concat(
         [
-            trace.frame(name, "dur_ns", "op").drop_nulls("op").with_columns(pl.col("op").cast(pl.String))
+            knowing(trace.frame(name, "dur_ns", "op"), "op").with_columns(pl.col("op").cast(pl.String))
             for name in schema.DEVICE_WORK
         ]
     )
@@ -278,12 +279,12 @@ def _eager_use(trace: TraceView, calls: pl.DataFrame) -> EagerUse:
 
 def _starting(trace: TraceView, process_id: int) -> IntervalSet:
     """Time in which a thread of the process prepares and starts an eager op."""
-    runtime = trace.host_names.filter(pl.col("category") == "runtime")
-    starting = intervals(_own(trace, runtime.filter(pl.col("name").str.contains(_EAGER_START)), process_id))
+    runtime = having(trace.host_names, "category", "runtime")
+    starting = intervals(_own(trace, runtime.filter(matches(pl.col("name"), _EAGER_START)), process_id))
     if process_id in trace.rank_busy:
         return starting
-    return starting.subtract(intervals(_own(trace, runtime.filter(pl.col("name") == _EAGER_KERNEL), process_id)))
+    return starting.subtract(intervals(_own(trace, having(runtime, "name", _EAGER_KERNEL), process_id)))
 
 
 def _own(trace: TraceView, names: pl.DataFrame, process_id: int) -> pl.DataFrame:
-    return calls_named(trace, names).filter(pl.col("process_id") == process_id)
+    return having(calls_named(trace, names), "process_id", process_id)

@@ -77,7 +77,7 @@ class LanesAnalysis(Analysis[LaneTimes]):
         segments = innermost(tree)
         rows = pl.DataFrame({"row": segments.owner, "self_ns": segments.ends - segments.starts})
         owned = rows.group_by("row").agg(pl.col("self_ns").sum())
-        calls = tree.calls.select("thread_id", "name").with_columns(pl.Series("row", np.arange(tree.calls.height)))
+        calls = tree.calls[["thread_id", "name"]].with_columns(pl.Series("row", np.arange(tree.calls.height)))
         named = calls.join(owned, on="row", how="left").join(_names(trace), on="thread_id", how="left")
         events = (
             named.group_by("thread_id", "lane", "name")

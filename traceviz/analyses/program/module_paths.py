@@ -22,8 +22,10 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.host_calls import argument, calls_named
+from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.launch.graphs import GraphTime, graph_time, with_origins
 from traceviz.analyses.derived.launch.join import work_with_calls
+from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.autograd import backward_work
 from traceviz.analyses.program.operator_calls import OperatorCalls, operator_calls
@@ -71,17 +73,17 @@ class NamedParts:
 
 def named_parts(trace: TraceView) -> NamedParts | None:
     """The parts that ``trace`` names, from the first source that it has; ``None`` where it has none."""
-    python = (pl.col("category") == "python") & pl.col("name").str.contains(_FRAME)
+    python = (pl.col("category") == "python") & matches(pl.col("name"), _FRAME)
     operators = operator_calls(trace)
     work = _work(trace)
     frames = trace.host_names.filter(python)
     if frames.height:
-        part = pl.col("name").str.replace(_FRAME, "").alias("part")
+        part = replaced(pl.col("name"), _FRAME, "").alias("part")
         return _of_calls(trace, operators, frames.with_columns(part), work, "nn.Module")
     hierarchy = _hierarchy(trace)
     if hierarchy.height:
         return _of_hierarchy(trace, operators, hierarchy, work)
-    ranges = trace.host_names.filter(pl.col("category") == "annotation")
+    ranges = having(trace.host_names, "category", "annotation")
     if ranges.height:
         return _of_calls(trace, operators, ranges.with_columns(pl.col("name").alias("part")), work, "ranges")
     if work["named"].count():
@@ -93,7 +95,7 @@ def _work(trace: TraceView) -> pl.DataFrame:
     """Device work with its call and what is known of its node; ``named`` is the path of the part of a graph."""
     duration = (pl.col("end_ns") - pl.col("begin_ns")).alias("dur_ns")
     work = with_origins(trace, work_with_calls(trace)).with_columns(duration)
-    parts = work.select("part_module", "part").unique().filter(~pl.all_horizontal(pl.all().is_null()))
+    parts = work[["part_module", "part"]].unique().filter(~pl.all_horizontal(pl.all().is_null()))
     module = pl.col("part_module")
     is_path = module.str.count_matches(".", literal=True) < _MOST_LEVELS
     name = pl.concat_list(pl.coalesce("part_module", "part"))
@@ -108,8 +110,8 @@ def _hierarchy(trace: TraceView) -> pl.DataFrame:
     """The modules around each operation that states them: ``op_id, path``."""
     stated = argument(trace, "Module Hierarchy", "text").with_columns(pl.col("text").cast(pl.String)).drop_nulls()
     path = pl.col("text").str.extract_all(_HIERARCHY_STEP).alias("path")
-    distinct = stated.select("text").unique().with_columns(path).filter(pl.col("path").list.len() > 0)
-    return stated.unique("op_id").join(distinct, on="text").select("op_id", "path")
+    distinct = stated[["text"]].unique().with_columns(path).filter(pl.col("path").list.len() > 0)
+    return stated.unique("op_id").join(distinct, on="text")[["op_id", "path"]]
 
 
 def _of_calls(
@@ -186,7 +188,7 @@ def _of_hierarchy(
     tree = operators.tree
     is_placed = tree.calls["op_id"].is_in(hierarchy["op_id"].implode()).to_numpy()
     backward = backward_work(trace, operators, np.where(is_placed, 0, operators.device_self))  # others count as forward
-    own = tree.calls.select("op_id", "start_ns").with_columns(
+    own = tree.calls[["op_id", "start_ns"]].with_columns(
         pl.Series("host_self_ns", np.maximum(tree.durations - tree.children(tree.durations), 0)),
         pl.Series("device_self_ns", operators.device_self),
         pl.Series("backward_self_ns", backward),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.launch.graphs import GraphTime
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
@@ -61,7 +62,7 @@ class ModuleTimes:
 
     def total(self, column: str) -> int:
         """Sum of ``column`` over the outermost parts, which hold all others."""
-        return int(self.exact.filter(pl.col("level") == 0)[column].sum())
+        return int(having(self.exact, "level", 0)[column].sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ def _without_numbers(parts: pl.DataFrame) -> pl.DataFrame:
 def _tree(parts: pl.DataFrame, device_ns: int) -> pl.DataFrame:
     """Totals over each part and all parts inside it, in the order of the tree."""
     whole = _with_all_inside(parts)
-    host_ns = int(whole.filter(pl.col("level") == 0)["host_ns"].sum())
+    host_ns = int(having(whole, "level", 0)["host_ns"].sum())
     device = (pl.col("device_ns") + pl.col("backward_ns")).alias("both")
     weighted = whole.with_columns(device).with_columns(
         share("both", device_ns, "share_of_device_time"), share("host_ns", host_ns, "share_of_host_time")
@@ -194,6 +195,6 @@ def _with_all_inside(parts: pl.DataFrame) -> pl.DataFrame:
 def _top_down(parts: pl.DataFrame) -> pl.DataFrame:
     """Rows in the order of a tree; among siblings the most device time comes first, then the most host time."""
     order = parts.sort("both", "host_ns", "path", descending=[True, True, False]).with_row_index("rank")
-    rank = {tuple(path): position for path, position in order.select("path", "rank").iter_rows()}
+    rank = {tuple(path): position for path, position in order[["path", "rank"]].iter_rows()}
     keys = [[rank[tuple(path[: level + 1])] for level in range(len(path))] for path in order["path"].to_list()]
     return order.with_columns(pl.Series("key", keys, pl.List(pl.Int64))).sort("key").drop("rank", "key")

@@ -32,6 +32,7 @@ from traceviz.analyses.derived.calls.op_names import torch_matrix_op
 from traceviz.analyses.derived.frames import end_ns, outermost
 from traceviz.analyses.derived.launch.graphs import GraphTime, graph_time, with_origins
 from traceviz.analyses.derived.launch.join import work_with_calls
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array
 from traceviz.nested import outer_alike
@@ -94,7 +95,7 @@ class OperatorCalls:
 @once_per_trace
 def operator_calls(trace: TraceView) -> OperatorCalls:
     """The operators of ``trace``."""
-    names = trace.host_names.filter((pl.col("category") == "op") & ~pl.col("name").str.contains(_NOT_AN_OPERATOR))
+    names = trace.host_names.filter((pl.col("category") == "op") & ~matches(pl.col("name"), _NOT_AN_OPERATOR))
     known = names.with_row_index("code").with_columns(torch_matrix_op("name").alias("matrix"))
     tree = CallTree.of(calls_named(trace, known))
     work = _work(trace)

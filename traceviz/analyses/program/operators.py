@@ -14,7 +14,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.calls.op_names import torch_matrix_op
-from traceviz.analyses.derived.frames import codes
+from traceviz.analyses.derived.frames import codes, knowing
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.judged_time import host_time
 from traceviz.analyses.derived.launch.graphs import GraphTime
@@ -214,7 +214,7 @@ def _in_steady_steps(trace: TraceView, calls: pl.DataFrame) -> Steady:
 def _elsewhere(operators: OperatorCalls) -> pl.DataFrame:
     """Device work whose operator is known by name only, in columns of :func:`_sums`."""
     eligible = pl.when(torch_matrix_op("op")).then(pl.col("kernel_ns")).otherwise(0)
-    return operators.elsewhere.drop_nulls("op").select(
+    return knowing(operators.elsewhere, "op").select(
         pl.col("op").alias("name"),
         torch_matrix_op("op").alias("tensor_core_eligible"),
         pl.col("dur_ns").alias("device_ns"),

@@ -152,7 +152,7 @@ def _metrics(stated: pl.DataFrame) -> Iterator[Metric]:
     ):
         said = read_name(str(name), str(source))
         rank = (order.get(str(source), len(order)), -values.height, int(str(process)), str(name))
-        ordered = values.select("start_ns", "step", "epoch", "value").sort("start_ns", "step", maintain_order=True)
+        ordered = values[["start_ns", "step", "epoch", "value"]].sort("start_ns", "step", maintain_order=True)
         known = best.get((said.what, said.split))
         if known is None or rank < known[0]:
             best[said.what, said.split] = rank, Metric(str(name), said, str(source), ordered)
@@ -179,7 +179,7 @@ def _row(metric: Metric) -> Row:
 
 
 def _course(metric: Metric, points: int) -> Iterator[Row]:
-    rows = metric.values.select("start_ns", "step", "epoch", "value")
+    rows = metric.values[["start_ns", "step", "epoch", "value"]]
     places = np.unique(np.linspace(0, rows.height - 1, min(points, rows.height)).round().astype(np.int64))
     for row in rows[places.tolist()].iter_rows():
         yield (metric.said.label, *row)

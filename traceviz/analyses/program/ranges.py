@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.frames import end_ns
+from traceviz.analyses.derived.frames import end_ns, knowing
 from traceviz.analyses.derived.launch.graphs import with_origins
 from traceviz.analyses.derived.launch.join import launched_work, work_with_calls
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, totals_by
@@ -121,7 +121,7 @@ _IN_GRAPHS = Column("graph_ns", "Device in graphs", "ns", 2)
 
 def _with_self_time(ranges: pl.DataFrame) -> pl.DataFrame:
     """``ranges`` with ``self_ns``: the duration without that of the ranges directly inside."""
-    inside = ranges.drop_nulls("parent_id").group_by("parent_id").agg(pl.col("dur_ns").sum().alias("inside_ns"))
+    inside = knowing(ranges, "parent_id").group_by("parent_id").agg(pl.col("dur_ns").sum().alias("inside_ns"))
     joined = ranges.join(inside, left_on="range_id", right_on="parent_id", how="left")
     own = pl.col("dur_ns") - pl.col("inside_ns").fill_null(0)
     return joined.with_columns(own.clip(lower_bound=0).alias("self_ns")).drop("inside_ns")
@@ -146,7 +146,7 @@ def _with_graphs(ranges: pl.DataFrame, trace: TraceView, nesting: pl.DataFrame) 
     """``ranges`` with ``graph_ns``, device work by nodes that were made inside, where that is known of any node."""
     if not trace.tables.rows("graph_nodes"):
         return ranges
-    made = with_origins(trace, work_with_calls(trace)).drop_nulls("made_ns")
+    made = knowing(with_origins(trace, work_with_calls(trace)), "made_ns")
     if not made.height:
         return ranges
     work = made.group_by("made_thread_id", "made_ns").agg((pl.col("end_ns") - pl.col("begin_ns")).sum().alias("dur_ns"))
@@ -158,7 +158,7 @@ def _with_graphs(ranges: pl.DataFrame, trace: TraceView, nesting: pl.DataFrame) 
 
 def _made_inside(ranges: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """Work of the nodes that were made inside each of ``ranges``, which do not overlap on any thread."""
-    candidates = ranges.select("range_id", "thread_id", "range_end_ns", "start_ns").sort("start_ns")
+    candidates = ranges[["range_id", "thread_id", "range_end_ns", "start_ns"]].sort("start_ns")
     inside = work.join_asof(
         candidates,
         left_on="made_ns",
@@ -176,7 +176,7 @@ _NOTHING = pl.DataFrame(schema={"range_id": pl.Int64, "device_span_ns": pl.Int64
 
 def _project(ranges: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """Span and busy time of the work launched inside each of ``ranges``, which do not overlap on any thread."""
-    candidates = ranges.select("thread_id", "range_id", "range_end_ns", "start_ns").sort("start_ns")
+    candidates = ranges[["thread_id", "range_id", "range_end_ns", "start_ns"]].sort("start_ns")
     inside = work.join_asof(
         candidates, left_on="call_ns", right_on="start_ns", by="thread_id", strategy="backward", check_sortedness=False
     ).filter(pl.col("call_end_ns") <= pl.col("range_end_ns"))

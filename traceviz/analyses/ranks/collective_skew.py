@@ -22,7 +22,7 @@ import polars as pl
 
 from traceviz.analyses.derived.device.rank_names import rank_numbers
 from traceviz.analyses.derived.device.work import communication_names
-from traceviz.analyses.derived.frames import unions_by
+from traceviz.analyses.derived.frames import knowing, unions_by
 from traceviz.analyses.derived.host.collectives import joint_collectives
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
@@ -152,7 +152,7 @@ def collective_calls(trace: TraceView) -> pl.DataFrame:
     if not calls.height:
         calls = joint_collectives(trace).with_columns(*unknown)
     if "end_ns" not in calls.columns:
-        calls = calls.drop_nulls("dur_ns").with_columns((pl.col("start_ns") + pl.col("dur_ns")).alias("end_ns"))
+        calls = knowing(calls, "dur_ns").with_columns((pl.col("start_ns") + pl.col("dur_ns")).alias("end_ns"))
     rows = calls.with_columns(pl.col("group").cast(pl.String).fill_null(""), pl.col("name").cast(pl.String))
     return rows.select(pl.col(name).cast(kind) for name, kind in _ROWS.items()).sort("start_ns", "end_ns")
 

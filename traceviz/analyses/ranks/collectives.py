@@ -78,7 +78,7 @@ def collective_times(trace: TraceView, compute: dict[int, IntervalSet]) -> pl.Da
     }
     grouped = totals_by(sized, *_KEYS, also=_SIZES)
     alone = [hidden[key] for key in grouped.select(_KEYS).iter_rows()]
-    factors = [bus_factor(name, ranks) for name, ranks in grouped.select("name", "group_size").iter_rows()]
+    factors = [bus_factor(name, ranks) for name, ranks in grouped[["name", "group_size"]].iter_rows()]
     return grouped.with_columns(
         pl.Series("exposed_ns", alone, pl.Int64),
         (pl.col("algorithm_bandwidth") * pl.Series(factors, dtype=pl.Float64)).alias("bus_bandwidth"),

@@ -10,7 +10,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, by_knowledge, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.work import communication_names, exposed, judged_device_ns
-from traceviz.analyses.derived.frames import are_named, parts_by, unions_by
+from traceviz.analyses.derived.frames import are_named, having, knowing, parts_by, unions_by
 from traceviz.analyses.derived.host.copy_purposes import places_of, telling_ranges
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, ratio, totals_by
@@ -168,18 +168,18 @@ def _gathering(
     """Communication whose call lies in a range that gathers parameters; gradients are sent in others (``post``)."""
     exposed_ns, places = 0, []
     for process, own in parts_by(communication, "process_id").items():
-        telling = telling_ranges(trace, process).filter(pl.col("purpose") == "parameters")
+        telling = having(telling_ranges(trace, process), "purpose", "parameters")
         telling = telling.filter(~pl.col("place").str.contains("(?i)post|reduce"))
         if not telling.height:
             continue
         keys = ("correlation_id", "thread_id", pl.col("start_ns").alias("call_ns"))
-        calls = trace.frame("cuda_api", "process_id", *keys).filter(pl.col("process_id") == process)
-        once = calls.drop("process_id").drop_nulls("correlation_id").unique("correlation_id", keep="first")
+        calls = having(trace.frame("cuda_api", "process_id", *keys), "process_id", process)
+        once = knowing(calls.drop("process_id"), "correlation_id").unique("correlation_id", keep="first")
         called = own.with_row_index("row").join(once, on="correlation_id")
         gathered = called.join(places_of(called, telling), on="row")
         window = judged_time(trace, process).subtract(waiting.get(process, IntervalSet.empty()))
         exposed_ns += sum(part.intersect(window).total for part in exposed(gathered, compute).values())
-        places.append(gathered.select("place", "dur_ns"))
+        places.append(gathered[["place", "dur_ns"]])
     if not exposed_ns:
         return NOT_GATHERING
     totals = pl.concat(places).group_by("place").agg(pl.col("dur_ns").sum())

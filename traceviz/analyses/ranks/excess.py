@@ -12,7 +12,7 @@ from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS
 from traceviz.analyses.derived.causes.sampling import LEAST_SAMPLES
-from traceviz.analyses.derived.frames import end_ns, intervals
+from traceviz.analyses.derived.frames import end_ns, intervals, knowing
 from traceviz.analyses.derived.host.classes import LABELS
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS as STACK_LABELS
 from traceviz.analyses.derived.stacks.sampled import main_thread, time_by_stack
@@ -89,7 +89,7 @@ def _lines_of(trace: TraceView, rank: int) -> pl.DataFrame:
     did = time_by_stack(trace, intervals(steps), rank, thread).filter(pl.col("kind") != "collective")
     if (did["samples"].sum() or 0) < LEAST_SAMPLES:
         return _LINES
-    sums = did.drop_nulls("location").group_by("kind", "location").agg(pl.col("time_ns").sum() / steps.height)
+    sums = knowing(did, "location").group_by("kind", "location").agg(pl.col("time_ns").sum() / steps.height)
     rows = sums.rename({"time_ns": "step_ns"}).with_columns(pl.lit(rank, pl.Int64).alias("process_id"))
     return rows.select(pl.col(name).cast(dtype) for name, dtype in _LINES.schema.items())
 
@@ -132,7 +132,7 @@ def _precise(others: Sequence[RankTimes], slow: RankTimes, causes: pl.DataFrame,
     """The cause that exceeds the others' by most, if by more than ``least``."""
     rounds = {rank.process_id: rank.rounds for rank in (*others, slow)}
     of_work = causes.filter((pl.col("class") != "communication") & ~pl.col("kind").is_in(_COMMON))
-    by_cause = of_work.drop_nulls("cause").sort("time_ns", *_KEYS, descending=[True, *[False] * len(_KEYS)])
+    by_cause = knowing(of_work, "cause").sort("time_ns", *_KEYS, descending=[True, *[False] * len(_KEYS)])
     largest: Excess | None = None
     for (cause, location, *_), same in by_cause.group_by("cause", "location", maintain_order=True):
         sums = dict(same.group_by("process_id").agg(pl.col("time_ns").sum()).iter_rows())

@@ -98,7 +98,7 @@ def steps_grid(result: RanksResult) -> Grid:
         Column("max_ns", "Slowest", "ns", 0),
         Column("mean_ns", "Mean", "ns", 0),
     )
-    steps = result.imbalance.steps.select("step", "slowest", "max_ns", "mean_ns").iter_rows()
+    steps = result.imbalance.steps[["step", "slowest", "max_ns", "mean_ns"]].iter_rows()
     rows = tuple((step, numbers[slowest], longest, mean) for step, slowest, longest, mean in steps)
     return Grid(columns, rows, "Own times of the steps that all ranks have", audience="machine")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.frames import having, intervals
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.statistics import ratio
@@ -144,7 +144,7 @@ def waiting(trace: TraceView, process: int, skew: Skew, *, compared: bool) -> Wa
     """When the rank of ``process`` waits; ``compared``: whether the collectives of all ranks could be compared."""
     classes = host_classes(trace)[process].sets
     communication = classes["communication"]
-    arrivals = skew.arrivals.filter(pl.col("process_id") == process)
+    arrivals = having(skew.arrivals, "process_id", process)
     starts = arrivals["start_ns"].to_numpy()
     waits = IntervalSet.of(starts, starts + arrivals["wait_ns"].to_numpy()).intersect(communication)
     if not compared:
@@ -156,11 +156,11 @@ def waiting(trace: TraceView, process: int, skew: Skew, *, compared: bool) -> Wa
 def rank_times(trace: TraceView, process: int, number: int, skew: Skew, waits: Waiting) -> RankTimes:
     """The rank of that ``number``, whose process is ``process``."""
     judged = judged_time(trace, process)
-    steps = training_steps(trace).steady.filter(pl.col("process_id") == process)
+    steps = having(training_steps(trace).steady, "process_id", process)
     durations = steps["end_ns"] - steps["start_ns"]
-    arrivals = skew.arrivals.filter(pl.col("process_id") == process)
+    arrivals = having(skew.arrivals, "process_id", process)
     kernels = trace.frame("kernels", "process_id")
-    calls = trace.frame("cuda_api", "start_ns", "dur_ns", "process_id").filter(pl.col("process_id") == process)
+    calls = having(trace.frame("cuda_api", "start_ns", "dur_ns", "process_id"), "process_id", process)
     return RankTimes(
         rank=number,
         process_id=process,

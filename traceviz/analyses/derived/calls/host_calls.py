@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.frames import codes, gathered
-from traceviz.analyses.derived.view import HOST_OPS_VIEW, TraceView
+from traceviz.analyses.derived.view import HOST_OPS_VIEW, TraceView, once_per_trace
 from traceviz.matching import Pairs, first_rows
 from traceviz.nested import alike
 
@@ -26,7 +26,8 @@ def calls_named(trace: TraceView, names: pl.DataFrame) -> pl.DataFrame:
     """
     named = names["name"].unique().to_list()
     if "host_ops" in trace.tables:
-        rows = trace.tables.scan("host_ops").filter(pl.col("name").is_in(named)).select(_COLUMNS).collect()
+        found = trace.tables.scan("host_ops").filter(pl.col("name").is_in(named)).select(_COLUMNS)
+        rows = found.collect(engine=trace.tables.engine)
     else:
         rows = trace.frame("host_ops", *_COLUMNS)
     known = _with_names(rows.with_columns(pl.col("dur_ns").fill_null(0)), names)
@@ -57,21 +58,29 @@ def annotated_calls(trace: TraceView, pattern: str) -> pl.DataFrame:
 
     Names are text, and ``parent_id`` comes with them. Python frames and tf.data stages are no annotations.
     """
+    if not trace.host_names.height:
+        return _no_annotations(trace)
     known = trace.host_names.filter(~pl.col("category").is_in(["python", "pipeline"]))
     names = known.filter(pl.col("name").str.contains(pattern))["name"].unique().to_list()
-    if names:
-        scan = trace.tables.scan("host_ops").filter(pl.col("name").is_in(names) & (pl.col("dur_ns") > 0))
-        rows = scan.select(*HOST_OPS_VIEW, "parent_id").collect()
-    else:
-        rows = trace.host_ops().with_columns(pl.lit(None, pl.Int64).alias("parent_id"))
+    if not names:
+        return _no_annotations(trace)
+    scan = trace.tables.scan("host_ops").filter(pl.col("name").is_in(names) & (pl.col("dur_ns") > 0))
+    rows = scan.select(*HOST_OPS_VIEW, "parent_id").collect(engine=trace.tables.engine)
     return rows.with_columns(pl.col("name", "category").cast(pl.String)).sort("start_ns", "op_id")
+
+
+@once_per_trace
+def _no_annotations(trace: TraceView) -> pl.DataFrame:
+    texts, parent = pl.col("name", "category").cast(pl.String), pl.lit(None, pl.Int64).alias("parent_id")
+    return trace.host_ops().with_columns(texts, parent)
 
 
 def argument(trace: TraceView, key: str, value: str) -> pl.DataFrame:
     """What the trace records under ``key``: ``op_id`` and the column ``value`` (``integer``, ``real`` or ``text``)."""
     if "op_args" not in trace.tables:
         return trace.frame("op_args", "op_id", value)
-    return trace.tables.scan("op_args").filter(pl.col("key") == key).select("op_id", value).collect()
+    rows = trace.tables.scan("op_args").filter(pl.col("key") == key).select("op_id", value)
+    return rows.collect(engine=trace.tables.engine)
 
 
 def values_of(ids: pl.Series, recorded: pl.DataFrame) -> pl.Series:

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from traceviz.analyses.derived.patterns import extracted, matches, replaced
+
 _TENSORFLOW = r"^(.*):([A-Z_][A-Za-z0-9_.>]*)$"
 _TORCH = r"^(?:aten|prims?|torch\w*|quantized|mkldnn|fbgemm|xformers|flash_attn\w*|_?c10d\w*)::[\w:]+$"
 _CALL = r"^(\w+)\(([^/]*)\)$"
@@ -44,7 +46,7 @@ TORCH_MATRIX_OP = f"^(?:aten::(?:{'|'.join(_TORCH_MATRIX_OPS)})|{_TORCH_ENGINE}{
 
 def torch_matrix_op(column: str) -> pl.Expr:
     """Whether the names in ``column`` are PyTorch operators that tensor cores can compute."""
-    return pl.col(column).str.contains(TORCH_MATRIX_OP)
+    return matches(pl.col(column), TORCH_MATRIX_OP)
 
 
 def parsed_ops(names: pl.Series) -> pl.DataFrame:
@@ -54,14 +56,17 @@ def parsed_ops(names: pl.Series) -> pl.DataFrame:
     """
     text = names.cast(pl.String).unique(maintain_order=True).drop_nulls().rename("text")
     plain = pl.col("plain")
-    unargued = pl.col("text").str.replace(r"(?s)#.*$", "").alias("plain")
+    unargued = replaced(pl.col("text"), r"(?s)#.*$", "").alias("plain")
     frame = pl.DataFrame({"text": text}).with_columns(unargued).filter(plain != "")
-    torch = plain.str.extract(f"({_TORCH})", 1)
-    # The innermost HLO instruction of a nest: it ran, and the outer ones only contain it.
-    instruction = plain.str.replace(_HLO_NESTING, "").str.strip_chars_end(":")
-    name = pl.coalesce(torch, plain.str.extract(_TENSORFLOW, 1), plain.str.extract(_CALL, 2), instruction)
-    bare = instruction.str.replace(_HLO_NUMBER, "")
-    scoped = pl.when(bare.str.contains("/", literal=True)).then(bare.str.extract(r"([^/]+)/*$", 1))
-    fused = bare.str.replace(_HLO_FUSION, "fusion")
-    kind = pl.coalesce(torch, plain.str.extract(_TENSORFLOW, 2), plain.str.extract(_CALL, 1), scoped, fused)
+    frame = frame.with_columns(
+        extracted(plain, f"({_TORCH})", 1).alias("torch"),
+        # The innermost HLO instruction of a nest: it ran, and the outer ones only contain it.
+        replaced(plain, _HLO_NESTING, "").str.strip_chars_end(":").alias("instruction"),
+    )
+    torch, instruction = pl.col("torch"), pl.col("instruction")
+    name = pl.coalesce(torch, extracted(plain, _TENSORFLOW, 1), extracted(plain, _CALL, 2), instruction)
+    bare = replaced(instruction, _HLO_NUMBER, "")
+    scoped = pl.when(bare.str.contains("/", literal=True)).then(extracted(bare, r"([^/]+)/*$", 1))
+    fused = replaced(bare, _HLO_FUSION, "fusion")
+    kind = pl.coalesce(torch, extracted(plain, _TENSORFLOW, 2), extracted(plain, _CALL, 1), scoped, fused)
     return frame.select("text", name.alias("op"), kind.alias("type"))

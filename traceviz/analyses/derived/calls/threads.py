@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from traceviz.analyses.derived.grouped import Groups
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.nested import alike
-from traceviz.sweeps import summed
 
+_EVENTS = ("nvtx", "cuda_api", "os_calls", "host_ops")
 _PYTHON_THREAD = r"(?i)^(python|ipykernel|jupyter|main)"
 _WORKER_THREAD = r"(?i)^(tf_|tsl|xla|pjrt|eigen|grpc|jax)|pool|worker"
 
@@ -19,24 +20,18 @@ def likely_threads(trace: TraceView) -> dict[int, int]:
     The process's first thread (tid = pid), else a thread named like Python's, else a thread not named like a worker of
     the framework; among several, the thread with the most host events.
     """
-    counts = [_events(trace, name) for name in ("nvtx", "cuda_api", "os_calls", "host_ops") if name in trace.tables]
-    if not counts:
+    events = [Groups.of(trace.frame(name, "thread_id"), "thread_id") for name in _EVENTS if trace.tables.rows(name)]
+    if not events:
         return {}
-    active = pl.concat(counts).group_by("thread_id").agg(pl.col("len").sum())
+    counts = pl.concat([threads.keys.hstack([pl.Series("len", threads.counts)]) for threads in events])
+    active = counts.group_by("thread_id").agg(pl.col("len").sum())
     threads = active.join(trace.frame("threads", "thread_id", "process_id", "tid", "name"), on="thread_id")
     threads = threads.join(trace.frame("processes", "process_id", "pid"), on="process_id").with_columns(
         (pl.col("tid") == pl.col("pid")).fill_null(value=False).alias("first"),
-        pl.col("name").str.contains(_PYTHON_THREAD).fill_null(value=False).alias("python"),
-        pl.col("name").str.contains(_WORKER_THREAD).fill_null(value=False).alias("worker"),
+        matches(pl.col("name"), _PYTHON_THREAD).fill_null(value=False).alias("python"),
+        matches(pl.col("name"), _WORKER_THREAD).fill_null(value=False).alias("worker"),
     )
     descending = [True, True, False, True, False]
     ranked = threads.sort("first", "python", "worker", "len", "thread_id", descending=descending)
-    best = ranked.unique("process_id", keep="first", maintain_order=True).select("process_id", "thread_id")
+    best = ranked.unique("process_id", keep="first", maintain_order=True)[["process_id", "thread_id"]]
     return dict(best.iter_rows())
-
-
-def _events(trace: TraceView, table: str) -> pl.DataFrame:
-    """``thread_id, len``: the events of each thread in a table."""
-    threads = trace.frame(table, "thread_id").drop_nulls()
-    group, firsts = alike(threads["thread_id"].to_numpy())
-    return threads[firsts].with_columns(pl.Series("len", summed(group, None, firsts.size)))

@@ -360,6 +360,11 @@ def _named(trace: TraceView, pattern: str) -> list[str]:
     """Distinct names of operations, annotations and NVTX ranges that match ``pattern``, sorted."""
     known = trace.host_names.filter(pl.col("category").is_in(["op", "annotation"]))["name"]
     if "nvtx" in trace.tables:
-        ranges = trace.tables.scan("nvtx").select(pl.col("name").unique()).collect()["name"].cast(pl.String)
+        ranges = (
+            trace.tables.scan("nvtx")
+            .select(pl.col("name").unique())
+            .collect(engine=trace.tables.engine)["name"]
+            .cast(pl.String)
+        )
         known = pl.concat([known, ranges.drop_nulls()])
     return known.filter(known.str.contains(pattern)).unique().sort().to_list()

@@ -18,11 +18,12 @@ from traceviz.analyses.derived.calls.short_names import function_of, shortened
 from traceviz.analyses.derived.capture.kind import capture_kind
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS
-from traceviz.analyses.derived.frames import bounds, end_ns, intervals
+from traceviz.analyses.derived.frames import bounds, end_ns, having, intervals
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import sees_host
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.launch.first import first_calls
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.search import NO_THREAD, training_thread
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
@@ -112,7 +113,7 @@ def _by_kind(trace: TraceView, rank: int) -> str:
     """What the host did in steps while the device was idle, where steps hide how idle it was in all."""
     if not steady_time(trace) or not sees_host(trace):
         return ""
-    causes = host_causes(trace).filter(pl.col("process_id") == rank)
+    causes = having(host_causes(trace), "process_id", rank)
     if not causes.height:
         return ""
     times = causes.group_by("kind").agg(pl.col("time_ns").sum()).sort("time_ns", "kind", descending=[True, False])
@@ -156,7 +157,7 @@ def spent_in(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
     tables = [
         _times(trace, table, thread, time).with_columns(pl.lit(table in _CALLS).alias("is_call")) for table in _HOST
     ]
-    events = pl.concat(tables).filter(~pl.col("name").str.contains(_SAYS_NOTHING))
+    events = pl.concat(tables).filter(~matches(pl.col("name"), _SAYS_NOTHING))
     names = events.group_by("name", "is_call").agg(pl.col("inside").sum().clip(0, time.total), pl.col("total").sum())
     names = names.filter(pl.col("is_call") | (pl.col("total") < ENCLOSES * trace.captured_ns)).sort(
         "total", "name", "is_call"
@@ -170,7 +171,7 @@ def spent_in(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
 
 def _times(trace: TraceView, table: str, thread: int, time: IntervalSet) -> pl.DataFrame:
     """``name, inside, total``: time that events of a thread take in all, and within ``time``, by name."""
-    events = trace.frame(table, "name", "start_ns", "dur_ns", "thread_id").filter(pl.col("thread_id") == thread)
+    events = having(trace.frame(table, "name", "start_ns", "dur_ns", "thread_id"), "thread_id", thread)
     groups = Groups.of(events, "name")
     inside, total = groups.sums(time.overlap(*bounds(events))), groups.sums(events["dur_ns"].fill_null(0).to_numpy())
     return groups.keys.with_columns(pl.Series("inside", inside), pl.Series("total", total))

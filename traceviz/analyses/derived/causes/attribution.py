@@ -29,7 +29,7 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.segments import Segments, innermost
-from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, with_kinds
+from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, kinds_of
 from traceviz.analyses.derived.causes.places import (
     MODULE,
     PARTS,
@@ -42,12 +42,13 @@ from traceviz.analyses.derived.causes.places import (
     places_around,
 )
 from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
-from traceviz.analyses.derived.frames import bounds, codes, end_ns, of_process, taken
+from traceviz.analyses.derived.frames import bounds, codes, end_ns, having, of_process, taken
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.launch.first import first_calls
+from traceviz.analyses.derived.patterns import replaced
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array, IntervalSet, union_all
@@ -254,7 +255,7 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
     owned = _owned(events, key, total).with_columns(of_class)
     codes_taken = _explaining_kinds(events, key, taken)
     columns_taken = {"owner": _explained(events, key, taken), "kind": codes_taken, "weight": weight}
-    seen = pl.concat([pl.DataFrame(columns_taken), samples.select("did", "what", "line")], how="horizontal")
+    seen = pl.concat([pl.DataFrame(columns_taken), samples[["did", "what", "line"]]], how="horizontal")
     return owned, seen.with_columns(of_class)
 
 
@@ -333,7 +334,7 @@ def _plain(named: pl.DataFrame) -> pl.DataFrame:
     return texts.with_columns(
         pl.col("kind").replace_strict(_KINDS, return_dtype=pl.String),
         cause_name(pl.col("cause")),
-        pl.col("module").str.replace(MODULE, ""),
+        replaced(pl.col("module"), MODULE, ""),
         located(pl.col("location")),
     )
 
@@ -357,7 +358,8 @@ def _tree(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> Call
 
 def _all_rows(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:
     """Rows of :func:`_rows` of all tables, one after the other."""
-    frames = [_rows(trace, source, rank, leader, judged) for source in _SOURCES]
+    there = [source for source in _SOURCES if trace.tables.rows(source)]
+    frames = [_rows(trace, source, rank, leader, judged) for source in there or _SOURCES[:1]]
     return pl.concat([frame for frame in frames if frame.height] or frames[:1]).with_columns(_unless_step(trace, rank))
 
 
@@ -397,7 +399,7 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
         rows = trace.frame(source, "process_id", *columns, *kind)
         rows = rows.with_columns(pl.Series("said", trace.host_name_rows)) if source == "host_ops" else rows
         rows = of_process(rows.with_row_index("row") if source == "cuda_api" else rows, rank)
-        rows = rows.filter(pl.col("thread_id") == leader) if source == "os_calls" else rows
+        rows = having(rows, "thread_id", leader) if source == "os_calls" else rows
         rows = rows.filter(pl.col("kind") != "mark") if source == "nvtx" else rows
         rows = rows.drop("process_id", *kind)
     else:
@@ -426,22 +428,24 @@ def _meanings(source: str, names: pl.DataFrame) -> pl.DataFrame:
     Of events with the same bounds, those of the first tables are around the others, and of host operations those of
     the first categories.
     """
-    key = ("source", "category", "name")
     category = pl.col("category") if "category" in names.columns else pl.lit(None, pl.String).alias("category")
-    distinct = with_kinds(names.select(pl.lit(source).alias("source"), category, "name"))
-    part = part_of_program(*(pl.col(column) for column in key)).cast(pl.Enum(PARTS)).alias("part")
+    distinct = names.select(category, "name")
+    part = pl.lit(None, pl.String)
+    if source in {"nvtx", "host_ops"}:
+        part = part_of_program(pl.lit(source), pl.col("category"), pl.col("name"))
     order = {name: number for number, name in enumerate(_CATEGORY_ORDER, 1)}
     last, table = len(order) + 1, _SOURCES.index(source) - _SOURCES.index("host_ops")
     inside = pl.lit(0 if table < 0 else last + table)
     if not table:
         inside = pl.col("category").replace_strict(order, default=last, return_dtype=pl.Int32)
-    return distinct.select("kind", part, inside.cast(pl.UInt8).alias("inside"))
+    said = part.cast(pl.Enum(PARTS)).alias("part"), inside.cast(pl.UInt8).alias("inside")
+    return distinct.select(kinds_of(source, distinct), *said)
 
 
 def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
     """The kind of an event, null where it is the mark of a step: it covers everything and explains nothing."""
     steps = training_steps(trace)
-    marks = steps.frame.filter(pl.col("process_id") == rank)
+    marks = having(steps.frame, "process_id", rank)
     thread = steps.thread_id.get(rank)
     if thread is None or not marks.height or not trace.tables.rows("nvtx"):
         return pl.col("kind")
@@ -475,7 +479,7 @@ def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:
         One row for each of ``causes``; times of calls that nest, or run on several threads, add up.
     """
     judged = union_all(judged_time(trace, rank) for rank in trace.ranks)
-    parts = [_times_of(trace, source, causes, judged) for source in _SOURCES if source in trace.tables]
+    parts = [_times_of(trace, source, causes, judged) for source in _SOURCES if trace.tables.rows(source)]
     empty = pl.DataFrame(schema={"cause": pl.String, "total_ns": pl.Int64})
     sums = pl.concat([empty, *parts]).group_by("cause").agg(pl.col("total_ns").sum())
     return pl.DataFrame({"cause": causes}).join(sums, on="cause", how="left", maintain_order="left")

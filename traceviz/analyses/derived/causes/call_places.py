@@ -8,7 +8,8 @@ import polars as pl
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.short_names import LONGEST_NAME, shortened
 from traceviz.analyses.derived.causes.places import MODULE, PLACES, located, part_of_program, places
-from traceviz.analyses.derived.frames import bounds, end_ns, parts_by
+from traceviz.analyses.derived.frames import bounds, end_ns, having, parts_by
+from traceviz.analyses.derived.patterns import replaced
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 
@@ -30,7 +31,7 @@ def call_places(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
     tree = CallTree.of(events.with_columns(parts.alias("part"), pl.int_range(pl.len(), dtype=pl.Int64).alias("op_id")))
     rows = pl.Series(tree.around(calls["thread_id"].to_numpy(), calls["start_ns"].to_numpy()), dtype=pl.Int64)
     around = places(tree).select(pl.all().gather(rows.set(rows < 0, None)))
-    around = around.with_columns(pl.col("module").str.replace(MODULE, ""), located(pl.col("location")))
+    around = around.with_columns(replaced(pl.col("module"), MODULE, ""), located(pl.col("location")))
     return pl.concat([calls, around], how="horizontal")
 
 
@@ -55,13 +56,10 @@ def _around(trace: TraceView, table: str, calls: pl.DataFrame) -> pl.DataFrame:
         if table == "nvtx":  # marks of steps are around everything
             marks = training_steps(trace).frame["start_ns"].implode()
             scan = scan.filter((pl.col("kind") == "push_pop") & ~pl.col("start_ns").is_in(marks))
-        rows = scan.select("start_ns", end_ns(), "thread_id", *texts).collect()
+        rows = scan.select("start_ns", end_ns(), "thread_id", *texts).collect(engine=trace.tables.engine)
     else:
         rows = trace.frame(table, "start_ns", end_ns(), "thread_id", *texts)
-    inner = [
-        _holding(part, calls.filter(pl.col("thread_id") == thread))
-        for thread, part in parts_by(rows, "thread_id").items()
-    ]
+    inner = [_holding(part, having(calls, "thread_id", thread)) for thread, part in parts_by(rows, "thread_id").items()]
     kept = pl.concat(inner) if inner else rows
     category = pl.col("category") if table == "host_ops" else pl.lit(None)
     return kept.select(

@@ -14,6 +14,7 @@ from traceviz.analyses.derived.causes.places import located
 from traceviz.analyses.derived.host.classes import FRAMEWORK_WAITS
 from traceviz.analyses.derived.host.copy_purposes import PARAMETERS
 from traceviz.analyses.derived.host.input_fetches import ANNOTATION, INPUT_NAME, NOT_INPUT_NAME
+from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.cuda_names import ApiKind, api_kind
 
@@ -155,41 +156,51 @@ _BY_NAME_OF_RANGE: tuple[tuple[KindKey, str], ...] = (("operator", RECORDED_OPER
 """What names say of operations and ranges, whatever their category."""
 
 
-def with_kinds(names: pl.DataFrame) -> pl.DataFrame:
-    """Add the column ``kind`` (:data:`KIND`) to distinct names.
+def kinds_of(source: str, names: pl.DataFrame) -> pl.Series:
+    """The kind (:data:`KIND`) of each of distinct names. Marks of steps get none: they explain nothing.
 
     Args:
-        names: ``source`` (the table: ``cuda_api``, ``host_ops``, ``nvtx``, ``os_calls``), ``category`` (of
-            ``host_ops``, else null) and ``name``, all text. Marks of steps get no kind: they explain nothing.
+        source: The table that they are of: ``cuda_api``, ``host_ops``, ``nvtx``, ``os_calls``.
+        names: ``name``, and ``category`` (of ``host_ops``, else null), all text.
     """
-    api = names.filter(pl.col("source") == "cuda_api")["name"].to_list()
-    of_api = pl.col("name").replace_strict({name: _OF_API[api_kind(name)] for name in api}, default=None)
-    of_category = pl.col("category").replace_strict(_OF_CATEGORY, default=None, return_dtype=pl.String)
-    is_named = pl.col("source").is_in(["host_ops", "nvtx"]) & (pl.col("category").fill_null("") != "step")
-    is_range = (pl.col("source") == "nvtx") | pl.col("category").is_in(["annotation", "runtime"]).fill_null(value=False)
-    loads = pl.col("name").str.contains(INPUT_NAME) & ~pl.col("name").str.contains(NOT_INPUT_NAME)
+    if source == "cuda_api":
+        return pl.Series("kind", [_OF_API[api_kind(name)] for name in names["name"]], KIND)
+    if source == "os_calls" or not names.height:
+        return pl.Series("kind", ["os_call"], KIND).new_from_index(0, names.height)
+    kind = _of_ranges() if source == "nvtx" else _of_operations()
+    is_engine_step = matches(pl.col("name"), SERVING_NAME) & ((pl.col("category") == "annotation") | (source == "nvtx"))
+    kind = pl.when(~is_engine_step.fill_null(value=False)).then(kind)
+    return names.select(kind.cast(KIND).alias("kind")).to_series()
+
+
+def _of_ranges() -> pl.Expr:
+    """Kinds of NVTX ranges."""
+    loads = matches(pl.col("name"), INPUT_NAME) & ~matches(pl.col("name"), NOT_INPUT_NAME)
+    rules = (
+        *((matches(pl.col("name"), pattern), key) for key, pattern in (*_BY_NAME, *_BY_NAME_OF_RANGE)),
+        (matches(pl.col("name"), PARAMETERS), "parameter_transfer"),
+        (loads | matches(pl.col("name"), ANNOTATION), "input"),
+    )
+    return pl.coalesce([*(pl.when(holds).then(pl.lit(key)) for holds, key in rules), pl.lit("range")])
+
+
+def _of_operations() -> pl.Expr:
+    """Kinds of host operations: what their names say, else their categories."""
+    is_named = pl.col("category").fill_null("") != "step"
+    is_range = pl.col("category").is_in(["annotation", "runtime"]).fill_null(value=False)
     is_python = (pl.col("category") == "python").fill_null(value=False)
     rules = (
-        (pl.col("source") == "cuda_api", of_api),
-        (is_python & pl.col("name").str.contains(PYTHON_WAITS), pl.lit("python_wait")),
-        (pl.col("source") == "os_calls", pl.lit("os_call")),
-        *((is_named & pl.col("name").str.contains(pattern), pl.lit(key)) for key, pattern in _BY_NAME),
-        *((is_range & pl.col("name").str.contains(pattern), pl.lit(key)) for key, pattern in _BY_NAME_OF_RANGE),
-        (is_range & pl.col("name").str.contains(PARAMETERS), pl.lit("parameter_transfer")),
-        ((pl.col("source") == "nvtx") & loads, pl.lit("input")),
-        (is_range & pl.col("name").str.contains(ANNOTATION), pl.lit("input")),
-        (pl.col("source") == "nvtx", pl.lit("range")),
-        (pl.col("source") == "host_ops", of_category),
+        (is_python & matches(pl.col("name"), PYTHON_WAITS), "python_wait"),
+        *((is_named & matches(pl.col("name"), pattern), key) for key, pattern in _BY_NAME),
+        *((is_range & matches(pl.col("name"), pattern), key) for key, pattern in _BY_NAME_OF_RANGE),
+        (is_range & matches(pl.col("name"), PARAMETERS), "parameter_transfer"),
+        (is_range & matches(pl.col("name"), ANNOTATION), "input"),
     )
-    kind = pl.coalesce([pl.when(holds).then(key) for holds, key in rules])
-    is_engine_step = pl.col("name").str.contains(SERVING_NAME) & (
-        (pl.col("source") == "nvtx") | (pl.col("category") == "annotation")
-    )
-    kind = pl.when(is_engine_step.fill_null(value=False)).then(None).otherwise(kind)
-    return names.with_columns(kind.cast(KIND).alias("kind"))
+    of_category = pl.col("category").replace_strict(_OF_CATEGORY, default=None, return_dtype=pl.String)
+    return pl.coalesce([*(pl.when(holds).then(pl.lit(key)) for holds, key in rules), of_category])
 
 
 def cause_name(name: pl.Expr) -> pl.Expr:
     """Names of events without what tells one call from another: ``aten::add, seq = 7`` is one cause with its like."""
-    plain = name.str.replace(r", (op_id|seq) = .*$", "").str.replace(r"([ _#:])\d+$", "${1}N")
-    return located(plain)
+    without_id = replaced(name, r", (op_id|seq) = .*$", "")
+    return located(replaced(without_id, r"([ _#:])\d+$", "${1}N"))

@@ -9,6 +9,7 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.frames import codes
+from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.nested import Codes, Rows, alike, nearest, topmost
 
 MODULE = r"^nn\.Module: "
@@ -35,8 +36,8 @@ def part_of_program(source: pl.Expr, category: pl.Expr, name: pl.Expr) -> pl.Exp
     """What an event says of the place in the program: one of :data:`PARTS`, null for nothing."""
     python = category == "python"
     rules = (
-        (python & name.str.contains(MODULE), "module"),
-        (python & name.str.contains(_LIBRARY), "library"),
+        (python & matches(name, MODULE), "module"),
+        (python & matches(name, _LIBRARY), "library"),
         (python, "line"),
         ((source == "nvtx") | (category == "annotation"), "range"),
         (category == "op", "operator"),
@@ -113,4 +114,4 @@ def names_of(tree: CallTree, rows: Rows) -> pl.Series:
 
 def located(frame: pl.Expr) -> pl.Expr:
     """``train.py:41 load`` of the names that profilers give it: ``train.py(41): load``, ``$train.py:41 load``."""
-    return frame.str.replace(_TORCH_FRAME, "${1}:${2} ${3}").str.replace(_JAX_FRAME, "${1} ${2}")
+    return replaced(replaced(frame, _TORCH_FRAME, "${1}:${2} ${3}"), _JAX_FRAME, "${1} ${2}")

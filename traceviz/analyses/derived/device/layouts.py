@@ -13,6 +13,7 @@ import polars as pl
 from traceviz.analyses.derived.device.work import judged_device_ns
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView
 
 LAYOUT_KERNELS = (
@@ -52,7 +53,7 @@ _SHORT = r"(\w+)(?:<|\(|$)"
 def layouts(trace: TraceView) -> Layouts | None:
     """The conversions; ``None`` where there is none in judged time."""
     named = pl.DataFrame({"name": list(trace.kernel_classes)}, {"name": pl.String})
-    converting = named.filter(pl.col("name").str.contains(LAYOUT_KERNELS))["name"].to_list()
+    converting = named.filter(matches(pl.col("name"), LAYOUT_KERNELS))["name"].to_list()
     if not converting:
         return None
     kernels = trace.frame("kernels", pl.col("name").cast(pl.String), "start_ns", "dur_ns", "process_id", "device_id")

@@ -82,6 +82,9 @@ SHAPE = (
 """Columns of ``kernels`` that :func:`filled` reads."""
 
 
+_THREADS = "threads_of_a_block"
+
+
 def filled(kernels: pl.DataFrame, sm_count: int | None, capability: str | None, threads: int | None) -> pl.DataFrame:
     """``kernels`` of one device with two more columns. Figures of the producer go before computed ones.
 
@@ -98,10 +101,11 @@ def filled(kernels: pl.DataFrame, sm_count: int | None, capability: str | None, 
     slots = threads or (limits.warps * WARP if limits else None)
     blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
     load = pl.coalesce(_sensible("blocks_per_sm"), blocks / pl.lit(sm_count or None, pl.Float64))
-    theory = pl.coalesce(_sensible("occupancy"), _theoretical(limits, slots))
-    return kernels.with_columns(load.alias("load")).with_columns(
-        pl.coalesce(_sensible("achieved_occupancy"), _achieved(theory, slots)).alias("achieved")
-    )
+    # One query would hold what comes first many times over: to plan it takes longer than to run all of these
+    known = kernels.with_columns(load.alias("load"), _threads().alias(_THREADS))
+    theory = known.select(pl.coalesce(_sensible("occupancy"), _theoretical(limits, slots))).to_series()
+    achieved = pl.coalesce(_sensible("achieved_occupancy"), _achieved(pl.lit(theory), slots)).alias("achieved")
+    return kernels.hstack([known["load"], known.select(achieved).to_series()])
 
 
 def _sensible(column: str) -> pl.Expr:
@@ -124,7 +128,7 @@ def _achieved(theory: pl.Expr, slots: int | None) -> pl.Expr:
     """Achieved occupancy; known without the limits where a block runs alone on its SM, because it fits there."""
     if not slots:
         return pl.lit(None, pl.Float64)
-    spread = pl.col("load") * _threads() / slots
+    spread = pl.col("load") * pl.col(_THREADS) / slots
     return pl.when(pl.col("load") <= 1).then(spread).when(theory.is_not_null()).then(pl.min_horizontal(spread, theory))
 
 
@@ -132,7 +136,7 @@ def _theoretical(limits: SmLimits | None, slots: int | None) -> pl.Expr:
     """Threads of the blocks resident at once as a share of an SM's thread slots; null where a limit is not known."""
     if limits is None or not slots:
         return pl.lit(None, pl.Float64)
-    warps = -(-_threads() // WARP)
+    warps = -(-pl.col(_THREADS) // WARP)
     of_warp = -(-pl.col("registers_per_thread") * WARP // _REGISTER_UNIT) * _REGISTER_UNIT
     by_registers = pl.lit(limits.registers // _PARTITIONS) // of_warp * _PARTITIONS
     shared = pl.sum_horizontal("static_shared_bytes", "dynamic_shared_bytes").cast(pl.Int64) + limits.reserved_bytes
@@ -148,4 +152,4 @@ def _theoretical(limits: SmLimits | None, slots: int | None) -> pl.Expr:
         pl.any_horizontal(pl.col("static_shared_bytes", "dynamic_shared_bytes").is_not_null()),
         resident > 0,  # it did run: limits that forbid it are not those that it ran under
     )
-    return pl.when(known).then(resident * _threads() / slots)
+    return pl.when(known).then(resident * pl.col(_THREADS) / slots)

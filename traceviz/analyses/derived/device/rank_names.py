@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from traceviz.analyses.derived.frames import knowing
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView
 
 WORLD_SIZE = r"(?i)^(distributedInfo\.)?world_?size$"
@@ -19,7 +21,7 @@ def rank_numbers(trace: TraceView) -> dict[int, int]:
 
     Where processes would share a number, as processes of one program do, every rank has the number of its process.
     """
-    stated = dict(trace.frame("processes", "process_id", "rank").drop_nulls("rank").iter_rows())
+    stated = dict(knowing(trace.frame("processes", "process_id", "rank"), "rank").iter_rows())
     numbers = {process: stated.get(process, process) for process in trace.ranks}
     return numbers if len(set(numbers.values())) == len(numbers) else {process: process for process in numbers}
 
@@ -38,6 +40,6 @@ def in_words(ranks: tuple[int, ...]) -> str:
 
 def world_sizes(trace: TraceView) -> tuple[int, ...]:
     """Sizes of the job as the traces state them: one number, unless they contradict each other."""
-    stated = trace.frame("settings", "key", "value").filter(pl.col("key").str.contains(WORLD_SIZE))
+    stated = trace.frame("settings", "key", "value").filter(matches(pl.col("key"), WORLD_SIZE))
     sizes = stated["value"].cast(pl.Int64, strict=False).drop_nulls()
     return tuple(sizes.filter(sizes > 0).unique().sort().to_list())

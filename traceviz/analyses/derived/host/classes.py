@@ -13,7 +13,7 @@ import polars as pl
 from traceviz import schema
 from traceviz.analyses.derived.calls.host_calls import calls_named
 from traceviz.analyses.derived.device.work import communication_names
-from traceviz.analyses.derived.frames import bounds, intervals, of_process, partners
+from traceviz.analyses.derived.frames import bounds, having, intervals, of_process, partners
 from traceviz.analyses.derived.host.collectives import host_communication
 from traceviz.analyses.derived.host.copy_calls import copy_calls, waiting_copies
 from traceviz.analyses.derived.host.copy_purposes import Purpose, copy_purposes
@@ -21,6 +21,7 @@ from traceviz.analyses.derived.host.input_fetches import input_ops, input_ranges
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.kept import Kept, kept_property
 from traceviz.analyses.derived.launch.first import first_calls
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.recorded.xla_ops import XlaRole
 from traceviz.analyses.derived.stacks.sampled import SAMPLED, main_thread, sampled_stacks
@@ -138,7 +139,7 @@ class HostClasses:
         A graph that was recorded as a whole computes: what else it does is not known.
         """
         if self._trace.has_tpu:
-            own = self._trace.xla_kernels.filter(pl.col("process_id") == self.process_id)
+            own = having(self._trace.xla_kernels, "process_id", self.process_id)
             return {role: intervals(part) for (role,), part in own.partition_by("role", as_dict=True).items()}
         kernels, names = self._own("kernels", "start_ns", "dur_ns", "name"), communication_names(self._trace)
         graphs = intervals(self._own("graphs", "start_ns", "dur_ns"))
@@ -264,7 +265,7 @@ class HostClasses:
         """Time in :data:`FRAMEWORK_WAITS`. Without device work the host is the device, and computes meanwhile."""
         if self.process_id not in self._trace.rank_busy:
             return IntervalSet.empty()
-        names = self._trace.host_names.filter(pl.col("name").str.contains(FRAMEWORK_WAITS))
+        names = self._trace.host_names.filter(matches(pl.col("name"), FRAMEWORK_WAITS))
         own = pl.col("process_id") == self.process_id
         return intervals(calls_named(self._trace, names).filter(own)) if names.height else IntervalSet.empty()
 
@@ -290,22 +291,22 @@ class HostClasses:
 
         So are calls that take long because they are the first, whatever their name: they create a context or load code.
         """
-        own = self._trace.host_ops("compile").filter(pl.col("process_id") == self.process_id)
-        captures = self._trace.graph_captures.filter(pl.col("process_id") == self.process_id)
+        own = having(self._trace.host_ops("compile"), "process_id", self.process_id)
+        captures = having(self._trace.graph_captures, "process_id", self.process_id)
         return intervals(self._calls("compilation")).union(intervals(own), intervals(captures), intervals(self._firsts))
 
     @kept_property
     def blocking_calls(self) -> pl.DataFrame:
         """Operating-system calls of the training thread in which it waits: ``start_ns, dur_ns, name``."""
         thread = training_thread(self._trace, self.process_id)
-        frame = self._own("os_calls", "start_ns", "dur_ns", "thread_id", "name").filter(pl.col("thread_id") == thread)
-        return frame.with_columns(pl.col("name").cast(pl.String)).filter(pl.col("name").str.contains(BLOCKING_OS_CALLS))
+        frame = having(self._own("os_calls", "start_ns", "dur_ns", "thread_id", "name"), "thread_id", thread)
+        return frame.with_columns(pl.col("name").cast(pl.String)).filter(matches(pl.col("name"), BLOCKING_OS_CALLS))
 
     @property
     def host_blocked(self) -> IntervalSet:
         """Time in :attr:`blocking_calls` without any CUDA call on the training thread."""
         thread = training_thread(self._trace, self.process_id)
-        calls = self._own("cuda_api", "start_ns", "dur_ns", "thread_id").filter(pl.col("thread_id") == thread)
+        calls = having(self._own("cuda_api", "start_ns", "dur_ns", "thread_id"), "thread_id", thread)
         return intervals(self.blocking_calls).subtract(intervals(calls))
 
     @property
@@ -330,7 +331,7 @@ class HostClasses:
     @kept_property
     def _firsts(self) -> pl.DataFrame:
         """Calls that create a context or load code."""
-        return first_calls(self._trace).filter(pl.col("process_id") == self.process_id)
+        return having(first_calls(self._trace), "process_id", self.process_id)
 
     def _ordinary(self, *kinds: str) -> pl.DataFrame:
         """Calls of these kinds that are no first ones."""
@@ -345,7 +346,7 @@ class HostClasses:
 
     def _copies(self, kind: str) -> IntervalSet:
         frame = self._own("memcpy", "start_ns", "dur_ns", "kind")
-        return intervals(frame.filter(pl.col("kind") == kind))
+        return intervals(having(frame, "kind", kind))
 
     def _copies_of(self, purpose: Purpose) -> IntervalSet:
         copies = copy_purposes(self._trace)
@@ -355,12 +356,12 @@ class HostClasses:
         """Transfers that only the host recorded, because no device of the process was."""
         if self.process_id in self._trace.rank_busy:
             return IntervalSet.empty()
-        own = self._trace.host_ops("transfer").filter(pl.col("process_id") == self.process_id)
+        own = having(self._trace.host_ops("transfer"), "process_id", self.process_id)
         return intervals(own.filter(pl.col("name").cast(pl.String).str.contains(pattern)))
 
     def _own(self, table: str, *columns: str) -> pl.DataFrame:
         frame = self._trace.frame(table, *dict.fromkeys(("process_id", *columns)))
-        return of_process(frame, self.process_id).select(columns)
+        return of_process(frame, self.process_id)[list(columns)]
 
 
 @once_per_trace

@@ -13,7 +13,8 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import calls_named
-from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.frames import having, intervals
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import IntervalSet
@@ -48,7 +49,7 @@ def host_collectives(trace: TraceView) -> pl.DataFrame:
 
     Python frames are none: those of a collective of the devices have such names, too.
     """
-    known = trace.host_names.filter((pl.col("category") != "python") & pl.col("name").str.contains(_COLLECTIVE))
+    known = trace.host_names.filter((pl.col("category") != "python") & matches(pl.col("name"), _COLLECTIVE))
     ranges = _ranges_named(trace, _COLLECTIVE).select(COLUMNS)
     if not known.height:
         return ranges
@@ -59,7 +60,7 @@ def host_collectives(trace: TraceView) -> pl.DataFrame:
 def joint_collectives(trace: TraceView) -> pl.DataFrame:
     """Collectives on the host that end on all ranks together: :data:`COLUMNS`; none where there are devices."""
     calls = host_collectives(trace)
-    return calls.head(0) if trace.rank_busy else calls.filter(pl.col("name").str.contains(_JOINT))
+    return calls.head(0) if trace.rank_busy else calls.filter(matches(pl.col("name"), _JOINT))
 
 
 def host_communication(trace: TraceView, process_id: int) -> tuple[IntervalSet, IntervalSet]:
@@ -69,7 +70,7 @@ def host_communication(trace: TraceView, process_id: int) -> tuple[IntervalSet, 
         On the thread that leads, which can do nothing else meanwhile; and on other threads, while no operation of the
         framework runs.
     """
-    calls = host_collectives(trace).filter(pl.col("process_id") == process_id)
+    calls = having(host_collectives(trace), "process_id", process_id)
     if not calls.height:
         return IntervalSet.empty(), IntervalSet.empty()
     leads = pl.col("thread_id") == training_thread(trace, process_id)

@@ -15,8 +15,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import correlations, end_ns, gathered, partners
+from traceviz.analyses.derived.frames import correlations, end_ns, gathered, knowing, partners
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.matching import is_repeated
 
@@ -57,7 +58,7 @@ def copy_calls(trace: TraceView) -> pl.DataFrame:
 @once_per_trace
 def waiting_copies(trace: TraceView) -> pl.DataFrame:
     """Those of :func:`copy_calls` that wait for their copy."""
-    return copy_calls(trace).drop_nulls("wait_ns")
+    return knowing(copy_calls(trace), "wait_ns")
 
 
 @once_per_trace
@@ -67,8 +68,8 @@ def unasked_waits(trace: TraceView) -> pl.DataFrame:
     Asynchronous copies by their name, and ``...WithStream`` from a device, in which PyTorch on ROCm reads results.
     """
     name = pl.col("name").cast(pl.String)
-    reads = name.str.contains("WithStream") & (pl.col("kind") == "d2h").fill_null(value=False)
-    return waiting_copies(trace).filter(name.str.contains("Async") | reads)
+    reads = matches(name, "WithStream") & (pl.col("kind") == "d2h").fill_null(value=False)
+    return waiting_copies(trace).filter(matches(name, "Async") | reads)
 
 
 def asked_waits(trace: TraceView) -> pl.DataFrame:
@@ -104,10 +105,10 @@ def _wait() -> pl.Expr:
 def _copies(trace: TraceView) -> pl.DataFrame:
     """One row per call with known copies or fills: :data:`LAUNCH_KEY`, ``kind, host_memory, bytes, copy_end_ns``."""
     times = (*LAUNCH_KEY, "start_ns", "dur_ns", "bytes")
-    copies = trace.frame("memcpy", *times, "kind", "src_memory", "dst_memory").drop_nulls("correlation_id")
+    copies = knowing(trace.frame("memcpy", *times, "kind", "src_memory", "dst_memory"), "correlation_id")
     kind = pl.col("kind").cast(pl.String)
     host = pl.when(kind == "d2h").then("dst_memory").when(kind.is_in(["h2d", "h2h"])).then("src_memory")
-    fills = trace.frame("memset", *times).drop_nulls("correlation_id")
+    fills = knowing(trace.frame("memset", *times), "correlation_id")
     columns = (*LAUNCH_KEY, end_ns("copy_end_ns"), "bytes")
     rows = pl.concat(
         [

@@ -22,9 +22,10 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.device.work import computing
-from traceviz.analyses.derived.frames import bounds, end_ns, of_process, parts_by
+from traceviz.analyses.derived.frames import bounds, end_ns, having, knowing, of_process, parts_by
 from traceviz.analyses.derived.host.input_fetches import ANNOTATION, is_input
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
+from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.view import TraceView, once_per_trace
@@ -126,21 +127,21 @@ def places_of(calls: pl.DataFrame, telling: pl.DataFrame) -> pl.DataFrame:
         return pl.DataFrame(schema={"row": pl.UInt32, "purpose": pl.String, "place": pl.String})
     tree = CallTree.of(telling.with_row_index("op_id"))
     rows = tree.around(calls["thread_id"].to_numpy(), calls["call_ns"].to_numpy())
-    inside = calls.filter(pl.Series(rows >= 0, dtype=pl.Boolean)).select("row")
-    return pl.concat([inside, tree.calls.select("purpose", "place")[rows[rows >= 0]]], how="horizontal")
+    inside = calls.filter(pl.Series(rows >= 0, dtype=pl.Boolean))[["row"]]
+    return pl.concat([inside, tree.calls[["purpose", "place"]][rows[rows >= 0]]], how="horizontal")
 
 
 def _calls_of(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.DataFrame:
     """``row, thread_id, call_ns`` of the calls of ``copies``; without any calls, the leading thread meanwhile."""
     keys = ("correlation_id", "thread_id", "start_ns")
-    ids = copies.select("correlation_id").drop_nulls().unique()
+    ids = copies[["correlation_id"]].drop_nulls().unique()
     calls = of_process(trace.frame("cuda_api", "process_id", *keys), process)
     calls = calls.join(ids, on="correlation_id", how="semi").unique("correlation_id", keep="first").select(keys)
     if not calls.height:
         thread = pl.lit(training_thread(trace, process), pl.Int32)
         return copies.select("row", thread.alias("thread_id"), pl.col("start_ns").alias("call_ns"))
     calls = calls.rename({"start_ns": "call_ns"})
-    return copies.select("row", "correlation_id").join(calls, on="correlation_id").select("row", *calls.columns[1:])
+    return copies[["row", "correlation_id"]].join(calls, on="correlation_id").select("row", *calls.columns[1:])
 
 
 def telling_ranges(trace: TraceView, process: int) -> pl.DataFrame:
@@ -148,40 +149,41 @@ def telling_ranges(trace: TraceView, process: int) -> pl.DataFrame:
     pattern = trace.options.input_range
     ranges = trace.ranges.filter((pl.col("process_id") == process) & pl.col("depth").is_not_null())
     purpose = _purpose(is_input(pattern))
-    ranges = ranges.select("start_ns", "end_ns", "thread_id", "name", purpose.alias("purpose")).drop_nulls("purpose")
+    ranges = knowing(ranges.select("start_ns", "end_ns", "thread_id", "name", purpose.alias("purpose")), "purpose")
     names = trace.host_names.filter(pl.col("category") != "pipeline")
     takes = pl.col("category") == "input"
-    named = pl.col("category").is_in(["annotation", "runtime"]) & pl.col("name").str.contains(ANNOTATION)
+    named = pl.col("category").is_in(["annotation", "runtime"]) & matches(pl.col("name"), ANNOTATION)
     asked = pl.col("name").str.contains(pattern) if pattern is not None else takes | named
-    names = names.with_columns(_purpose(asked).alias("purpose")).drop_nulls("purpose")
+    names = knowing(names.with_columns(_purpose(asked).alias("purpose")), "purpose")
     operations = ranges.head(0)
     if names.height:
         columns = ("start_ns", "dur_ns", "thread_id", "name", "category")
         scan = trace.tables.scan("host_ops").filter(pl.col("process_id") == process)
-        rows = scan.filter(pl.col("name").is_in(names["name"].unique().to_list())).select(columns).collect()
+        rows = (
+            scan.filter(pl.col("name").is_in(names["name"].unique().to_list()))
+            .select(columns)
+            .collect(engine=trace.tables.engine)
+        )
         rows = rows.with_columns(pl.col("name", "category").cast(pl.String), end_ns())
         operations = rows.join(names, on=["name", "category"]).select(ranges.columns)
     return pl.concat([ranges, operations]).with_columns(_short(pl.col("name")).alias("place"))
 
 
 def _purpose(takes_input: pl.Expr) -> pl.Expr:
-    parameters = pl.col("name").str.contains(PARAMETERS)
-    moves = pl.col("name").str.contains(BATCHES)
+    parameters = matches(pl.col("name"), PARAMETERS)
+    moves = matches(pl.col("name"), BATCHES)
     return pl.when(parameters).then(pl.lit("parameters")).when(takes_input | moves).then(pl.lit("input"))
 
 
 def _short(name: pl.Expr) -> pl.Expr:
     """A name without what differs from layer to layer: ``FSDP::pre_forward (encoder.block.3), op_id = 12``."""
-    return name.str.replace(r"\.py\(\d+\): ", ".py: ").str.replace(r"(?: \(|, ).*$", "")
+    return replaced(replaced(name, r"\.py\(\d+\): ", ".py: "), r"(?: \(|, ).*$", "")
 
 
 def _by_size(copies: pl.DataFrame) -> pl.Expr:
     """Of parameters where it has the size of copies that were called in such a range, and of none of input."""
     tensors = copies.filter(pl.col("bytes") >= TENSOR_BYTES)
-    of = {
-        purpose: set(tensors.filter(pl.col("purpose") == purpose)["bytes"].to_list())
-        for purpose in ("parameters", "input")
-    }
+    of = {purpose: set(having(tensors, "purpose", purpose)["bytes"].to_list()) for purpose in ("parameters", "input")}
     sizes = list(of["parameters"] - of["input"])
     return pl.when(pl.col("bytes").is_in(sizes)).then(pl.lit("parameters"))
 
@@ -226,14 +228,14 @@ class _Loop:
         return cls(
             *bounds(frame.filter(own).sort("start_ns")),
             launches=np.sort(launches["start_ns"].to_numpy()),
-            streams=kernels.select("device_id", "stream").unique().with_columns(pl.lit(value=True).alias("computes")),
+            streams=kernels[["device_id", "stream"]].unique().with_columns(pl.lit(value=True).alias("computes")),
             is_marked=is_marked,
             by_calls=by_calls,
         )
 
     def placed(self, copies: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
         """``copies`` with the row of their ``step``, null outside of steps, and whether they are ``at_edge`` of it."""
-        copies = copies.join(calls.select("row", "call_ns"), on="row", how="left", maintain_order="left")
+        copies = copies.join(calls[["row", "call_ns"]], on="row", how="left", maintain_order="left")
         moments = self.moments(copies)
         step = np.searchsorted(self.starts, moments, side="right") - 1
         known = step >= 0
@@ -259,7 +261,7 @@ class _Loop:
 
     def has_input_in_most(self, copies: pl.DataFrame) -> bool:
         """Whether copies of input are known in most steps: then no others are looked for."""
-        known = copies.filter(pl.col("purpose") == "input").drop_nulls("step")
+        known = knowing(having(copies, "purpose", "input"), "step")
         return bool(known.height) and known["step"].n_unique() >= USUAL * self.starts.size
 
 
@@ -285,7 +287,7 @@ def _round_trips(trace: TraceView, copies: pl.DataFrame) -> pl.Expr:
     one by one, and the optimizer on the host sends all parameters together.
     """
     nothing = pl.lit(None, pl.String)
-    inside = copies.drop_nulls("step")
+    inside = knowing(copies, "step")
     if len(likely_frameworks(trace)) != 1 or not inside.height:
         return nothing
     tensors = inside.filter((pl.col("bytes") >= TENSOR_BYTES) & pl.col("purpose").is_null())

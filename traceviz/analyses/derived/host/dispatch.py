@@ -18,6 +18,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import bounds, intervals, of_process, parts_by
 from traceviz.analyses.derived.host.input_fetches import ANNOTATION
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
 
@@ -52,6 +53,6 @@ def dispatching(trace: TraceView, process_id: int) -> IntervalSet:
 
 def _is_named(trace: TraceView, *categories: str) -> pl.Expr:
     """Whether a row of host operations has a name of these categories that is a part of training."""
-    named = pl.col("name").str.contains(TRAINING_NAME) & ~pl.col("name").str.contains(ANNOTATION)
+    named = matches(pl.col("name"), TRAINING_NAME) & ~matches(pl.col("name"), ANNOTATION)
     known = trace.host_names.filter(named & pl.col("category").is_in(categories))
     return pl.col("name").cast(pl.String).is_in(known["name"].to_list())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import annotated_calls
-from traceviz.analyses.derived.frames import bounds, intervals, outermost
+from traceviz.analyses.derived.frames import bounds, having, intervals, outermost
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView
 
@@ -75,9 +76,9 @@ def input_ranges(trace: TraceView, process_id: int, takes: pl.DataFrame) -> pl.D
     ranges = own.filter(is_input(trace.options.input_range))
     if trace.options.input_range is not None or not takes.height:
         return ranges
-    ours = ranges.filter(pl.col("domain") == HOOKS)
-    recorded = ranges.filter(pl.col("domain") == RECORDED).partition_by("name")
-    loops = [(ours, takes), *((part, takes.filter(pl.col("name") == part["name"][0])) for part in recorded)]
+    ours = having(ranges, "domain", HOOKS)
+    recorded = having(ranges, "domain", RECORDED).partition_by("name")
+    loops = [(ours, takes), *((part, having(takes, "name", part["name"][0])) for part in recorded)]
     again = pl.concat([part.filter(_covered(part, operations)) for part, operations in loops])
     return ranges.join(again, on="range_id", how="anti", maintain_order="left")
 
@@ -97,8 +98,8 @@ def is_input(pattern: str | None) -> pl.Expr:
     """Which rows of :attr:`TraceView.ranges` load input: those that match ``pattern``, else those named like it."""
     if pattern is not None:
         return pl.col("name").str.contains(pattern)
-    filed = pl.col("category").fill_null("").str.contains(INPUT_NAME)
-    named = pl.col("name").str.contains(INPUT_NAME) & ~pl.col("name").str.contains(NOT_INPUT_NAME)
+    filed = matches(pl.col("category").fill_null(""), INPUT_NAME)
+    named = matches(pl.col("name"), INPUT_NAME) & ~matches(pl.col("name"), NOT_INPUT_NAME)
     return named | filed
 
 
@@ -129,7 +130,7 @@ def _functions(trace: TraceView, process_id: int, thread: int) -> pl.DataFrame:
 
     A single call loads what the program needs before its steps.
     """
-    named = pl.col("name").str.contains(FUNCTION) & ~pl.col("name").str.contains(LIBRARY)
+    named = matches(pl.col("name"), FUNCTION) & ~matches(pl.col("name"), LIBRARY)
     known = trace.host_names.filter((pl.col("category") == "python") & named)["name"].to_list()
     calls = trace.host_ops("python") if known else trace.host_ops()
     calls = calls.with_columns(pl.col("name", "category").cast(pl.String))
@@ -146,12 +147,18 @@ def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:
     """
     thread = training_thread(trace, process_id)
     own = trace.tables.scan("host_ops").filter((pl.col("process_id") == process_id) & pl.col("group_id").is_not_null())
-    if not own.select(pl.len()).collect().item():
-        takes = trace.host_ops("input").filter(pl.col("thread_id") == thread)
+    if not own.select(pl.len()).collect(engine=trace.tables.engine).item():
+        takes = having(trace.host_ops("input"), "thread_id", thread)
         return pl.lit(value=not takes.height)
-    groups = own.filter(pl.col("thread_id") == thread).select("group_id").unique().collect()["group_id"].to_list()
+    groups = (
+        own.filter(pl.col("thread_id") == thread)
+        .select("group_id")
+        .unique()
+        .collect(engine=trace.tables.engine)["group_id"]
+        .to_list()
+    )
     if "steps" in trace.tables:
-        declared = trace.frame("steps", "process_id", "group_id").filter(pl.col("process_id") == process_id)
+        declared = having(trace.frame("steps", "process_id", "group_id"), "process_id", process_id)
         groups += declared["group_id"].drop_nulls().to_list()
     return pl.col("group_id").is_in(groups).fill_null(value=False)
 
@@ -159,7 +166,7 @@ def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:
 def _annotations(trace: TraceView) -> pl.DataFrame:
     """Annotations of the program named like data loading: rows of :meth:`TraceView.host_ops`."""
     free = pl.col("category").is_in(_ANNOTATIONS)
-    known = trace.host_names.filter(free & pl.col("name").str.contains(ANNOTATION))
+    known = trace.host_names.filter(free & matches(pl.col("name"), ANNOTATION))
     calls = trace.host_ops(*_ANNOTATIONS) if known.height else trace.host_ops()
     calls = calls.with_columns(pl.col("name", "category").cast(pl.String))
     return calls.filter(pl.col("name").is_in(known["name"].to_list()))

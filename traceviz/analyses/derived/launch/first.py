@@ -17,6 +17,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import bounds, end_ns
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import CALL_COLUMNS, TraceView, once_per_trace
 from traceviz.cuda_names import ApiKind
 from traceviz.intervals import union_all
@@ -71,15 +72,15 @@ def _of_contexts(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
     other call created the context.
     """
     text = pl.col("name").cast(pl.String)
-    calls = _of_kinds(trace, long, *_MAY_CREATE).filter(text.str.contains(_OF_DRIVER), ~text.str.contains(_OF_PROFILER))
+    calls = _of_kinds(trace, long, *_MAY_CREATE).filter(matches(text, _OF_DRIVER), ~matches(text, _OF_PROFILER))
     if not calls.height:
         return _marked(calls, "context")
     firsts, launched = _firsts(trace, calls), _first_launches(trace)
     known = calls.join(firsts, on=_BY_NAME, how="left").join(launched, on="process_id", how="left")
     time = pl.col("end_ns") - pl.col("start_ns")
     is_slow = (time >= CREATES_NS) & (time >= TIMES_MEDIAN * pl.col("later_ns").fill_null(0))
-    creates = known.filter(((pl.col("start_ns") == pl.col("first_ns")) & is_slow) | text.str.contains(_CREATES))
-    contexts = pl.col("start_ns").filter(~text.str.contains(_STARTS_DRIVER))
+    creates = known.filter(((pl.col("start_ns") == pl.col("first_ns")) & is_slow) | matches(text, _CREATES))
+    contexts = pl.col("start_ns").filter(~matches(text, _STARTS_DRIVER))
     is_first = pl.col("start_ns") == contexts.min().over("process_id")
     is_early = is_first & (pl.col("start_ns") <= pl.col("launched_ns").fill_null(trace.span_ns))
     allocates = text.is_in([name for kind in _ALLOCATES for name in trace.api_names.get(kind, [])])
@@ -89,7 +90,7 @@ def _of_contexts(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
 def _of_libraries(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
     """Of ``long`` calls that free memory those that take far longer than others, while no device works."""
     frees = long.filter(
-        pl.col("name").cast(pl.String).str.contains(_FREES), pl.col("end_ns") - pl.col("start_ns") >= FREES_NS
+        matches(pl.col("name").cast(pl.String), _FREES), pl.col("end_ns") - pl.col("start_ns") >= FREES_NS
     )
     if not frees.height:
         return _marked(frees, "code")
@@ -140,7 +141,11 @@ def _firsts(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
     first = pl.col("start_ns").min()
     later = pl.col("dur_ns").filter(pl.col("start_ns") > first).median()
     alike = trace.tables.scan("cuda_api").filter(pl.col("name").is_in(names))
-    return alike.group_by(_BY_NAME).agg(first.alias("first_ns"), later.alias("later_ns")).collect()
+    return (
+        alike.group_by(_BY_NAME)
+        .agg(first.alias("first_ns"), later.alias("later_ns"))
+        .collect(engine=trace.tables.engine)
+    )
 
 
 def _first_launches(trace: TraceView) -> pl.DataFrame:

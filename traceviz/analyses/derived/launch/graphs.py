@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from traceviz.analyses.derived.frames import knowing
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 
 _NODE = ("process_id", "graph_node_id")
@@ -53,8 +54,8 @@ def node_origins(trace: TraceView) -> pl.DataFrame:
         path of its module, and ``is_backward``. Null where not known.
     """
     nodes = trace.frame("graph_nodes", *_NODE, "start_ns", "thread_id", "original_node_id", "part", "module", "phase")
-    nodes = nodes.drop_nulls("graph_node_id").sort("start_ns", maintain_order=True)
-    made = nodes.drop_nulls("thread_id").unique(_NODE, keep="first", maintain_order=True)
+    nodes = knowing(nodes, "graph_node_id").sort("start_ns", maintain_order=True)
+    made = knowing(nodes, "thread_id").unique(_NODE, keep="first", maintain_order=True)
     made = made.select(*_NODE, pl.col("start_ns").alias("made_ns"), pl.col("thread_id").alias("made_thread_id"))
     named = nodes.group_by(_NODE, maintain_order=True).agg(
         pl.col("part", "module", "phase").cast(pl.String).drop_nulls().first()

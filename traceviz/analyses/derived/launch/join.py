@@ -17,7 +17,7 @@ import re
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.derived.frames import end_ns, gathered, partners
+from traceviz.analyses.derived.frames import end_ns, gathered, knowing, partners
 from traceviz.analyses.derived.view import TraceView
 
 LAUNCH_KEY = ("process_id", "correlation_id")
@@ -50,7 +50,7 @@ def work_with_calls(trace: TraceView) -> pl.DataFrame:
 
 def launched_work(trace: TraceView) -> pl.DataFrame:
     """Those rows of :func:`work_with_calls` whose call is known, in order of calls."""
-    return work_with_calls(trace).drop_nulls("call_ns").sort("call_ns", "begin_ns", "end_ns")
+    return knowing(work_with_calls(trace), "call_ns").sort("call_ns", "begin_ns", "end_ns")
 
 
 def without_graphs(trace: TraceView, work: pl.DataFrame) -> pl.DataFrame:

@@ -77,8 +77,8 @@ def clock_errors(tables: TraceTables) -> tuple[ClockError, ...]:
     """Devices whose clock is off, as far as the launches are there to show it."""
     if tables.rows("kernels") < MIN_LAUNCHES or "cuda_api" not in tables:
         return ()
-    work = tables.scan("kernels").select(*_KEY, "device_id", "start_ns").collect()
-    calls = tables.scan("cuda_api").select(*_KEY, "start_ns").collect()
+    work = tables.select("kernels", *_KEY, "device_id", "start_ns")
+    calls = tables.select("cuda_api", *_KEY, "start_ns")
     errors = []
     for device, own in parts_by(work, "device_id").items():
         if not _seems_off(_delays(own.gather_every(max(1, own.height // _SAMPLE)), calls)):

@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import parts_by
+from traceviz.analyses.derived.frames import having, knowing, parts_by
 from traceviz.intervals import IntervalSet
 
 MIN_LAUNCHES = 20
@@ -71,12 +72,14 @@ class Join:
         edges: Of those that launch kernels and have a correlation id, at least the first and the last
             :data:`MIN_LAUNCHES` of each process: ``process_id, correlation_id, start_ns, name``, in order of start.
         launches: Gives all that launch kernels, where these do not tell.
+        engine: What answers queries of work and calls.
     """
 
     work: pl.LazyFrame
     calls: pl.LazyFrame
     edges: pl.DataFrame
     launches: Callable[[], pl.DataFrame]
+    engine: Literal["in-memory", "streaming"] = "in-memory"
 
 
 def device_windows(
@@ -108,9 +111,11 @@ def _begins(
     """For each process and device, the window without the time in which work from before the capture may have run."""
     late = {device: _after_long_gaps(own, recorded[0]) for device, own in busy.items()}
     moments = sorted({*owners["start_ns"].to_list(), *(start for starts in late.values() for start in starts)})
-    shown = join.work.filter(pl.col("start_ns").is_in(moments)).collect()
+    shown = join.work.filter(pl.col("start_ns").is_in(moments)).collect(engine=join.engine)
     spans = join.calls.join(shown.lazy().select(_KEY).unique(), on=_KEY, how="semi").group_by(_KEY)
-    called = shown.join(spans.agg(pl.col("end_ns").max().alias("called_ns")).collect(), on=_KEY, how="left")
+    called = shown.join(
+        spans.agg(pl.col("end_ns").max().alias("called_ns")).collect(engine=join.engine), on=_KEY, how="left"
+    )
     windows = {}
     for process, device, first in owners.select(*_OWNER, "start_ns").iter_rows():
         window = DeviceWindow(*recorded)
@@ -119,7 +124,7 @@ def _begins(
             before = _launched_before(process, device, join)
             window = replace(window, begin_ns=max(first, recorded[0]), launched_before=before) if before else window
         for start in late.get(device, ()):
-            wait = start - int(own.filter(pl.col("start_ns") == start)["called_ns"].fill_null(start).min() or start)  # type: ignore[arg-type]
+            wait = start - int(having(own, "start_ns", start)["called_ns"].fill_null(start).min() or start)  # type: ignore[arg-type]
             if wait >= max(MIN_HOLD_NS, HELD_SHARE * (start - recorded[0])):
                 window = replace(window, begin_ns=start, held_up_ns=wait)
         windows[int(process), int(device)] = window
@@ -147,7 +152,7 @@ def _launched_before(process: int, device: int, join: Join) -> int:
     own = join.work.filter((pl.col("process_id") == process) & (pl.col("device_id") == device))
     known = join.calls.select(_KEY).unique().with_columns(pl.lit(value=True).alias("called"))
     rows = own.join(known, on=_KEY, how="left").select("stream", "start_ns", pl.col("called").fill_null(value=False))
-    frame = rows.collect()
+    frame = rows.collect(engine=join.engine)
     first = frame.filter("called").group_by("stream").agg(pl.col("start_ns").min().alias("first_ns"))
     without = frame.filter(~pl.col("called")).join(first, on="stream", how="left", nulls_equal=True)
     if not first.height:
@@ -166,7 +171,7 @@ def _without_missing(window: DeviceWindow, extent: tuple[int, int], edges: pl.Da
         edges: Its rows of :attr:`Join.edges`.
         join: The calls and the work.
     """
-    edges = edges.drop_nulls("correlation_id")
+    edges = knowing(edges, "correlation_id")
     if edges.height < MIN_LAUNCHES:
         return window
     process = edges["process_id"].first()

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.derived.frames import bounds, end_ns, intervals, unions_by
+from traceviz.analyses.derived.frames import bounds, end_ns, intervals, knowing, unions_by
 from traceviz.intervals import Array, IntervalSet
 from traceviz.tables import TraceTables
 
@@ -34,7 +34,7 @@ def without_edges(tables: TraceTables, begin: int, end: int) -> tuple[int, int]:
     """
     if "overhead" not in tables:
         return begin, end
-    overhead = tables.scan("overhead").select("start_ns", end_ns(), "thread_id").collect()
+    overhead = tables.select("overhead", "start_ns", end_ns(), "thread_id")
     taken = intervals(overhead).clip(begin, end)
     first, last = begin, end
     if len(taken) and taken.starts[0] - begin <= taken.durations[0]:
@@ -43,7 +43,7 @@ def without_edges(tables: TraceTables, begin: int, end: int) -> tuple[int, int]:
         last = int(taken.starts[-1])
     if (first, last) == (begin, end):
         return begin, end
-    calls = overhead.drop_nulls("thread_id")
+    calls = knowing(overhead, "thread_id")
     profiler = unions_by(calls, "thread_id") if calls.height else {}
     for name in (name for name in _EVENTS if name in tables):
         starts, ends = _program(tables, name, profiler, first, last)
@@ -61,7 +61,7 @@ def _program(
         events = events.filter(~pl.col("category").cast(pl.String).is_in(_NO_WORK))
     thread = ("thread_id",) if name in _ON_THREADS else ()
     outside = (pl.col("start_ns") < first) | (pl.col("end_ns") > last)
-    frame = events.select("start_ns", end_ns(), *thread).filter(outside).collect()
+    frame = events.select("start_ns", end_ns(), *thread).filter(outside).collect(engine=tables.engine)
     starts, ends = bounds(frame)
     own = np.zeros(starts.size, dtype=bool)
     for number, calls in profiler.items() if thread else ():

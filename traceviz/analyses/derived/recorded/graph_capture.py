@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.frames import parts_by, unions_by
+from traceviz.analyses.derived.patterns import matches
 from traceviz.intervals import IntervalSet
 
 BEGIN = r"^(cuda|cu|hip)StreamBegin(Capture|Recapture)"
@@ -34,7 +35,7 @@ def graph_captures(calls: pl.DataFrame, span_ns: int) -> pl.DataFrame:
         calls: The calls that begin or end one: ``start_ns, end_ns, process_id, thread_id, name``, in order of start.
         span_ns: End of the trace.
     """
-    kinds = calls.with_columns(pl.col("name").str.contains(BEGIN).alias("begins"))
+    kinds = calls.with_columns(matches(pl.col("name"), BEGIN).alias("begins"))
     thread = ["process_id", "thread_id"]
     closed = kinds.with_columns(
         pl.when(~pl.col("begins")).then("end_ns").backward_fill().over(thread).fill_null(span_ns).alias("until_ns"),

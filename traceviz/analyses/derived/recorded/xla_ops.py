@@ -25,7 +25,7 @@ def xla_roles(operations: pl.DataFrame) -> pl.DataFrame:
     Returns:
         ``name, category, role``, one row for each distinct pair.
     """
-    return operations.select("name", "category").unique().with_columns(role_expr().alias("role"))
+    return operations[["name", "category"]].unique().with_columns(role_expr().alias("role"))
 
 
 def role_expr() -> pl.Expr:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import end_ns
+from traceviz.analyses.derived.frames import end_ns, having
 from traceviz.analyses.derived.stacks.sampled import main_thread
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
@@ -52,11 +52,11 @@ def main_process(trace: TraceView) -> MainProcess | None:
     stacks = trace.frame("stacks", *columns).sort("start_ns", "end_ns", maintain_order=True)
     if not phases.height and not stacks.height:
         return None
-    trained = phases.filter(pl.col("kind") == "step").group_by("process_id").len()
+    trained = having(phases, "kind", "step").group_by("process_id").len()
     trained = trained.sort("len", "process_id", descending=[True, False])
     process = int(trained["process_id"][0]) if trained.height else _longest(trace, phases, stacks)
-    own = phases.filter(pl.col("process_id") == process)
-    sampled = stacks.filter(pl.col("process_id") == process)
+    own = having(phases, "process_id", process)
+    sampled = having(stacks, "process_id", process)
     begin, end = _bounds(own, sampled)
     steps = _steps(trace, own, process, end - begin)
     thread = main_thread(trace, process)
@@ -74,7 +74,7 @@ def _phases(trace: TraceView) -> pl.DataFrame:
 
 def _longest(trace: TraceView, phases: pl.DataFrame, stacks: pl.DataFrame) -> int:
     """Of processes without steps: one with device work, else the one that ran longest."""
-    ran = pl.concat([part.select("process_id", "start_ns", "end_ns") for part in (phases, stacks)])
+    ran = pl.concat([part[["process_id", "start_ns", "end_ns"]] for part in (phases, stacks)])
     spans = ran.group_by("process_id").agg((pl.col("end_ns").max() - pl.col("start_ns").min()).alias("ran"))
     spans = spans.with_columns(pl.col("process_id").is_in(list(trace.rank_busy)).alias("works"))
     return int(spans.sort("works", "ran", "process_id", descending=[True, True, False])["process_id"][0])
@@ -82,10 +82,8 @@ def _longest(trace: TraceView, phases: pl.DataFrame, stacks: pl.DataFrame) -> in
 
 def _bounds(phases: pl.DataFrame, sampled: pl.DataFrame) -> tuple[int, int]:
     """From the begin of the process to its end; where that is not told, all that was seen of it."""
-    program = phases.filter(pl.col("kind") == "program")
-    seen = pl.concat(
-        [part.select("start_ns", "end_ns") for part in ([program] if program.height else [phases, sampled])]
-    )
+    program = having(phases, "kind", "program")
+    seen = pl.concat([part[["start_ns", "end_ns"]] for part in ([program] if program.height else [phases, sampled])])
     begin, end = seen.select(pl.col("start_ns").min(), pl.col("end_ns").max()).row(0)
     return int(begin), int(end)
 
@@ -93,11 +91,11 @@ def _bounds(phases: pl.DataFrame, sampled: pl.DataFrame) -> tuple[int, int]:
 def _steps(trace: TraceView, phases: pl.DataFrame, process: int, ran_ns: int) -> pl.DataFrame:
     """Steps as the hooks count them throughout the run, else those found by a profiler that recorded all of it."""
     columns = ("start_ns", "end_ns", "thread_id")
-    steps = phases.filter(pl.col("kind") == "step").select(columns)
+    steps = having(phases, "kind", "step").select(columns)
     if not steps.height and trace.captured_ns >= PROFILED * ran_ns:
         found = training_steps(trace)
         thread = pl.lit(found.thread_id.get(process), pl.Int32).alias("thread_id")
-        steps = found.frame.filter(pl.col("process_id") == process).with_columns(thread).select(columns)
+        steps = having(found.frame, "process_id", process).with_columns(thread).select(columns)
     before = np.maximum.accumulate(steps["end_ns"].to_numpy())
     starts = steps["start_ns"].to_numpy().copy()
     np.maximum(starts[1:], before[:-1], out=starts[1:])

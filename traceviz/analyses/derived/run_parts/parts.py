@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.frames import having, intervals
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.run_parts import words
 from traceviz.analyses.derived.run_parts.loop import MIN_SAMPLES, occasional
 from traceviz.analyses.derived.run_parts.main_process import MainProcess, main_process
@@ -198,7 +199,7 @@ class _Told:
 
     def of(self, kind: str) -> IntervalSet:
         """Time of this kind."""
-        phases = self.main.phases.filter(pl.col("kind") == kind)
+        phases = having(self.main.phases, "kind", kind)
         thread = self.main.thread_id
         if thread is not None:  # what others do beside the loop, it does not wait for
             phases = phases.filter(pl.col("thread_id").is_null() | (pl.col("thread_id") == thread))
@@ -213,7 +214,7 @@ class _Told:
     @property
     def seen(self) -> IntervalSet:
         """Time of which there is any evidence."""
-        return intervals(self.main.rows).union(intervals(self.main.phases.filter(pl.col("kind") == "epoch")))
+        return intervals(self.main.rows).union(intervals(having(self.main.phases, "kind", "epoch")))
 
     def _sampled(self, kind: str) -> IntervalSet:
         chosen = self._stacks(kind)[self.places] & (self.places >= 0)
@@ -235,7 +236,7 @@ class _Told:
         ranges = self.trace.ranges
         if pattern is None or not ranges.height:
             return IntervalSet.empty()
-        own = ranges.filter(pl.col("process_id") == self.main.process_id)
+        own = having(ranges, "process_id", self.main.process_id)
         if self.main.thread_id is not None:
-            own = own.filter(pl.col("thread_id") == self.main.thread_id)
-        return intervals(own.filter(pl.col("name").str.contains(OTHER_WORK) & pl.col("name").str.contains(pattern)))
+            own = having(own, "thread_id", self.main.thread_id)
+        return intervals(own.filter(matches(pl.col("name"), OTHER_WORK) & pl.col("name").str.contains(pattern)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds
+from traceviz.analyses.derived.frames import bounds, having
 from traceviz.analyses.derived.run_parts import words
 from traceviz.analyses.derived.run_parts.main_process import MainProcess
 from traceviz.analyses.derived.stacks.trees import Mask, StackTree
@@ -92,7 +92,7 @@ def _sampled(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> t
     lasted = pl.Series(rows["end_ns"] - rows["start_ns"])
     spent = spent.with_columns(pl.col("samples") * pl.col("time") / lasted)  # a row may be in several parts
     spent = spent.filter((pl.col("time") > 0) & (pl.col("frame") >= 0))
-    known = samples.tree.frames.select("function", "file", "line").with_row_index("frame").cast({"frame": pl.Int64})
+    known = samples.tree.frames[["function", "file", "line"]].with_row_index("frame").cast({"frame": pl.Int64})
     lined = (
         spent.join(known, on="frame")
         .group_by("hooked", "function", "file", "line")
@@ -149,7 +149,7 @@ def _called(samples: MainSamples, own: Mask) -> Array:
 
 def _told(part: str, time: IntervalSet, phases: pl.DataFrame) -> tuple[Place, ...]:
     """Names that hooks give to phases of this kind, with their time in the part."""
-    own = phases.filter(pl.col("kind") == part)
+    own = having(phases, "kind", part)
     if not own.height:
         return ()
     inside = own.with_columns(pl.Series("time", time.overlap(*bounds(own))))

@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import annotated_calls
-from traceviz.analyses.derived.frames import bounds, end_ns, intervals
+from traceviz.analyses.derived.frames import bounds, end_ns, having, intervals
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.run_parts.main_process import MainProcess, main_process
 from traceviz.analyses.derived.steps.steps import warmup_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
@@ -62,13 +63,13 @@ class RunSteps:
 def run_steps(trace: TraceView) -> RunSteps | None:
     """Steps throughout the run, by the source that is nearest to learning; ``None`` where hooks counted none."""
     main = main_process(trace)
-    noted = None if main is None else main.phases.filter(pl.col("kind") == "step")
+    noted = None if main is None else having(main.phases, "kind", "step")
     if main is None or noted is None or not noted.height:
         return None
-    repeats = pl.col("name").str.contains(REPEATS)
+    repeats = matches(pl.col("name"), REPEATS)
     sources = noted.group_by("name").agg(pl.len().alias("steps")).with_columns(repeats.alias("repeats"))
     source, _, only_repeats = sources.sort("repeats", "steps", "name", descending=[False, True, False]).row(0)
-    own = noted.filter(pl.col("name") == source)
+    own = having(noted, "name", source)
     numbered = own["number"].max()
     count = own.height if numbered is None else max(int(numbered) + 1, own.height)  # type: ignore[arg-type]
     if only_repeats:
@@ -81,7 +82,7 @@ def run_steps(trace: TraceView) -> RunSteps | None:
 
 def _in_epochs(steps: pl.DataFrame, main: MainProcess) -> pl.DataFrame:
     """Those of ``steps`` that lie in epochs, where there are any: what repeats between them is an evaluation."""
-    epochs = intervals(main.phases.filter(pl.col("kind") == "epoch"))
+    epochs = intervals(having(main.phases, "kind", "epoch"))
     starts, ends = bounds(steps)
     inside = steps.filter(pl.Series(2 * epochs.overlap(starts, ends) > ends - starts, dtype=pl.Boolean))
     return inside if inside.height else steps
@@ -119,7 +120,7 @@ def epoch_times(trace: TraceView) -> Array:
     if main is None:
         starts, ends = bounds(_marked_epochs(trace))
         return np.asarray(ends - starts)
-    starts, ends = bounds(main.phases.filter(pl.col("kind") == "epoch"))
+    starts, ends = bounds(having(main.phases, "kind", "epoch"))
     times: Array = ends - starts - _apart(main).overlap(starts, ends)
     return times[times > 0]
 
@@ -127,7 +128,7 @@ def epoch_times(trace: TraceView) -> Array:
 def _marked_epochs(trace: TraceView) -> pl.DataFrame:
     """Epochs that the program marks itself, of the first process that does: ``start_ns, end_ns``, by start."""
     columns = ("process_id", "thread_id", "start_ns", "end_ns")
-    ranges = trace.ranges.filter(pl.col("name").str.contains(EPOCH)).select(columns)
+    ranges = trace.ranges.filter(matches(pl.col("name"), EPOCH)).select(columns)
     marked = pl.concat([ranges, annotated_calls(trace, EPOCH).select(columns)])
     first = marked.sort("process_id", "thread_id").head(1)
     own = marked.join(first, on=("process_id", "thread_id"), how="semi").sort("start_ns", "end_ns")

@@ -107,5 +107,5 @@ def functions(rows: pl.DataFrame, whole_ns: int | None = None, most: int = 5) ->
     ordered = sums.sort("time_ns", "function", descending=[True, False]).head(most)
     return [
         Function(location, time, whole, None if samples is None else sampled, of_samples, leaf)
-        for location, leaf, time, sampled in ordered.select("location", "leaf", "time_ns", "samples").iter_rows()
+        for location, leaf, time, sampled in ordered[["location", "leaf", "time_ns", "samples"]].iter_rows()
     ]

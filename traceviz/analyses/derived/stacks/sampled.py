@@ -17,7 +17,8 @@ import polars as pl
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.segments import innermost
 from traceviz.analyses.derived.calls.threads import likely_threads
-from traceviz.analyses.derived.frames import bounds, end_ns
+from traceviz.analyses.derived.frames import bounds, end_ns, having
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.stacks.kinds import activity_seen
 from traceviz.analyses.derived.stacks.recorded import function_meanings, function_names
 from traceviz.analyses.derived.stacks.trees import stack_meanings
@@ -98,7 +99,7 @@ def seen(trace: TraceView) -> Seen:
         length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("time_ns")
         threads = rows.group_by(_OF_THREAD).agg(pl.col("start_ns").min(), pl.col("end_ns").max(), length)
         return Seen(meanings, threads.sort("thread_id"), None)
-    if not trace.host_names.filter(pl.col("category") == "python").height:
+    if not having(trace.host_names, "category", "python").height:
         nothing = pl.DataFrame(schema=SAMPLED).with_columns(pl.lit(None, pl.Int64).alias("time_ns"))
         return Seen(nothing.select(_KEYS), nothing.select(*_OF_THREAD, "start_ns", "end_ns", "time_ns"), None)
     return _recorded(trace)
@@ -193,7 +194,7 @@ def _threads(tree: CallTree, recorded: Recorded, meanings: pl.DataFrame) -> pl.D
     outer = tree.depth == 0
     bounds_of = {"start_ns": tree.starts[outer], "end_ns": tree.ends[outer]}
     spans = (
-        tree.calls.select("thread_id")
+        tree.calls[["thread_id"]]
         .filter(pl.Series(outer))
         .with_columns(**{name: pl.Series(values) for name, values in bounds_of.items()})
     )
@@ -236,9 +237,9 @@ def time_by_stack(trace: TraceView, within: IntervalSet, process_id: int, thread
         null where nothing was sampled).
     """
     sums = time_by_meaning(trace, within)
-    sums = sums.filter(pl.col("process_id") == process_id)
+    sums = having(sums, "process_id", process_id)
     if thread_id is not None:
-        sums = sums.filter(pl.col("thread_id") == thread_id)
+        sums = having(sums, "thread_id", thread_id)
     found = sums.group_by(_KEYS).agg(*_SUMS)
     return found.sort("time_ns", *_KEYS, descending=[True, *[False] * len(_KEYS)])
 
@@ -291,7 +292,7 @@ def main_thread(trace: TraceView, process_id: int) -> int | None:
     threads = trace.frame("threads", "process_id", "thread_id", "tid", pl.col("name").cast(pl.String)).filter(own)
     pids = trace.frame("processes", "process_id", "pid").filter(own)["pid"]
     sampled = set(seen(trace).threads.filter(own)["thread_id"].to_list())
-    named = threads.filter(pl.col("name").str.contains(MAIN_THREAD).fill_null(value=False))
+    named = threads.filter(matches(pl.col("name"), MAIN_THREAD).fill_null(value=False))
     first = threads.filter(pl.col("tid").is_in(pids.implode()).fill_null(value=False))
     likely = likely_threads(trace).get(process_id)
     candidates = [*named["thread_id"], *first["thread_id"], *([] if likely is None else [likely])]
@@ -302,7 +303,7 @@ def main_thread(trace: TraceView, process_id: int) -> int | None:
 
 
 def _busiest(trace: TraceView, process_id: int) -> int | None:
-    threads = seen(trace).threads.filter(pl.col("process_id") == process_id)
+    threads = having(seen(trace).threads, "process_id", process_id)
     if not threads.height:
         return None
     return int(threads.sort("time_ns", "thread_id", descending=[True, False])["thread_id"][0])

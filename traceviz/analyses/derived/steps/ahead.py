@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds, parts_by
+from traceviz.analyses.derived.frames import bounds, having, knowing, parts_by
 from traceviz.analyses.derived.steps.bounds import GAPS_MATTER, cut_beside_whole
 from traceviz.analyses.derived.steps.engine import AHEAD_SHARE, launched_on_streams, work_of_steps
 from traceviz.analyses.derived.steps.steps import Steps, StepSource, warmup_steps
@@ -47,11 +47,11 @@ def as_devices_run(trace: TraceView, steps: Steps) -> Steps:
     wanted = trace.options.step_time
     if wanted == "host" or steps.source not in _ON_HOST or set(steps.frame["process_id"]) - set(steps.thread_id):
         return steps
-    if steps.frame.select("process_id", "step").is_duplicated().any():
+    if steps.frame[["process_id", "step"]].is_duplicated().any():
         return steps
     work = launched_on_streams(trace)
     parts = [
-        _on_device(part, work.filter(pl.col("process_id") == process))
+        _on_device(part, having(work, "process_id", process))
         for process, part in parts_by(steps.frame, "process_id").items()
     ]
     known = [part for part in parts if part is not None]
@@ -60,7 +60,7 @@ def as_devices_run(trace: TraceView, steps: Steps) -> Steps:
     if wanted == "auto" and np.median(np.concatenate([part.late for part in known])) < AHEAD_SHARE:
         return steps
     frame = pl.concat([part.frame for part in known]).with_columns(cut_beside_whole())
-    timed = replace(steps, frame=frame, host=steps.frame.select("process_id", "step", "start_ns", "end_ns"))
+    timed = replace(steps, frame=frame, host=steps.frame[["process_id", "step", "start_ns", "end_ns"]])
     on_host, on_device = (_mean_ns(each.steady) for each in (steps, timed))
     return timed if wanted == "device" or abs(on_device - on_host) >= DIFFERENT * max(on_device, on_host) else steps
 
@@ -72,7 +72,7 @@ def _mean_ns(steps: pl.DataFrame) -> float:
 def _on_device(steps: pl.DataFrame, work: pl.DataFrame) -> _OnDevice | None:
     """The steps of one process; ``None`` where one launched nothing, or its work does not follow that of the last."""
     starts, ends = bounds(steps)
-    extents = work_of_steps(starts, ends, work).drop_nulls("work_ns").sort("step")
+    extents = knowing(work_of_steps(starts, ends, work), "work_ns").sort("step")
     if extents.height < starts.size:
         return None
     first, last = extents["work_ns"].to_numpy(), extents["finish_ns"].to_numpy()

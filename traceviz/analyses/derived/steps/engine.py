@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.derived.frames import end_ns, parts_by
+from traceviz.analyses.derived.frames import end_ns, having, knowing, parts_by
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.steps.serving import engine_calls
 from traceviz.analyses.derived.steps.steps import NO_STEPS, STEP_SCHEMA, Steps
@@ -56,8 +56,7 @@ def engine_steps(trace: TraceView) -> EngineSteps | None:
         return None
     work = launched_on_streams(trace)
     parts = [
-        _steps_of(part, work.filter(pl.col("process_id") == process))
-        for process, part in parts_by(calls, "process_id").items()
+        _steps_of(part, having(work, "process_id", process)) for process, part in parts_by(calls, "process_id").items()
     ]
     engine = calls.group_by("engine").len().sort("len", "engine", descending=[True, False])["engine"][0]
     return EngineSteps(engine, pl.concat(parts))
@@ -69,7 +68,7 @@ def serving_steps(trace: TraceView) -> Steps:
     if found is None:
         return NO_STEPS
     frame = found.frame.with_columns(pl.lit(value=False).alias(name) for name in ("warmup", "cut"))
-    threads = dict(frame.select("process_id", "thread_id").unique().iter_rows())
+    threads = dict(frame[["process_id", "thread_id"]].unique().iter_rows())
     columns = (pl.col(name).cast(kind) for name, kind in STEP_SCHEMA.items())
     host = frame.select(
         "process_id", "step", pl.col("call_ns").alias("start_ns"), pl.col("call_end_ns").alias("end_ns")
@@ -79,7 +78,7 @@ def serving_steps(trace: TraceView) -> Steps:
 
 def launched_on_streams(trace: TraceView) -> pl.DataFrame:
     """Device work with a known call: ``process_id, call_ns, begin_ns, end_ns, device_id, stream``, by call."""
-    calls = trace.frame("cuda_api", *LAUNCH_KEY, "start_ns").drop_nulls("correlation_id")
+    calls = knowing(trace.frame("cuda_api", *LAUNCH_KEY, "start_ns"), "correlation_id")
     once = calls.sort("start_ns").unique(LAUNCH_KEY, keep="first", maintain_order=True)
     columns = (*LAUNCH_KEY, "start_ns", "dur_ns", "device_id", "stream")
     work = pl.concat([trace.frame(name, *columns) for name in schema.DEVICE_WORK])
@@ -126,7 +125,7 @@ def work_of_steps(starts: Array, ends: Array, work: pl.DataFrame) -> pl.DataFram
     late = pl.col("end_ns") - pl.max_horizontal("begin_ns", pl.min_horizontal("call_end_ns", "end_ns"))
     by_stream = own.group_by("device_id", "stream").agg(lasted.sum().alias("busy_ns"))
     order = ("busy_ns", "device_id", "stream")
-    most = by_stream.sort(order, descending=[True, False, False]).head(1).select("device_id", "stream")
+    most = by_stream.sort(order, descending=[True, False, False]).head(1)[["device_id", "stream"]]
     of_all = own.group_by("step").agg(lasted.sum().alias("busy_ns"), late.sum().alias("late_ns"))
     main = own.join(most, on=["device_id", "stream"], nulls_equal=True).group_by("step")
     extents = main.agg(pl.col("begin_ns").min().alias("work_ns"), pl.col("end_ns").max().alias("finish_ns"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.frames import parts_by
+from traceviz.analyses.derived.frames import having, parts_by
 from traceviz.analyses.derived.steps.steps import (
     MIN_CONFIDENCE,
     ProcessSteps,
@@ -40,7 +40,7 @@ def module_cycle_steps(modules: pl.DataFrame) -> Steps:
     for part in parts_by(modules, "process_id").values():
         spent = part.group_by("device_id").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("spent"))
         device = spent.sort("spent", "device_id", descending=[True, False])["device_id"][0]
-        own = part.filter(pl.col("device_id") == device)
+        own = having(part, "device_id", device)
         plain = own.with_columns(pl.col("name").cast(pl.String).str.replace(MODULE_FINGERPRINT, ""))
         parts.append(cycle_steps(plain, "name", at_least=1))
     return join_processes("module_cycle", [part for part in parts if part])

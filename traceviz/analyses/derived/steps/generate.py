@@ -17,7 +17,7 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import argument
-from traceviz.analyses.derived.frames import end_ns, outermost
+from traceviz.analyses.derived.frames import end_ns, having, outermost
 from traceviz.analyses.derived.view import TraceView
 
 ENGINE = "transformers"
@@ -39,17 +39,17 @@ def generate_calls(trace: TraceView) -> pl.DataFrame | None:
 
     Loops within loops (a draft model proposes tokens) are part of the outer one's steps. ``None`` where there is none.
     """
-    python = trace.host_names.filter(pl.col("category") == "python")["name"]
+    python = having(trace.host_names, "category", "python")["name"]
     looping, preparing = (python.filter(python.str.contains(name)) for name in (LOOP_NAME, PREPARE_NAME))
     if not looping.len() or not preparing.len():
         return None
     nested = _calls(trace, looping)
     loops = outermost(nested).with_row_index("loop")
     prepared = outermost(_calls(trace, preparing))
-    steps = _inside(prepared.select("thread_id", "start_ns"), loops)
+    steps = _inside(prepared[["thread_id", "start_ns"]], loops)
     inner = nested.join(loops, on=["thread_id", "start_ns", "end_ns"], how="anti").with_row_index("inner")
     if inner.height:
-        of_drafts = _inside(steps.select("thread_id", "start_ns"), inner.rename({"inner": "loop"}))
+        of_drafts = _inside(steps[["thread_id", "start_ns"]], inner.rename({"inner": "loop"}))
         steps = steps.join(of_drafts, on=["thread_id", "start_ns"], how="anti")
     first = pl.col("start_ns") == pl.col("start_ns").min().over("loop")
     prefill = first & (pl.col("loop_ns") >= pl.col("earliest_ns"))

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import calls_named
-from traceviz.analyses.derived.frames import end_ns, outermost_by, parts_by
+from traceviz.analyses.derived.frames import end_ns, having, outermost_by, parts_by
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.analyses.derived.steps.steps import Steps, fold_numbers
@@ -73,7 +73,7 @@ def _share_of_one_pass(trace: TraceView, begun: pl.DataFrame) -> float:
     shares = []
     for process, part in parts_by(begun, "process_id").items():
         moments = part["at_ns"].sort().to_numpy()
-        around = passes.filter(pl.col("process_id") == process).partition_by("thread_id", "kind")
+        around = having(passes, "process_id", process).partition_by("thread_id", "kind")
         shares += [_share_within(moments, each) for each in around]
     return max(shares, default=0.0)
 

@@ -14,6 +14,7 @@ from traceviz.analyses.derived.calls.host_calls import annotated_calls
 from traceviz.analyses.derived.calls.threads import likely_threads
 from traceviz.analyses.derived.frames import end_ns, outermost, unions_by
 from traceviz.analyses.derived.launch.graphs import graph_name
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.recorded.losses import is_damaged, losses
 from traceviz.analyses.derived.steps.ahead import as_devices_run
 from traceviz.analyses.derived.steps.bounds import OTHER_WORK, cut_beside_whole
@@ -170,7 +171,7 @@ def _unless_layers(trace: TraceView, steps: Steps) -> Steps:
 def _declared(trace: TraceView) -> Steps:
     if not trace.tables.rows("steps"):
         return NO_STEPS
-    return declared_steps(trace.tables.scan("steps").collect(), _other_work(trace))
+    return declared_steps(trace.tables.scan("steps").collect(engine=trace.tables.engine), _other_work(trace))
 
 
 def _named_ranges(trace: TraceView) -> Steps:
@@ -189,7 +190,7 @@ def _named_annotations(trace: TraceView) -> Steps:
 def _other_work(trace: TraceView) -> pl.DataFrame:
     """Ranges and annotations that claim the time between two steps: ``process_id, thread_id, start_ns, end_ns``."""
     columns = ("process_id", "thread_id", "start_ns", "end_ns")
-    ranges = trace.ranges.filter(pl.col("name").str.contains(OTHER_WORK)).select(columns)
+    ranges = trace.ranges.filter(matches(pl.col("name"), OTHER_WORK)).select(columns)
     return pl.concat([ranges, annotated_calls(trace, OTHER_WORK).select(columns)])
 
 
@@ -201,7 +202,7 @@ def _module_cycle(trace: TraceView) -> Steps:
     if "device_ops" not in trace.tables:
         return NO_STEPS
     scan = trace.tables.scan("device_ops").filter(pl.col("kind") == "module")
-    modules = scan.select("process_id", "device_id", "start_ns", end_ns(), "name").collect()
+    modules = scan.select("process_id", "device_id", "start_ns", end_ns(), "name").collect(engine=trace.tables.engine)
     return module_cycle_steps(modules.sort("start_ns")) if modules.height else NO_STEPS
 
 
@@ -211,7 +212,9 @@ def _host_cycle(trace: TraceView) -> Steps:
     threads = [thread for process, thread in likely_threads(trace).items() if process in trace.rank_extents]
     scan = trace.tables.scan("host_ops").filter(pl.col("thread_id").is_in(threads) & (pl.col("dur_ns") > 0))
     scan = scan.filter(pl.col("category") != "python")
-    operations = scan.select("process_id", "thread_id", "start_ns", end_ns(), "name").collect()
+    operations = scan.select("process_id", "thread_id", "start_ns", end_ns(), "name").collect(
+        engine=trace.tables.engine
+    )
     outer = outermost(operations.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True]))
     if not outer.height:
         return NO_STEPS

@@ -22,7 +22,8 @@ from typing import Literal
 import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import annotated_calls
-from traceviz.analyses.derived.frames import outermost_by, parts_by
+from traceviz.analyses.derived.frames import having, outermost_by, parts_by
+from traceviz.analyses.derived.patterns import matches, matching
 from traceviz.analyses.derived.steps.generate import generate_calls
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 
@@ -150,7 +151,7 @@ def engine_calls(trace: TraceView) -> pl.DataFrame:
         The columns of :data:`ENGINE_CALLS`, sorted by process and start; the engine is that of the innermost
         annotation. Without rows where the trace has none, or where the program trains.
     """
-    if trace.host_names["name"].str.contains(TRAINING_NAME).any():
+    if matching(trace.host_names["name"], TRAINING_NAME).any():
         return pl.DataFrame(schema=ENGINE_CALLS)
     calls = _annotated(trace)
     if not calls.height and (generated := generate_calls(trace)) is not None:
@@ -163,7 +164,7 @@ def _annotated(trace: TraceView) -> pl.DataFrame:
     """The outermost annotations of engines on all threads."""
     nothing = pl.DataFrame(schema=ENGINE_CALLS)
     where = ("process_id", "thread_id", "start_ns", "end_ns", "name")
-    ranges = trace.ranges.filter(pl.col("name").str.contains(SERVING_NAME)).select(where)
+    ranges = trace.ranges.filter(matches(pl.col("name"), SERVING_NAME)).select(where)
     calls = pl.concat([annotated_calls(trace, SERVING_NAME).select(where), ranges])
     if not calls.height:
         return nothing
@@ -182,4 +183,4 @@ def _annotated(trace: TraceView) -> pl.DataFrame:
 def _of_one_thread(calls: pl.DataFrame) -> pl.DataFrame:
     spent = calls.group_by("thread_id").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("spent"))
     thread = spent.sort("spent", "thread_id", descending=[True, False])["thread_id"][0]
-    return calls.filter(pl.col("thread_id") == thread).sort("start_ns")
+    return having(calls, "thread_id", thread).sort("start_ns")

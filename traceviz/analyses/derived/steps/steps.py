@@ -8,13 +8,14 @@ source and its confidence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import codes, end_ns, parts_by
+from traceviz.analyses.derived.frames import codes, end_ns, having, parts_by
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.bounds import start_to_start
 from traceviz.analyses.derived.steps.cycles import find_cycle
 from traceviz.intervals import Array
@@ -75,11 +76,11 @@ class Steps:
     frame: pl.DataFrame
     thread_id: dict[int, int]
     host: pl.DataFrame | None = None
+    steady: pl.DataFrame = field(init=False, repr=False, compare=False)
+    """Steps after the warm-up that are not cut."""
 
-    @property
-    def steady(self) -> pl.DataFrame:
-        """Steps after the warm-up that are not cut."""
-        return self.frame.filter(~pl.col("warmup") & ~pl.col("cut"))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steady", self.frame.filter(~pl.col("warmup") & ~pl.col("cut")))
 
 
 NO_STEPS = Steps("none", "", 0.0, pl.DataFrame(schema=STEP_SCHEMA), {})
@@ -140,11 +141,11 @@ def named_steps(ranges: pl.DataFrame, marker: str | None, others: pl.DataFrame, 
         source: What the ranges are.
     """
     folded = ranges.with_columns(fold_numbers("name").alias("family"))
-    matches = pl.col("name").str.contains(marker) if marker else pl.col("family").str.contains(STEP_NAME)
+    marks = pl.col("name").str.contains(marker) if marker else matches(pl.col("family"), STEP_NAME)
     if marker:
         folded = folded.with_columns(pl.lit(marker).alias("family"))
     parts = []
-    for part in parts_by(folded.filter(matches), "process_id").values():
+    for part in parts_by(folded.filter(marks), "process_id").values():
         families = part.group_by("family", "thread_id").agg(
             pl.len(), (pl.col("end_ns") - pl.col("start_ns")).sum().alias("covered"), pl.col("start_ns").min()
         )
@@ -159,9 +160,9 @@ def named_steps(ranges: pl.DataFrame, marker: str | None, others: pl.DataFrame, 
 
 def _timed(markers: pl.DataFrame, others: pl.DataFrame, thread: int | None) -> pl.DataFrame:
     """The markers of one process as steps from start to start, with their warm-up."""
-    own = others.filter(pl.col("process_id") == markers["process_id"][0])
+    own = having(others, "process_id", markers["process_id"][0])
     if thread is not None:
-        own = own.filter(pl.col("thread_id") == thread)
+        own = having(own, "thread_id", thread)
     return mark_warmup(start_to_start(markers, own))
 
 
@@ -176,7 +177,7 @@ def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int
     """
     parts = []
     for process_id, (first, last) in busy_extent.items():
-        own = ranges.filter(pl.col("process_id") == process_id).with_columns(fold_numbers("name").alias("family"))
+        own = having(ranges, "process_id", process_id).with_columns(fold_numbers("name").alias("family"))
         levels = own.filter(pl.col("depth") <= 4).sort("depth", "thread_id", "start_ns")
         for part in levels.partition_by("depth", "thread_id", maintain_order=True):
             steps = cycle_steps(part, "family", at_least=MIN_RANGES)

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import end_ns, intervals
+from traceviz.analyses.derived.frames import end_ns, having, intervals, knowing
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.steps.bases.kineto_clues import Clues, GpuFigures, clues, gpu_figures
 from traceviz.analyses.steps.bases.section import BasisClass, BasisSteps
@@ -145,16 +145,16 @@ def _shown(trace: TraceView, frame: pl.DataFrame) -> tuple[KinetoClass, ...]:
 def _marks(trace: TraceView) -> pl.DataFrame:
     """The host's marks of steps: ``process_id, step, start_ns, end_ns``, in order of time."""
     steps = trace.frame("steps", "process_id", "step", "start_ns", "dur_ns", "marker")
-    own = steps.filter(pl.col("marker") == "ProfilerStep")
+    own = having(steps, "marker", "ProfilerStep")
     return own.select("process_id", pl.col("step").cast(pl.String), "start_ns", end_ns()).sort("start_ns", "end_ns")
 
 
 def _host_steps(trace: TraceView, marks: pl.DataFrame, process: int) -> pl.DataFrame:
     """Steps of a process before they are moved; a single step where none is marked, and none without operators."""
-    own = marks.filter(pl.col("process_id") == process)
+    own = having(marks, "process_id", process)
     if own.height:
         return own
-    operators = trace.host_ops(_OPERATOR).filter(pl.col("process_id") == process)
+    operators = having(trace.host_ops(_OPERATOR), "process_id", process)
     extent = operators.select(
         pl.lit(process, pl.Int32).alias("process_id"),
         pl.lit("0").alias("step"),
@@ -219,7 +219,7 @@ def _moved(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.D
 
 def _launched_in(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """``work`` with the ``number`` of the step that encloses the call that launched it; null where none does."""
-    known = calls.drop_nulls("correlation_id").sort("start_ns", "end_ns")
+    known = knowing(calls, "correlation_id").sort("start_ns", "end_ns")
     latest = known.unique("correlation_id", keep="last", maintain_order=True)
     called = latest.select("correlation_id", pl.col("start_ns").alias("call_start"), pl.col("end_ns").alias("call_end"))
     joined = work.join(called, on="correlation_id", how="left", maintain_order="left")
@@ -236,13 +236,11 @@ def _launched_in(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -
 
 def _roles(trace: TraceView, process: int, work: pl.DataFrame) -> dict[str, IntervalSet]:
     """Time of each class but the last, overlaps included."""
-    host = trace.host_ops(*_HOST).filter(pl.col("process_id") == process)
+    host = having(trace.host_ops(*_HOST), "process_id", process)
     names = trace.host_names["name"]
     loads = pl.col("name").is_in(names.filter(names.str.contains(_LOADER)).to_list())
     communicates = pl.col("name").is_in(COLLECTIVES)
-    roles = {
-        role: intervals(work.filter(pl.col("role") == role)) for role in ("kernel", "memcpy", "memset", COMMUNICATION)
-    }
+    roles = {role: intervals(having(work, "role", role)) for role in ("kernel", "memcpy", "memset", COMMUNICATION)}
     return {
         **roles,
         COMMUNICATION: roles[COMMUNICATION].union(intervals(host.filter(communicates))),

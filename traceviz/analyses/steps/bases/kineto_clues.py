@@ -12,7 +12,7 @@ import polars as pl
 
 from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.device.sm_efficiency import Efficiency, efficiency
-from traceviz.analyses.derived.frames import parts_by
+from traceviz.analyses.derived.frames import having, parts_by
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
@@ -166,7 +166,7 @@ def clues(trace: TraceView) -> Clues:
 def _linked(trace: TraceView, kernels: pl.DataFrame) -> pl.DataFrame:
     """Those of ``kernels`` that a recorded call of the runtime launched; the plugin ignores calls of the driver."""
     calls = trace.frame("cuda_api", "process_id", "correlation_id", "domain")
-    return kernels.join(calls.filter(pl.col("domain") == "runtime"), on=["process_id", "correlation_id"], how="semi")
+    return kernels.join(having(calls, "domain", "runtime"), on=["process_id", "correlation_id"], how="semi")
 
 
 def _tensor_core_names(trace: TraceView) -> list[str]:
@@ -184,5 +184,5 @@ def _full_memory(trace: TraceView) -> FullMemory | None:
     peaks = events.group_by("device_id").agg(pl.col("in_use_bytes").max().alias("peak"))
     devices = trace.frame("devices", "device_id", "ordinal", "memory_bytes").drop_nulls()
     full = peaks.join(devices, on="device_id").filter(pl.col("peak") > FULL * pl.col("memory_bytes"))
-    rows = full.sort("device_id").select("ordinal", "peak", "memory_bytes").head(1).rows()
+    rows = full.sort("device_id")[["ordinal", "peak", "memory_bytes"]].head(1).rows()
     return FullMemory(*rows[0]) if rows else None

@@ -84,7 +84,7 @@ def basis_blocks(
         Fact("steps", "steps", steps.count, "count"),
     )
     in_words = f"time of {counted(steps.count, 'step')} by the rules of {name} ({format_ns(whole)})"
-    timed = totals.filter(pl.col("total_ns") > 0).select("class", "label", "total_ns", "share_of_step")
+    timed = totals.filter(pl.col("total_ns") > 0)[["class", "label", "total_ns", "share_of_step"]]
     bars = tuple(Bar(*total) for total in timed.iter_rows())
     return (
         Facts((*common, *facts), audience="machine"),

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.derived.frames import end_ns
+from traceviz.analyses.derived.frames import end_ns, having
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import OURS
 from traceviz.analyses.steps.bases.section import BasisClass, BasisSteps
@@ -178,9 +178,9 @@ def xprof_steps(trace: TraceView, rules: XprofRules) -> XprofSteps:
     at_edge = (pl.col("start_ns") <= 0) | (pl.col("end_ns") >= trace.span_ns)  # of the time window of the trace
     cut = pl.concat([part.select(_EVENT) for part in (device, host)]).filter(at_edge & trace.is_window)
     if has_device:
-        grouped = device.select("group_id").unique()
+        grouped = device[["group_id"]].unique()
         host = host.join(grouped, on="group_id", how="semi") if rules.merges_host else host.clear()
-    markers = host.filter(pl.col("kind") == _MARKER)
+    markers = having(host, "kind", _MARKER)
     counted = device.filter(pl.col("linked")).select(*_EVENT, "kind")
     events = pl.concat([counted, host.filter(pl.col("kind") > UNKNOWN)])
     steps = _step_times(_longest(markers), _longest(_device_runs(device)))
@@ -287,7 +287,7 @@ def _step_times(host: pl.DataFrame, device: pl.DataFrame) -> pl.DataFrame:
 def _broken_down(steps: pl.DataFrame, events: pl.DataFrame, required: int) -> pl.DataFrame:
     """Time per class of each step that has an event of kind ``required``."""
     numbered = steps.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("number"))
-    own = events.join(numbered.select("group_id", "number"), on="group_id", how="inner")
+    own = events.join(numbered[["group_id", "number"]], on="group_id", how="inner")
     columns = [own[name].to_numpy() for name in ("number", "start_ns", "end_ns", "kind")]
     spans = sweep(*columns)
     starts, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()

@@ -38,7 +38,6 @@ class TracevizFolderReader(Reader):
         from traceviz import schema  # noqa: PLC0415 (reading loads what recognising does not need)
         from traceviz.foreign.parquet import least_bytes  # noqa: PLC0415
         from traceviz.process.memory import give_back  # noqa: PLC0415
-        from traceviz.row_groups import groups_in  # noqa: PLC0415
         from traceviz.tables import load  # noqa: PLC0415
 
         tables = load(path)
@@ -48,15 +47,14 @@ class TracevizFolderReader(Reader):
             options.progress("read", done, len(names))
             source = tables.sources[name]
             if isinstance(source, Path):
-                needed = least_bytes(source, lambda metadata: groups_in(metadata, options.window))
-                options.allowance.check(needed, f"Table {name} of {path.name}")
+                options.allowance.check(least_bytes(source), f"Table {name} of {path.name}")
             table = tables.arrow(name, options.columns.get(name), options.window)
             _check_owners(path, name, table, known)
             if name == "run":
                 _check_span(path, table)
             yield name, table
             del table
-            give_back()  # the pieces of columns that were put together
+        give_back()  # row groups came into memory of their own
 
 
 def _check_span(folder: Path, run: pa.Table) -> None:

@@ -1,20 +1,19 @@
-"""Files of tables state when the events of each part begin and end, so that a time window reads only what it needs."""
+"""A time window of a folder reads only those parts of its files that hold events of it."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests.analyses.builders import tables
 from traceviz import api
 from traceviz import tables as stored
+from traceviz.foreign.parquet import open_parquet
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
-from traceviz.row_groups import Window, groups_in, stated, times_of
+from traceviz.row_groups import Window, groups_in
 from traceviz.selection import Selection
 from traceviz.tables import save
 
@@ -50,47 +49,25 @@ def test_parts_are_left_out_only_where_all_their_events_lie_outside_of_the_windo
     assert starts(folder, window) == expected
 
 
-def test_a_report_of_a_window_is_the_same_whether_parts_were_left_out_or_not(folder, tmp_path, monkeypatch):
+def test_events_without_a_duration_and_samples_are_where_they_begin(tmp_path, monkeypatch):
+    monkeypatch.setattr(stored, "ROW_GROUP", 1)
+    calls = [(5, None, "read"), (25, None, "read")]
+    save(tables(span_ns=50, os_calls=calls, samples=[(7, "cpu", 1.0), (30, "cpu", 2.0)]), tmp_path / "t")
+    for name, expected in (("os_calls", [1]), ("samples", [1]), ("run", [0])):
+        with open_parquet(tmp_path / "t" / f"{name}.parquet") as file:
+            assert groups_in(file, (20, 40)) == expected
+
+
+def test_a_report_of_a_window_is_the_same_whether_parts_were_left_out_or_not(folder, monkeypatch):
     window = Selection(15, 35)
     report = api.report_on(folder, selection=window)
     monkeypatch.setattr(Selection, "window", None)
-    whole = api.report_on(folder, selection=window)
-    assert report == whole
-    assert whole.run
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {},
-        {"traceviz.times": "no JSON"},
-        {"traceviz.times": "[[0, 1]]"},
-        {"traceviz.times": "[[0, 1], [2, 3], 7]"},
-        {"traceviz.times": json.dumps([[0, None]] * 3)},
-        {"traceviz.times": "[" * 100_000},
-    ],
-)
-def test_a_file_that_does_not_say_when_its_parts_begin_and_end_is_read_whole(folder, metadata):
-    path = folder / "kernels.parquet"
-    table = pq.read_table(path)
-    with pq.ParquetWriter(path, table.schema) as writer:
-        for begin in (0, 2, 4):
-            writer.write_table(table.slice(begin, 2))
-        writer.add_key_value_metadata(metadata)
-    assert starts(folder, (101, None)) == [0, 10, 20, 30, 40, 50]
-
-
-def test_the_times_of_rows_without_a_duration_are_those_of_their_starts():
-    samples = pa.table({"start_ns": [3, 8, 5]})
-    unended = pa.table({"start_ns": [3, 8], "dur_ns": [9, None]})
-    assert [times_of(samples), times_of(unended), times_of(pa.table({"device_id": [0]}))] == [(3, 8), (3, 12), None]
-    assert stated([(3, 12)]) == {"traceviz.times": "[[3, 12]]"}
+    assert api.report_on(folder, selection=window) == report
 
 
 def test_files_state_the_order_of_their_rows(folder):
     metadata = pq.read_metadata(folder / "kernels.parquet")
     assert metadata.row_group(2).sorting_columns == (pq.SortingColumn(metadata.schema.names.index("start_ns")),)
-    assert groups_in(metadata, (101, None)) == []
     assert pq.read_metadata(folder / "devices.parquet").row_group(0).sorting_columns == ()
 
 

@@ -188,7 +188,7 @@ def report_on(
         spill=spill_beyond(max_memory),
     )
     with foreign_errors_in_words(f"{named(sources)} cannot be read."):
-        if sum(path.stat().st_size for path in sources) >= _LARGE:
+        if sum(map(_size, sources)) >= _LARGE:
             Thread(target=_load_analyses, args=(sections,), name="traceviz-loading", daemon=True).start()
         tables = collected(read_all(sources, readers, needs), needs.spill)
         if selection and not selection.is_everything:
@@ -199,6 +199,12 @@ def report_on(
 
     report = analyze(tables, options, sections)
     return replace(report, run=(*source_facts(sources), *report.run))
+
+
+def _size(source: Path) -> int:
+    """Bytes of a file, or of the files that lie in a folder."""
+    files = source.iterdir() if source.is_dir() else [source]
+    return sum(file.stat().st_size for file in files)
 
 
 def _load_analyses(sections: Collection[str] | None) -> None:

@@ -23,11 +23,11 @@ from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingTableError, SchemaError
 from traceviz.files import new_folder
 from traceviz.foreign.json_documents import read_document
-from traceviz.foreign.parquet import DAMAGE, open_parquet, read_parquet
+from traceviz.foreign.parquet import DAMAGE, open_parquet
 from traceviz.later import Later
-from traceviz.row_groups import Window, groups_in, stated, times_of
+from traceviz.row_groups import Window
 from traceviz.trace_folder import MANIFEST, MANIFEST_KIND, is_trace_folder
-from traceviz.whole_columns import in_one_piece
+from traceviz.whole_columns import read_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,13 +146,10 @@ class TraceTables:
         if not isinstance(source, Path):
             return source
         try:
-            needed = None if wanted is None else _needed(name, wanted)
-            table = read_parquet(source, needed, lambda metadata: groups_in(metadata, window))
+            table = read_whole(source, None if wanted is None else _needed(name, wanted), window)
         except DAMAGE as error:
             raise _unreadable(source, error) from error
-        given = [table]
-        del table
-        return conform(name, in_one_piece(given))
+        return conform(name, table)
 
     def rows(self, name: str) -> int:
         """Number of rows of table ``name``; 0 where the trace does not have it."""
@@ -395,14 +392,12 @@ def write_tables(target: Path, tables: Iterable[tuple[str, pa.Table]], provenanc
 
 def _write(path: Path, table: pa.Table) -> None:
     """One Parquet file, sorted by ``start_ns`` one row group at a time."""
-    order, times = _order(table), []
+    order = _order(table)
     with parquet_writer(path, table.schema, is_small=table.nbytes < _SMALL) as writer:
         for begin in range(0, table.num_rows, ROW_GROUP):
             part = slice(begin, begin + ROW_GROUP)
             rows = table.slice(begin, ROW_GROUP) if order is None else _take(table, pa.array(order[part]))
             writer.write_table(rows, ROW_GROUP)
-            times.append(times_of(rows))
-        writer.add_key_value_metadata(stated([each for each in times if each]))
 
 
 def parquet_writer(path: Path, declared: pa.Schema, *, is_small: bool = False) -> pq.ParquetWriter:

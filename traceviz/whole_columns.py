@@ -1,64 +1,117 @@
-"""Columns as analyses need them: each in one piece, and without memory where all its values are zeros or nulls.
+"""Parquet files of tables as columns in one piece, of which those of zeros or nulls take no memory.
 
-A file of many row groups is read as many pieces. Whoever uses a column as an array would copy it together each time.
+A file of many row groups is read as many pieces. Whoever uses a column as an array would copy it together each time;
+here each piece is put into its place while it is still in the processor's cache.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from traceviz import schema
+from traceviz.foreign.parquet import open_parquet, read_group
+from traceviz.row_groups import Window, groups_in
 
-_compute: Any = pc
 _buffer: Any = pa.py_buffer
-"""What the stubs of pyarrow do not know: dictionaries of bounds, and memory of NumPy arrays as it is."""
+_chunked: Any = pa.chunked_array
+"""What the stubs of pyarrow do not know: memory of NumPy arrays as it is, and columns of any type."""
 
 
-def in_one_piece(given: list[pa.Table]) -> pa.Table:
-    """The only table of ``given``, which is taken from there, each column in one piece.
+def read_whole(path: Path, columns: frozenset[str] | None = None, window: Window | None = None) -> pa.Table:
+    """The rows of a file, each column in one piece.
 
-    Where nobody else holds it, the pieces of a column are let go of before the next is made.
+    Args:
+        path: The file.
+        columns: Those to read, as far as there are such; ``None`` for all.
+        window: Row groups without any event in it are left out.
+
+    Raises:
+        OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`traceviz.foreign.parquet.read_parquet`.
     """
-    table = given.pop()
-    declared, columns = table.schema, table.columns
-    del table
-    whole: list[Any] = []
-    while columns:
-        whole.append(_whole(columns.pop(0)))
-    return pa.table(whole, schema=declared)
+    with open_parquet(path) as file:
+        names = [name for name in file.schema_arrow.names if columns is None or name in columns]
+        groups = groups_in(file, window)
+        rows = sum(file.metadata.row_group(group).num_rows for group in groups)
+        wholes = [_whole_of(file.schema_arrow.field(name).type, rows) for name in names]
+        for group in groups:
+            part = read_group(file, group, names)
+            for whole, piece in zip(wholes, part.columns, strict=True):
+                whole.add(piece)
+            del part
+        return pa.table([whole.column() for whole in wholes], names=names)
 
 
-def _whole(column: pa.ChunkedArray[Any]) -> Any:
-    """``column`` in one piece."""
-    if not len(column):
-        return column
-    if column.null_count == len(column):
-        return schema.nulls(len(column), column.type)
-    if pa.types.is_dictionary(column.type):
-        joined: Any = column.unify_dictionaries().combine_chunks()
-        joined = joined if isinstance(joined, pa.DictionaryArray) else joined.chunk(0)
-        return pa.DictionaryArray.from_arrays(_or_zeros(joined.indices), joined.dictionary)
-    if not column.null_count and pa.types.is_integer(column.type) and _are_zeros(column):
-        return zeros(len(column), column.type)
-    return column.combine_chunks()
+class _Whole(Protocol):
+    """A column that is put together."""
+
+    def add(self, piece: pa.ChunkedArray[Any]) -> None:
+        """Put the next rows behind those that are there."""
+
+    def column(self) -> Any:
+        """All rows."""
 
 
-def _or_zeros(codes: pa.Array[Any]) -> pa.Array[Any]:
-    """The same codes; those of one word, as many columns have, without memory."""
-    return codes if codes.null_count or not _are_zeros(codes) else zeros(len(codes), codes.type)
+def _whole_of(kind: pa.DataType, rows: int) -> _Whole:
+    is_numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    return _Numbers(kind, rows) if is_numeric else _Pieces(kind)
 
 
-def _are_zeros(values: Any) -> bool:
-    if values[0].as_py() != 0:  # as in most columns of which not all are: no pass over them
-        return False
-    bounds = _compute.min_max(values).as_py()
-    return bool(bounds["min"] == bounds["max"] == 0)
+class _Numbers:
+    """Numbers, in memory that is touched only where one of them is not 0."""
+
+    def __init__(self, kind: pa.DataType, rows: int) -> None:
+        self._kind = kind
+        self._bits = np.zeros(rows, f"u{kind.bit_width // 8}")
+        self._known: np.ndarray[Any, np.dtype[np.bool_]] | None = None
+        self._filled = 0
+        self._nulls = 0
+
+    def add(self, piece: pa.ChunkedArray[Any]) -> None:
+        for chunk in piece.chunks:
+            place = slice(self._filled, self._filled + len(chunk))
+            self._filled = place.stop
+            if chunk.null_count:
+                self._nulls += chunk.null_count
+                if self._known is None:
+                    self._known = np.ones(self._bits.size, np.bool_)
+                self._known[place] = chunk.is_valid().to_numpy(zero_copy_only=False)
+            if chunk.null_count == len(chunk):
+                continue
+            bits: Any = np.frombuffer(chunk.buffers()[1], self._bits.dtype)  # type: ignore[call-overload]
+            bits = bits[chunk.offset : chunk.offset + len(chunk)]
+            if bits.any():
+                self._bits[place] = bits
+
+    def column(self) -> Any:
+        if self._known is not None and self._nulls == self._bits.size:
+            return schema.nulls(self._bits.size, self._kind)
+        known = None if self._known is None else _buffer(np.packbits(self._known, bitorder="little"))
+        return pa.Array.from_buffers(self._kind, self._bits.size, [known, _buffer(self._bits)])
 
 
-def zeros(rows: int, kind: pa.DataType) -> Any:
-    """An array of ``rows`` zeros of the integer type ``kind``, in memory that is never touched: it costs nothing."""
-    return pa.Array.from_buffers(kind, rows, [None, _buffer(np.zeros(rows, kind.to_pandas_dtype()))])
+class _Pieces:
+    """Words and other values, of which there are few kinds or few at all."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._kind = kind
+        self._chunks: list[Any] = []
+
+    def add(self, piece: pa.ChunkedArray[Any]) -> None:
+        self._chunks += piece.chunks
+
+    def column(self) -> Any:
+        column = _chunked(self._chunks, self._kind)
+        if len(column) and column.null_count == len(column):
+            return schema.nulls(len(column), column.type)
+        if not pa.types.is_dictionary(column.type):
+            return column.combine_chunks()
+        unified = column.unify_dictionaries()
+        codes = _Numbers(column.type.index_type, len(column))
+        for chunk in unified.chunks:
+            codes.add(_chunked([chunk.indices]))
+        words = unified.chunk(0).dictionary if unified.num_chunks else pa.array([], column.type.value_type)
+        return pa.DictionaryArray.from_arrays(codes.column(), words)

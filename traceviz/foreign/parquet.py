@@ -7,7 +7,6 @@ that is not there, or name a column that exists twice.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,15 +14,6 @@ import pyarrow.parquet as pq
 
 DAMAGE = (OSError, ValueError, OverflowError, pa.ArrowException)
 """What Arrow raises for a file that is damaged, or whose types it does not read; names may be no UTF-8."""
-
-
-Groups = Callable[[pq.FileMetaData], list[int]]
-"""Which row groups of a file to read."""
-
-
-def every_group(metadata: pq.FileMetaData) -> list[int]:
-    """The numbers of all row groups."""
-    return list(range(metadata.num_row_groups))
 
 
 def open_parquet(source: Path | pa.NativeFile) -> pq.ParquetFile:
@@ -42,10 +32,8 @@ def open_parquet(source: Path | pa.NativeFile) -> pq.ParquetFile:
     return file
 
 
-def read_parquet(
-    source: Path | pa.NativeFile, columns: frozenset[str] | None = None, groups: Groups = every_group
-) -> pa.Table:
-    """The rows of some ``groups``, and those of ``columns`` that there are; ``None`` for all.
+def read_parquet(source: Path | pa.NativeFile, columns: frozenset[str] | None = None) -> pa.Table:
+    """All rows, and those of ``columns`` that there are; ``None`` for all.
 
     Raises:
         OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`open_parquet`; or a page is damaged, a
@@ -53,13 +41,24 @@ def read_parquet(
     """
     with open_parquet(source) as file:
         names = file.schema_arrow.names
-        chosen = groups(file.metadata)
-        table = file.read_row_groups(chosen, names if columns is None else [name for name in names if name in columns])
-        stated = sum(file.metadata.row_group(number).num_rows for number in chosen)
-        if table.num_rows != stated:
-            raise pa.ArrowInvalid(f"The footer says {stated} rows, and there are {table.num_rows}.")
+        table = file.read(names if columns is None else [name for name in names if name in columns])
+        return _checked(table, file.metadata.num_rows)
+
+
+def read_group(file: pq.ParquetFile, group: int, names: list[str]) -> pa.Table:
+    """The rows of one row group.
+
+    Raises:
+        OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`read_parquet`.
+    """
+    return _checked(file.read_row_group(group, names), file.metadata.row_group(group).num_rows)
+
+
+def _checked(table: pa.Table, rows: int) -> pa.Table:
+    if table.num_rows != rows:
+        raise pa.ArrowInvalid(f"The footer says {rows} rows, and there are {table.num_rows}.")
     table.validate(full=True)
-    return table.replace_schema_metadata(None)  # what the file says of its parts is not true of the rows elsewhere
+    return table
 
 
 def _check_footer(file: pq.ParquetFile) -> None:
@@ -72,16 +71,15 @@ def _check_footer(file: pq.ParquetFile) -> None:
         raise pa.ArrowInvalid(f"The footer says {metadata.num_rows} rows, and its parts have another number.")
 
 
-def least_bytes(path: Path, groups: Groups = every_group) -> int:
-    """Memory that rows of a file take at the least, by its footer: a page of a few bytes may hold billions.
+def least_bytes(path: Path) -> int:
+    """Memory that all rows of a file take at the least, by its footer: a page of a few bytes may hold billions.
 
     Raises:
         OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`open_parquet`.
     """
     with open_parquet(path) as file:
         columns = map(file.schema.column, range(file.metadata.num_columns))
-        rows = sum(file.metadata.row_group(number).num_rows for number in groups(file.metadata))
-        return int(rows * sum(_BYTES.get(column.physical_type, 4) for column in columns))
+        return int(file.metadata.num_rows * sum(_BYTES.get(column.physical_type, 4) for column in columns))
 
 
 _BYTES = {"BOOLEAN": 0.125, "INT64": 8, "DOUBLE": 8, "INT96": 8}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +47,13 @@ def read_traces(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Tabl
 
 
 def _read_file(path: Path, options: ReadOptions, rank: int | None = None) -> Iterator[tuple[str, pa.Table]]:
-    raw = decode(path, needed_arguments(options), max_size=options.max_size, progress=options.progress)
+    raw = decode(
+        path,
+        needed_arguments(options),
+        max_size=options.max_size,
+        progress=options.progress,
+        halves_from=None if options.max_memory is None else sys.maxsize,  # both halves would grow before that shows
+    )
     options.allowance.check(raw.events.height * _BYTES_PER_EVENT, path.name)
     return tables_of(raw, path, options, rank)
 

@@ -29,3 +29,19 @@ def test_what_to_read_is_known_without_polars() -> None:
         "sys.exit('polars' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
+
+
+_THREADS = """
+import os
+from pathlib import Path
+from traceviz.analyses.run import load_analyses
+load_analyses(None)
+print(sorted({Path("/proc/self/task", task, "comm").read_text().strip() for task in os.listdir("/proc/self/task")}))
+"""
+
+
+@pytest.mark.process
+def test_importing_the_analyses_starts_no_pool_of_polars_which_a_fork_would_leave_behind():
+    done = subprocess.run([sys.executable, "-c", _THREADS], check=True, capture_output=True, text=True)
+    assert "python" in done.stdout
+    assert "polars-0" not in done.stdout

@@ -80,7 +80,9 @@ class Steps:
     """Steps after the warm-up that are not cut."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steady", self.frame.filter(~pl.col("warmup") & ~pl.col("cut")))
+        is_steady = ~pl.col("warmup") & ~pl.col("cut")
+        # Without rows no query: it would start threads of polars on import, which a fork would leave behind
+        object.__setattr__(self, "steady", self.frame.filter(is_steady) if self.frame.height else self.frame)
 
 
 NO_STEPS = Steps("none", "", 0.0, pl.DataFrame(schema=STEP_SCHEMA), {})

@@ -255,14 +255,12 @@ def _work(connection: Connection, threads: int) -> None:
         for name in _THREAD_POOLS:  # before the libraries that read them are imported
             os.environ.setdefault(name, str(threads))
         anywhere = _cores()
-        gc.disable()  # what is imported with the first function stays: to look through it again and again takes time
+        gc.disable()  # until what comes with the first function is imported: nothing of it is garbage
         with contextlib.suppress(EOFError, OSError):  # the process that gave the work is gone
             connection.send(None)
             while True:
                 function, argument, core = connection.recv()
-                if not gc.isenabled():
-                    gc.freeze()
-                    gc.enable()
+                gc.enable()
                 _stay_on(anywhere if core is None else (core,))
                 result = attempt(function, argument)
                 interrupts.check()  # it may be the reason for the result

@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -202,9 +203,11 @@ def report_on(
 
 
 def _size(source: Path) -> int:
-    """Bytes of a file, or of the files that lie in a folder."""
-    files = source.iterdir() if source.is_dir() else [source]
-    return sum(file.stat().st_size for file in files)
+    """Bytes of a file, or of the files that lie in a folder; 0 where the system does not say."""
+    with suppress(OSError):  # a link that leads nowhere: who reads says so, if it matters
+        files = source.iterdir() if source.is_dir() else [source]
+        return sum(file.stat().st_size for file in files)
+    return 0
 
 
 def _load_analyses(sections: Collection[str] | None) -> None:

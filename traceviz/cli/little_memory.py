@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import click
 
 from traceviz.errors import OutOfMemoryError, TracevizError
-from traceviz.process.memory import address_limit
+from traceviz.process.memory import address_limit, keep_large_blocks_apart
 from traceviz.units import format_value
 
 LEAST = 600 * 10**6
@@ -38,10 +38,6 @@ _RETURNING = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "_RJEM_MALLOC_CONF": "dirty_decay_ms:300,muzzy_decay_ms:0",  # of Polars: free pages are kept for 0.3 s
 }
-_MAPPED_FROM = (
-    -3
-)  # glibc's number for: from which size on each block has pages of its own, which go back when it is freed
-_LARGE = 1 << 20
 _ARENAS = -8  # glibc's number for: how many arenas, each of which reserves 64 MB of addresses
 _SET_PARENT_DEATH_SIGNAL = 1
 _CRASHES = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP})
@@ -112,12 +108,9 @@ def give_back_soon() -> None:
 
     They keep it otherwise for what comes next, which is faster: each time the system clears the pages anew.
     """
-    import ctypes
-
     for name, value in _RETURNING.items():
         os.environ.setdefault(name, value)
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(_MAPPED_FROM, _LARGE)
+    keep_large_blocks_apart()
 
 
 def _end_with_parent() -> None:

@@ -96,7 +96,8 @@ static PyObject *nest(PyObject *Py_UNUSED(module), PyObject *arguments)
     return !fits ? misfit() : done < 0 ? PyErr_NoMemory() : PyBool_FromLong(done);
 }
 
-static PyObject *nearest(PyObject *Py_UNUSED(module), PyObject *arguments)
+/* What nearest and topmost have in common: both look among the calls around each one. */
+static PyObject *around(PyObject *arguments, bool (*find)(size_t, const int32_t *, const uint8_t *, int32_t *))
 {
     enum { PARENT, FOUND, WANTED, ARRAYS };
     Py_buffer arrays[ARRAYS];
@@ -106,28 +107,21 @@ static PyObject *nearest(PyObject *Py_UNUSED(module), PyObject *arguments)
     bool fits = rows <= INT32_MAX && are_narrow(&arrays[PARENT], rows) && are_narrow(&arrays[FOUND], rows), done = false;
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
-        done = find_wanted(rows, arrays[PARENT].buf, arrays[WANTED].buf, arrays[FOUND].buf);
+        done = find(rows, arrays[PARENT].buf, arrays[WANTED].buf, arrays[FOUND].buf);
         Py_END_ALLOW_THREADS;
     }
     release(arrays, ARRAYS);
     return fits ? PyBool_FromLong(done) : misfit();
 }
 
+static PyObject *nearest(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    return around(arguments, find_wanted);
+}
+
 static PyObject *topmost(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    enum { PARENT, FOUND, WANTED, ARRAYS };
-    Py_buffer arrays[ARRAYS];
-    if (!PyArg_ParseTuple(arguments, "y*y*w*", &arrays[PARENT], &arrays[WANTED], &arrays[FOUND]))
-        return NULL;
-    size_t rows = (size_t)arrays[WANTED].len;
-    bool fits = rows <= INT32_MAX && are_narrow(&arrays[PARENT], rows) && are_narrow(&arrays[FOUND], rows), done = false;
-    if (fits) {
-        Py_BEGIN_ALLOW_THREADS;
-        done = find_topmost(rows, arrays[PARENT].buf, arrays[WANTED].buf, arrays[FOUND].buf);
-        Py_END_ALLOW_THREADS;
-    }
-    release(arrays, ARRAYS);
-    return fits ? PyBool_FromLong(done) : misfit();
+    return around(arguments, find_topmost);
 }
 
 static PyObject *contexts(PyObject *Py_UNUSED(module), PyObject *arguments)

@@ -48,6 +48,14 @@ def test_what_became_another_error_on_its_way_is_still_a_request_to_end():
     assert output(body) == (["failed", "stopped by 15"], "")
 
 
+def test_a_request_that_a_library_words_anew_keeps_its_signal():
+    body = (
+        "try:\n    try:\n        os.kill(me, 15)\n        time.sleep(5)\n    except BaseException as error:\n"
+        f"        raise type(error)(f'of a column: {{error}}') from error{TAIL}"
+    )
+    assert output(body) == (["stopped by 15"], "")
+
+
 def test_what_does_not_unwind_is_ended_after_a_while_and_tidied():
     body = (
         "interrupts.PATIENCE_S = 0.2\ninterrupts.install(lambda: print('tidied', flush=True))\n"

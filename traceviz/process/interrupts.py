@@ -32,14 +32,16 @@ class Stopped(BaseException):
     """A signal asked this process to end.
 
     Args:
-        number: The signal.
+        number: The signal. A library that words errors anew, ``type(error)(text)``, gives a text instead: the signal is
+            the one that this process was sent, then.
 
     Attributes:
+        number: The signal.
         message: What is said when it has ended.
     """
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, number: int | str) -> None:
+        self.number = number if isinstance(number, int) else _requests.number
         self.message = "Interrupted; nothing half-written was left behind."
         super().__init__(number)
 

@@ -80,7 +80,7 @@ def first_rows(sought: Pairs, among: Pairs) -> Rows:
 def is_repeated(pairs: Pairs) -> npt.NDArray[np.bool_]:
     """Whether an earlier row has the same pair; never for rows without one."""
     rows = first_rows(pairs, pairs)
-    return np.asarray((rows >= 0) & (rows != np.arange(rows.size)))
+    return np.asarray((rows >= 0) & (rows != np.arange(rows.size, dtype=np.int32)))
 
 
 def _distinct(owners: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:

@@ -27,7 +27,7 @@ from traceviz.foreign.parquet import DAMAGE, open_parquet
 from traceviz.later import Later
 from traceviz.row_groups import Window
 from traceviz.trace_folder import MANIFEST, MANIFEST_KIND, is_trace_folder
-from traceviz.whole_columns import read_whole
+from traceviz.whole_columns import read_pieces, read_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +44,8 @@ _MANY = 1 << 16
 """Rows of a table for which it is worth to look for columns that take no memory."""
 _SMALL = 256 << 10
 """Tables of fewer bytes in memory are small."""
+PIECE = 1 << 20
+"""Rows of a table that are looked at together."""
 ROW_GROUP = 1 << 18
 """Rows of one row group of a Parquet file."""
 
@@ -119,11 +121,33 @@ class TraceTables:
             MissingTableError: the trace does not have it.
         """
         source = self._source(name)
-        if isinstance(source, Path):
-            return _with_added_columns(name, source).select(columns).collect()
-        frame = self._frame(name, source)
-        plain = [column for column in columns if isinstance(column, str)]
-        return frame[plain] if len(plain) == len(columns) else frame.select(columns)
+        if not isinstance(source, Path):
+            return _chosen(self._frame(name, source), columns)
+        roots = _roots(columns)
+        if roots is None:
+            return self.scan(name).select(columns).collect()
+        return _chosen(_completed(name, _whole(source, roots), roots), columns)
+
+    def pieces(self, name: str, *columns: str | pl.Expr) -> Iterator[pl.DataFrame]:
+        """The rows of :meth:`select` in order, in pieces: what is derived of each takes little memory.
+
+        What computes a column must look at each row by itself.
+
+        Raises:
+            MissingTableError: the trace does not have the table.
+            DamagedTraceError: its file cannot be read.
+        """
+        source, roots = self._source(name), _roots(columns)
+        if not isinstance(source, Path):
+            frame = self._frame(name, source)
+            for begin in range(0, max(frame.height, 1), PIECE):
+                yield _chosen(frame.slice(begin, PIECE), columns)
+            return
+        if roots is None:
+            yield self.select(name, *columns)
+            return
+        for table in _pieces(source, roots):
+            yield _chosen(_completed(name, table, roots), columns)
 
     def _frame(self, name: str, source: pa.Table) -> pl.DataFrame:
         if name not in self._frames:  # polars recodes dictionaries, which takes long: once is enough
@@ -145,11 +169,7 @@ class TraceTables:
         source = self._source(name)
         if not isinstance(source, Path):
             return source
-        try:
-            table = read_whole(source, None if wanted is None else _needed(name, wanted), window)
-        except DAMAGE as error:
-            raise _unreadable(source, error) from error
-        return conform(name, table)
+        return conform(name, _whole(source, None if wanted is None else _needed(name, wanted), window))
 
     def rows(self, name: str) -> int:
         """Number of rows of table ``name``; 0 where the trace does not have it."""
@@ -191,6 +211,54 @@ class TraceTables:
             return self.sources[name]
         except KeyError:
             raise MissingTableError.named(name, self.sources) from None
+
+
+def _roots(columns: tuple[str | pl.Expr, ...]) -> frozenset[str] | None:
+    """Stored columns of which ``columns`` are made; ``None`` where an expression tells only with a frame."""
+    made = [[one] if isinstance(one, str) else _roots_of(one) for one in columns]
+    return frozenset(name for names in made for name in names) if all(made) else None
+
+
+def _roots_of(expression: pl.Expr) -> list[str]:
+    return [] if expression.meta.has_multiple_outputs() else expression.meta.root_names()
+
+
+def _chosen(frame: pl.DataFrame, columns: tuple[str | pl.Expr, ...]) -> pl.DataFrame:
+    plain = [column for column in columns if isinstance(column, str)]
+    return frame[plain] if len(plain) == len(columns) else frame.select(columns)
+
+
+def _whole(path: Path, wanted: frozenset[str] | None, window: Window | None = None) -> pa.Table:
+    """Columns of a file, each in one piece.
+
+    Raises:
+        DamagedTraceError: the file cannot be read.
+    """
+    try:
+        return read_whole(path, wanted, window)
+    except DAMAGE as error:
+        raise _unreadable(path, error) from error
+
+
+def _pieces(path: Path, wanted: frozenset[str]) -> Iterator[pa.Table]:
+    """Columns of a file, :data:`PIECE` rows at a time; of one without rows, one table without any.
+
+    Raises:
+        DamagedTraceError: the file cannot be read.
+    """
+    try:
+        yield from read_pieces(path, wanted, PIECE)
+    except DAMAGE as error:
+        raise _unreadable(path, error) from error
+
+
+def _completed(name: str, table: pa.Table, wanted: frozenset[str]) -> pl.DataFrame:
+    """``table`` as polars sees it, with nulls for those of the ``wanted`` columns that its file lacks."""
+    fields = [column for column in schema.table(name).columns if column.name in wanted]
+    for column in fields:
+        if column.name not in table.column_names:
+            table = table.append_column(column.name, schema.nulls(table.num_rows, column.type))
+    return _in_polars(table)
 
 
 def _in_polars(table: pa.Table) -> pl.DataFrame:

@@ -6,11 +6,13 @@ here each piece is put into its place while it is still in the processor's cache
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from traceviz import schema
 from traceviz.foreign.parquet import open_parquet, read_group
@@ -34,15 +36,43 @@ def read_whole(path: Path, columns: frozenset[str] | None = None, window: Window
     """
     with open_parquet(path) as file:
         names = [name for name in file.schema_arrow.names if columns is None or name in columns]
-        groups = groups_in(file, window)
-        rows = sum(file.metadata.row_group(group).num_rows for group in groups)
-        wholes = [_whole_of(file.schema_arrow.field(name).type, rows) for name in names]
-        for group in groups:
-            part = read_group(file, group, names)
-            for whole, piece in zip(wholes, part.columns, strict=True):
-                whole.add(piece)
-            del part
-        return pa.table([whole.column() for whole in wholes], names=names)
+        return _read(file, names, groups_in(file, window))
+
+
+def read_pieces(path: Path, columns: frozenset[str], rows: int) -> Iterator[pa.Table]:
+    """The rows of a file, so many at a time, or those of a row group; each column of them in one piece.
+
+    Args:
+        path: The file.
+        columns: Those to read, as far as there are such.
+        rows: Most rows of several row groups that are read together. A file without rows is one table.
+
+    Raises:
+        OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`traceviz.foreign.parquet.read_parquet`.
+    """
+    with open_parquet(path) as file:
+        names = [name for name in file.schema_arrow.names if name in columns]
+        together: list[int] = []
+        count = 0
+        for group in range(file.metadata.num_row_groups):
+            own = file.metadata.row_group(group).num_rows
+            if together and count + own > rows:
+                yield _read(file, names, together)
+                together, count = [], 0
+            together.append(group)
+            count += own
+        yield _read(file, names, together)
+
+
+def _read(file: pq.ParquetFile, names: list[str], groups: list[int]) -> pa.Table:
+    rows = sum(file.metadata.row_group(group).num_rows for group in groups)
+    wholes = [_whole_of(file.schema_arrow.field(name).type, rows) for name in names]
+    for group in groups:
+        part = read_group(file, group, names)
+        for whole, piece in zip(wholes, part.columns, strict=True):
+            whole.add(piece)
+        del part
+    return pa.table([whole.column() for whole in wholes], names=names)
 
 
 class _Whole(Protocol):

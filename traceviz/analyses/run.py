@@ -33,9 +33,6 @@ MAX_WORKERS = 4
 LARGE_ROWS = 100_000
 """With fewer rows, most of the time is spent in Python, of which one thread runs at a time."""
 
-LARGE_RESULT = 16 * 10**6
-"""Bytes of a derived result that is not kept from one analysis to the next where memory is short."""
-
 
 def load_analyses(sections: Collection[str] | None) -> None:
     """Import what :func:`analyze` will need. Reading lets other threads run: one of them may do this meanwhile."""
@@ -129,7 +126,7 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
     if trace.tables.are_spilled:
         for entry in chosen:
             yield _outcome(trace, entry)
-            trace.let_go(LARGE_RESULT)
+            trace.spare()
         return
     if workers < 2 or rows < LARGE_ROWS:
         yield from (_outcome(trace, entry) for entry in chosen)

@@ -36,8 +36,10 @@ _SPARING = {
 }
 _RETURNING = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
-    "_RJEM_MALLOC_CONF": "dirty_decay_ms:300,muzzy_decay_ms:0",  # of Polars: free pages are kept for 0.3 s
+    "_RJEM_MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0",  # of Polars: only some calls end the time to keep pages
 }
+_OF_A_PIECE = 1 << 20
+"""Bytes of a column of one row group, at the least: freed among smaller blocks, such a block would stay."""
 _ARENAS = -8  # glibc's number for: how many arenas, each of which reserves 64 MB of addresses
 _SET_PARENT_DEATH_SIGNAL = 1
 _CRASHES = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP})
@@ -110,7 +112,7 @@ def give_back_soon() -> None:
     """
     for name, value in _RETURNING.items():
         os.environ.setdefault(name, value)
-    keep_large_blocks_apart()
+    keep_large_blocks_apart(_OF_A_PIECE)
 
 
 def _end_with_parent() -> None:

@@ -141,22 +141,24 @@ def _trim() -> Callable[[int], object] | None:
     return None
 
 
-def keep_large_blocks_apart() -> None:
+def keep_large_blocks_apart(least: int = 4 << 20) -> None:
     """Have the C library give each large block pages of its own, which the system has back when the block is freed.
 
     With every such block that is freed it raises the size from which blocks are large. Those of 24 MB then lie on a
     heap, between others that are still needed, and each thread has one: a report of nsys with 4.5 million events took
     110 MB more, and touched twice as many pages for the first time.
+
+    Args:
+        least: Bytes of a large block.
     """
     import ctypes  # noqa: PLC0415 (only commands that read traces need it)
 
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(_LARGE_FROM, _LARGE)
+        ctypes.CDLL(None).mallopt(_LARGE_FROM, least)
 
 
 _LARGE_FROM = -3
 """The C library's number for the size from which a block is large."""
-_LARGE = 4 << 20
 
 
 # What there is --------------------------------------------------------------------------------------------------------

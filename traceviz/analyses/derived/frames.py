@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from traceviz.intervals import Array, IntervalSet
 from traceviz.matching import Pairs, Rows, first_rows
 from traceviz.nested import Codes, alike
 
+_BLOCK = 1 << 20
 _SHORT = 10_000
 """Rows for which a query takes longer than what it does."""
 
@@ -56,7 +58,22 @@ def gathered(column: pl.Series, rows: Rows) -> pl.Series:
 
 def taken(frame: pl.DataFrame, rows: npt.NDArray[np.integer[Any]]) -> pl.DataFrame:
     """``frame`` at these rows, of which none is negative, in numbers as wide as those by which polars counts."""
-    return frame.select(pl.all().gather(pl.Series(rows.astype(np.uint32))))
+    places = rows.view(np.uint32) if rows.dtype == np.int32 else rows.astype(np.uint32)
+    return frame.select(pl.all().gather(pl.Series(places)))
+
+
+def in_one_piece(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    """The rows of ``parts`` one after the other, each column in one piece; the list, of at least one, is used up.
+
+    Column by column: all of them are not in memory twice.
+    """
+    joined = pl.concat(parts) if len(parts) > 1 else parts[0]
+    parts.clear()
+    columns = joined.get_columns()
+    del joined
+    for number, column in enumerate(columns):
+        columns[number] = column.rechunk()
+    return pl.DataFrame(columns)
 
 
 def are_named(column: pl.Series, names: list[str]) -> pl.Series:
@@ -66,6 +83,11 @@ def are_named(column: pl.Series, names: list[str]) -> pl.Series:
     known = np.zeros(most + 1, dtype=bool)
     known[wanted.to_numpy()] = True
     return pl.Series(known[numbers.to_numpy()])
+
+
+def blocks(rows: int) -> Iterator[slice]:
+    """Slices that together cover ``rows``: intermediate results of each take little memory."""
+    return (slice(begin, begin + _BLOCK) for begin in range(0, rows, _BLOCK))
 
 
 def intervals(frame: pl.DataFrame) -> IntervalSet:

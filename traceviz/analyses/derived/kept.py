@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from concurrent.futures import Future
 from threading import Lock, get_ident
 from typing import Any, Generic, Self, TypeVar, cast, overload
@@ -53,17 +53,19 @@ class Kept:
         future.set_result(result)
         return result
 
-    def let_go(self, least: int, of: object) -> frozenset[Hashable]:
+    def let_go(self, least: int, of: object, needed: Container[Hashable] = ()) -> frozenset[Hashable]:
         """Forget results that take at least so many bytes, and compute them again when somebody asks.
 
         Args:
             least: Bytes of numbers and texts in a result.
             of: What results are of; it and what it refers to belong to none of them.
+            needed: Keys of results that stay.
 
         Returns:
             Their keys. No other thread may compute meanwhile.
         """
-        large = frozenset(key for key, (_, future) in self._results.items() if held(future.result(), of) >= least)
+        known = {key: future.result() for key, (_, future) in self._results.items() if future.done()}
+        large = frozenset(key for key, result in known.items() if key not in needed and held(result, of) >= least)
         for key in large:
             del self._results[key]
         return large
@@ -94,7 +96,7 @@ def _parts(value: object) -> Iterable[object]:
     if isinstance(value, tuple | list | set | frozenset):
         return value
     if isinstance(value, Future):
-        return (value.result(),)
+        return (value.result(),) if value.done() else ()
     if not type(value).__module__.startswith(_OURS):
         return ()
     slots = (getattr(value, name) for name in getattr(type(value), "__slots__", ()) if hasattr(value, name))

@@ -8,7 +8,7 @@ device work.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from typing import TypeVar, TypeVarTuple
 
@@ -16,7 +16,16 @@ import numpy as np
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.derived.frames import are_named, bounds, codes, distinct, end_ns, having, unions_by
+from traceviz.analyses.derived.frames import (
+    are_named,
+    bounds,
+    codes,
+    distinct,
+    end_ns,
+    having,
+    in_one_piece,
+    unions_by,
+)
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.kept import Kept, kept_property
 from traceviz.analyses.derived.patterns import matches
@@ -30,11 +39,14 @@ from traceviz.analyses.options import AnalysisOptions
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet, union_all
 from traceviz.kernel_names import KernelClass, classify
-from traceviz.nested import Codes, alike
+from traceviz.nested import Codes, Rows, alike
 from traceviz.tables import WINDOW_NOTE, TraceTables
 
 _OF_RANKS = (*schema.DEVICE_WORK, "cuda_api", "device_ops", "host_ops", "nvtx", "steps")
 """Tables of events that ranks have, and workers of a loader do not."""
+
+LARGE_RESULT = 16 * 10**6
+"""Bytes of a derived result that is not kept where memory is short."""
 
 T = TypeVar("T")
 Keys = TypeVarTuple("Keys")
@@ -59,11 +71,24 @@ class TraceView:
         """``function(trace, *keys)``, computed on first use and kept."""
         return self.kept.get((function, *keys), lambda: function(self, *keys))
 
-    def let_go(self, least: int) -> None:
-        """Forget what was derived and takes at least so many bytes. Whoever asks for it again has it computed again."""
-        for key in self.kept.let_go(least, self):
+    def let_go(self, least: int, *needed: Callable[..., object]) -> None:
+        """Forget what was derived and takes at least so many bytes. Whoever asks for it again has it computed again.
+
+        Args:
+            least: Bytes.
+            needed: Functions whose results for the trace stay.
+        """
+        for key in self.kept.let_go(least, self, {(getattr(function, "__wrapped__", function),) for function in needed}):
             if isinstance(key, str):
                 vars(self).pop(key, None)
+
+    def spare(self, *needed: Callable[..., object]) -> None:
+        """Where there is no memory for tables, let go of large results, but for those of the functions ``needed``.
+
+        Tables lie in files then, and nothing is computed beside this.
+        """
+        if self.tables.are_spilled:
+            self.let_go(LARGE_RESULT, *needed)
 
     @kept_property
     def clock_doubt(self) -> str:
@@ -130,14 +155,16 @@ class TraceView:
     @property
     def _launches_at_edges(self) -> pl.DataFrame:
         """The first and the last launches with a correlation id; all launches where there are several processes."""
-        calls = self.frame("cuda_api", *CALL_COLUMNS)
-        if self.graph_captures.height or calls["process_id"].min() != calls["process_id"].max():
+        columns = ("process_id", "correlation_id", "start_ns", "name")
+        owner = self.frame("cuda_api", "process_id")["process_id"]
+        if self.graph_captures.height or owner.min() != owner.max():
             return self.api_calls("launch")
-        named = are_named(calls["name"], self.api_names.get("launch", [])).to_numpy()
-        known = calls["correlation_id"].is_not_null().to_numpy() if calls["correlation_id"].null_count() else True
-        rows = np.flatnonzero(named & known)
-        edges = np.concatenate([rows[:MIN_LAUNCHES], rows[MIN_LAUNCHES:][-MIN_LAUNCHES:]])
-        return calls[edges].select("process_id", "correlation_id", "start_ns", "name")
+        names, ends = self.api_names.get("launch", []), []
+        for calls in self.pieces("cuda_api", *columns):
+            known = calls["correlation_id"].is_not_null().to_numpy() if calls["correlation_id"].null_count() else True
+            ends.append(calls[_first_and_last(np.flatnonzero(are_named(calls["name"], names).to_numpy() & known))])
+        edges = pl.concat(ends)
+        return edges[_first_and_last(np.arange(edges.height))]
 
     @kept_property
     def device_window(self) -> tuple[int, int]:
@@ -161,6 +188,10 @@ class TraceView:
     def frame(self, name: str, *columns: str | pl.Expr) -> pl.DataFrame:
         """Columns of table ``name``, collected; without rows where the trace does not have the table."""
         return (self.tables if name in self.tables else _without_rows()).select(name, *columns)
+
+    def pieces(self, name: str, *columns: str | pl.Expr) -> Iterator[pl.DataFrame]:
+        """The rows of :meth:`frame`, piece by piece (:meth:`TraceTables.pieces`)."""
+        return (self.tables if name in self.tables else _without_rows()).pieces(name, *columns)
 
     @kept_property
     def device_work(self) -> pl.DataFrame:
@@ -340,9 +371,13 @@ class TraceView:
         if not kinds:
             empty = self.frame("cuda_api", *CALL_COLUMNS).head(0).select(_CALL_VIEW)
             return empty.with_columns(pl.Series("row", [], dtype=pl.UInt32))
-        calls = self.frame("cuda_api", *CALL_COLUMNS)
-        row = pl.Series("row", np.flatnonzero(are_named(calls["name"], names).to_numpy()), dtype=pl.UInt32)
-        return calls[row].select(*_CALL_VIEW, row)
+        found, before = [], 0
+        for calls in self.pieces("cuda_api", *CALL_COLUMNS):
+            rows = np.flatnonzero(are_named(calls["name"], names).to_numpy())
+            row = pl.Series("row", rows + before, dtype=pl.UInt32)
+            found.append(calls[pl.Series(rows, dtype=pl.UInt32)].select(*_CALL_VIEW, row))
+            before += calls.height
+        return in_one_piece(found)
 
     def _work_keys(self) -> pl.LazyFrame:
         """``process_id, correlation_id`` of all device work."""
@@ -411,6 +446,11 @@ def once_per_trace(function: Callable[[TraceView, *Keys], T]) -> Callable[[Trace
         return trace.once(function, *keys)
 
     return kept
+
+
+def _first_and_last(rows: Rows) -> Rows:
+    """The first and the last :data:`MIN_LAUNCHES` of ``rows``, each once."""
+    return np.concatenate([rows[:MIN_LAUNCHES], rows[MIN_LAUNCHES:][-MIN_LAUNCHES:]])
 
 
 @cache

@@ -23,7 +23,7 @@ from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.capture.launch_delays import LaunchDelays, launch_delays
 from traceviz.analyses.derived.device.work import COMPUTING
-from traceviz.analyses.derived.frames import gathered, partners, parts_by
+from traceviz.analyses.derived.frames import blocks, gathered, partners, parts_by, rows_where
 from traceviz.analyses.derived.grouped import Groups, Ordered
 from traceviz.analyses.derived.judged_time import host_time
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
@@ -69,25 +69,27 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
         """Join launch calls with the kernels that they caused."""
         calls, captured = trace.api_calls("launch"), trace.captured_calls("launch").height
         kernels = trace.frame("kernels", "start_ns", "dur_ns", *LAUNCH_KEY)
-        others = _other_calls(trace, kernels.filter(pl.Series(partners(kernels, calls) < 0, dtype=pl.Boolean)))
-        calls = pl.concat([calls, others]) if others.height else calls
+        call = partners(kernels, calls)
+        others = _other_calls(trace, kernels.filter(pl.Series(call < 0, dtype=pl.Boolean)))
+        if others.height:
+            calls = pl.concat([calls, others])
+            call = partners(kernels, calls)
         if not calls.height and captured:
             return self.skipped(f"all {captured:,} launch calls were captured in graphs, and launched nothing")
         if not calls.height:
             return self.skipped("the capture has no kernel launch calls")
         if why := lacks_device(trace):
             return self.skipped(f"{why}: only the calls are known")
-        call = partners(kernels, calls)
-        times = calls.select("name", (pl.col("end_ns") - pl.col("start_ns")).alias("api_ns"), _queue(trace, calls))
-        caused = kernels[["dur_ns"]].filter(pl.Series(call >= 0, dtype=pl.Boolean))
+        caused = rows_where(kernels[["dur_ns"]], pl.Series(call >= 0, dtype=pl.Boolean))
         caused = caused.with_columns(gathered(calls["name"], call[call >= 0]).alias("name"))
-        without_call = kernels.height - caused.height
-        by_name = _aggregate(times, caused)
-        overall = by_name.with_columns(pl.lit("all").alias("name")) if by_name.height == 1 else _overall(times, caused)
+        count, without_call = kernels.height, kernels.height - caused.height
+        del kernels, call
+        overall, by_name = _times(trace, calls, caused)
+        del caused
         return LaunchTimes(
             overall,
             by_name,
-            kernels.height,
+            count,
             without_call,
             _calls_per_step(trace, calls),
             captured,
@@ -171,12 +173,21 @@ def _queue(trace: TraceView, calls: pl.DataFrame) -> pl.Series:
     """From the end of each call to the begin of its first work: ``queue_ns``, null where it began before or never."""
     ends, least = calls["end_ns"].to_numpy(), np.iinfo(np.int64).max
     begins = np.full(calls.height, least)
-    for name in COMPUTING:  # in order of their start, so that the first of a call is its earliest
+    for name in filter(trace.tables.rows, COMPUTING):  # in order of their start: the first of a call is its earliest
         work = trace.frame(name, "start_ns", *LAUNCH_KEY)
-        first = partners(calls, work)
-        np.minimum(begins, work["start_ns"].to_numpy()[first] if work.height else least, out=begins, where=first >= 0)
+        first, starts = partners(calls, work), work["start_ns"].to_numpy()
+        for part in blocks(first.size):
+            np.minimum(begins[part], starts[first[part]], out=begins[part], where=first[part] >= 0)
     waited = (begins < least) & (begins >= ends)
-    return pl.Series("queue_ns", begins - ends).set(pl.Series(~waited, dtype=pl.Boolean), None)
+    np.subtract(begins, ends, out=begins)
+    return pl.Series("queue_ns", begins).set(pl.Series(~waited, dtype=pl.Boolean), None)
+
+
+def _times(trace: TraceView, calls: pl.DataFrame, caused: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Statistics of all ``calls``, and by name, with those of the kernels that they ``caused``."""
+    times = calls.select("name", (pl.col("end_ns") - pl.col("start_ns")).alias("api_ns"), _queue(trace, calls))
+    by_name = _aggregate(times, caused)
+    return by_name.with_columns(pl.lit("all").alias("name")) if by_name.height == 1 else _overall(times, caused), by_name
 
 
 def _overall(times: pl.DataFrame, caused: pl.DataFrame) -> pl.DataFrame:
@@ -193,27 +204,30 @@ def _aggregate(times: pl.DataFrame, caused: pl.DataFrame) -> pl.DataFrame:
         caused: ``name`` of the call and ``dur_ns`` of kernels.
     """
     calls, kernels = Groups.of(times, "name"), Groups.of(caused, "name")
-    api, queue, ran = (
-        calls.ordered(times["api_ns"]),
-        calls.ordered(times["queue_ns"]),
-        kernels.ordered(caused["dur_ns"]),
-    )
     of_calls = calls.keys.with_columns(
         pl.Series("calls", calls.counts),
-        pl.Series("total_ns", api.sums()),
-        *_middle_and_upper("api", api),
-        pl.Series("queued", queue.counts),
-        *_middle_and_upper("queue", queue),
+        *_of_api(calls.ordered(times["api_ns"])),
+        *_of_queue(calls.ordered(times["queue_ns"])),
     )
     of_kernels = kernels.keys.with_columns(
-        pl.Series("kernels", kernels.counts),
-        pl.Series("kernel_total_ns", ran.sums()),
-        _middle_and_upper("kernel", ran)[0],
+        pl.Series("kernels", kernels.counts), *_of_kernels(kernels.ordered(caused["dur_ns"]))
     )
     both = of_calls.join(of_kernels, on="name", how="left").with_columns(
         pl.col("kernels", "kernel_total_ns").fill_null(0)
     )
     return largest_first(both, "name")
+
+
+def _of_api(times: Ordered) -> tuple[pl.Series, ...]:
+    return pl.Series("total_ns", times.sums()), *_middle_and_upper("api", times)
+
+
+def _of_queue(times: Ordered) -> tuple[pl.Series, ...]:
+    return pl.Series("queued", times.counts), *_middle_and_upper("queue", times)
+
+
+def _of_kernels(times: Ordered) -> tuple[pl.Series, ...]:
+    return pl.Series("kernel_total_ns", times.sums()), _middle_and_upper("kernel", times)[0]
 
 
 def _middle_and_upper(name: str, times: Ordered) -> tuple[pl.Series, pl.Series]:

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from traceviz import schema
 from traceviz.analyses.derived.device.names import device_names
-from traceviz.analyses.derived.frames import of_process, partners, parts_by
+from traceviz.analyses.derived.frames import of_process, partners, parts_by, rows_where
 from traceviz.analyses.derived.view import TraceView
 from traceviz.matching import Pairs, is_repeated
 
@@ -77,7 +78,10 @@ def _joined(trace: TraceView, process: int) -> pl.DataFrame:
     work = work.sort("start_ns", maintain_order=True) if len(known) > 1 else work
     calls = trace.frame("cuda_api", "process_id", "correlation_id", "start_ns")
     call = partners(work, calls)
-    rows = work.filter(pl.Series(call >= 0, dtype=pl.Boolean))
-    delay = rows["start_ns"].to_numpy() - calls["start_ns"].to_numpy()[call[call >= 0]]
-    of_device = Pairs(rows["device_id"].to_numpy(), rows["correlation_id"].to_numpy())
+    known = call >= 0
+    rows = rows_where(work, pl.Series(known, dtype=pl.Boolean))
+    delay = calls["start_ns"].to_numpy()[call if known.all() else call[known]]
+    del work, calls, call, known
+    np.subtract(rows["start_ns"].to_numpy(), delay, out=delay)
+    of_device = Pairs(rows["device_id"].cast(pl.Int32).to_numpy(), rows["correlation_id"].to_numpy())  # as wide as others
     return rows.select("device_id", pl.Series("delay_ns", delay), pl.Series("is_first", ~is_repeated(of_device)))

@@ -18,7 +18,7 @@ from traceviz.analyses.derived.calls.short_names import function_of, shortened
 from traceviz.analyses.derived.capture.kind import capture_kind
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS
-from traceviz.analyses.derived.frames import bounds, end_ns, having, intervals
+from traceviz.analyses.derived.frames import bounds, end_ns, having, intervals, without_nulls
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import sees_host
 from traceviz.analyses.derived.judged_time import steady_time
@@ -170,11 +170,17 @@ def spent_in(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
 
 
 def _times(trace: TraceView, table: str, thread: int, time: IntervalSet) -> pl.DataFrame:
-    """``name, inside, total``: time that events of a thread take in all, and within ``time``, by name."""
-    events = having(trace.frame(table, "name", "start_ns", "dur_ns", "thread_id"), "thread_id", thread)
-    groups = Groups.of(events, "name")
-    inside, total = groups.sums(time.overlap(*bounds(events))), groups.sums(events["dur_ns"].fill_null(0).to_numpy())
-    return groups.keys.with_columns(pl.Series("inside", inside), pl.Series("total", total))
+    """``name, inside, total``: time that events of a thread take in all, and within ``time``, by name.
+
+    A name may come several times.
+    """
+    sums = []
+    for events in trace.pieces(table, "name", "start_ns", "dur_ns", "thread_id"):
+        own = having(events, "thread_id", thread)
+        groups, durations = Groups.of(own, "name"), without_nulls(own["dur_ns"], 0).to_numpy()
+        inside, total = groups.sums(time.overlap(*bounds(own))), groups.sums(durations)
+        sums.append(groups.keys.with_columns(pl.Series("inside", inside), pl.Series("total", total)))
+    return pl.concat(sums)
 
 
 def _events(trace: TraceView, table: str) -> pl.DataFrame:

@@ -42,7 +42,16 @@ from traceviz.analyses.derived.causes.places import (
     places_around,
 )
 from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
-from traceviz.analyses.derived.frames import bounds, codes, end_ns, having, of_process, taken
+from traceviz.analyses.derived.frames import (
+    blocks,
+    bounds,
+    codes,
+    end_ns,
+    having,
+    in_one_piece,
+    of_process,
+    taken,
+)
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
@@ -217,6 +226,9 @@ def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
     sets = {key: owned.intersect(judged) for key, owned in host_classes(trace)[rank].sets.items()}
     if not any(owned.total for owned in sets.values()):  # also where a trace states steps outside of what it captured
         return
+    if trace.tables.rows("cuda_api"):
+        _what_they_did(trace)  # needs much that is of no use later
+    trace.spare(host_classes, _what_they_did, first_calls)
     events = _events(trace, rank, judged)
     samples = ticks_within(trace, rank, judged)
     shares = [_of_class(events, c.key, sets[c.key], samples) for c in CLASSES if sets[c.key].total]
@@ -387,24 +399,35 @@ def _unless_they_did(trace: TraceView, kinds: pl.Series, rows: npt.NDArray[np.in
     return pl.Series([*KIND.categories, None], dtype=KIND).gather(numbers).alias(kinds.name)
 
 
+def _rows_within(judged: IntervalSet, events: pl.DataFrame) -> Codes:
+    """Rows of ``events`` that run in ``judged`` time."""
+    rows, count = np.empty(events.height, np.int32), 0  # memory of which only what is written is taken
+    for part in blocks(events.height):
+        inside = np.flatnonzero(judged.overlap(*bounds(events[part])))
+        rows[count : count + inside.size] = inside + part.start
+        count += inside.size
+    return rows[:count]
+
+
 def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:
     """Events of a table that run in ``judged`` time.
 
     Columns ``start_ns, end_ns, thread_id, source, name``; what the name says: ``kind`` and ``part``; and ``inside``, by
     which events with the same bounds lie in each other.
     """
-    columns = ("start_ns", "dur_ns", "thread_id", "name")
-    if source in trace.tables:
-        kind = ("kind",) if source == "nvtx" else ()
-        rows = trace.frame(source, "process_id", *columns, *kind)
-        rows = rows.with_columns(pl.Series("said", trace.host_name_rows)) if source == "host_ops" else rows
-        rows = of_process(rows.with_row_index("row") if source == "cuda_api" else rows, rank)
+    kind = ("kind",) if source == "nvtx" else ()
+    parts, before = [], 0
+    for rows in trace.pieces(source, "process_id", "start_ns", "dur_ns", "thread_id", "name", *kind):
+        count = rows.height
+        if source == "host_ops":
+            rows = rows.with_columns(pl.Series("said", trace.host_name_rows[before : before + count]))
+        rows = of_process(rows.with_row_index("row", before) if source == "cuda_api" else rows, rank)
         rows = having(rows, "thread_id", leader) if source == "os_calls" else rows
         rows = rows.filter(pl.col("kind") != "mark") if source == "nvtx" else rows
-        rows = rows.drop("process_id", *kind)
-    else:
-        rows = trace.frame(source, *columns)
-    rows = taken(rows, np.flatnonzero(judged.overlap(*bounds(rows))))
+        parts.append(taken(rows.drop("process_id", *kind), _rows_within(judged, rows)))
+        before += count
+    del rows
+    rows = in_one_piece(parts)
     name = rows["name"].cast(pl.Categorical)
     if "said" in rows.columns:
         said, distinct = rows["said"].to_numpy(), trace.host_names

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from traceviz import schema
 from traceviz.analyses.derived.calls.host_calls import calls_named
 from traceviz.analyses.derived.device.work import communication_names
-from traceviz.analyses.derived.frames import bounds, having, intervals, of_process, partners
+from traceviz.analyses.derived.frames import blocks, bounds, having, intervals, of_process, partners, rows_where
 from traceviz.analyses.derived.host.collectives import host_communication
 from traceviz.analyses.derived.host.copy_calls import copy_calls, waiting_copies
 from traceviz.analyses.derived.host.copy_purposes import Purpose, copy_purposes
@@ -128,6 +129,7 @@ class HostClasses:
         """
         leading, beside = host_communication(self._trace, self.process_id)
         layers = [(c.key, getattr(self, c.key)) for c in CLASSES[:-1]]
+        self._trace.spare(host_classes)
         for key, time, before in zip(_ON_HOST, (leading, beside), ("synchronisation", "host_blocked"), strict=True):
             layers.insert([name for name, _ in layers].index(before), (key, time))
         return exclusive(layers, 0, self._trace.span_ns, CLASSES[-1].key)
@@ -279,8 +281,8 @@ class HostClasses:
         """Calls that launch or copy without waiting for it, and the queue between a launch call and its work."""
         launches = self._ordinary("launch").select(_SPAN)
         copies = of_process(copy_calls(self._trace), self.process_id)
-        blocks = pl.col("wait_ns") <= pl.col("start_ns")
-        calls = pl.concat([launches, copies.filter(~blocks.fill_null(value=False)).select(_SPAN)])
+        blocking = (copies["wait_ns"] <= copies["start_ns"]).fill_null(value=False)
+        calls = pl.concat([launches, rows_where(copies.select(_SPAN), ~blocking)])
         until_wait = pl.coalesce("wait_ns", "end_ns").alias("end_ns")
         launching = intervals(launches).union(intervals(copies.select("start_ns", until_wait)))
         return launching.union(self._queued(calls))
@@ -305,9 +307,12 @@ class HostClasses:
     @property
     def host_blocked(self) -> IntervalSet:
         """Time in :attr:`blocking_calls` without any CUDA call on the training thread."""
+        blocked = intervals(self.blocking_calls)
+        if not len(blocked):  # of the calls of the device's API there are millions
+            return blocked
         thread = training_thread(self._trace, self.process_id)
         calls = having(self._own("cuda_api", "start_ns", "dur_ns", "thread_id"), "thread_id", thread)
-        return intervals(self.blocking_calls).subtract(intervals(calls))
+        return blocked.subtract(intervals(calls))
 
     @property
     def profiler(self) -> IntervalSet:
@@ -320,12 +325,13 @@ class HostClasses:
 
     def _queued(self, calls: pl.DataFrame) -> IntervalSet:
         """From the end of a launch call to the start of its work."""
-        every = []
-        for name in schema.DEVICE_WORK:
+        every, ends = [], calls["end_ns"].to_numpy()
+        for name in filter(self._trace.tables.rows, schema.DEVICE_WORK):
             work = self._own(name, "start_ns", "process_id", "correlation_id")
-            call = partners(work, calls)
-            began, called = work["start_ns"].to_numpy()[call >= 0], calls["end_ns"].to_numpy()[call[call >= 0]]
-            every.append(IntervalSet.of(called, began))
+            call, begins = partners(work, calls), work["start_ns"].to_numpy()
+            for part in blocks(call.size):
+                known = call[part] >= 0
+                every.append(IntervalSet.of(ends[call[part][known]], begins[part][known]))
         return union_all(every)
 
     @kept_property
@@ -338,8 +344,15 @@ class HostClasses:
         calls = self._calls(*kinds)
         if not self._firsts.height:
             return calls
+        # Of millions, only those that start with a first one are compared
+        edges = (calls["start_ns"].search_sorted(self._firsts["start_ns"], side) for side in ("left", "right"))
+        first, last = (places.to_numpy() for places in edges)
+        near = np.unique(np.concatenate([np.arange(*stretch) for stretch in zip(first, last, strict=True)]))
         key = ["thread_id", "start_ns", "end_ns"]
-        return calls.join(self._firsts, on=key, how="anti", maintain_order="left")
+        alike = calls[near].select(*key, pl.Series("at", near)).join(self._firsts, on=key, how="semi")["at"]
+        others = np.ones(calls.height, np.bool_)
+        others[alike.to_numpy()] = False
+        return calls.filter(pl.Series(others))
 
     def _calls(self, *kinds: str) -> pl.DataFrame:
         return of_process(self._trace.api_calls(*kinds), self.process_id)  # type: ignore[arg-type]

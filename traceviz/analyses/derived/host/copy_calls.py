@@ -43,15 +43,21 @@ def copy_calls(trace: TraceView) -> pl.DataFrame:
         the copy is not known; and ``wait_ns``, from when on the call waits until its end, null where it does not wait.
     """
     blocking = trace.api_calls("blocking_copy").with_columns(pl.lit(value=True).alias("blocks"))
-    calls = pl.concat([trace.api_calls("async_copy").with_columns(pl.lit(value=False).alias("blocks")), blocking])
+    calls = trace.api_calls("async_copy").with_columns(pl.lit(value=False).alias("blocks"))
+    calls = pl.concat([calls, blocking]) if blocking.height else calls  # of millions, none is copied
     copies = _copies(trace)
     row = partners(calls, copies)
-    did = [gathered(copies[name], row) for name in ("copy_end_ns", "bytes", "kind", "host_memory")]
-    known = calls.with_columns(did)
+    did = ("copy_end_ns", "bytes", "kind", "host_memory")
+    if not copies.height:
+        known = calls.with_columns(pl.lit(None, copies.schema[name]).alias(name) for name in did)
+    else:
+        known = calls.with_columns(gathered(copies[name], row) for name in did)
     looked_at = np.flatnonzero((row >= 0) | calls["blocks"].to_numpy())  # no other can be seen to wait
+    if not looked_at.size:
+        return known.with_columns(pl.lit(None, pl.Int64).alias("wait_ns")).drop("blocks")
     places = np.full(calls.height, -1, np.int32)
     places[looked_at] = np.arange(looked_at.size, dtype=np.int32)
-    waits = _waits(trace, known[looked_at]) if looked_at.size else pl.Series([], dtype=pl.Int64)
+    waits = _waits(trace, known[looked_at])
     return known.with_columns(gathered(waits, places).alias("wait_ns")).drop("blocks")
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds, end_ns
+from traceviz.analyses.derived.frames import bounds, end_ns, in_one_piece
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import CALL_COLUMNS, TraceView, once_per_trace
@@ -55,10 +55,12 @@ def first_calls(trace: TraceView) -> pl.DataFrame:
     if "cuda_api" not in trace.tables:
         return _marked(trace.api_calls(), "context")
     columns = ("start_ns", end_ns(), "process_id", "thread_id", "correlation_id", "name", "row")
-    calls = trace.frame("cuda_api", *CALL_COLUMNS)
-    is_long = (calls["dur_ns"] >= LOADS_NS).fill_null(value=False)
-    row = pl.Series("row", np.flatnonzero(is_long.to_numpy()), dtype=pl.UInt32)
-    long = calls.filter(is_long).with_columns(row).select(columns)
+    parts, before = [], 0
+    for calls in trace.pieces("cuda_api", *CALL_COLUMNS):
+        rows = np.flatnonzero((calls["dur_ns"] >= LOADS_NS).fill_null(value=False).to_numpy())
+        parts.append(calls[rows].with_columns(pl.Series("row", rows + before, dtype=pl.UInt32)).select(columns))
+        before += calls.height
+    long = in_one_piece(parts)
     contexts = _of_contexts(trace, long)
     libraries = _of_libraries(trace, long).join(contexts, on=("thread_id", "start_ns"), how="anti")
     found = pl.concat([contexts, libraries, _of_code(trace, long)])

@@ -13,7 +13,8 @@ import polars as pl
 from traceviz import rules
 from traceviz.analyses.advice import fit_advice, inapplicable
 from traceviz.analyses.derived.device.shapes import kernel_shapes
-from traceviz.analyses.derived.host.copy_calls import copy_calls
+from traceviz.analyses.derived.host.classes import host_classes
+from traceviz.analyses.derived.host.copy_calls import copy_calls, unasked_waits
 from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.view import TraceView
@@ -124,9 +125,12 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
     workers = min(cores(), MAX_WORKERS)
     rows = sum(trace.tables.rows(name) for name in trace.tables)
     if trace.tables.are_spilled:
+        for shared in _SHORT if len(chosen) > len(_LONG) else ():
+            shared(trace)
+            trace.spare()
         for entry in chosen:
             yield _outcome(trace, entry)
-            trace.spare()
+            trace.spare(host_classes)
         return
     if workers < 2 or rows < LARGE_ROWS:
         yield from (_outcome(trace, entry) for entry in chosen)
@@ -155,6 +159,10 @@ _BY_CAUSE = ("host_waits", "host_limits", "host_time", "cpu_steps")
 """Analyses that would only wait for the causes come last."""
 _SHARED = (kernel_shapes, first_calls, copy_calls)
 """What many analyses need and no steps: computed while the first of them looks for steps, which all wait for."""
+
+
+_SHORT = (first_calls, unasked_waits)
+"""What is short, but takes much memory to compute: computed while nothing else is there, and kept."""
 
 
 def _turns(trace: TraceView, chosen: Sequence[Entry]) -> list[Entry]:

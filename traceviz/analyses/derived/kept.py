@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from concurrent.futures import Future
 from threading import Lock, get_ident
 from typing import Any, Generic, Self, TypeVar, cast, overload
@@ -53,7 +53,7 @@ class Kept:
         future.set_result(result)
         return result
 
-    def let_go(self, least: int, of: object, needed: Container[Hashable] = ()) -> frozenset[Hashable]:
+    def let_go(self, least: int, of: object, needed: Collection[Hashable] = ()) -> frozenset[Hashable]:
         """Forget results that take at least so many bytes, and compute them again when somebody asks.
 
         Args:

@@ -8,7 +8,7 @@ device work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from functools import cache, wraps
 from typing import TypeVar, TypeVarTuple
 
@@ -71,24 +71,25 @@ class TraceView:
         """``function(trace, *keys)``, computed on first use and kept."""
         return self.kept.get((function, *keys), lambda: function(self, *keys))
 
-    def let_go(self, least: int, *needed: Callable[..., object]) -> None:
+    def let_go(self, least: int, needed: Collection[Hashable] = ()) -> None:
         """Forget what was derived and takes at least so many bytes. Whoever asks for it again has it computed again.
 
         Args:
             least: Bytes.
-            needed: Functions whose results for the trace stay.
+            needed: Keys of results that stay.
         """
-        for key in self.kept.let_go(least, self, {(getattr(function, "__wrapped__", function),) for function in needed}):
+        for key in self.kept.let_go(least, self, needed):
             if isinstance(key, str):
                 vars(self).pop(key, None)
 
     def spare(self, *needed: Callable[..., object]) -> None:
         """Where there is no memory for tables, let go of large results, but for those of the functions ``needed``.
 
-        Tables lie in files then, and nothing is computed beside this.
+        Tables lie in files then, and nothing is computed beside this. When devices are busy, nearly everybody asks.
         """
         if self.tables.are_spilled:
-            self.let_go(LARGE_RESULT, *needed)
+            kept = ((getattr(function, "__wrapped__", function),) for function in needed)
+            self.let_go(LARGE_RESULT, {"rank_busy", "device_busy", "kernel_unions", *kept})
 
     @kept_property
     def clock_doubt(self) -> str:

@@ -85,16 +85,9 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
         count, without_call = kernels.height, kernels.height - caused.height
         del kernels, call
         overall, by_name = _times(trace, calls, caused)
-        del caused
-        return LaunchTimes(
-            overall,
-            by_name,
-            count,
-            without_call,
-            _calls_per_step(trace, calls),
-            captured,
-            launch_delays(trace),
-        )
+        per_step = _calls_per_step(trace, calls)
+        del calls, caused
+        return LaunchTimes(overall, by_name, count, without_call, per_step, captured, launch_delays(trace))
 
     def describe(self, result: LaunchTimes) -> Section:
         """Medians over all launches, and one row per API function."""

@@ -128,6 +128,7 @@ class HostClasses:
         thread beside it communicates, what it does itself comes first.
         """
         leading, beside = host_communication(self._trace, self.process_id)
+        self._trace.spare(host_classes)
         layers = [(c.key, getattr(self, c.key)) for c in CLASSES[:-1]]
         self._trace.spare(host_classes)
         for key, time, before in zip(_ON_HOST, (leading, beside), ("synchronisation", "host_blocked"), strict=True):
@@ -280,12 +281,11 @@ class HostClasses:
     def kernel_launch(self) -> IntervalSet:
         """Calls that launch or copy without waiting for it, and the queue between a launch call and its work."""
         launches = self._ordinary("launch").select(_SPAN)
-        copies = of_process(copy_calls(self._trace), self.process_id)
+        copies = of_process(copy_calls(self._trace), self.process_id).select(*_SPAN, "wait_ns")
         blocking = (copies["wait_ns"] <= copies["start_ns"]).fill_null(value=False)
-        calls = pl.concat([launches, rows_where(copies.select(_SPAN), ~blocking)])
+        queued = self._queued(launches, rows_where(copies.select(_SPAN), ~blocking))
         until_wait = pl.coalesce("wait_ns", "end_ns").alias("end_ns")
-        launching = intervals(launches).union(intervals(copies.select("start_ns", until_wait)))
-        return launching.union(self._queued(calls))
+        return intervals(launches).union(intervals(copies.select("start_ns", until_wait)), queued)
 
     @property
     def compilation(self) -> IntervalSet:
@@ -323,15 +323,18 @@ class HostClasses:
         everyone = pl.col("process_id").is_null() | (of_process & pl.col("thread_id").is_null())
         return intervals(frame.filter(everyone | (of_process & of_thread)))
 
-    def _queued(self, calls: pl.DataFrame) -> IntervalSet:
-        """From the end of a launch call to the start of its work."""
-        every, ends = [], calls["end_ns"].to_numpy()
+    def _queued(self, *calls: pl.DataFrame) -> IntervalSet:
+        """From the end of a launch call to the start of its work; the first of ``calls`` that have a call count."""
+        every = []
         for name in filter(self._trace.tables.rows, schema.DEVICE_WORK):
             work = self._own(name, "start_ns", "process_id", "correlation_id")
-            call, begins = partners(work, calls), work["start_ns"].to_numpy()
-            for part in blocks(call.size):
-                known = call[part] >= 0
-                every.append(IntervalSet.of(ends[call[part][known]], begins[part][known]))
+            begins, is_open = work["start_ns"].to_numpy(), np.ones(work.height, np.bool_)
+            for among in calls:
+                call, ends = partners(work, among), among["end_ns"].to_numpy()
+                for part in blocks(call.size):
+                    known = is_open[part] & (call[part] >= 0)
+                    is_open[part] &= ~known
+                    every.append(IntervalSet.of(ends[call[part][known]], begins[part][known]))
         return union_all(every)
 
     @kept_property

@@ -52,7 +52,20 @@ ROW_GROUP = 1 << 18
 SMALL_ROWS = 100_000
 """With fewer rows, to set up the streaming engine takes longer than most queries."""
 
-Source = pa.Table | Path
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Framed:
+    """A large table as polars has it: columns that are null, or of one value, take no memory there."""
+
+    frame: pl.DataFrame
+
+    @property
+    def num_rows(self) -> int:
+        """Its rows."""
+        return self.frame.height
+
+
+Source = pa.Table | Path | Framed
 Positions = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 """Of rows; 32 bits wide where that is enough."""
 
@@ -78,10 +91,12 @@ class TraceTables:
 
     sources: Mapping[str, Source] = field(repr=False)
     _frames: dict[str, pl.DataFrame] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _places: dict[str, Source] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         checked = {
-            name: source if isinstance(source, Path) else conform(name, source) for name, source in self.sources.items()
+            name: conform(name, source) if isinstance(source, pa.Table) else source
+            for name, source in self.sources.items()
         }
         for name in schema.REQUIRED:
             checked.setdefault(name, schema.table(name).empty())
@@ -89,6 +104,7 @@ class TraceTables:
         unknown = set(checked) - set(ordered)
         if unknown:
             raise SchemaError(f"Undeclared tables: {', '.join(sorted(unknown))}.")
+        object.__setattr__(self, "_places", ordered)
         object.__setattr__(self, "sources", ordered)
 
     def __repr__(self) -> str:
@@ -149,9 +165,14 @@ class TraceTables:
         for table in _pieces(source, roots):
             yield _chosen(_completed(name, table, roots), columns)
 
-    def _frame(self, name: str, source: pa.Table) -> pl.DataFrame:
-        if name not in self._frames:  # polars recodes dictionaries, which takes long: once is enough
+    def _frame(self, name: str, source: pa.Table | Framed) -> pl.DataFrame:
+        """The frame of a table, made once, as polars recodes words. That of a large one takes the table's place."""
+        if isinstance(source, Framed):
+            return source.frame
+        if name not in self._frames:
             self._frames[name] = _in_polars(source)
+            if source.num_rows >= _MANY:
+                self._places[name] = Framed(self._frames[name])
         return self._frames[name]
 
     def arrow(self, name: str, wanted: Collection[str] | None = None, window: Window | None = None) -> pa.Table:
@@ -167,8 +188,10 @@ class TraceTables:
             DamagedTraceError, SchemaError: its file cannot be read, or does not match the contract.
         """
         source = self._source(name)
-        if not isinstance(source, Path):
+        if isinstance(source, pa.Table):
             return source
+        if isinstance(source, Framed):
+            return conform(name, source.frame.to_arrow())
         return conform(name, _whole(source, None if wanted is None else _needed(name, wanted), window))
 
     def rows(self, name: str) -> int:
@@ -262,8 +285,13 @@ def _completed(name: str, table: pa.Table, wanted: frozenset[str]) -> pl.DataFra
 
 
 def _in_polars(table: pa.Table) -> pl.DataFrame:
-    """``table`` as polars sees it, in the same memory; a column of nulls, or of one word, is a single value there."""
-    same = [name for name in table.column_names if table.num_rows >= _MANY and _is_one_value(table.column(name))]
+    """``table`` as polars sees it, in the same memory; a column of nulls, or of one word, is a single value there.
+
+    So is one of a number that may be null: few look at it, while everybody asks for the others as an array.
+    """
+    fields = table.schema if table.num_rows >= _MANY else ()
+    columns = zip(fields, table.columns, strict=False)
+    same = [one.name for one, column in columns if _is_one_value(column, may_be_number=one.nullable)]
     frame = pl.from_arrow(table.drop_columns(same))
     assert isinstance(frame, pl.DataFrame)
     if not same:
@@ -275,14 +303,20 @@ def _in_polars(table: pa.Table) -> pl.DataFrame:
     return frame.with_columns(values).select(table.column_names)
 
 
-def _is_one_value(column: pa.ChunkedArray[Any]) -> bool:
-    """Whether all of ``column`` is null, or the same word."""
+def _is_one_value(column: pa.ChunkedArray[Any], *, may_be_number: bool) -> bool:
+    """Whether all of ``column`` is null, or the same word, or, where told so, the same whole number."""
     if column.null_count == len(column):
         return True
-    if column.null_count or column.num_chunks != 1 or not pa.types.is_dictionary(column.type):
+    if column.null_count or column.num_chunks != 1:
         return False
-    codes: Any = column.chunk(0)
-    bounds = compute.min_max(codes.indices)
+    values: Any = column.chunk(0)
+    if pa.types.is_dictionary(column.type):
+        values = values.indices
+    elif not may_be_number or not pa.types.is_integer(column.type):
+        return False
+    if values[0] != values[-1]:
+        return False
+    bounds = compute.min_max(values)
     return bool(bounds["min"] == bounds["max"])
 
 

@@ -125,8 +125,8 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
     workers = min(cores(), MAX_WORKERS)
     rows = sum(trace.tables.rows(name) for name in trace.tables)
     if trace.tables.are_spilled:
-        for shared in _SHORT if len(chosen) > len(_LONG) else ():
-            shared(trace)
+        for short in _SHORT if len(chosen) > len(_LONG) else ():
+            short(trace)
             trace.spare()
         for entry in chosen:
             yield _outcome(trace, entry)

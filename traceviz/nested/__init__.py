@@ -280,6 +280,8 @@ def nesting_order(groups: Array, starts: Array, ends: Array, ties: Rows) -> Rows
     As ``np.lexsort``, for rows that mostly come by start, as profilers write them: then groups are put together, and
     only rows that start together are compared.
     """
+    if ties.size and ties.min() == ties.max():
+        ties = np.zeros(ties.size, np.int64)  # memory that is only read is none
     if library is not None and groups.size <= _MOST_ROWS:
         columns = (np.ascontiguousarray(column, np.int64) for column in (groups, starts, ends, ties))
         ordered = np.empty(groups.size, np.int32)

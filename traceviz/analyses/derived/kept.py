@@ -62,12 +62,14 @@ class Kept:
             needed: Keys of results that stay.
 
         Returns:
-            Their keys. No other thread may compute meanwhile.
+            Their keys. What is being computed stays.
         """
-        known = {key: future.result() for key, (_, future) in self._results.items() if future.done()}
-        large = frozenset(key for key, result in known.items() if key not in needed and held(result, of) >= least)
-        for key in large:
-            del self._results[key]
+        with self._lock:
+            known = {key: future for key, (_, future) in self._results.items() if key not in needed and future.done()}
+        large = frozenset(key for key, future in known.items() if held(future, of) >= least)
+        with self._lock:
+            for key in large:
+                self._results.pop(key, None)
         return large
 
 

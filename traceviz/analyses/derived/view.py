@@ -48,6 +48,9 @@ _OF_RANKS = (*schema.DEVICE_WORK, "cuda_api", "device_ops", "host_ops", "nvtx", 
 LARGE_RESULT = 16 * 10**6
 """Bytes of a derived result that is not kept where memory is short."""
 
+VERY_LARGE = 16 * 10**6
+"""From so many rows on, tables alone take a gigabyte."""
+
 T = TypeVar("T")
 Keys = TypeVarTuple("Keys")
 
@@ -83,11 +86,14 @@ class TraceView:
                 vars(self).pop(key, None)
 
     def spare(self, *needed: Callable[..., object]) -> None:
-        """Where there is no memory for tables, let go of large results, but for those of the functions ``needed``.
+        """Where memory is short or tables are very large, let go of large results, but for those of ``needed``.
 
-        Tables lie in files then, and nothing is computed beside this. When devices are busy, nearly everybody asks.
+        When devices are busy, nearly everybody asks.
+
+        Args:
+            needed: Functions whose results for the trace stay.
         """
-        if self.tables.are_spilled:
+        if self.tables.are_spilled or sum(map(self.tables.rows, self.tables)) >= VERY_LARGE:
             kept = ((getattr(function, "__wrapped__", function),) for function in needed)
             self.let_go(LARGE_RESULT, {"rank_busy", "device_busy", "kernel_unions", *kept})
 

@@ -180,7 +180,8 @@ def _times(trace: TraceView, calls: pl.DataFrame, caused: pl.DataFrame) -> tuple
     """Statistics of all ``calls``, and by name, with those of the kernels that they ``caused``."""
     times = calls.select("name", (pl.col("end_ns") - pl.col("start_ns")).alias("api_ns"), _queue(trace, calls))
     by_name = _aggregate(times, caused)
-    return by_name.with_columns(pl.lit("all").alias("name")) if by_name.height == 1 else _overall(times, caused), by_name
+    is_one = by_name.height == 1
+    return by_name.with_columns(pl.lit("all").alias("name")) if is_one else _overall(times, caused), by_name
 
 
 def _overall(times: pl.DataFrame, caused: pl.DataFrame) -> pl.DataFrame:

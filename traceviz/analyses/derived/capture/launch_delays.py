@@ -80,10 +80,12 @@ def _joined(trace: TraceView, process: int) -> pl.DataFrame:
     work = work.sort("start_ns", maintain_order=True) if len(known) > 1 else work
     calls = trace.frame("cuda_api", "process_id", "correlation_id", "start_ns")
     call = partners(work, calls)
-    known = call >= 0
-    rows = rows_where(work, pl.Series(known, dtype=pl.Boolean))
-    delay = calls["start_ns"].to_numpy()[call if known.all() else call[known]]
-    del work, calls, call, known
+    joined = call >= 0
+    rows = rows_where(work, pl.Series(joined, dtype=pl.Boolean))
+    delay = calls["start_ns"].to_numpy()[call if joined.all() else call[joined]]
+    del known, work, calls, call, joined
     np.subtract(rows["start_ns"].to_numpy(), delay, out=delay)
-    of_device = Pairs(rows["device_id"].cast(pl.Int32).to_numpy(), rows["correlation_id"].to_numpy())  # as wide as others
+    of_device = Pairs(
+        rows["device_id"].cast(pl.Int32).to_numpy(), rows["correlation_id"].to_numpy()
+    )  # as wide as others
     return rows.select("device_id", pl.Series("delay_ns", delay), pl.Series("is_first", ~is_repeated(of_device)))

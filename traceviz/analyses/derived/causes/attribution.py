@@ -399,6 +399,20 @@ def _unless_they_did(trace: TraceView, kinds: pl.Series, rows: npt.NDArray[np.in
     return pl.Series([*KIND.categories, None], dtype=KIND).gather(numbers).alias(kinds.name)
 
 
+def _that_explain(  # noqa: PLR0917 (of one table)
+    trace: TraceView, source: str, piece: pl.DataFrame, before: int, rank: int, leader: int
+) -> pl.DataFrame:
+    """Those rows of a ``piece`` of a table, with so many rows before it, that may explain time of a process."""
+    if source == "host_ops":
+        piece = piece.with_columns(pl.Series("said", trace.host_name_rows[before : before + piece.height]))
+    if source == "cuda_api":
+        piece = piece.with_row_index("row", before)
+    own = of_process(piece, rank)
+    if source == "os_calls":
+        return having(own, "thread_id", leader)
+    return own.filter(pl.col("kind") != "mark") if source == "nvtx" else own
+
+
 def _rows_within(judged: IntervalSet, events: pl.DataFrame) -> Codes:
     """Rows of ``events`` that run in ``judged`` time."""
     rows, count = np.empty(events.height, np.int32), 0  # memory of which only what is written is taken
@@ -417,16 +431,11 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
     """
     kind = ("kind",) if source == "nvtx" else ()
     parts, before = [], 0
-    for rows in trace.pieces(source, "process_id", "start_ns", "dur_ns", "thread_id", "name", *kind):
-        count = rows.height
-        if source == "host_ops":
-            rows = rows.with_columns(pl.Series("said", trace.host_name_rows[before : before + count]))
-        rows = of_process(rows.with_row_index("row", before) if source == "cuda_api" else rows, rank)
-        rows = having(rows, "thread_id", leader) if source == "os_calls" else rows
-        rows = rows.filter(pl.col("kind") != "mark") if source == "nvtx" else rows
-        parts.append(taken(rows.drop("process_id", *kind), _rows_within(judged, rows)))
-        before += count
-    del rows
+    for piece in trace.pieces(source, "process_id", "start_ns", "dur_ns", "thread_id", "name", *kind):
+        own = _that_explain(trace, source, piece, before, rank, leader)
+        parts.append(taken(own.drop("process_id", *kind), _rows_within(judged, own)))
+        before += piece.height
+
     rows = in_one_piece(parts)
     name = rows["name"].cast(pl.Categorical)
     if "said" in rows.columns:

@@ -284,9 +284,12 @@ def reading_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, reading: ReadingOptions, **kwargs: Any) -> Any:
-        if reading.max_memory is not None:
-            from traceviz.cli.little_memory import give_back_soon
+        from traceviz.cli.little_memory import give_back_soon
+        from traceviz.process.memory import reuse_large_blocks
 
+        if reading.max_memory is None:
+            reuse_large_blocks()
+        else:
             give_back_soon()
         return lean(*args, reading=reading, **kwargs)
 

@@ -48,8 +48,10 @@ _OF_RANKS = (*schema.DEVICE_WORK, "cuda_api", "device_ops", "host_ops", "nvtx", 
 LARGE_RESULT = 16 * 10**6
 """Bytes of a derived result that is not kept where memory is short."""
 
-VERY_LARGE = 16 * 10**6
-"""From so many rows on, tables alone take a gigabyte."""
+LARGE_TRACE = 2 * 10**6
+"""Rows of a trace of which results are let go of, although there is memory,"""
+LARGE_SHARE = 8
+"""that have so many bytes for each row: few do, so that little is computed again."""
 
 T = TypeVar("T")
 Keys = TypeVarTuple("Keys")
@@ -86,16 +88,18 @@ class TraceView:
                 vars(self).pop(key, None)
 
     def spare(self, *needed: Callable[..., object]) -> None:
-        """Where memory is short or tables are very large, let go of large results, but for those of ``needed``.
+        """Let go of large results, but for those of ``needed``, where memory is short, and of a trace that is large.
 
         When devices are busy, nearly everybody asks.
 
         Args:
             needed: Functions whose results for the trace stay.
         """
-        if self.tables.are_spilled or sum(map(self.tables.rows, self.tables)) >= VERY_LARGE:
+        rows = sum(map(self.tables.rows, self.tables))
+        if self.tables.are_spilled or rows >= LARGE_TRACE:
             kept = ((getattr(function, "__wrapped__", function),) for function in needed)
-            self.let_go(LARGE_RESULT, {"rank_busy", "device_busy", "kernel_unions", *kept})
+            least = LARGE_RESULT if self.tables.are_spilled else LARGE_SHARE * rows
+            self.let_go(least, {"rank_busy", "device_busy", "kernel_unions", *kept})
 
     @kept_property
     def clock_doubt(self) -> str:

@@ -477,3 +477,35 @@ def test_columns_of_nulls_or_of_one_word_are_single_values_for_polars_and_read_t
     assert (frame["status"].null_count(), frame["correlation_id"].to_list()) == (2, [None, None])
     assert frame.schema == pl.from_arrow(calls.arrow("cuda_api").slice(0, 0)).schema
     assert calls.cuda_api.filter(pl.col("name") == "a").select("name", "domain").collect().height == 2
+
+
+def test_columns_of_a_table_in_a_file_come_as_of_one_in_memory(folder: Path) -> None:
+    end = pl.col("start_ns") + pl.col("dur_ns").fill_null(0)
+    for columns in (
+        ("name", "start_ns"),
+        ("start_ns", end.alias("end_ns")),
+        (pl.col("start_ns", "name"),),
+        (pl.len(),),
+    ):
+        assert load(folder).select("os_calls", *columns).equals(trace().select("os_calls", *columns))
+
+
+def test_pieces_of_a_table_are_its_rows_in_order_wherever_it_lies(folder: Path, monkeypatch) -> None:
+    monkeypatch.setattr("traceviz.tables.PIECE", 2)
+    monkeypatch.setattr("traceviz.tables.ROW_GROUP", 1)
+    save(trace(), folder, force=True)
+    for tables_ in (trace(), load(folder)):
+        pieces = list(tables_.pieces("os_calls", "start_ns", "dur_ns"))
+        assert [piece.rows() for piece in pieces] == [[(10, None), (20, 3)], [(30, 1)]]
+        (nothing,) = tables_.pieces("memset", "start_ns", "bytes")
+        assert nothing.rows() == []
+
+
+def test_a_large_table_that_polars_has_seen_is_still_the_same_table(monkeypatch) -> None:
+    monkeypatch.setattr("traceviz.tables._MANY", 1)
+    seen, untouched = trace(), trace()
+    assert seen.select("os_calls", "start_ns")["start_ns"].to_list() == [10, 20, 30]
+    assert (seen.rows("os_calls"), isinstance(seen.sources["os_calls"], pa.Table)) == (3, False)
+    assert seen.arrow("os_calls").to_pylist() == untouched.arrow("os_calls").to_pylist()
+    assert seen.arrow("os_calls").schema == untouched.arrow("os_calls").schema
+    assert seen.replace({"run": run(99)}).select("os_calls", "dur_ns")["dur_ns"].to_list() == [None, 3, 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.frames import distinct, having, parts_by
+from traceviz.analyses.derived.frames import blocks, distinct, having, in_one_piece, parts_by
 
 FRAME = pl.DataFrame({"device_id": [3, 3], "start_ns": [1, 2]})
 MIXED = pl.DataFrame({"device_id": [3, None, 4], "start_ns": [1, 2, 5]})
@@ -25,3 +25,15 @@ def test_distinct_names_come_as_they_first_do() -> None:
     names = pl.Series(["b", "a", "b", "c"], dtype=pl.Categorical)
     assert distinct(names).cast(pl.String).to_list() == ["b", "a", "c"]
     assert distinct(names.head(0)).to_list() == []
+
+
+def test_parts_in_one_piece_are_their_rows_one_after_the_other_and_the_list_is_used_up() -> None:
+    parts = [FRAME, FRAME.head(0), MIXED.tail(1).cast({"device_id": pl.Int64})]
+    assert in_one_piece(parts).rows() == [(3, 1), (3, 2), (4, 5)]
+    assert parts == []
+
+
+def test_blocks_cover_all_rows_once(monkeypatch) -> None:
+    monkeypatch.setattr("traceviz.analyses.derived.frames._BLOCK", 4)
+    assert [(block.start, min(block.stop, 9)) for block in blocks(9)] == [(0, 4), (4, 8), (8, 9)]
+    assert list(blocks(0)) == []

@@ -83,3 +83,12 @@ def test_large_results_are_forgotten_and_computed_again_when_somebody_asks():
     view.let_go(1)
     assert view.device_busy is not busy
     assert view.device_busy == busy
+
+
+def test_results_that_are_needed_or_being_computed_stay() -> None:
+    view = trace(kernels=[(0, 10, "k"), (30, 10, "k")])
+    work, times = view.device_work, view.kernel_times
+    view.let_go(1, {"device_work"})
+    assert (view.device_work is work, view.kernel_times is times) == (True, False)
+    kept = Kept()
+    assert kept.get("outer", lambda: len(kept.let_go(0, None))) == 0

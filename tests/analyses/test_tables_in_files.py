@@ -1,0 +1,42 @@
+"""Tables in files: they are looked at in pieces, results are let go of soon, and the report is the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from traceviz.analyses.run import analyze
+from traceviz.api import open_trace, to_text
+from traceviz.tables import load, save
+
+SAMPLES = Path(__file__).parents[2] / "sample_traces" / "synthetic"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "healthy.sqlite",
+        "pageable_copies_driver.sqlite",
+        "two_ranks.sqlite",
+        "torch_cuda_graphs.pt.trace.json.gz",
+        "gpu_keras_input_bound.xplane.pb",
+    ],
+)
+def test_a_report_of_tables_in_files_is_that_of_tables_in_memory(tmp_path, monkeypatch, name):
+    tables = open_trace(SAMPLES / name)
+    save(tables, tmp_path / "folder")
+    in_memory = to_text(analyze(tables), "json")
+    monkeypatch.setattr("traceviz.tables.PIECE", 100)
+    monkeypatch.setattr("traceviz.analyses.derived.view.LARGE_RESULT", 1)
+    monkeypatch.setattr("traceviz.analyses.derived.frames._BLOCK", 7)
+    assert to_text(analyze(load(tmp_path / "folder")), "json") == in_memory
+
+
+def test_a_report_is_the_same_where_results_of_a_large_trace_are_let_go_of(monkeypatch):
+    tables = open_trace(SAMPLES / "pageable_copies.sqlite")
+    kept = to_text(analyze(tables), "json")
+    monkeypatch.setattr("traceviz.analyses.derived.view.LARGE_TRACE", 1)
+    monkeypatch.setattr("traceviz.analyses.derived.view.LARGE_SHARE", 0)
+    monkeypatch.setattr("traceviz.analyses.run.LARGE_ROWS", 1)
+    assert to_text(analyze(tables), "json") == kept

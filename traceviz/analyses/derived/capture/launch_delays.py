@@ -19,6 +19,7 @@ import polars as pl
 from traceviz import schema
 from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.frames import of_process, partners, parts_by, rows_where
+from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.view import TraceView
 from traceviz.matching import Pairs, is_repeated
@@ -53,8 +54,9 @@ def launch_delays(trace: TraceView) -> tuple[LaunchDelays, ...]:
         return ()
     moved = {error.device_id: error.shift_ns for error in trace.clock_errors}
     names = device_names(trace)
-    works = trace.device_work.group_by("device_id").agg(pl.len())
-    counts = dict(works.iter_rows())
+    works = Groups.of(trace.device_work, "device_id")
+    counts = dict(zip(works.keys["device_id"], works.counts.tolist(), strict=True))
+    del works
     trace.spare(host_classes)
     rows = pl.concat([_joined(trace, process) for process in trace.rank_busy] or [_NOTHING])
     found = []

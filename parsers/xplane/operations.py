@@ -13,9 +13,10 @@ import pyarrow as pa
 from traceviz import schema
 from traceviz.parsers.shared.arrays import NONE, by_start, inverted, take
 from traceviz.parsers.shared.columns import encoded, masked, nullable, table
+from traceviz.parsers.shared.meanwhile import Meanwhile
 from traceviz.parsers.shared.nesting import depths
 from traceviz.parsers.xplane.device import Columns, group_column
-from traceviz.parsers.xplane.host import API, Threads, renumbered
+from traceviz.parsers.xplane.host import Threads, renumbered
 from traceviz.parsers.xplane.raw import Array, Kind, Stats
 from traceviz.schema import HOST_CATEGORIES
 
@@ -44,40 +45,49 @@ class Arguments:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Operations:
-    """Table ``host_ops``, and which of its rows each event became.
+class LaidOut:
+    """Table ``host_ops`` as far as it can be made without groups.
 
     Args:
-        table: The table, in order of start.
+        columns: Its columns; those of groups and kinds are missing. They are used up.
+        rows: For each row of the table the position of its event among those of all planes (int32).
         op_ids: For each plane the row of each event (int32), -1 where it is none.
+        in_groups: Whether the table has groups.
     """
 
-    table: pa.Table
+    columns: Columns
+    rows: Array
     op_ids: tuple[Array, ...]
+    in_groups: bool
 
 
-def lay_out(parts: Sequence[Threads], needed: frozenset[str] | None) -> Columns:
-    """The events of all planes as columns for table ``host_ops``, in the order of the files.
+def lay_out(parts: Sequence[Threads], needed: frozenset[str] | None) -> LaidOut:
+    """Every event of a thread that is neither a driver call nor an NVTX range, in order of start.
 
-    After that the planes can be freed, and each of these columns as soon as it has become one of the table: they may
-    have a million rows each.
+    Columns of all planes may have a million rows each: every one is freed as soon as it has become one of the table.
 
     Args:
         parts: The host planes.
         needed: Nullable columns to fill; ``None`` for all.
     """
-    columns: Columns = {"bounds": np.cumsum([0, *(len(part.plane.events) for part in parts)]).tolist()}
+    bounds = np.cumsum([0, *(len(part.plane.events) for part in parts)]).tolist()
+    starts, durations = map(_joined, zip(*(part.times() for part in parts), strict=True))
+    kept = _joined([part.is_operation for part in parts])
+    rows = by_start(starts, kept)
+    columns: Columns = {"start_ns": take(starts, rows)}
+    del starts
+    columns["dur_ns"] = take(durations, rows)
+    del durations
+    columns["thread_id"] = take(_joined([take(part.thread_ids, part.plane.events.line) for part in parts]), rows)
+    columns["process_id"] = _process_column([part.host.process_id for part in parts], bounds, rows)
+    columns["name"] = encoded(take(_names(parts), rows), [name for part in parts for name in part.plane.names])
     if needed is None or needed & {"depth", "parent_id"}:
-        columns["parent"] = _parents(parts, columns["bounds"])
-    if needed is None or "group_id" in needed:
-        columns["group_id"] = _joined([part.host.group_id(part.place) for part in parts])
-    columns["code"] = _joined([part.codes for part in parts])
-    columns["words"] = [name for part in parts for name in part.plane.names]
-    columns["name"] = _names(parts)
-    columns["thread_id"] = _joined([take(part.thread_ids, part.plane.events.line) for part in parts])
-    columns["process_id"] = [part.host.process_id for part in parts]
-    columns["start_ns"], columns["dur_ns"] = map(_joined, zip(*(part.times() for part in parts), strict=True))
-    return columns
+        parent = renumbered(_parents(parts, bounds), rows, kept)
+        columns.update(depth=depths(parent), parent_id=nullable(parent, pa.int64()))
+        del parent
+    op_of = inverted(rows, kept.size)
+    op_ids = tuple(op_of[begin:end] for begin, end in pairwise(bounds))
+    return LaidOut(columns, rows, op_ids, needed is None or "group_id" in needed)
 
 
 def _joined(arrays: Sequence[Array]) -> Array:
@@ -105,28 +115,17 @@ def _names(parts: Sequence[Threads]) -> Array:
     )
 
 
-def operations(given: Columns) -> Operations:
-    """Table ``host_ops``: every event of a thread that is neither a driver call nor an NVTX range.
-
-    Args:
-        given: Columns as :func:`laid_out` makes them; they are used up.
-    """
-    kept = given["code"] < API
-    rows = by_start(given["start_ns"], kept)
-    columns: Columns = {name: take(given.pop(name), rows) for name in ("start_ns", "dur_ns", "thread_id")}
-    columns["process_id"] = _process_column(given["process_id"], given["bounds"], rows)
-    columns["name"] = encoded(take(given.pop("name"), rows), given.pop("words"))
-    columns["category"] = encoded(take(given.pop("code"), rows), HOST_CATEGORIES)
-    if "parent" in given:
-        parent = renumbered(given.pop("parent"), rows, kept)
-        columns.update(depth=depths(parent), parent_id=nullable(parent, pa.int64()))
-        del parent
-    if "group_id" in given:
-        columns["group_id"] = group_column(take(given.pop("group_id"), rows))
+def operations(laid_out: LaidOut, parts: Sequence[Threads]) -> pa.Table:
+    """Table ``host_ops``, once the groups of ``parts`` are there."""
+    columns, rows = laid_out.columns, laid_out.rows
+    columns["category"] = encoded(take(_joined([part.codes for part in parts]), rows), HOST_CATEGORIES)
+    if laid_out.in_groups:
+        groups = _joined([part.host.group_id(part.place) for part in parts])
+        columns["group_id"] = group_column(take(groups, rows))
     columns["op_id"] = np.arange(rows.size)
-    op_of = inverted(rows, kept.size)
-    op_ids = tuple(op_of[begin:end] for begin, end in pairwise(given["bounds"]))
-    return Operations(table("host_ops", columns), op_ids)
+    made = table("host_ops", columns)
+    columns.clear()
+    return made
 
 
 def _process_column(processes: Sequence[int], bounds: Sequence[int], rows: Array) -> Array:
@@ -140,7 +139,7 @@ def properties(parts: Sequence[Arguments], op_ids: Sequence[Array]) -> pa.Table:
 
     Args:
         parts: The stats of each plane.
-        op_ids: As in :class:`Operations`.
+        op_ids: As in :class:`LaidOut`.
     """
     tables = [_properties(part, ids) for part, ids in zip(parts, op_ids, strict=True)]
     return pa.concat_tables(tables).unify_dictionaries()
@@ -184,24 +183,24 @@ def _at(stats: Stats, rows: Array) -> Stats:
 
 
 def tables_of(
-    parts: Sequence[Threads], needed: frozenset[str] | None, *, ops: bool, args: bool
+    parts: Sequence[Threads], laid_out: LaidOut, *, ops: bool, args: bool, beside: bool
 ) -> Iterator[tuple[str, pa.Table]]:
     """Tables ``host_ops`` and ``op_args``, where they are asked for.
 
     Args:
         parts: The host planes. To save memory, the caller keeps no reference to them.
-        needed: As in :func:`laid_out`.
+        laid_out: Their events.
         ops: Whether ``host_ops`` is asked for.
         args: Whether ``op_args`` is asked for.
+        beside: Whether another thread may make the one while this one makes the other.
     """
     arguments = [Arguments.of(part) for part in parts] if args else []
-    given = lay_out(parts, needed if ops else frozenset())
-    del parts
-    built = operations(given)
-    op_ids, ops_table = built.op_ids, built.table
-    del built
+    op_ids = laid_out.op_ids
+    made_beside = Meanwhile(lambda: properties(arguments, op_ids) if args else None, beside=beside and args)
     if ops:
+        ops_table = operations(laid_out, parts)
+        del parts, laid_out
         yield "host_ops", ops_table
-    del ops_table
-    if args:
-        yield "op_args", properties(arguments, op_ids)
+        del ops_table
+    if (args_table := made_beside.result()) is not None:
+        yield "op_args", args_table

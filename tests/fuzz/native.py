@@ -244,7 +244,7 @@ class Cases:
             spans += _parts(data)
         for first, last in spans:
             try:
-                plane = self.xplane.scan_plane(data, first, last, bytearray)
+                plane = self.xplane.scan_plane(data, first, last, lambda size: memoryview(bytearray(size)))
             except EXPECTED:
                 continue
             self._plane(random, plane)

@@ -13,7 +13,6 @@ import pyarrow as pa
 from traceviz import schema
 from traceviz.parsers.shared.arrays import NONE, by_start, inverted, take
 from traceviz.parsers.shared.columns import encoded, masked, nullable, table
-from traceviz.parsers.shared.meanwhile import Meanwhile
 from traceviz.parsers.shared.nesting import depths
 from traceviz.parsers.xplane.device import Columns, group_column
 from traceviz.parsers.xplane.host import Threads, renumbered
@@ -134,14 +133,14 @@ def _process_column(processes: Sequence[int], bounds: Sequence[int], rows: Array
     return take(np.repeat(np.array(processes, dtype=np.int32), np.diff(bounds)), rows)
 
 
-def properties(parts: Sequence[Arguments], op_ids: Sequence[Array]) -> pa.Table:
+def properties(parts: Sequence[Threads], op_ids: Sequence[Array]) -> pa.Table:
     """Table ``op_args``: stats of each operation, except those that link events.
 
     Args:
-        parts: The stats of each plane.
+        parts: The host planes.
         op_ids: As in :class:`LaidOut`.
     """
-    tables = [_properties(part, ids) for part, ids in zip(parts, op_ids, strict=True)]
+    tables = [_properties(Arguments.of(part), ids) for part, ids in zip(parts, op_ids, strict=True)]
     return pa.concat_tables(tables).unify_dictionaries()
 
 
@@ -183,24 +182,19 @@ def _at(stats: Stats, rows: Array) -> Stats:
 
 
 def tables_of(
-    parts: Sequence[Threads], laid_out: LaidOut, *, ops: bool, args: bool, beside: bool
+    parts: Sequence[Threads], laid_out: LaidOut | None, args_table: pa.Table | None
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Tables ``host_ops`` and ``op_args``, where they are asked for.
+    """Tables ``host_ops``, once the groups of ``parts`` are there, and ``op_args``, those that are given.
 
     Args:
         parts: The host planes. To save memory, the caller keeps no reference to them.
         laid_out: Their events.
-        ops: Whether ``host_ops`` is asked for.
-        args: Whether ``op_args`` is asked for.
-        beside: Whether another thread may make the one while this one makes the other.
+        args_table: Their properties.
     """
-    arguments = [Arguments.of(part) for part in parts] if args else []
-    op_ids = laid_out.op_ids
-    made_beside = Meanwhile(lambda: properties(arguments, op_ids) if args else None, beside=beside and args)
-    if ops:
+    if laid_out is not None:
         ops_table = operations(laid_out, parts)
         del parts, laid_out
         yield "host_ops", ops_table
         del ops_table
-    if (args_table := made_beside.result()) is not None:
+    if args_table is not None:
         yield "op_args", args_table

@@ -88,7 +88,7 @@ def read_spaces(
     yield from identity.tables.items()
     threads = threads_of(hosts, identity.thread_ids)
     devices = devices_of(hosts, identity.device_ids)
-    largest = _operations(threads, options, beside=beside)
+    largest = _operations(threads, options)
     facts.note_captures(hosts, notes)
     facts.note_devices(devices, notes)
     facts.note_times(hosts, notes)
@@ -163,13 +163,14 @@ def _memory_events(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.
     return unless_empty(pa.concat_tables(parts).unify_dictionaries())
 
 
-def _operations(threads: Sequence[Threads], options: ReadOptions, *, beside: bool) -> Iterator[tuple[str, pa.Table]]:
+def _operations(threads: Sequence[Threads], options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
     """Tables ``host_ops`` and ``op_args``, where they are asked for and the capture could contain them.
 
-    What needs no groups is done before the first of them is asked for.
+    What needs no groups is done at once, while another thread forms them.
     """
     ops, args = options.wants("host_ops"), options.wants("op_args")
-    if threads and (ops or args):
-        laid_out = operations.lay_out(threads, options.columns.get("host_ops") if ops else frozenset())
-        return operations.tables_of(threads, laid_out, ops=ops, args=args, beside=beside)
-    return iter(())
+    if not threads or not (ops or args):
+        return iter(())
+    laid_out = operations.lay_out(threads, options.columns.get("host_ops") if ops else frozenset())
+    args_table = operations.properties(threads, laid_out.op_ids) if args else None
+    return operations.tables_of(threads, laid_out if ops else None, args_table)

@@ -1,4 +1,4 @@
-"""What one file of a capture holds, up to any damage. Loads no pyarrow, so that reading may begin before that is there."""
+"""What one file of a capture holds, up to any damage. Loads no pyarrow, so that reading may begin before that does."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _content(file: Path) -> memoryview:
     """
     with file.open("rb", buffering=0) as opened:
         before = os.fstat(opened.fileno())
-        data = memoryview(np.empty(before.st_size, np.uint8))  # in large pages, of which fewer have to be cleared
+        data = np.empty(before.st_size, np.uint8).data  # in large pages, of which fewer have to be cleared
         length = 0
         while length < len(data) and (more := opened.readinto(data[length:])):
             length += more

@@ -183,7 +183,8 @@ def _ranges(part: Threads) -> Columns:
     names = [nvtx_parts(name) for name in plane.names]
     order = np.argsort(part.times(rows).start_ns, kind="stable")
     rows = rows[order]
-    parent = renumbered(part.parent, rows, part.codes == NVTX)
+    kept = part.codes == NVTX
+    parent = renumbered(part.parent, rows, inverted(rows, kept.size), kept)
     return {
         **part.placed(rows),
         "range_id": np.arange(rows.size),
@@ -195,9 +196,15 @@ def _ranges(part: Threads) -> Columns:
     }
 
 
-def renumbered(parent: Array, rows: Array, kept: Array) -> Array:
-    """Parents of ``rows`` as positions in ``rows`` (int32): the nearest ancestor that is ``kept``, -1 without one."""
-    place = inverted(rows, kept.size)
+def renumbered(parent: Array, rows: Array, place: Array, kept: Array) -> Array:
+    """Parents of ``rows`` as positions in ``rows`` (int32): the nearest ancestor that is ``kept``, -1 without one.
+
+    Args:
+        parent: Parent of each event (int32), negative at the top.
+        rows: The kept events (int32), in any order.
+        place: Where each event is in ``rows`` (int32).
+        kept: Which events are kept (bool).
+    """
     if kept.all():
         return take(place, take(parent, rows))
     above = take(nearest(parent, kept), take(parent, rows))

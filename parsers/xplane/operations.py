@@ -80,11 +80,11 @@ def lay_out(parts: Sequence[Threads], needed: frozenset[str] | None) -> LaidOut:
     columns["thread_id"] = take(_joined([take(part.thread_ids, part.plane.events.line) for part in parts]), rows)
     columns["process_id"] = _process_column([part.host.process_id for part in parts], bounds, rows)
     columns["name"] = encoded(take(_names(parts), rows), [name for part in parts for name in part.plane.names])
+    op_of = inverted(rows, kept.size)
     if needed is None or needed & {"depth", "parent_id"}:
-        parent = renumbered(_parents(parts, bounds), rows, kept)
+        parent = renumbered(_parents(parts, bounds), rows, op_of, kept)
         columns.update(depth=depths(parent), parent_id=nullable(parent, pa.int64()))
         del parent
-    op_of = inverted(rows, kept.size)
     op_ids = tuple(op_of[begin:end] for begin, end in pairwise(bounds))
     return LaidOut(columns, rows, op_ids, needed is None or "group_id" in needed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -106,9 +107,13 @@ def _hosts(sources: Sequence[Source], clock: Clock, *, grouped: bool, beside: bo
     spaces = [source.space for source in sources]
     forming = Meanwhile(lambda: _groups(spaces) if grouped else [Grouped(None, 0)] * len(spaces), beside=beside)
     return tuple(
-        Host(number, source.name, source.space, zero_ns, lambda number=number: forming.result()[number])
+        Host(number, source.name, source.space, zero_ns, partial(_grouped, forming, number))
         for number, (source, zero_ns) in enumerate(zip(sources, clock.zero_ns, strict=True))
     )
+
+
+def _grouped(forming: Meanwhile[list[Grouped]], number: int) -> Grouped:
+    return forming.result()[number]
 
 
 def _groups(spaces: Sequence[Space]) -> list[Grouped]:

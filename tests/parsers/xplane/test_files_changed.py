@@ -59,3 +59,11 @@ def test_what_happens_to_the_file_later_changes_nothing(capture, monkeypatch):
     monkeypatch.setattr(content, "read_space", cutting)
     assert expected > 0
     assert len(content.read_file(capture).planes) == expected
+
+
+def test_a_file_that_grows_while_it_is_read_is_an_error(capture, monkeypatch):
+    size = capture.stat().st_size
+    when_opened(monkeypatch, lambda: os.truncate(capture, size + 4))
+    with pytest.raises(DamagedTraceError) as raised:
+        content.read_file(capture)
+    assert raised.value.why == f"It held {size:,} bytes, and {size + 4:,} could be read."

@@ -48,19 +48,21 @@ class LaidOut:
     """Table ``host_ops`` as far as it can be made without groups.
 
     Args:
-        columns: Its columns; those of groups and kinds are missing. They are used up.
+        columns: Its columns, as narrow as they can be; those of groups and kinds are missing. They are used up.
         rows: For each row of the table the position of its event among those of all planes (int32).
-        op_ids: For each plane the row of each event (int32), -1 where it is none.
+        bounds: Where the events of each plane begin among those of all, and how many there are.
+        processes: The process of each plane.
         in_groups: Whether the table has groups.
     """
 
     columns: Columns
     rows: Array
-    op_ids: tuple[Array, ...]
+    bounds: Sequence[int]
+    processes: Sequence[int]
     in_groups: bool
 
 
-def lay_out(parts: Sequence[Threads], needed: frozenset[str] | None) -> LaidOut:
+def lay_out(parts: Sequence[Threads], needed: frozenset[str] | None) -> tuple[LaidOut, tuple[Array, ...]]:
     """Every event of a thread that is neither a driver call nor an NVTX range, in order of start.
 
     Columns of all planes may have a million rows each: every one is freed as soon as it has become one of the table.
@@ -68,6 +70,9 @@ def lay_out(parts: Sequence[Threads], needed: frozenset[str] | None) -> LaidOut:
     Args:
         parts: The host planes.
         needed: Nullable columns to fill; ``None`` for all.
+
+    Returns:
+        The table so far, and for each plane the row of each event (int32), -1 where it is none.
     """
     bounds = np.cumsum([0, *(len(part.plane.events) for part in parts)]).tolist()
     starts, durations = map(_joined, zip(*(part.times() for part in parts), strict=True))
@@ -78,15 +83,14 @@ def lay_out(parts: Sequence[Threads], needed: frozenset[str] | None) -> LaidOut:
     columns["dur_ns"] = take(durations, rows)
     del durations
     columns["thread_id"] = take(_joined([take(part.thread_ids, part.plane.events.line) for part in parts]), rows)
-    columns["process_id"] = _process_column([part.host.process_id for part in parts], bounds, rows)
     columns["name"] = encoded(take(_names(parts), rows), [name for part in parts for name in part.plane.names])
     op_of = inverted(rows, kept.size)
     if needed is None or needed & {"depth", "parent_id"}:
         parent = renumbered(_parents(parts, bounds), rows, op_of, kept)
-        columns.update(depth=depths(parent), parent_id=nullable(parent, pa.int64()))
-        del parent
+        columns.update(depth=depths(parent), parent_id=parent)
     op_ids = tuple(op_of[begin:end] for begin, end in pairwise(bounds))
-    return LaidOut(columns, rows, op_ids, needed is None or "group_id" in needed)
+    processes = [part.host.process_id for part in parts]
+    return LaidOut(columns, rows, bounds, processes, needed is None or "group_id" in needed), op_ids
 
 
 def _joined(arrays: Sequence[Array]) -> Array:
@@ -114,13 +118,22 @@ def _names(parts: Sequence[Threads]) -> Array:
     )
 
 
-def operations(laid_out: LaidOut, parts: Sequence[Threads]) -> pa.Table:
-    """Table ``host_ops``, once the groups of ``parts`` are there."""
+def add_groups(laid_out: LaidOut, parts: Sequence[Threads]) -> None:
+    """Add the kinds and groups of events, once these are there. After that ``parts`` can be freed."""
     columns, rows = laid_out.columns, laid_out.rows
     columns["category"] = encoded(take(_joined([part.codes for part in parts]), rows), HOST_CATEGORIES)
     if laid_out.in_groups:
-        groups = _joined([part.host.group_id(part.place) for part in parts])
-        columns["group_id"] = group_column(take(groups, rows))
+        columns["group_id"] = take(_joined([part.host.group_id(part.place) for part in parts]), rows)
+
+
+def operations(laid_out: LaidOut) -> pa.Table:
+    """Table ``host_ops``; what was laid out is used up."""
+    columns, rows = laid_out.columns, laid_out.rows
+    columns["process_id"] = _process_column(laid_out.processes, laid_out.bounds, rows)
+    if "parent_id" in columns:
+        columns["parent_id"] = nullable(columns["parent_id"], pa.int64())
+    if "group_id" in columns:
+        columns["group_id"] = group_column(columns["group_id"])
     columns["op_id"] = np.arange(rows.size)
     made = table("host_ops", columns)
     columns.clear()
@@ -138,7 +151,7 @@ def properties(parts: Sequence[Threads], op_ids: Sequence[Array]) -> pa.Table:
 
     Args:
         parts: The host planes.
-        op_ids: As in :class:`LaidOut`.
+        op_ids: As :func:`lay_out` gives them.
     """
     tables = [_properties(Arguments.of(part), ids) for part, ids in zip(parts, op_ids, strict=True)]
     return pa.concat_tables(tables).unify_dictionaries()
@@ -192,8 +205,10 @@ def tables_of(
         args_table: Their properties.
     """
     if laid_out is not None:
-        ops_table = operations(laid_out, parts)
-        del parts, laid_out
+        add_groups(laid_out, parts)
+        del parts
+        ops_table = operations(laid_out)
+        del laid_out
         yield "host_ops", ops_table
         del ops_table
     if args_table is not None:

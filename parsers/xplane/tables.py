@@ -176,6 +176,6 @@ def _operations(threads: Sequence[Threads], options: ReadOptions) -> Iterator[tu
     ops, args = options.wants("host_ops"), options.wants("op_args")
     if not threads or not (ops or args):
         return iter(())
-    laid_out = operations.lay_out(threads, options.columns.get("host_ops") if ops else frozenset())
-    args_table = operations.properties(threads, laid_out.op_ids) if args else None
+    laid_out, op_ids = operations.lay_out(threads, options.columns.get("host_ops") if ops else frozenset())
+    args_table = operations.properties(threads, op_ids) if args else None
     return operations.tables_of(threads, laid_out if ops else None, args_table)

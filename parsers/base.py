@@ -133,6 +133,13 @@ class Reader(ABC):
         a folder.
         """
 
+    def begun(self, path: Path) -> Reader:  # noqa: ARG002 (most readers begin when they are asked for tables)
+        """This reader, for one reading of ``path`` that may have begun: its caller imports meanwhile what it needs.
+
+        What goes wrong is raised when tables are asked for. Not where memory is bounded, which nobody looks after yet.
+        """
+        return self
+
     @abstractmethod
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """Yield ``(name, table)`` one at a time, ``notes`` last, so that a caller may free each before the next.

@@ -88,6 +88,16 @@ def test_two_rows_of_four_are_alike_in_both_columns(monkeypatch, is_compiled):
 
 
 @pytest.mark.parametrize("is_compiled", [True, False])
+@pytest.mark.parametrize("apart", [1, 700, 2**30])
+def test_rows_are_alike_however_far_apart_their_values_are(monkeypatch, is_compiled, apart):
+    if not is_compiled:
+        monkeypatch.setattr(nested, "library", None)
+    group, first = nested.alike(narrow(-apart, 0, -apart, apart, 0), narrow(apart, 0, apart, apart, 1))
+    assert group.tolist() == [0, 1, 0, 2, 3]
+    assert first.tolist() == [0, 1, 3, 4]
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
 def test_the_second_call_of_a_function_within_the_first_is_not_outer_but_that_of_thread_2_is(monkeypatch, is_compiled):
     if not is_compiled:
         monkeypatch.setattr(nested, "library", None)

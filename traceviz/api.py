@@ -172,6 +172,9 @@ def report_on(
     """Read traces and analyse them: :func:`open_trace`, a :class:`Selection`, :func:`analyze`."""
     sources = trace_files(paths)
     readers = readers_of(sources, reader)
+    is_large = sum(map(_size, sources)) >= _LARGE
+    if is_large and len(sources) == 1 and max_memory is None:
+        readers = [readers[0].begun(sources[0])]
     from traceviz.analyses.needs import columns_for, tables_for
     from traceviz.analyses.registry import PROPERTIES
     from traceviz.spill import collected, spill_beyond
@@ -189,7 +192,7 @@ def report_on(
         spill=spill_beyond(max_memory),
     )
     with foreign_errors_in_words(f"{named(sources)} cannot be read."):
-        if sum(map(_size, sources)) >= _LARGE:
+        if is_large:
             Thread(target=_load_analyses, args=(sections,), name="traceviz-loading", daemon=True).start()
         tables = collected(read_all(sources, readers, needs), needs.spill)
         if selection and not selection.is_everything:

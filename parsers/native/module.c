@@ -205,17 +205,19 @@ static bool put_facts(PyObject *dict, const Plane *plane)
            put(dict, "damage", damage_list(plane));
 }
 
-/* A column of `size` elements of `width` bytes from the caller's function `make`, kept in `dict`, and its memory; NULL
- * when that fails. What makes columns may take memory in large pages, which bytearray does not. */
-static void *new_column(PyObject *dict, PyObject *make, const char *key, int64_t size, size_t width)
+/* A column of `size` elements of `width` bytes, which is the part of `block` from `*at` on, kept in `dict`, and its
+ * memory; NULL when that fails. */
+static void *new_column(PyObject *dict, PyObject *block, Py_ssize_t *at, const char *key, int64_t size, size_t width)
 {
     Py_buffer view;
-    PyObject *column = PyObject_CallFunction(make, "n", (Py_ssize_t)size * (Py_ssize_t)width);
+    Py_ssize_t begin = *at;
+    *at += (Py_ssize_t)size * (Py_ssize_t)width;
+    PyObject *column = PySequence_GetSlice(block, begin, *at);
     if (column == NULL || PyObject_GetBuffer(column, &view, PyBUF_WRITABLE) < 0) {
         Py_XDECREF(column);
         return NULL;
     }
-    bool fits = view.len == (Py_ssize_t)size * (Py_ssize_t)width && (size == 0 || (uintptr_t)view.buf % width == 0);
+    bool fits = view.len == *at - begin && (size == 0 || (uintptr_t)view.buf % width == 0);
     void *memory = fits ? view.buf : NULL;
     if (!fits)
         PyErr_SetString(PyExc_ValueError, "a new column has not the size that was asked for");
@@ -223,16 +225,27 @@ static void *new_column(PyObject *dict, PyObject *make, const char *key, int64_t
     return put(dict, key, column) ? memory : NULL;
 }
 
+/* Columns of events, and those of stats, lie in one block each, from the caller's function `make`: what makes blocks may
+ * take memory in large pages, which bytearray does not, and the system has back all of a block that is large. The widest
+ * columns come first, so that all are aligned. */
 static bool new_columns(PyObject *dict, PyObject *make, const Plane *plane, Columns *columns)
 {
-    return (columns->event_line = new_column(dict, make, "event_line", plane->event_room, 4)) &&
-           (columns->event_name = new_column(dict, make, "event_name", plane->event_room, 4)) &&
-           (columns->event_offset = new_column(dict, make, "event_offset", plane->event_room, 8)) &&
-           (columns->event_duration = new_column(dict, make, "event_duration", plane->event_room, 8)) &&
-           (columns->stat_event = new_column(dict, make, "stat_event", plane->stat_room, 4)) &&
-           (columns->stat_key = new_column(dict, make, "stat_key", plane->stat_room, 4)) &&
-           (columns->stat_kind = new_column(dict, make, "stat_kind", plane->stat_room, 1)) &&
-           (columns->stat_value = new_column(dict, make, "stat_value", plane->stat_room, 8));
+    int64_t events = plane->event_room, stats = plane->stat_room;
+    Py_ssize_t in_events = 0, in_stats = 0;
+    PyObject *of_events = PyObject_CallFunction(make, "n", (Py_ssize_t)events * (8 + 8 + 4 + 4));
+    PyObject *of_stats = of_events == NULL ? NULL : PyObject_CallFunction(make, "n", (Py_ssize_t)stats * (8 + 4 + 4 + 1));
+    bool made = of_stats != NULL &&
+                (columns->event_offset = new_column(dict, of_events, &in_events, "event_offset", events, 8)) &&
+                (columns->event_duration = new_column(dict, of_events, &in_events, "event_duration", events, 8)) &&
+                (columns->event_line = new_column(dict, of_events, &in_events, "event_line", events, 4)) &&
+                (columns->event_name = new_column(dict, of_events, &in_events, "event_name", events, 4)) &&
+                (columns->stat_value = new_column(dict, of_stats, &in_stats, "stat_value", stats, 8)) &&
+                (columns->stat_event = new_column(dict, of_stats, &in_stats, "stat_event", stats, 4)) &&
+                (columns->stat_key = new_column(dict, of_stats, &in_stats, "stat_key", stats, 4)) &&
+                (columns->stat_kind = new_column(dict, of_stats, &in_stats, "stat_kind", stats, 1));
+    Py_XDECREF(of_events);
+    Py_XDECREF(of_stats);
+    return made;
 }
 
 static PyObject *scanned(Plane *plane, Span body, PyObject *make)

@@ -23,14 +23,18 @@ def encoded(codes: Array, words: Sequence[str | None]) -> DictionaryArray:
 
     The dictionary holds the words in use, each once, though ``words`` may hold one twice.
     """
-    place: dict[str, int] = {}
     recode = np.full(len(words), NONE, dtype=np.int32)
-    for position in np.flatnonzero(used(codes, len(words))).tolist():
-        word = words[position]
-        if word is not None:
-            recode[position] = place.setdefault(word, len(place))
+    positions = np.flatnonzero(used(codes, len(words)))
+    in_use = [words[position] for position in positions.tolist()]
+    distinct = dict.fromkeys(in_use)
+    distinct.pop(None, None)
+    if len(distinct) == len(in_use):  # as nearly always: each is there once
+        recode[positions] = np.arange(len(in_use), dtype=np.int32)
+    else:
+        place: dict[str | None, int] = {word: number for number, word in enumerate(distinct)}
+        recode[positions] = [place.get(word, NONE) for word in in_use]
     indices: Any = nullable(take(recode, codes), pa.int32())
-    return pa.DictionaryArray.from_arrays(indices, pa.array(list(place), pa.string()))
+    return pa.DictionaryArray.from_arrays(indices, pa.array(list(distinct), pa.string()))
 
 
 def nullable(values: Array, kind: pa.DataType) -> Arrow:

@@ -26,7 +26,7 @@ def scan_plane(data: Data, begin: int, end: int) -> tuple[Plane, tuple[Damage, .
         RuntimeError: someone writes to the file.
     """
     assert library is not None
-    raw = library.scan_plane(data, begin, end, _column)
+    raw = library.scan_plane(data, begin, end, _block)
     lines, first = [], 0
     for line_id, name, timestamp_ns, count in raw["lines"]:
         lines.append(Line(line_id, name, timestamp_ns, slice(first, first + count)))
@@ -48,6 +48,6 @@ def scan_plane(data: Data, begin: int, end: int) -> tuple[Plane, tuple[Damage, .
     return plane, plane_damage(plane.name, [line.name for line in plane.lines], raw["damage"])
 
 
-def _column(size: int) -> Array:
-    """Memory for a column of ``size`` bytes: NumPy asks for large pages, which are ready many times as fast."""
+def _block(size: int) -> Array:
+    """Memory for columns of ``size`` bytes: NumPy asks for large pages, which are ready many times as fast."""
     return np.empty(size, np.uint8)

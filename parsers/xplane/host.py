@@ -56,12 +56,23 @@ class Threads:
         groups = self.host.groups
         if groups is not None:
             codes[groups.planes[self.place].marker] = CODES["step"]
-        if self.host.has_gpu:
-            codes[plane.stats_of("correlation_id").event] = API
-        for line in plane.lines:
-            if is_nvtx(line):
-                codes[line.events] = NVTX
+        self._mark_others(codes, API, NVTX)
         return codes
+
+    @cached_property
+    def is_operation(self) -> Array:
+        """Whether each event is neither a driver call nor an NVTX range (bool): its code is that of a category."""
+        are_operations = np.ones(len(self.plane.events), dtype=bool)
+        self._mark_others(are_operations, 0, 0)
+        return are_operations
+
+    def _mark_others(self, column: Array, api: int, nvtx: int) -> None:
+        """Write ``api`` for driver calls and ``nvtx`` for NVTX ranges."""
+        if self.host.has_gpu:
+            column[self.plane.stats_of("correlation_id").event] = api
+        for line in self.plane.lines:
+            if is_nvtx(line):
+                column[line.events] = nvtx
 
     def _mark_stages(self, codes: Array) -> None:
         """Stages of an input pipeline of the program's own: the outermost is where the program takes its next batch."""
@@ -172,7 +183,8 @@ def _ranges(part: Threads) -> Columns:
     names = [nvtx_parts(name) for name in plane.names]
     order = np.argsort(part.times(rows).start_ns, kind="stable")
     rows = rows[order]
-    parent = renumbered(part.parent, rows, part.codes == NVTX)
+    kept = part.codes == NVTX
+    parent = renumbered(part.parent, rows, inverted(rows, kept.size), kept)
     return {
         **part.placed(rows),
         "range_id": np.arange(rows.size),
@@ -184,9 +196,15 @@ def _ranges(part: Threads) -> Columns:
     }
 
 
-def renumbered(parent: Array, rows: Array, kept: Array) -> Array:
-    """Parents of ``rows`` as positions in ``rows`` (int32): the nearest ancestor that is ``kept``, -1 without one."""
-    place = inverted(rows, kept.size)
+def renumbered(parent: Array, rows: Array, place: Array, kept: Array) -> Array:
+    """Parents of ``rows`` as positions in ``rows`` (int32): the nearest ancestor that is ``kept``, -1 without one.
+
+    Args:
+        parent: Parent of each event (int32), negative at the top.
+        rows: The kept events (int32), in any order.
+        place: Where each event is in ``rows`` (int32).
+        kept: Which events are kept (bool).
+    """
     if kept.all():
         return take(place, take(parent, rows))
     above = take(nearest(parent, kept), take(parent, rows))

@@ -40,6 +40,9 @@ _PROFILER = re.compile(
     r"|[\w.]+:\d+ _(?:start|stop)_profiler)$"  # Keras' callback, around TensorFlow's
 )
 
+_ENDINGS = ("_trace", " warmup", " start", " stop", "_profiler")
+"""How names end that :data:`_PROFILER` matches: few names do."""
+
 _API = re.compile(r"(?:cu|cuda|hip)[A-Z]\w*")
 _VERSION = re.compile(r"_v\d+$")
 _OLD_COPY = re.compile(r"Memcpy(?P<source>[HDA])(?:2|to)(?P<target>[HDA])", re.IGNORECASE)
@@ -47,6 +50,8 @@ _OLD_COPY = re.compile(r"Memcpy(?P<source>[HDA])(?:2|to)(?P<target>[HDA])", re.I
 
 def category(name: str) -> str:
     """One of the categories of host operations; ``runtime`` where the name says nothing."""
+    if name.startswith("$"):  # most names of a capture with a Python tracer
+        return "python"
     match = _CATEGORY.match(name)
     return match.lastgroup or "runtime" if match else "runtime"
 
@@ -58,7 +63,7 @@ def categories(names: Sequence[str]) -> Array:
 
 def is_profiler(name: str) -> bool:
     """Whether a Python frame starts or stops the profiler."""
-    return _PROFILER.match(name) is not None
+    return name.endswith(_ENDINGS) and _PROFILER.match(name) is not None
 
 
 def api_name(name: str, *, blocking: bool, amd: bool = False) -> str:

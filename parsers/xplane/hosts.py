@@ -7,7 +7,7 @@ Every host writes a file of its own. Its events count from the start of its prof
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -73,6 +73,13 @@ class Times(NamedTuple):
     dur_ns: Array
 
 
+class Grouped(NamedTuple):
+    """Groups of a host, and what is added to their ids."""
+
+    groups: Groups | None
+    first: int
+
+
 @dataclass(frozen=True, eq=False)
 class Host:
     """One host of a run.
@@ -81,17 +88,25 @@ class Host:
         process_id: Its process: its position among the hosts.
         name: Its name as the file is called; private.
         space: What its file holds.
-        groups: Groups of its events; ``None`` where nobody asks for them.
         zero_ns: Time in the file that is zero on the trace's clock.
-        first_group: What is added to its group ids, so that no two hosts share one.
+        grouped: Gives :attr:`groups` and :attr:`first_group`; until they are there, its user waits.
     """
 
     process_id: int
     name: str
     space: Space
-    groups: Groups | None
     zero_ns: int
-    first_group: int
+    grouped: Callable[[], Grouped]
+
+    @cached_property
+    def groups(self) -> Groups | None:
+        """Groups of its events; ``None`` where nobody asks for them."""
+        return self.grouped().groups
+
+    @property
+    def first_group(self) -> int:
+        """What is added to its group ids, so that no two hosts share one."""
+        return self.grouped().first
 
     def planes(self, *roles: Role) -> Iterator[tuple[int, Plane]]:
         """Position and plane of each plane that has one of ``roles``."""

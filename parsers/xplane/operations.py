@@ -15,7 +15,7 @@ from traceviz.parsers.shared.arrays import NONE, by_start, inverted, take
 from traceviz.parsers.shared.columns import encoded, masked, nullable, table
 from traceviz.parsers.shared.nesting import depths
 from traceviz.parsers.xplane.device import Columns, group_column
-from traceviz.parsers.xplane.host import API, Threads, renumbered
+from traceviz.parsers.xplane.host import Threads, renumbered
 from traceviz.parsers.xplane.raw import Array, Kind, Stats
 from traceviz.schema import HOST_CATEGORIES
 
@@ -44,40 +44,53 @@ class Arguments:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Operations:
-    """Table ``host_ops``, and which of its rows each event became.
+class LaidOut:
+    """Table ``host_ops`` as far as it can be made without groups.
 
     Args:
-        table: The table, in order of start.
-        op_ids: For each plane the row of each event (int32), -1 where it is none.
+        columns: Its columns, as narrow as they can be; those of groups and kinds are missing. They are used up.
+        rows: For each row of the table the position of its event among those of all planes (int32).
+        bounds: Where the events of each plane begin among those of all, and how many there are.
+        processes: The process of each plane.
+        in_groups: Whether the table has groups.
     """
 
-    table: pa.Table
-    op_ids: tuple[Array, ...]
+    columns: Columns
+    rows: Array
+    bounds: Sequence[int]
+    processes: Sequence[int]
+    in_groups: bool
 
 
-def lay_out(parts: Sequence[Threads], needed: frozenset[str] | None) -> Columns:
-    """The events of all planes as columns for table ``host_ops``, in the order of the files.
+def lay_out(parts: Sequence[Threads], needed: frozenset[str] | None) -> tuple[LaidOut, tuple[Array, ...]]:
+    """Every event of a thread that is neither a driver call nor an NVTX range, in order of start.
 
-    After that the planes can be freed, and each of these columns as soon as it has become one of the table: they may
-    have a million rows each.
+    Columns of all planes may have a million rows each: every one is freed as soon as it has become one of the table.
 
     Args:
         parts: The host planes.
         needed: Nullable columns to fill; ``None`` for all.
+
+    Returns:
+        The table so far, and for each plane the row of each event (int32), -1 where it is none.
     """
-    columns: Columns = {"bounds": np.cumsum([0, *(len(part.plane.events) for part in parts)]).tolist()}
+    bounds = np.cumsum([0, *(len(part.plane.events) for part in parts)]).tolist()
+    starts, durations = map(_joined, zip(*(part.times() for part in parts), strict=True))
+    kept = _joined([part.is_operation for part in parts])
+    rows = by_start(starts, kept)
+    columns: Columns = {"start_ns": take(starts, rows)}
+    del starts
+    columns["dur_ns"] = take(durations, rows)
+    del durations
+    columns["thread_id"] = take(_joined([take(part.thread_ids, part.plane.events.line) for part in parts]), rows)
+    columns["name"] = encoded(take(_names(parts), rows), [name for part in parts for name in part.plane.names])
+    op_of = inverted(rows, kept.size)
     if needed is None or needed & {"depth", "parent_id"}:
-        columns["parent"] = _parents(parts, columns["bounds"])
-    if needed is None or "group_id" in needed:
-        columns["group_id"] = _joined([part.host.group_id(part.place) for part in parts])
-    columns["code"] = _joined([part.codes for part in parts])
-    columns["words"] = [name for part in parts for name in part.plane.names]
-    columns["name"] = _names(parts)
-    columns["thread_id"] = _joined([take(part.thread_ids, part.plane.events.line) for part in parts])
-    columns["process_id"] = [part.host.process_id for part in parts]
-    columns["start_ns"], columns["dur_ns"] = map(_joined, zip(*(part.times() for part in parts), strict=True))
-    return columns
+        parent = renumbered(_parents(parts, bounds), rows, op_of, kept)
+        columns.update(depth=depths(parent), parent_id=parent)
+    op_ids = tuple(op_of[begin:end] for begin, end in pairwise(bounds))
+    processes = [part.host.process_id for part in parts]
+    return LaidOut(columns, rows, bounds, processes, needed is None or "group_id" in needed), op_ids
 
 
 def _joined(arrays: Sequence[Array]) -> Array:
@@ -105,28 +118,26 @@ def _names(parts: Sequence[Threads]) -> Array:
     )
 
 
-def operations(given: Columns) -> Operations:
-    """Table ``host_ops``: every event of a thread that is neither a driver call nor an NVTX range.
+def add_groups(laid_out: LaidOut, parts: Sequence[Threads]) -> None:
+    """Add the kinds and groups of events, once these are there. After that ``parts`` can be freed."""
+    columns, rows = laid_out.columns, laid_out.rows
+    columns["category"] = encoded(take(_joined([part.codes for part in parts]), rows), HOST_CATEGORIES)
+    if laid_out.in_groups:
+        columns["group_id"] = take(_joined([part.host.group_id(part.place) for part in parts]), rows)
 
-    Args:
-        given: Columns as :func:`laid_out` makes them; they are used up.
-    """
-    kept = given["code"] < API
-    rows = by_start(given["start_ns"], kept)
-    columns: Columns = {name: take(given.pop(name), rows) for name in ("start_ns", "dur_ns", "thread_id")}
-    columns["process_id"] = _process_column(given["process_id"], given["bounds"], rows)
-    columns["name"] = encoded(take(given.pop("name"), rows), given.pop("words"))
-    columns["category"] = encoded(take(given.pop("code"), rows), HOST_CATEGORIES)
-    if "parent" in given:
-        parent = renumbered(given.pop("parent"), rows, kept)
-        columns.update(depth=depths(parent), parent_id=nullable(parent, pa.int64()))
-        del parent
-    if "group_id" in given:
-        columns["group_id"] = group_column(take(given.pop("group_id"), rows))
+
+def operations(laid_out: LaidOut) -> pa.Table:
+    """Table ``host_ops``; what was laid out is used up."""
+    columns, rows = laid_out.columns, laid_out.rows
+    columns["process_id"] = _process_column(laid_out.processes, laid_out.bounds, rows)
+    if "parent_id" in columns:
+        columns["parent_id"] = nullable(columns["parent_id"], pa.int64())
+    if "group_id" in columns:
+        columns["group_id"] = group_column(columns["group_id"])
     columns["op_id"] = np.arange(rows.size)
-    op_of = inverted(rows, kept.size)
-    op_ids = tuple(op_of[begin:end] for begin, end in pairwise(given["bounds"]))
-    return Operations(table("host_ops", columns), op_ids)
+    made = table("host_ops", columns)
+    columns.clear()
+    return made
 
 
 def _process_column(processes: Sequence[int], bounds: Sequence[int], rows: Array) -> Array:
@@ -135,14 +146,14 @@ def _process_column(processes: Sequence[int], bounds: Sequence[int], rows: Array
     return take(np.repeat(np.array(processes, dtype=np.int32), np.diff(bounds)), rows)
 
 
-def properties(parts: Sequence[Arguments], op_ids: Sequence[Array]) -> pa.Table:
+def properties(parts: Sequence[Threads], op_ids: Sequence[Array]) -> pa.Table:
     """Table ``op_args``: stats of each operation, except those that link events.
 
     Args:
-        parts: The stats of each plane.
-        op_ids: As in :class:`Operations`.
+        parts: The host planes.
+        op_ids: As :func:`lay_out` gives them.
     """
-    tables = [_properties(part, ids) for part, ids in zip(parts, op_ids, strict=True)]
+    tables = [_properties(Arguments.of(part), ids) for part, ids in zip(parts, op_ids, strict=True)]
     return pa.concat_tables(tables).unify_dictionaries()
 
 
@@ -184,24 +195,21 @@ def _at(stats: Stats, rows: Array) -> Stats:
 
 
 def tables_of(
-    parts: Sequence[Threads], needed: frozenset[str] | None, *, ops: bool, args: bool
+    parts: Sequence[Threads], laid_out: LaidOut | None, args_table: pa.Table | None
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Tables ``host_ops`` and ``op_args``, where they are asked for.
+    """Tables ``host_ops``, once the groups of ``parts`` are there, and ``op_args``, those that are given.
 
     Args:
         parts: The host planes. To save memory, the caller keeps no reference to them.
-        needed: As in :func:`laid_out`.
-        ops: Whether ``host_ops`` is asked for.
-        args: Whether ``op_args`` is asked for.
+        laid_out: Their events.
+        args_table: Their properties.
     """
-    arguments = [Arguments.of(part) for part in parts] if args else []
-    given = lay_out(parts, needed if ops else frozenset())
-    del parts
-    built = operations(given)
-    op_ids, ops_table = built.op_ids, built.table
-    del built
-    if ops:
+    if laid_out is not None:
+        add_groups(laid_out, parts)
+        del parts
+        ops_table = operations(laid_out)
+        del laid_out
         yield "host_ops", ops_table
-    del ops_table
-    if args:
-        yield "op_args", properties(arguments, op_ids)
+        del ops_table
+    if args_table is not None:
+        yield "op_args", args_table

@@ -9,11 +9,13 @@ the events carry their group or a step number.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from traceviz.parsers.base import Match, Reader, ReadOptions
 from traceviz.parsers.shared.log_folders import SUFFIXES, find_runs
+from traceviz.parsers.shared.meanwhile import Meanwhile
 from traceviz.parsers.xplane.sniff import (
     GZIP_MAGIC,
     TRACE_JSON_SUFFIXES,
@@ -25,6 +27,8 @@ from traceviz.parsers.xplane.sniff import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from traceviz.parsers.xplane.raw import Space
 
 
 class TensorFlowTraceReader(Reader):
@@ -61,6 +65,9 @@ class XPlaneReader(Reader):
     title: ClassVar[str] = "TensorFlow/JAX profile (XPlane)"
     suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
 
+    def __init__(self, begun: Meanwhile[Space] | None = None) -> None:
+        self._begun = begun
+
     def sniff(self, head: bytes, path: Path) -> Match:
         """Certain of a file that begins with a plane, of an empty file with the right name, of a folder with runs."""
         try:
@@ -77,6 +84,10 @@ class XPlaneReader(Reader):
                 return Match.MAYBE
         return Match.YES if is_space(head) else Match.NO
 
+    def begun(self, path: Path) -> Reader:
+        """See :meth:`Reader.begun`: what is compiled scans a file, and lets others import."""
+        return XPlaneReader(Meanwhile(partial(_read_file, path), beside=True)) if path.is_file() else self
+
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`.
 
@@ -86,4 +97,11 @@ class XPlaneReader(Reader):
         """
         from traceviz.parsers.xplane.files import read_captures
 
-        return read_captures(path, options)
+        begun, self._begun = self._begun, None
+        return read_captures(path, options, begun)
+
+
+def _read_file(path: Path) -> Space:
+    from traceviz.parsers.xplane.content import read_file
+
+    return read_file(path)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
 from traceviz import schema
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.shared.contract import Builder, build_tables, unless_empty
+from traceviz.parsers.shared.meanwhile import Meanwhile
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.xplane import capture as facts
 from traceviz.parsers.xplane import device as device_tables
@@ -19,7 +21,7 @@ from traceviz.parsers.xplane.device import Device, EventKind, concatenated, devi
 from traceviz.parsers.xplane.directions import directed
 from traceviz.parsers.xplane.groups.groups import group_with_annotations
 from traceviz.parsers.xplane.host import Threads, threads_of
-from traceviz.parsers.xplane.hosts import Clock, Host, common_clock, ordinal
+from traceviz.parsers.xplane.hosts import Clock, Grouped, Host, common_clock, ordinal
 from traceviz.parsers.xplane.identity import identify_all
 from traceviz.parsers.xplane.raw import Space
 from traceviz.parsers.xplane.steps import steps
@@ -27,6 +29,8 @@ from traceviz.parsers.xplane.strays import without_strays
 
 _UNGROUPED = frozenset({*schema.REQUIRED, "samples", "settings", "overhead"})
 """Tables without groups and nesting."""
+_MANY_EVENTS = 1 << 17
+"""With fewer, another thread gains nothing."""
 _CLOCKS = "The hosts' files do not all say when profiling began: the clock of each starts at its own first event."
 
 
@@ -76,13 +80,16 @@ def read_spaces(
     if not clock.aligned:
         notes.add("clocks-not-aligned", "warning", _CLOCKS)
     grouped = not _UNGROUPED.issuperset(schema.TABLES if options.tables is None else options.tables)
-    hosts = _hosts(sources, clock, grouped=grouped)
+    is_large = sum(len(plane.events) for source in sources for plane in source.space.planes) >= _MANY_EVENTS
+    beside = grouped and is_large and options.max_memory is None
+    hosts = _hosts(sources, clock, grouped=grouped, beside=beside)
     origin = facts.Origin(provenance.format, provenance.route, clock.last_ns, clock.t0_unix_ns)
     yield "run", facts.run(hosts, origin, notes, keep_private=options.keep_private)
     identity = identify_all(hosts, notes, keep_private=options.keep_private)
     yield from identity.tables.items()
     threads = threads_of(hosts, identity.thread_ids)
     devices = devices_of(hosts, identity.device_ids)
+    largest = _operations(threads, options)
     facts.note_captures(hosts, notes)
     facts.note_devices(devices, notes)
     facts.note_times(hosts, notes)
@@ -90,21 +97,34 @@ def read_spaces(
     for name, table in _small_tables(hosts, threads, devices, options, notes):
         yield name, table
         del table  # the caller may have freed it; so must we
-    largest = _operations(threads, options)
     del hosts, devices, sources, threads
     yield from largest
     yield "notes", notes.table()
 
 
-def _hosts(sources: Sequence[Source], clock: Clock, *, grouped: bool) -> tuple[Host, ...]:
-    """The hosts, with their groups if these are needed; ids of groups continue from host to host."""
-    hosts: list[Host] = []
+def _hosts(sources: Sequence[Source], clock: Clock, *, grouped: bool, beside: bool) -> tuple[Host, ...]:
+    """The hosts. Their groups, if these are needed, may be formed by another thread until somebody asks for them."""
+    spaces = [source.space for source in sources]
+    forming = Meanwhile(lambda: _groups(spaces) if grouped else [Grouped(None, 0)] * len(spaces), beside=beside)
+    return tuple(
+        Host(number, source.name, source.space, zero_ns, partial(_grouped, forming, number))
+        for number, (source, zero_ns) in enumerate(zip(sources, clock.zero_ns, strict=True))
+    )
+
+
+def _grouped(forming: Meanwhile[list[Grouped]], number: int) -> Grouped:
+    return forming.result()[number]
+
+
+def _groups(spaces: Sequence[Space]) -> list[Grouped]:
+    """Groups of each host; ids continue from host to host."""
+    formed: list[Grouped] = []
     first = 0
-    for process_id, (source, zero_ns) in enumerate(zip(sources, clock.zero_ns, strict=True)):
-        groups = group_with_annotations(source.space) if grouped else None
-        hosts.append(Host(process_id, source.name, source.space, groups, zero_ns, first))
-        first += 1 + max((group.id for group in groups.groups), default=-1) if groups else 0
-    return tuple(hosts)
+    for space in spaces:
+        groups = group_with_annotations(space)
+        formed.append(Grouped(groups, first))
+        first += 1 + max((group.id for group in groups.groups), default=-1)
+    return formed
 
 
 def _small_tables(
@@ -149,8 +169,13 @@ def _memory_events(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.
 
 
 def _operations(threads: Sequence[Threads], options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
-    """Tables ``host_ops`` and ``op_args``, where they are asked for and the capture could contain them."""
+    """Tables ``host_ops`` and ``op_args``, where they are asked for and the capture could contain them.
+
+    What needs no groups is done at once, while another thread forms them.
+    """
     ops, args = options.wants("host_ops"), options.wants("op_args")
-    if threads and (ops or args):
-        return operations.tables_of(threads, options.columns.get("host_ops"), ops=ops, args=args)
-    return iter(())
+    if not threads or not (ops or args):
+        return iter(())
+    laid_out, op_ids = operations.lay_out(threads, options.columns.get("host_ops") if ops else frozenset())
+    args_table = operations.properties(threads, op_ids) if args else None
+    return operations.tables_of(threads, laid_out if ops else None, args_table)

@@ -244,7 +244,9 @@ class Cases:
             spans += _parts(data)
         for first, last in spans:
             try:
-                plane = self.xplane.scan_plane(data, first, last, bytearray)
+                plane = self.xplane.scan_plane(
+                    data, first, last, bytearray
+                )  # each column is a copy: it has bounds of its own
             except EXPECTED:
                 continue
             self._plane(random, plane)

@@ -366,22 +366,21 @@ static bool grow(Index *index, const Table *table, const int32_t *first, int32_t
     return true;
 }
 
-int64_t group_rows(size_t size, size_t columns, const int32_t *const *values, int32_t *group, int32_t *first)
+static int64_t group_by_hash(const Table *table, size_t size, int32_t *group, int32_t *first)
 {
-    Table table = {columns, values};
     Index index;
     int32_t groups = 0;
     if (!make_index(&index, 1024))
         return NONE;
     for (size_t row = 0; row < size; row++) {
-        size_t at = place_of(&index, &table, first, row);
+        size_t at = place_of(&index, table, first, row);
         if (index.places[at] == NONE) {
             if ((size_t)groups * 2 > index.mask) {
-                if (!grow(&index, &table, first, groups)) {
+                if (!grow(&index, table, first, groups)) {
                     free(index.places);
                     return NONE;
                 }
-                at = place_of(&index, &table, first, row);
+                at = place_of(&index, table, first, row);
             }
             first[groups] = (int32_t)row;
             index.places[at] = groups++;
@@ -390,6 +389,65 @@ int64_t group_rows(size_t size, size_t columns, const int32_t *const *values, in
     }
     free(index.places);
     return groups;
+}
+
+/* The least value of each column, and how far its values reach. */
+enum { MOST_COLUMNS = 4, FEW_PLACES = 1024 };
+typedef struct {
+    int64_t least[MOST_COLUMNS];
+    uint64_t width[MOST_COLUMNS];
+} Bounds;
+
+/* How many combinations of values there may be; 0 where these are many more than rows. */
+static size_t combinations(const Table *table, size_t size, Bounds *bounds)
+{
+    uint64_t places = 1, most = size < FEW_PLACES ? FEW_PLACES : size;
+    if (table->columns > MOST_COLUMNS)
+        return 0;
+    for (size_t column = 0; column < table->columns; column++) {
+        const int32_t *values = table->values[column];
+        int32_t least = size > 0 ? values[0] : 0, greatest = least;
+        for (size_t row = 0; row < size; row++) {
+            least = values[row] < least ? values[row] : least;
+            greatest = values[row] > greatest ? values[row] : greatest;
+        }
+        bounds->least[column] = least;
+        bounds->width[column] = (uint64_t)((int64_t)greatest - least + 1);
+        places *= bounds->width[column]; /* both are below 2**33 */
+        if (places > most)
+            return 0;
+    }
+    return (size_t)places;
+}
+
+/* As by hashes, with a place for each combination of values. */
+static int64_t group_by_place(const Table *table, size_t size, const Bounds *bounds, Index index, int32_t *group,
+                              int32_t *first)
+{
+    int32_t groups = 0;
+    for (size_t row = 0; row < size; row++) {
+        uint64_t at = 0;
+        for (size_t column = 0; column < table->columns; column++)
+            at = at * bounds->width[column] + (uint64_t)(table->values[column][row] - bounds->least[column]);
+        if (index.places[at] == NONE) {
+            first[groups] = (int32_t)row;
+            index.places[at] = groups++;
+        }
+        group[row] = index.places[at];
+    }
+    free(index.places);
+    return groups;
+}
+
+int64_t group_rows(size_t size, size_t columns, const int32_t *const *values, int32_t *group, int32_t *first)
+{
+    Table table = {columns, values};
+    Bounds bounds;
+    Index index;
+    size_t places = combinations(&table, size, &bounds);
+    if (places == 0)
+        return group_by_hash(&table, size, group, first);
+    return make_index(&index, places) ? group_by_place(&table, size, &bounds, index, group, first) : NONE;
 }
 
 /* How many of the members end by `moment`; the search begins at the answer before, which is near in sorted spans. */

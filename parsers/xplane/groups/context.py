@@ -110,15 +110,21 @@ class PlaneStats:
         self.plane = plane
 
     @cached_property
-    def _positions(self) -> dict[str, list[int]]:
-        positions: dict[str, list[int]] = {}
-        for position, name in enumerate(self.plane.names):
-            positions.setdefault(name, []).append(position)
-        return positions
+    def _position(self) -> dict[str, int]:
+        """Position of each name; of one that occurs more than once, the last."""
+        return {name: position for position, name in enumerate(self.plane.names)}
+
+    def _positions(self, name: str) -> Sequence[int]:
+        """Positions of ``name``. Mostly no name of tens of thousands occurs twice."""
+        if name not in self._position:
+            return ()
+        if len(self._position) == len(self.plane.names):
+            return (self._position[name],)
+        return [position for position, other in enumerate(self.plane.names) if other == name]
 
     def named(self, *names: str) -> Array:
         """Positions of the events with one of ``names`` (int64)."""
-        positions = [position for name in names for position in self._positions.get(name, ())]
+        positions = [position for name in names for position in self._positions(name)]
         if not positions:
             return np.empty(0, np.int64)
         is_named = np.zeros(len(self.plane.names), dtype=bool)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.xplane import files
+from traceviz.parsers.xplane import content
 
 SAMPLE = min((REPOSITORY / "sample_traces").rglob("*.xplane.pb"))
 
@@ -28,34 +28,42 @@ def when_opened(monkeypatch, change):
             change()
         return state
 
-    monkeypatch.setattr(files.os, "fstat", changing)
+    monkeypatch.setattr(content.os, "fstat", changing)
 
 
 def test_a_file_that_is_cut_while_it_is_read_is_an_error(capture, monkeypatch):
     size = capture.stat().st_size
     when_opened(monkeypatch, lambda: os.truncate(capture, 1_000))
     with pytest.raises(DamagedTraceError) as raised:
-        files._read(capture)
+        content.read_file(capture)
     assert raised.value.what == "a.xplane.pb was changed while it was read."
     assert raised.value.why == f"It held {size:,} bytes, and 1,000 could be read."
 
 
 def test_a_file_that_is_overwritten_while_it_is_read_is_an_error(capture, monkeypatch):
-    content = capture.read_bytes()
-    when_opened(monkeypatch, lambda: (capture.write_bytes(content[::-1]), os.utime(capture, ns=(1, 1))))
+    before = capture.read_bytes()
+    when_opened(monkeypatch, lambda: (capture.write_bytes(before[::-1]), os.utime(capture, ns=(1, 1))))
     with pytest.raises(DamagedTraceError, match="was changed while it was read"):
-        files._read(capture)
+        content.read_file(capture)
 
 
 def test_what_happens_to_the_file_later_changes_nothing(capture, monkeypatch):
     """The content is in memory, and no mapping of a file that can shrink."""
-    expected = len(files._read(capture).planes)
-    read_space = files.read_space
+    expected = len(content.read_file(capture).planes)
+    read_space = content.read_space
 
     def cutting(data):
         os.truncate(capture, 0)
         return read_space(data)
 
-    monkeypatch.setattr(files, "read_space", cutting)
+    monkeypatch.setattr(content, "read_space", cutting)
     assert expected > 0
-    assert len(files._read(capture).planes) == expected
+    assert len(content.read_file(capture).planes) == expected
+
+
+def test_a_file_that_grows_while_it_is_read_is_an_error(capture, monkeypatch):
+    size = capture.stat().st_size
+    when_opened(monkeypatch, lambda: os.truncate(capture, size + 4))
+    with pytest.raises(DamagedTraceError) as raised:
+        content.read_file(capture)
+    assert raised.value.why == f"It held {size:,} bytes, and {size + 4:,} could be read."

@@ -48,7 +48,9 @@ class Groups:
         codes, count = np.zeros(frame.height, np.int32), 1
         for column in columns:
             own, values = _coded(frame[column])
-            if values > 1:
+            if count == 1:
+                codes, count = own.astype(np.int32, copy=False), values
+            elif values > 1:
                 codes, count = _dense(codes.astype(np.int64) * values + own, count * values)
         firsts = _first_rows(codes, count)
         return cls(pl.DataFrame([as_text(frame[column][firsts]) for column in columns]), codes)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds
+from traceviz.analyses.derived.frames import bounds, taken
 from traceviz.intervals import Array, nesting
 from traceviz.nested import Codes, Rows, contexts, nearest, nested, nesting_order, running, topmost
 
@@ -55,10 +55,9 @@ class CallTree:
         kept = calls if keep is None else calls.select(keep)
         del calls  # who calls may have freed them: of millions, two copies are too many
         if order is not None:
-            row = pl.Series(order, dtype=pl.UInt32)
-            kept = kept.select(pl.all().gather(row))
+            kept = taken(kept, order)
             threads = kept["thread_id"].to_numpy().astype(np.int64, copy=False)
-            starts, ends = (pl.Series(times).gather(row).to_numpy() for times in (starts, ends))
+            starts, ends = starts[order], ends[order]
         found = nested(threads, starts, ends)
         depth, parent = found or nesting(starts, ends, threads)
         return cls(kept, starts, ends, depth, parent, nests=found is not None or not _cross(ends, parent))

@@ -56,8 +56,10 @@ def ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
         ``begin_ns`` and ``moment_ns`` of each sample: from the one before it to when it was taken; ``did``, the kind of
         cause that it is; ``what`` ran, the compiled function by its name, else the line; ``line`` of the program.
     """
+    if not trace.tables.rows("stacks"):  # where functions were recorded, to find their thread takes long
+        return pl.DataFrame(schema=TICKS)
     thread = main_thread(trace, process_id)
-    if thread is None or not trace.tables.rows("stacks"):
+    if thread is None:
         return pl.DataFrame(schema=TICKS)
     rows = sampled_stacks(trace).filter((pl.col("process_id") == process_id) & (pl.col("thread_id") == thread))
     rows = rows.filter((pl.col("samples") > 0) & (pl.col("end_ns") > pl.col("start_ns")))

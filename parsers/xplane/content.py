@@ -1,0 +1,110 @@
+"""What one file of a capture holds, up to any damage. Loads no pyarrow, so that reading may begin before that does."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from traceviz.errors import DamagedTraceError
+from traceviz.parsers.xplane.raw import Space
+from traceviz.parsers.xplane.scan import read_space
+from traceviz.parsers.xplane.sniff import GZIP_MAGIC
+from traceviz.parsers.xplane.wire import Damage
+from traceviz.process.memory import Allowance
+from traceviz.units import format_value
+
+_AGAIN = "Copy the file again, or record again."
+_EMPTY = (
+    "The profiler writes an empty file where the capture grows over 2 GiB, and leaves one behind where it is ended "
+    "before it finished."
+)
+_UNLIMITED = Allowance()
+_BLOCK = 16 * 2**20
+_FREE_BYTES = 64 * 10**6
+"""A file inside a gzip file may be so long; beyond, it may be some times as long as that."""
+_MOST_TIMES = 100
+_TIMES_ITS_SIZE = 2
+"""What is read of a file takes at the least as much memory again as the file."""
+_SHORTER = "Record fewer steps, without the Python tracer (python_tracer_level=0), and let the program end the profile."
+
+
+def read_file(file: Path, allowance: Allowance = _UNLIMITED) -> Space:
+    """What ``file`` holds, up to any damage.
+
+    Raises:
+        DamagedTraceError: it is empty, or nothing of it can be read.
+        OutOfMemoryError: it does not fit into what is allowed.
+    """
+    try:
+        with file.open("rb") as opened:
+            if not opened.read(1):
+                raise DamagedTraceError(f"{file.name} is empty.", _EMPTY, _SHORTER)
+            opened.seek(0)
+            is_compressed = opened.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        if is_compressed:
+            space = _read_compressed(file, allowance)
+        else:
+            allowance.check(file.stat().st_size * _TIMES_ITS_SIZE, file.name)
+            space = read_space(_content(file))
+    except OSError as error:
+        raise DamagedTraceError(f"{file.name} cannot be read.", str(error), _AGAIN) from error
+    if not (space.planes or space.errors or space.warnings):
+        why = space.damage[0].what if space.damage else "It holds no plane."
+        raise DamagedTraceError(f"{file.name} is not a profile that can be read.", why, _AGAIN)
+    return space
+
+
+def _content(file: Path) -> memoryview:
+    """All of ``file``, read and not mapped: of a mapped file that is cut meanwhile, the system tells with SIGBUS.
+
+    Raises:
+        DamagedTraceError: it became another file meanwhile.
+        OSError: it cannot be read.
+    """
+    with file.open("rb", buffering=0) as opened:
+        before = os.fstat(opened.fileno())
+        data = np.empty(before.st_size, np.uint8).data  # in large pages, of which fewer have to be cleared
+        length = 0
+        while length < len(data) and (more := opened.readinto(data[length:])):
+            length += more
+        has_grown = bool(opened.read(1))
+        after = os.fstat(opened.fileno())
+    if has_grown or length != len(data) or before.st_mtime_ns != after.st_mtime_ns:
+        raise DamagedTraceError(
+            f"{file.name} was changed while it was read.",
+            f"It held {before.st_size:,} bytes, and {after.st_size if has_grown else length:,} could be read.",
+            "Wait until whatever writes or copies it has ended.",
+        )
+    return data
+
+
+def _read_compressed(file: Path, allowance: Allowance) -> Space:
+    """The file inside a gzip file; the beginning of a file that is cut short."""
+    rest, data = file.read_bytes(), bytearray()
+    most = max(_FREE_BYTES, _MOST_TIMES * len(rest))
+    try:
+        while rest.startswith(GZIP_MAGIC):  # a gzip file may consist of several one after the other
+            inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            while not inflate.eof and (block := inflate.decompress(rest, _BLOCK)):
+                data += block
+                rest = inflate.unconsumed_tail
+                if len(data) > most:
+                    raise DamagedTraceError(
+                        f"{file.name} holds more than {format_value(most, 'bytes')}, which no profile does.",
+                        "Files that are made to exhaust the memory do this.",
+                        _AGAIN,
+                    )
+                allowance.check(len(data) * (_TIMES_ITS_SIZE - 1), file.name)
+            rest = inflate.unused_data
+    except zlib.error as error:
+        raise DamagedTraceError(f"{file.name} cannot be decompressed.", f"{error}.", _AGAIN) from error
+    if not data and inflate.eof:
+        raise DamagedTraceError(f"{file.name} is empty.", _EMPTY, _SHORTER)
+    space = read_space(memoryview(data))
+    if inflate.eof:
+        return space
+    cut = Damage("file", "The gzip file is cut short: what follows is lost.")
+    return Space(space.planes, space.errors, space.warnings, space.hostnames, (cut, *space.damage), space.scanner)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz import schema
+from traceviz.parsers.shared.ahead import Ahead
 from traceviz.parsers.shared.arrow import Array
 from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.native import decoder
@@ -143,6 +144,20 @@ def alike(rows: int) -> CodeColumn:
 
 class WholeTable(Protocol):
     """A raw table whose columns are made whole."""
+
+    def begin(self, ahead: Ahead, wishes: Sequence[Wish], measured: Sequence[Wish], room: int) -> int:
+        """Begin to make columns of all rows, for :meth:`columns` and :meth:`measure`, unless that is not worth it.
+
+        Args:
+            ahead: Does it.
+            wishes: The columns; times as they are stored.
+            measured: What is measured only.
+            room: Bytes that they may take.
+
+        Returns:
+            Bytes that they take; 0 where nothing was begun.
+        """
+        ...
 
     def measure(self, keeps: Sequence[Keep], wishes: Sequence[Wish]) -> tuple[int, list[Result]]:
         """How many rows count, and of their columns what is known without making them.

@@ -159,6 +159,9 @@ class WholeTable(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Let go of what was begun, and nobody asked for."""
+
     def measure(self, keeps: Sequence[Keep], wishes: Sequence[Wish]) -> tuple[int, list[Result]]:
         """How many rows count, and of their columns what is known without making them.
 

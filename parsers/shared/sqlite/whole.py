@@ -100,7 +100,8 @@ class SqliteTable:
     def begin(self, ahead: Ahead, wishes: Sequence[Wish], measured: Sequence[Wish], room: int) -> int:
         """See :meth:`WholeTable.begin`."""
         size = 8 * len(wishes) * int(self.expected.sum()) if self.expected is not None else 0
-        if self.expected is None or self._begun or not 0 < size <= room or self._leaves.size < 2 * self._step:
+        are_few, are_distinct = self._leaves.size < 2 * self._step, len(set(wishes)) == len(wishes)
+        if self.expected is None or self._begun or are_few or not are_distinct or not 0 < size <= room:
             return 0
         counts = np.add.reduceat(self.expected, np.arange(0, self._leaves.size, self._step)).tolist()
         everything = list(dict.fromkeys([*wishes, *measured]))
@@ -121,8 +122,14 @@ class SqliteTable:
         try:
             return self._begun.results(progress)
         except NotPlainError:
-            self._begun = None  # some rows were deleted, or more: whoever asks finds out what
+            self.close()  # some rows were deleted, or more: whoever asks finds out what
             return {}
+
+    def close(self) -> None:
+        """Let go of what was begun, and nobody asked for."""
+        if self._begun is not None:
+            self._begun.close()
+            self._begun = None
 
     def parts(self, count: int) -> Sequence[SqliteTable]:
         """See :meth:`WholeTable.parts`."""
@@ -147,7 +154,7 @@ class SqliteTable:
         if known and self._begun and known.keys() >= set(map(_unshifted, wishes)):
             rows, self._begun = self._begun.rows, None  # whoever has codes uses their memory
             return rows, [_shifted(known[_unshifted(wish)], wish) for wish in wishes]
-        self._begun = None
+        self.close()
         if tuple(keeps) not in self._counts:
             self.measure(keeps, ())
         rows = sum(self._counts[tuple(keeps)])
@@ -268,10 +275,14 @@ class _Begun:
                 self.rows += decoded[0]
                 progress(self.rows)
         finally:
-            self.ahead.forget(self.stretches)
-            self.pages.close()
+            self.close()
         self._results = dict(zip(self.wishes, _merged(self.wishes, done, self.outs), strict=True))
         return self._results
+
+    def close(self) -> None:
+        """Decode nothing more."""
+        self.ahead.forget(self.stretches)
+        self.pages.close()
 
 
 def _unshifted(wish: Wish) -> Wish:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.intervals import Array
+from traceviz.nested import alike
 from traceviz.sweeps import squares, summed
 
 Reals = npt.NDArray[np.float64]
@@ -27,6 +28,8 @@ _WIDEST = 2.0**62
 _SPREAD = 4
 """Integers that spread over so many values for each row, at most, are their own codes."""
 _LEAST_PLACES = 1 << 16
+_FEW = 1 << 10
+"""Codes of which each block of rows has most."""
 _BLOCK = 1 << 16
 
 
@@ -207,12 +210,30 @@ def _dense(codes: npt.NDArray[np.integer], count: int) -> tuple[npt.NDArray[np.i
     if count > max(_SPREAD * codes.size, _LEAST_PLACES):
         distinct, dense = np.unique(codes, return_inverse=True)
         return dense.astype(np.int32), distinct.size
-    there = np.zeros(count, bool)
-    there[codes] = True
+    if codes.dtype == np.int32:
+        there = summed(codes, None, count) > 0  # NumPy would copy the codes to look them up
+    else:
+        there = np.zeros(count, bool)
+        there[codes] = True
     if there.all():
         return codes.astype(np.int32, copy=False), count
     number = np.cumsum(there, dtype=np.int32) - 1
     return number[codes].astype(np.int32, copy=False), int(there.sum())
+
+
+def first_of_each(codes: npt.NDArray[np.int32]) -> Array:
+    """The first row with each code, in their order; codes may be any, mostly few."""
+    if not codes.size or codes.min() < 0 or codes.max() >= _FEW:
+        return np.asarray(alike(codes)[1], np.int64)
+    counts = summed(codes, None, int(codes.max()) + 1)
+    dense = np.cumsum(counts > 0) - 1
+    step, firsts = max(_BLOCK, 4 * counts.size), np.full(int(dense[-1]) + 1, codes.size)
+    for begin in range(0, codes.size, step):
+        found, rows = np.unique(codes[begin : begin + step], return_index=True)
+        np.minimum.at(firsts, dense[found], rows + begin)
+        if firsts.max() < codes.size:
+            break
+    return np.sort(firsts)
 
 
 def _first_rows(codes: npt.NDArray[np.int32], count: int) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
-from traceviz.analyses.derived.frames import bounds, codes, intervals, parts_by
+from traceviz.analyses.derived.frames import bounds, codes, intervals, is_one_name, parts_by, without_nulls
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import host_time, judged_time, judged_words, steady_time
@@ -210,12 +210,16 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         return Section(self.slug, self.title, tuple(blocks))
 
 
+_BLOCK = 1 << 18
+"""Calls whose ends are in memory at a time."""
 _COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "name", "domain")
 
 
 def _finest(calls: pl.DataFrame) -> Groups:
     """The groups of which all others are made: calls of one function, in one domain, on one thread."""
-    columns = [codes(calls["name"]), codes(calls["domain"])]
+    columns = [codes(calls["name"])]
+    if not is_one_name(calls, "domain"):
+        columns.append(codes(calls["domain"]))
     columns += [calls[name].to_numpy() for name in ("process_id", "thread_id")]
     several = [column for column in columns if column.min() != column.max()]
     group, firsts = alike(*several or columns[:1])
@@ -228,8 +232,8 @@ def _sums(trace: TraceView, calls: pl.DataFrame, groups: Groups) -> pl.DataFrame
 
     ``startup_ns`` is before the first steady step, ``steady_ns`` the rest; in ``exposed_ns`` no device works.
     """
-    starts, ends = bounds(calls)
-    total = groups.sums(calls["dur_ns"].fill_null(0).to_numpy())
+    starts, lasting = calls["start_ns"].to_numpy(), without_nulls(calls["dur_ns"], 0).to_numpy()
+    total = groups.sums(lasting)
     users = groups.keys["process_id"].to_numpy()
     startup, exposed = np.zeros_like(total), np.zeros_like(total)
     known = bool(steady_time(trace))
@@ -237,10 +241,14 @@ def _sums(trace: TraceView, calls: pl.DataFrame, groups: Groups) -> pl.DataFrame
         owners = groups.codes
         if not (users == process).all():
             owners = np.where(users == process, np.arange(users.size, dtype=np.int32), -1)[owners]
-        _idle_of_user(trace, process).add_overlap(starts, ends, owners, exposed)
+        idle, before = _idle_of_user(trace, process), IntervalSet.empty()
         if known:
             before = IntervalSet.span(int(starts[0]), max(int(starts[0]), _first_steady(trace, process)))
-            before.add_overlap(starts, ends, owners, startup)
+        for begin in range(0, starts.size, _BLOCK):
+            part = slice(begin, begin + _BLOCK)
+            ends = starts[part] + lasting[part]
+            idle.add_overlap(starts[part], ends, owners[part], exposed)
+            before.add_overlap(starts[part], ends, owners[part], startup)
     parts = {
         "startup_ns": startup if known else None,
         "steady_ns": total - startup if known else None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -42,6 +43,8 @@ ANNOTATED_STEPS_NOTE = "steps-from-annotations"
 _AGAIN = "Convert the source again: traceviz convert TRACE -o DIR."
 _MANY = 1 << 16
 """Rows of a table for which it is worth to look for columns that take no memory."""
+_SORTED_AT_ONCE = 2
+"""Columns that are in memory twice while a large table is sorted."""
 _SMALL = 256 << 10
 """Tables of fewer bytes in memory are small."""
 ROW_GROUP = 1 << 18
@@ -261,10 +264,12 @@ def conform_only(name: str, given: list[pa.Table]) -> pa.Table:
         return typed
     declared, columns = typed.schema, typed.columns
     del typed
-    sorted_columns: list[Any] = []
-    while columns:
-        sorted_columns.append(_sorted(columns.pop(0), order))
-    return pa.table(sorted_columns, schema=declared)
+    if len(order) < _MANY:
+        return pa.table([_sorted(column, order) for column in columns], schema=declared)
+    with ThreadPoolExecutor(_SORTED_AT_ONCE) as pool:
+        columns.reverse()
+        sorting = [pool.submit(_sorted, columns.pop(), order) for _ in declared]
+    return pa.table([column.result() for column in sorting], schema=declared)
 
 
 def _sorted(column: pa.ChunkedArray[Any], order: Positions) -> Any:

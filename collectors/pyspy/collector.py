@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
 import sys
 import sysconfig
 from functools import cache
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from traceviz.collectors.base import NSYS, PYSPY, Availability, Collector, Companion, Harvest, Plan, Problem, read_facts
+from traceviz.collectors.program.beside import last_words, start_recorder
 from traceviz.collectors.program.wrapped import pid_file
 
 FILE, LOG, STATUS = "stacks.jsonl", "py-spy.log", "status.json"
@@ -53,26 +52,12 @@ class PySpyCollector(Collector):
     def start(self, plan: Plan, pid: int) -> Companion | None:
         """Start what runs py-spy; ``None`` where that fails, which :meth:`harvest` reports."""
         folder, path = plan.raw(self.name), find_pyspy()
-        command = (
-            *(sys.executable, "-P", "-m", "traceviz.collectors.pyspy", "--program", str(path)),
-            *("--pid", str(pid), "--out", str(folder.resolve()), "--rate", f"{plan.stacks_hz:g}"),
+        arguments = (
+            *("--program", str(path), "--pid", str(pid), "--out", str(folder.resolve())),
+            *("--rate", f"{plan.stacks_hz:g}"),
             *(("--wrapped", str(pid_file(plan.raw(NSYS)).resolve())) if NSYS in plan.collectors else ()),
         )
-        try:
-            with (folder / LOG).open("wb") as log:
-                kept = {name: value for name, value in os.environ.items() if name != "TRACEVIZ_INJECT"}
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env=kept,
-                    start_new_session=True,  # signals of the terminal are for the program
-                )
-        except OSError as error:
-            (folder / LOG).write_text(f"{error}\n", encoding="utf-8")
-            return None
-        return Spying(process)
+        return start_recorder("traceviz.collectors.pyspy", arguments, folder / LOG, _PATIENCE_S)
 
     def harvest(self, plan: Plan) -> Harvest:
         """The folder of each process that py-spy saw."""
@@ -81,26 +66,8 @@ class PySpyCollector(Collector):
         facts = read_facts(folder / STATUS)
         if folders:
             return Harvest(folders, (), facts)
-        said = [line for line in _text(folder / LOG).splitlines() if line.strip()]
-        reason = f" It said: {said[-1]}" if said else ""
-        return Harvest((), (Problem("no-stacks", f"py-spy recorded nothing.{reason}"),), facts)
-
-
-class Spying(Companion):
-    """py-spy at work."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self.process = process
-
-    def stop(self) -> None:
-        """Let py-spy end, which it does with the program, and its samples be written."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        message = f"py-spy recorded nothing. {last_words(folder / LOG)}".strip()
+        return Harvest((), (Problem("no-stacks", message),), facts)
 
 
 @cache

@@ -7,8 +7,6 @@ The sampler reads the kernel's files itself. For one process that takes 9 µs, w
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +23,7 @@ from traceviz.collectors.base import (
     Problem,
     read_facts,
 )
+from traceviz.collectors.program.beside import last_words, start_recorder
 from traceviz.collectors.program.wrapped import pid_file
 from traceviz.collectors.sampler.gpu import has_gpu
 
@@ -32,6 +31,8 @@ DESCRIPTION = "resources.json"
 LOG = "sampler.log"
 _PATIENCE_S = 5.0
 """How long the sampler may take to write what it has."""
+_ONE_CORE = {"OMP_NUM_THREADS": "1", "ARROW_NUM_THREADS": "1"}
+"""It takes one core at most."""
 _FACTS = ("rate_hz", "samples", "parts", "missed", "wall_ns", "cpu_ns", "startup_cpu_ns", "memory_bytes")
 
 
@@ -62,35 +63,19 @@ class ResourcesCollector(Collector):
     def start(self, plan: Plan, pid: int) -> Companion | None:
         """Start the sampler of process ``pid``; ``None`` where that fails, which :meth:`harvest` reports."""
         folder = plan.raw(self.name)
-        command = (
-            *(sys.executable, "-P", "-m", "traceviz.collectors.sampler"),
+        arguments = (
             *("--pid", str(pid), "--out", str(folder.resolve()), "--rate", str(plan.rate_hz)),
             *("--parent", str(os.getpid())),
             *(("--wrapped", str(pid_file(plan.raw(NSYS)).resolve())) if NSYS in plan.collectors else ()),
         )
-        try:
-            with (folder / LOG).open("wb") as log:
-                # Nothing of ours is put into the sampler, and it takes one core at most.
-                kept = {name: value for name, value in os.environ.items() if name != "TRACEVIZ_INJECT"}
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=log,
-                    env=kept | {"OMP_NUM_THREADS": "1", "ARROW_NUM_THREADS": "1"},
-                    start_new_session=True,  # signals of the terminal are for the program
-                )
-        except OSError as error:
-            (folder / LOG).write_text(f"{error}\n", encoding="utf-8")
-            return None
-        return Sampling(process)
+        return start_recorder("traceviz.collectors.sampler", arguments, folder / LOG, _PATIENCE_S, _ONE_CORE)
 
     def harvest(self, plan: Plan) -> Harvest:
         """The folder of samples, and what they cost."""
         folder = plan.raw(self.name)
         description = read_facts(folder / DESCRIPTION)
         if not any(folder.glob("part-*.parquet")):
-            message = f"No resources were sampled. {_last_line(folder)}".strip()
+            message = f"No resources were sampled. {last_words(folder / LOG)}".strip()
             return Harvest(problems=(Problem("no-samples", message),))
         facts = {key: description[key] for key in _FACTS if key in description}
         if isinstance(facts.get("wall_ns"), int) and facts["wall_ns"] > 0:
@@ -99,30 +84,5 @@ class ResourcesCollector(Collector):
         if description.get("state") == "ended":
             return Harvest((folder,), (), facts)
         message = "The sampler of resources did not end in order: its last seconds may be missing."
-        return Harvest((folder,), (Problem("sampler-not-ended", f"{message} {_last_line(folder)}".strip()),), facts)
-
-
-class Sampling(Companion):
-    """The sampler at work."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self.process = process
-
-    def stop(self) -> None:
-        """Ask it to write what it has and end; without us, or anything of the program, it ends by itself."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-
-def _last_line(folder: Path) -> str:
-    """The last line that the sampler wrote to stderr; an empty text where it wrote none."""
-    try:
-        lines = (folder / LOG).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ""
-    return f"It said: {lines[-1]}" if lines else ""
+        message = f"{message} {last_words(folder / LOG)}".strip()
+        return Harvest((folder,), (Problem("sampler-not-ended", message),), facts)

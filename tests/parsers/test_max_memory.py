@@ -141,4 +141,4 @@ def test_a_large_trace_is_refused_before_it_takes_what_is_not_allowed(tmp_path):
     path.write_bytes(b'{"schemaVersion": 1, "traceEvents": [' + event * 2_000_000 + b"{}]}")
     done = measured("report", path, "--max-memory", "150MB")
     assert (done.code, "a.json needs about" in done.err) == (3, True)
-    assert done.peak_bytes < 200 * 10**6
+    assert done.peak_bytes < 300 * 10**6  # 150 to 200 MB, as far as imports beside it are; read whole it takes 600 MB

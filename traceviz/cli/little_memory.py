@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import click
 
 from traceviz.errors import OutOfMemoryError, TracevizError
-from traceviz.process.memory import address_limit, keep_large_blocks_apart
+from traceviz.process.memory import address_limit, keep_large_blocks_apart, use_one_heap
 from traceviz.units import format_value
 
 LEAST = 600 * 10**6
@@ -38,7 +38,6 @@ _RETURNING = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "_RJEM_MALLOC_CONF": "dirty_decay_ms:300,muzzy_decay_ms:0",  # of Polars: free pages are kept for 0.3 s
 }
-_ARENAS = -8  # glibc's number for: how many arenas, each of which reserves 64 MB of addresses
 _SET_PARENT_DEATH_SIGNAL = 1
 _CRASHES = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP})
 _PASSED_ON = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
@@ -95,12 +94,9 @@ _RAISE_IT = "Raise it in the shell that starts traceviz: ulimit -v unlimited"
 
 def _spare() -> None:
     """Make the libraries, which are not loaded yet, start no threads and reserve no addresses."""
-    import ctypes
-
     for name, value in _SPARING.items():
         os.environ.setdefault(name, value)
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(_ARENAS, 1)
+    use_one_heap()
 
 
 def give_back_soon() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import gc
 import os
 import shutil
 import sys
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 PIPED_WIDTH = 100
 PAGE_WIDTH = click.IntRange(LEAST_WIDTH, MOST_WIDTH)
 WIDTH_HELP = "Columns of the page, up to 1000 (the terminal's, or 100 when piped)."
-_OBJECTS_PER_COLLECTION = 50_000
-"""Imports make hundreds of thousands of objects that stay: looking through them again and again is time for nothing."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -253,7 +250,6 @@ def in_lean_process(command: Command) -> Command:
         os.environ.setdefault(
             "OPENBLAS_NUM_THREADS", "1"
         )  # NumPy starts a thread per core, and no matrix is multiplied
-        gc.set_threshold(_OBJECTS_PER_COLLECTION)
         return within_address_space(functools.partial(command, *args, **kwargs))
 
     return cast("Command", run)
@@ -288,9 +284,12 @@ def reading_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, reading: ReadingOptions, **kwargs: Any) -> Any:
-        if reading.max_memory is not None:
-            from traceviz.cli.little_memory import give_back_soon
+        from traceviz.cli.little_memory import give_back_soon
+        from traceviz.process.memory import reuse_large_blocks
 
+        if reading.max_memory is None:
+            reuse_large_blocks()
+        else:
             give_back_soon()
         return lean(*args, reading=reading, **kwargs)
 

@@ -76,9 +76,7 @@ def report(
     """
     from traceviz import api
     from traceviz.cli import gate_options as cli_gates
-    from traceviz.process.memory import keep_large_blocks_apart
 
-    keep_large_blocks_apart()
     cli_gates.check_format(output.format_name, gates)
     if explains and sections:
         raise UsageError("--why needs all sections, and --section leaves some out.", fix="Give one of the two.")

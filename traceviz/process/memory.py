@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -141,22 +141,45 @@ def _trim() -> Callable[[int], object] | None:
     return None
 
 
+def reuse_large_blocks() -> None:
+    """Have the C library use the pages of large blocks again, which are freed and allocated all the time.
+
+    By itself it gives a large block pages of its own or, once a few were freed, a place on the heap of the thread. The
+    system has to clear each page that is new, at 1 to 2 us per 4 kB: of a report of nsys with 4.5 million events that
+    was a quarter of all CPU time. On one heap of all threads less than half as many pages are new.
+    """
+    _set_allocator({_ARENAS: 1, _LARGE_FROM: 32 << 20, _RETURNED_FROM: 64 << 20})
+
+
 def keep_large_blocks_apart() -> None:
     """Have the C library give each large block pages of its own, which the system has back when the block is freed.
 
-    With every such block that is freed it raises the size from which blocks are large. Those of 24 MB then lie on a
-    heap, between others that are still needed, and each thread has one: a report of nsys with 4.5 million events took
-    110 MB more, and touched twice as many pages for the first time.
+    That takes the least memory, and more time than :func:`reuse_large_blocks`.
     """
+    _set_allocator({_LARGE_FROM: 4 << 20})
+
+
+def use_one_heap() -> None:
+    """Have the C library allocate for all threads from one heap: each of them reserves addresses otherwise."""
+    _set_allocator({_ARENAS: 1})
+
+
+def _set_allocator(values: Mapping[int, int]) -> None:
+    """Set parameters of ``malloc``, where the C library has them."""
     import ctypes  # noqa: PLC0415 (only commands that read traces need it)
 
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(_LARGE_FROM, _LARGE)
+        library = ctypes.CDLL(None)
+        for number, value in values.items():
+            library.mallopt(number, value)
 
 
+_ARENAS = -8
+"""The C library's number for how many heaps there may be."""
 _LARGE_FROM = -3
-"""The C library's number for the size from which a block is large."""
-_LARGE = 4 << 20
+"""The same for the size from which a block has pages of its own."""
+_RETURNED_FROM = -1
+"""The same for how much of the heap's end must be free before the system has it back."""
 
 
 # What there is --------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from traceviz.sweeps import squares, summed
 
 Reals = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Sorted = npt.NDArray[np.int64] | npt.NDArray[np.uint32]
 
 _WIDEST = 2.0**62
 _SPREAD = 4
@@ -101,7 +102,7 @@ class Ordered:
         begins: Where each group begins, and the end of the last.
     """
 
-    values: Array
+    values: Sorted
     begins: Array
 
     @classmethod
@@ -110,14 +111,14 @@ class Ordered:
         begins = np.concatenate([[0], np.cumsum(summed(codes.astype(np.int32, copy=False), None, count))])
         if not values.size:
             return cls(values.astype(np.int64), begins)
-        least = int(values.min())
-        bits = (int(values.max()) - least).bit_length()
+        least, most = int(values.min()), int(values.max())
+        bits = (most - least).bit_length()
         if bits + max(count - 1, 1).bit_length() > 63:
             return cls(values.astype(np.int64)[np.lexsort((values, codes))], begins)
-        both = np.empty(values.size, np.int64)
+        is_narrow = bits + max(count - 1, 1).bit_length() <= 32 and least >= 0 and most < 1 << 32
+        both: Sorted = np.empty(values.size, np.uint32 if is_narrow else np.int64)
         for part in _blocks(values.size):
-            np.subtract(values[part], least, out=both[part], dtype=np.int64)
-            both[part] |= codes[part].astype(np.int64) << bits
+            both[part] = (values[part].astype(np.int64) - least) | (codes[part].astype(np.int64) << bits)
         both.sort()
         for part in _blocks(values.size):
             both[part] &= (1 << bits) - 1
@@ -134,7 +135,7 @@ class Ordered:
         total = np.zeros(self.begins.size - 1, np.int64)
         there = np.flatnonzero(self.counts)
         if there.size:
-            total[there] = np.add.reduceat(self.values, self.begins[there])
+            total[there] = np.add.reduceat(self.values, self.begins[there], dtype=np.int64)
         return total
 
     def means(self) -> Reals:
@@ -144,7 +145,7 @@ class Ordered:
         extremes = self.values[self.begins[there]], self.values[self.begins[there + 1] - 1]
         most = max((float(np.abs(ends.astype(np.float64)).max()) for ends in extremes if ends.size), default=0.0)
         if most * self.values.size >= _WIDEST:  # sums of damaged times wrap
-            sums[there] = np.add.reduceat(self.values.astype(np.float64), self.begins[there])
+            sums[there] = np.add.reduceat(self.values, self.begins[there], dtype=np.float64)
         with np.errstate(invalid="ignore"):
             return np.asarray(sums / self.counts)
 
@@ -152,7 +153,7 @@ class Ordered:
         """The value with this rank of each group, from 0; anything for a group without values."""
         if not self.values.size:
             return np.zeros(ranks.size, np.int64)
-        return np.asarray(self.values[np.minimum(self.begins[:-1] + ranks, self.values.size - 1)])
+        return self.values[np.minimum(self.begins[:-1] + ranks, self.values.size - 1)].astype(np.int64)
 
     def medians(self) -> Reals:
         """The median of each group: of an even number of values, the mean of the middle two."""
@@ -167,13 +168,31 @@ class Ordered:
 
     def deviations(self) -> Reals:
         """The standard deviation of each group, of the sample (n - 1); 0 for a single value."""
-        counts = self.counts
-        return np.sqrt(squares(self.values, self.begins, self.means()) / np.maximum(counts - 1, 1))
+        means = self.means()
+        sums = np.zeros(means.size)
+        for part in _blocks(self.values.size):
+            first = max(int(np.searchsorted(self.begins, part.start, side="right")) - 1, 0)
+            last = int(np.searchsorted(self.begins, part.stop, side="left"))
+            values = self.values[part].astype(np.int64, copy=False)
+            begins = np.clip(self.begins[first : last + 1] - part.start, 0, values.size)
+            sums[first:last] += squares(values, begins, means[first:last])
+        return np.sqrt(sums / np.maximum(self.counts - 1, 1))
 
 
 def _blocks(rows: int) -> Iterator[slice]:
     """Slices that together cover ``rows``: intermediate results of each stay in the cache."""
     return (slice(begin, begin + _BLOCK) for begin in range(0, rows, _BLOCK))
+
+
+def counted(column: pl.Series) -> pl.DataFrame:
+    """The distinct values of ``column``, null being one, and ``len``, how many rows have each; in no particular order."""
+    most = None if column.dtype != pl.Int32 or column.null_count() or not len(column) else column.max()
+    if isinstance(most, int) and most < _LEAST_PLACES and isinstance(least := column.min(), int) and least >= 0:
+        counts = summed(column.to_numpy(), None, most + 1)
+        there = np.flatnonzero(counts)
+        return pl.DataFrame([pl.Series(column.name, there, column.dtype), pl.Series("len", counts[there])])
+    groups = Groups.of(column.to_frame(), column.name)
+    return groups.keys.with_columns(pl.Series("len", groups.counts))
 
 
 def as_text(column: pl.Series) -> pl.Series:

@@ -185,7 +185,7 @@ def _blocks(rows: int) -> Iterator[slice]:
 
 
 def counted(column: pl.Series) -> pl.DataFrame:
-    """The distinct values of ``column``, null being one, and ``len``, how many rows have each; in no particular order."""
+    """The distinct values of ``column``, null being one, in any order, and ``len``, how many rows have each."""
     most = None if column.dtype != pl.Int32 or column.null_count() or not len(column) else column.max()
     if isinstance(most, int) and most < _LEAST_PLACES and isinstance(least := column.min(), int) and least >= 0:
         counts = summed(column.to_numpy(), None, most + 1)

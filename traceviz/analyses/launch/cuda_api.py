@@ -33,7 +33,7 @@ from traceviz.analyses.launch.remarks import remarks
 from traceviz.analyses.launch.waits import HostWaits, advice_for, host_waits
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet
-from traceviz.nested import alike
+from traceviz.nested import Codes, alike
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
 from traceviz.rules import READ_RARELY, rule
 from traceviz.units import format_ns, format_ratio
@@ -99,12 +99,11 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         if not trace.tables.rows("cuda_api"):
             return self.skipped("no call of the device's API was captured")
         calls = trace.frame("cuda_api", *_COLUMNS)
-        groups = _finest(calls)
-        sums = _sums(trace, calls, groups)
-        judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         begin, end = trace.recorded_window  # devices and calls are recorded by one source, at the same time
+        by_name, sums = _grouped(trace, calls, end - begin)
+        judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         return ApiShares(
-            by_name=_by_name(calls["dur_ns"], groups, sums, end - begin),
+            by_name=by_name,
             by_thread=_by_thread(calls, sums, end - begin),
             in_steps=sums_in_steps(trace, calls, "name", "domain", of_host=True),
             nested_ns=_nested(calls) if _nests(sums) else 0,
@@ -215,6 +214,13 @@ _BLOCK = 1 << 18
 _COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "name", "domain")
 
 
+def _grouped(trace: TraceView, calls: pl.DataFrame, span_ns: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Statistics per function, and :func:`_sums`. What groups rows takes memory: it is let go of here."""
+    finest = _finest(calls)
+    sums = _sums(trace, calls, finest)
+    return _by_name(calls["dur_ns"], finest.codes, sums, span_ns), sums
+
+
 def _finest(calls: pl.DataFrame) -> Groups:
     """The groups of which all others are made: calls of one function, in one domain, on one thread."""
     columns = [codes(calls["name"])]
@@ -272,10 +278,16 @@ def _first_steady(trace: TraceView, process: int) -> int:
     return firsts.get(process, min(firsts.values()))
 
 
-def _by_name(durations: pl.Series, finest: Groups, sums: pl.DataFrame, span_ns: int) -> pl.DataFrame:
-    """Statistics per function. Its share of wall time is that of the average thread that calls it."""
+def _by_name(durations: pl.Series, finest: Codes, sums: pl.DataFrame, span_ns: int) -> pl.DataFrame:
+    """Statistics per function. Its share of wall time is that of the average thread that calls it.
+
+    The codes of the ``finest`` groups, whose ``sums`` are given, are used up: those of functions take their place.
+    """
     by_name = Groups.of(sums, "name", "domain")
-    groups = Groups(by_name.keys, by_name.codes[finest.codes])
+    for begin in range(0, finest.size, _BLOCK):
+        part = slice(begin, begin + _BLOCK)
+        finest[part] = by_name.codes[finest[part]]
+    groups = Groups(by_name.keys, finest)
     parts = [_summed(by_name, sums[name]) for name in ("startup_ns", "steady_ns", "exposed_ns")]
     threads = pl.Series("threads", by_name.distinct(sums["thread_id"]))
     rows = groups.keys.with_columns(*duration_columns(groups, durations), *parts, threads)

@@ -81,7 +81,7 @@ def _tokens(count: int) -> npt.NDArray[np.uint64]:
 
 
 def _dense(codes: npt.NDArray[np.integer]) -> tuple[Dense, Array]:
-    """``codes`` renumbered from 0 without gaps, as narrow as the number of names allows, and how often each is there."""
+    """``codes`` renumbered from 0 without gaps, as narrow as the number of names allows, and how often each comes."""
     least, most = int(codes.min()), int(codes.max())
     if most - least > codes.size:
         names, places = np.unique(codes, return_inverse=True)

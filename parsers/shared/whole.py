@@ -113,9 +113,10 @@ class CodeColumn:
         if values.null_count == len(values):
             return schema.nulls(size, values.type)
         numbers = np.ascontiguousarray(values.fill_null(0).to_numpy(zero_copy_only=False), kind)
-        if numbers.size == 1 and not numbers[0]:  # memory that is never touched costs nothing
-            return pa.Array.from_buffers(values.type, size, [None, _buffer(np.zeros(size, kind))])
-        if numbers.size == 1:
+        are_alike = not values.null_count and bool(np.all(numbers == numbers[:1])) and bool(numbers.size)
+        if are_alike and not numbers[0]:
+            return pa.Array.from_buffers(values.type, size, [None, schema.zeros(size * numbers.itemsize)])
+        if are_alike:
             out = self.codes.view(kind) if last and numbers.itemsize == 4 else np.empty(size, kind)
             out[:] = numbers[0]
             return pa.Array.from_buffers(values.type, size, [None, _buffer(out)])

@@ -106,11 +106,12 @@ def nulls(rows: int, kind: pa.DataType) -> Any:
 
 def zeros(size: int) -> pa.Buffer:
     """So many bytes of zeros, which take no memory: all columns of zeros share pages that nobody may write."""
-    return _zeros(max(size - 1, 1).bit_length()).slice(0, size)
+    shared: pa.Buffer = _zeros(max(size - 1, 1).bit_length()).slice(0, size)
+    return shared
 
 
 @cache
-def _zeros(bits: int) -> pa.Buffer:
+def _zeros(bits: int) -> Any:
     memory = mmap.mmap(-1, 1 << bits, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)
     if bits >= _LARGE_BITS and hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)  # who reads them looks up few large pages
@@ -118,7 +119,7 @@ def _zeros(bits: int) -> pa.Buffer:
 
 
 _LARGE_BITS = 22
-
+"""From 4 MB on, memory is worth large pages."""
 
 START = Column("start_ns", I64, "Begin of the event on the trace's clock.", "ns")
 DURATION = Column("dur_ns", I64, "Duration; null where the end was not recorded.", "ns", nullable=True)

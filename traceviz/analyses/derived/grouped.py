@@ -116,7 +116,7 @@ class Ordered:
         if bits + max(count - 1, 1).bit_length() > 63:
             return cls(values.astype(np.int64)[np.lexsort((values, codes))], begins)
         is_narrow = bits + max(count - 1, 1).bit_length() <= 32 and least >= 0 and most < 1 << 32
-        both: Sorted = np.empty(values.size, np.uint32 if is_narrow else np.int64)
+        both: Sorted = np.empty(values.size, np.uint32) if is_narrow else np.empty(values.size, np.int64)
         for part in _blocks(values.size):
             both[part] = (values[part].astype(np.int64) - least) | (codes[part].astype(np.int64) << bits)
         both.sort()
@@ -229,8 +229,8 @@ def _dense(codes: npt.NDArray[np.integer], count: int) -> tuple[npt.NDArray[np.i
     if count > max(_SPREAD * codes.size, _LEAST_PLACES):
         distinct, dense = np.unique(codes, return_inverse=True)
         return dense.astype(np.int32), distinct.size
-    if codes.dtype == np.int32:
-        there = summed(codes, None, count) > 0  # NumPy would copy the codes to look them up
+    if codes.dtype == np.int32:  # NumPy would copy these codes to look them up
+        there = summed(codes.astype(np.int32, copy=False), None, count) > 0
     else:
         there = np.zeros(count, bool)
         there[codes] = True

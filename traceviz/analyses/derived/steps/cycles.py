@@ -59,8 +59,8 @@ def find_cycle(codes: npt.ArrayLike, pauses: npt.ArrayLike | Callable[[], Array]
         return None
     dense, counts = _dense(sequence)
     sums = _sums(dense, _tokens(counts.size))
-    likely = ((_likeness(anchors, sums, sequence.size), anchors) for anchors in _by_name(dense, counts))
-    likely = [(likeness, anchors) for likeness, anchors in likely if likeness >= MIN_LIKENESS]
+    rated = ((_likeness(anchors, sums, sequence.size), anchors) for anchors in _by_name(dense, counts))
+    likely = [(likeness, anchors) for likeness, anchors in rated if likeness >= MIN_LIKENESS]
     if not likely:
         return None
     waits = np.asarray(pauses() if callable(pauses) else pauses)

@@ -2,7 +2,7 @@
 
 import os
 from contextlib import closing
-from threading import get_ident
+from threading import Event, Timer, get_ident
 
 import pytest
 
@@ -59,3 +59,46 @@ def test_nothing_is_begun_once_it_is_closed(monkeypatch):
     ahead.give(done.append, 4)
     ahead.close()
     assert done == []
+
+
+def test_a_request_to_end_reaches_whoever_helps_at_once(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    done = []
+
+    def end(number: int) -> None:
+        done.append(number)
+        if number == 0:
+            raise KeyboardInterrupt
+
+    with closing(Ahead()) as ahead:
+        ahead.give(end, 3)
+        later = ahead.give(done.append, 3)
+        with pytest.raises(KeyboardInterrupt):
+            list(ahead.results(later))
+        assert done == [0]
+
+
+def test_what_a_request_to_end_interrupted_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    ahead = Ahead()
+    futures = ahead.give(lambda number: number, 3)
+    futures[0].set_running_or_notify_cancel()
+    ahead.forget(futures)
+    assert [future.cancelled() for future in futures] == [False, True, True]
+
+
+def test_only_the_piece_that_a_thread_is_at_is_waited_for(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    begun, goes_on, done = Event(), Event(), []
+
+    def work(number: int) -> None:
+        begun.set()
+        goes_on.wait()
+        done.append(number)
+
+    with closing(Ahead()) as ahead:
+        futures = ahead.give(work, 50)
+        begun.wait()
+        Timer(0.05, goes_on.set).start()
+        ahead.forget(futures)
+        assert done == [0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
@@ -41,6 +41,10 @@ def silent(stage: str, done: int, total: int | None) -> None:
     """A :class:`Progress` that reports nothing."""
 
 
+def nothing() -> None:
+    """Nobody waits for reading to begin."""
+
+
 def prefixed(progress: Progress, prefix: str) -> Progress:
     """``progress`` with ``prefix`` before the name of every stage."""
     return lambda stage, done, total: progress(f"{prefix}: {stage}", done, total)
@@ -76,6 +80,7 @@ class ReadOptions:
         window: The caller cuts the trace to these times: a reader may leave out events that lie outside of them
             altogether.
         spill: Takes tables that memory has no room for, where the caller can do with files; see :attr:`Reader.spills`.
+        begun: Is called when reading has begun, perhaps more than once: what else the caller has to do would delay it.
     """
 
     tables: frozenset[str] | None = None
@@ -89,6 +94,7 @@ class ReadOptions:
     cache: bool = False
     window: Window | None = None
     spill: Spill | None = None
+    begun: Callable[[], None] = nothing
 
     def wants(self, name: str) -> bool:
         """Whether table ``name`` is asked for."""
@@ -115,6 +121,8 @@ class Reader(ABC):
     """Usual file-name suffixes, for help texts only: identification is by content."""
     spills: ClassVar[bool] = False
     """Whether large tables may go to :attr:`ReadOptions.spill` instead of being yielded."""
+    decodes_ahead: ClassVar[bool] = False
+    """Whether :meth:`read` says itself when it has begun (:attr:`ReadOptions.begun`): compiled code is at work then."""
     states_span: ClassVar[bool] = False
     """Whether the length of the capture is read from what is stated, and not taken from the events."""
 
@@ -133,7 +141,7 @@ class Reader(ABC):
         a folder.
         """
 
-    def begun(self, path: Path) -> Reader:  # noqa: ARG002 (most readers begin when they are asked for tables)
+    def reading_ahead(self, path: Path) -> Reader:  # noqa: ARG002 (most readers begin when they are asked for tables)
         """This reader, for one reading of ``path`` that may have begun: its caller imports meanwhile what it needs.
 
         What goes wrong is raised when tables are asked for. Not where memory is bounded, which nobody looks after yet.
@@ -165,6 +173,8 @@ class Reader(ABC):
 
         with foreign_errors_in_words(f"{path} cannot be read."):
             options.allowance.check(0, path.name)
+            if not self.decodes_ahead:
+                options.begun()
             spill = options.spill if self.spills else None
             tables = self.read(path, replace(options, progress=watched(options, path.name), spill=spill))
             for name, table in checked(tables, states_span=self.states_span):

@@ -7,7 +7,7 @@ import pytest
 
 from traceviz import schema
 from traceviz.errors import UsageError
-from traceviz.schema import TABLES, Table
+from traceviz.schema import TABLES, Table, nulls, zeros
 
 ALL = sorted(TABLES)
 ALLOWED = {schema.TEXT, schema.NAME, schema.I16, schema.I32, schema.I64, schema.F64}
@@ -90,3 +90,17 @@ def test_tables_that_every_trace_has_are_declared() -> None:
 def test_an_unknown_table_lists_those_that_exist() -> None:
     with pytest.raises(UsageError, match=r"no table 'kernel'.*kernels"):
         schema.table("kernel")
+
+
+def test_columns_of_nulls_and_zeros_share_memory_that_nobody_may_write() -> None:
+    one, other = nulls(3, pa.int64()), nulls(40, pa.int16())
+    assert (one.to_pylist(), other.null_count, len(other)) == ([None] * 3, 40, 40)
+    assert [len(nulls(rows, pa.float64())) for rows in (0, 1, 8, 9)] == [0, 1, 8, 9]
+    buffer = zeros(5_000_000)
+    assert (buffer.size, buffer.is_mutable, bytes(buffer[:3]), bytes(buffer[-3:])) == (
+        5_000_000,
+        False,
+        b"\0" * 3,
+        b"\0" * 3,
+    )
+    assert zeros(4_500_000).address == buffer.address

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -26,7 +27,7 @@ from traceviz.compare.options import CompareOptions, Tables
 from traceviz.errors import UsageError
 from traceviz.files import check_folder_free, check_not_source, new_folder
 from traceviz.foreign.errors import foreign_errors_in_words
-from traceviz.parsers.base import Progress, Reader, ReadOptions, silent
+from traceviz.parsers.base import Progress, Reader, ReadOptions, nothing, silent
 from traceviz.parsers.sources import named, read_all, readers_of, source_facts, trace_files
 from traceviz.render.options import RenderOptions
 from traceviz.report import Report
@@ -174,7 +175,7 @@ def report_on(
     readers = readers_of(sources, reader)
     is_large = sum(map(_size, sources)) >= _LARGE
     if is_large and len(sources) == 1 and max_memory is None:
-        readers = [readers[0].begun(sources[0])]
+        readers = [readers[0].reading_ahead(sources[0])]
     from traceviz.analyses.needs import columns_for, tables_for
     from traceviz.analyses.registry import PROPERTIES
     from traceviz.spill import collected, spill_beyond
@@ -190,10 +191,9 @@ def report_on(
         cache=cache,
         window=selection.window if selection else None,
         spill=spill_beyond(max_memory),
+        begun=_loader(sections) if is_large else nothing,
     )
     with foreign_errors_in_words(f"{named(sources)} cannot be read."):
-        if is_large:
-            Thread(target=_load_analyses, args=(sections,), name="traceviz-loading", daemon=True).start()
         tables = collected(read_all(sources, readers, needs), needs.spill)
         if selection and not selection.is_everything:
             from traceviz.cutting import select
@@ -213,11 +213,15 @@ def _size(source: Path) -> int:
     return 0
 
 
-def _load_analyses(sections: Collection[str] | None) -> None:
-    """Import polars and the analyses: while what is compiled reads, it lets other threads run."""
-    from traceviz.analyses.run import load_analyses
+def _loader(sections: Collection[str] | None) -> Callable[[], None]:
+    """What has polars and the analyses imported: while what is compiled reads, it lets other threads run."""
 
-    load_analyses(sections)
+    def load() -> None:
+        from traceviz.analyses.run import load_analyses
+
+        load_analyses(sections)
+
+    return cache(Thread(target=load, name="traceviz-loading", daemon=True).start)
 
 
 def compare(

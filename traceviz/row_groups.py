@@ -6,12 +6,14 @@ what else a file may state of its parts is no longer true where somebody wrote i
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from traceviz.foreign.parquet import read_group
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 Window = tuple[int | None, int | None]
 """Begin and end in nanoseconds on the trace's clock; ``None`` for those of the capture."""

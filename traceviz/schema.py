@@ -15,11 +15,11 @@ Documentation (``docs/tables.md``), validation (:mod:`traceviz.tables`) and empt
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from traceviz.errors import UsageError
@@ -96,14 +96,30 @@ class Table:
 
 
 def nulls(rows: int, kind: pa.DataType) -> Any:
-    """An array of ``rows`` nulls of type ``kind``. Numbers lie in memory that is never touched: it costs nothing."""
+    """An array of ``rows`` nulls of type ``kind``. Numbers take no memory."""
     if pa.types.is_dictionary(kind):
         return pa.DictionaryArray.from_arrays(nulls(rows, kind.index_type), pa.array([], kind.value_type))
     if not pa.types.is_primitive(kind):
         return _pa.nulls(rows, kind)
-    values, known = np.zeros(rows, kind.to_pandas_dtype()), np.zeros((rows + 7) // 8, np.uint8)
-    return pa.Array.from_buffers(kind, rows, [_pa.py_buffer(known), _pa.py_buffer(values)])
+    return pa.Array.from_buffers(kind, rows, [zeros((rows + 7) // 8), zeros(rows * (kind.bit_width + 7) // 8)])
 
+
+def zeros(size: int) -> pa.Buffer:
+    """So many bytes of zeros, which take no memory: all columns of zeros share pages that nobody may write."""
+    shared: pa.Buffer = _zeros(max(size - 1, 1).bit_length()).slice(0, size)
+    return shared
+
+
+@cache
+def _zeros(bits: int) -> Any:
+    memory = mmap.mmap(-1, 1 << bits, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)
+    if bits >= _LARGE_BITS and hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)  # who reads them looks up few large pages
+    return _pa.py_buffer(memory)
+
+
+_LARGE_BITS = 22
+"""From 4 MB on, memory is worth large pages."""
 
 START = Column("start_ns", I64, "Begin of the event on the trace's clock.", "ns")
 DURATION = Column("dur_ns", I64, "Duration; null where the end was not recorded.", "ns", nullable=True)

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingTableError, SchemaError
@@ -33,8 +31,10 @@ from traceviz.whole_columns import read_pieces, read_whole
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
 else:
-    pl = Later("polars")
+    pl, pc, pq = Later("polars"), Later("pyarrow.compute"), Later("pyarrow.parquet")
 
 WINDOW_NOTE = "window"
 """Code of the note in a trace that is a time window of another trace."""

@@ -182,7 +182,7 @@ static Status take_codes(const Table *table, Wanted *wanted, size_t rows)
         if (number < 0)
             return NO_MEMORY;
         wanted->counts.items[number]++;
-        if (wanted->out != NULL)
+        if (wanted->out != NULL && number > 0) /* zeros are there already */
             ((int32_t *)wanted->out)[table->rows + row] = number;
     }
     return DECODED;
@@ -213,7 +213,7 @@ static Status take_texts(const Table *table, Wanted *wanted, const uint8_t *bloc
             return NO_MEMORY;
         wanted->counts.items[number]++;
         wanted->last = number;
-        if (wanted->out != NULL)
+        if (wanted->out != NULL && number > 0) /* zeros are there already */
             ((int32_t *)wanted->out)[table->rows + row] = number;
     }
     return DECODED;

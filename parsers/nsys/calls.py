@@ -9,19 +9,14 @@ Some injections record a call of the runtime library themselves, and CUPTI recor
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute
 
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.shared.arrow import ChunkedArray, DictionaryArray
+from traceviz.parsers.shared.arrow import ChunkedArray, DictionaryArray, pc
 from traceviz.parsers.shared.notes import Notes
-
-pc: Any = pyarrow.compute
-"""The stubs of pyarrow refuse Python numbers as arguments of compute functions."""
 
 CALLS = "cuda_api"
 _ID = "correlation_id"

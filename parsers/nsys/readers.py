@@ -87,6 +87,7 @@ class NsysSqliteReader(Reader):
     format: ClassVar[str] = "nsys-sqlite"
     title: ClassVar[str] = "Nsight Systems SQLite export"
     spills: ClassVar[bool] = True
+    decodes_ahead: ClassVar[bool] = True
     suffixes: ClassVar[tuple[str, ...]] = (".sqlite",)
 
     def sniff(self, head: bytes, path: Path) -> Match:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import ClassVar
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, ClassVar
 
 from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.nsys.calls import with_ids
 from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
-from traceviz.parsers.nsys.tables import Provenance, read_tables
+from traceviz.parsers.nsys.mapping import EVENT_TABLES
+from traceviz.parsers.shared.ahead import Ahead
+from traceviz.parsers.shared.begin import begin
 from traceviz.parsers.shared.sqlite.file import unread_log
 from traceviz.parsers.shared.sqlite.tables import SqliteTables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class NsysSqliteTables(SqliteTables):
@@ -24,5 +29,9 @@ class NsysSqliteTables(SqliteTables):
 
 def read_sqlite(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
     """The tables of an SQLite export, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
-    with NsysSqliteTables(path) as raw:
+    with closing(Ahead()) as ahead, NsysSqliteTables(path) as raw:
+        begin(raw, ahead, EVENT_TABLES, with_ids(options))
+        options.begun()
+        from traceviz.parsers.nsys.tables import Provenance, read_tables  # noqa: PLC0415 (meanwhile, tables are decoded)
+
         yield from read_tables(raw, options, Provenance("nsys sqlite", notes=unread_log(path)))

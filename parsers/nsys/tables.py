@@ -32,6 +32,7 @@ from traceviz.parsers.shared.arrow import ChunkedArray, StringArray, pc
 from traceviz.parsers.shared.event_reader import EventReader
 from traceviz.parsers.shared.event_table import first
 from traceviz.parsers.shared.frameworks import evidence_table, identify_framework, pool, texts
+from traceviz.parsers.shared.in_order import in_order
 from traceviz.parsers.shared.names import count_rows
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.raw import RawTables
@@ -107,7 +108,7 @@ def _event_tables(  # noqa: PLR0917 (what was found before events are read)
         if name == CALLS:
             table = once(table, notes)
             _note_hidden_graphs(raw, capture, table, notes)
-        made = [table]
+        made = [in_order(table)]
         del table  # who gets it may let go of it: nothing is left of it here
         yield name, made.pop()
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute
 
-pc: Any = pyarrow.compute
+from traceviz.later import Later
+
+pc: Any = Later("pyarrow.compute")
 """Compute functions, which take arrays, chunked arrays and Python numbers alike."""
 
 nulls: Any = pa.nulls

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from traceviz import schema
 from traceviz.foreign.plausible import plausible_durations
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.shared.arrow import Array, ChunkedArray, chunked_array, nulls, pc
+from traceviz.parsers.shared.begin import needed
 from traceviz.parsers.shared.event_table import Repairs, converted, durations, first, note_repairs, raw_column
 from traceviz.parsers.shared.mapping import Name, Source
 from traceviz.parsers.shared.notes import Notes
@@ -77,7 +78,7 @@ class EventReader:
 
     def columns(self, table: str, source: Source, target: pa.Schema) -> pa.Table:
         """Rows of one raw table with the columns of ``target``; what the raw table does not have is null."""
-        source = self._needed(table, source)
+        source = needed(table, source, self.options)
         repairs = Repairs()
         whole = self._whole(source)
         if whole is not None:
@@ -96,21 +97,13 @@ class EventReader:
         note_repairs(self.notes, table, repairs)
         return pa.table([columns[name] for name in target.names], schema=target)
 
-    def _needed(self, table: str, source: Source) -> Source:
-        """``source`` without nullable columns that the caller did not ask for."""
-        if table not in self.options.columns:
-            return source
-        declared, requested = schema.table(table).arrow, self.options.columns[table]
-        kept = [c for c in source.columns if c.name in requested or not declared.field(c.name).nullable]
-        return replace(source, columns=tuple(kept))
-
     def pieces(self, table: str, source: Source, target: pa.Schema, count: int) -> Iterator[Piece]:
         """The rows of one raw table in pieces, at most so many, each with the first start of those that follow.
 
         Raises:
             NotPlainError: they cannot be read so, or not from here on.
         """
-        source = self._needed(table, source)
+        source = needed(table, source, self.options)
         whole = self._whole(source)
         if whole is None:
             raise NotPlainError("a table that streams")

@@ -91,7 +91,7 @@ def extent(raw: RawTables, table: str, source: Source, keys: Sequence[str | None
     whole = raw.whole(source.table)
     if whole is not None:
         with suppress(NotPlainError):
-            return _measured(whole, table, source, [start, *([end] if end else [])], known_keys)
+            return _measured(whole, table, source, measures(raw, source, keys))
     rows = 0
     starts: list[int] = []
     ends: list[int] = []
@@ -104,12 +104,19 @@ def extent(raw: RawTables, table: str, source: Source, keys: Sequence[str | None
     return Extent(table, source, rows, starts, ends, _distinct(pa.concat_tables(combinations)))
 
 
-def _measured(whole: WholeTable, table: str, source: Source, times: Sequence[str], keys: Sequence[str]) -> Extent:
-    """The extent by one pass over the raw table, whose starts are in the first of ``times``."""
-    wishes: list[Wish] = [Number(name, pa.int64()) for name in times]
-    if keys:
-        wishes.append(Combination(tuple(keys)))
-    rows, results = whole.measure(keeps_of(source, times[0]), wishes)
+def measures(raw: RawTables, source: Source, keys: Sequence[str | None]) -> list[Wish]:
+    """What is measured of a raw table for its :func:`extent`: starts, ends, and combinations of ``keys``."""
+    available = raw.columns(source.table)
+    end = first(source.end, available)
+    times = [Number(name, pa.int64()) for name in (start_of(raw, source), end) if name]
+    known = tuple(dict.fromkeys(key for key in keys if key in available))
+    return [*times, *([Combination(known)] if known else [])]
+
+
+def _measured(whole: WholeTable, table: str, source: Source, wishes: Sequence[Wish]) -> Extent:
+    """The extent by one pass over the raw table, whose starts are the first of ``wishes``."""
+    assert isinstance(wishes[0], Number)
+    rows, results = whole.measure(keeps_of(source, wishes[0].column), wishes)
     bounds = [[part.least, part.most] for part in results if isinstance(part, NumberColumn)]
     known = [[time for time in pair if time is not None] for pair in bounds]
     found = [part.keys for part in results if isinstance(part, CodeColumn)]

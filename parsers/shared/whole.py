@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz import schema
+from traceviz.parsers.shared.ahead import Ahead
 from traceviz.parsers.shared.arrow import Array
 from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.native import decoder
@@ -112,9 +113,10 @@ class CodeColumn:
         if values.null_count == len(values):
             return schema.nulls(size, values.type)
         numbers = np.ascontiguousarray(values.fill_null(0).to_numpy(zero_copy_only=False), kind)
-        if numbers.size == 1 and not numbers[0]:  # memory that is never touched costs nothing
-            return pa.Array.from_buffers(values.type, size, [None, _buffer(np.zeros(size, kind))])
-        if numbers.size == 1:
+        are_alike = not values.null_count and bool(np.all(numbers == numbers[:1])) and bool(numbers.size)
+        if are_alike and not numbers[0]:
+            return pa.Array.from_buffers(values.type, size, [None, schema.zeros(size * numbers.itemsize)])
+        if are_alike:
             out = self.codes.view(kind) if last and numbers.itemsize == 4 else np.empty(size, kind)
             out[:] = numbers[0]
             return pa.Array.from_buffers(values.type, size, [None, _buffer(out)])
@@ -143,6 +145,23 @@ def alike(rows: int) -> CodeColumn:
 
 class WholeTable(Protocol):
     """A raw table whose columns are made whole."""
+
+    def begin(self, ahead: Ahead, wishes: Sequence[Wish], measured: Sequence[Wish], room: int) -> int:
+        """Begin to make columns of all rows, for :meth:`columns` and :meth:`measure`, unless that is not worth it.
+
+        Args:
+            ahead: Does it.
+            wishes: The columns; times as they are stored.
+            measured: What is measured only.
+            room: Bytes that they may take.
+
+        Returns:
+            Bytes that they take; 0 where nothing was begun.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of what was begun, and nobody asked for."""
 
     def measure(self, keeps: Sequence[Keep], wishes: Sequence[Wish]) -> tuple[int, list[Result]]:
         """How many rows count, and of their columns what is known without making them.

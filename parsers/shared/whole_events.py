@@ -168,8 +168,9 @@ class DecodedEvents:
         unowned = found.pop(UNOWNED, None)
         if unowned is not None:
             self.repairs.without_owner += int(coded.rows[unowned.to_numpy(zero_copy_only=False)].sum())
-        # Codes are as wide as the numbers of threads and processes: the last of these takes their place.
+        # Codes are as wide as the numbers of threads and processes: the last of these that differ takes their place.
         wide = [name for name, values in found.items() if values.type.bit_width == 32]
+        wide.sort(key=lambda name: len(found[name].unique()) > 1)
         narrow = {name: coded.spread(values) for name, values in found.items() if name not in wide}
         return narrow | {name: coded.spread(found[name], last=name == wide[-1]) for name in wide}
 

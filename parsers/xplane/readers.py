@@ -84,8 +84,8 @@ class XPlaneReader(Reader):
                 return Match.MAYBE
         return Match.YES if is_space(head) else Match.NO
 
-    def begun(self, path: Path) -> Reader:
-        """See :meth:`Reader.begun`: what is compiled scans a file, and lets others import."""
+    def reading_ahead(self, path: Path) -> Reader:
+        """See :meth:`Reader.reading_ahead`: what is compiled scans a file, and lets others import."""
         return XPlaneReader(Meanwhile(partial(_read_file, path), beside=True)) if path.is_file() else self
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:

@@ -396,6 +396,10 @@ class Cases:
                 n.alike(columns, self._room(random, 4 * rows), bytearray(4 * rows))
             case 3:
                 n.order(group, start, end, self._longs(random, rows), self._room(random, 4 * rows))
+                order, width = bytearray(4 * rows), random.choice((1, 2, 4, 8))
+                far = n.order_times(random.choice((start, group)), order)
+                given, far = random.choice((order, order, code)), random.choice((far, far, 0, 2**40))
+                self._try(n.move, given, width, far, self._room(random, width * rows))
             case _:
                 n.add(start, end, self._longs(random, rows + 1), end, start, code, self._room(random, 8 * rows))
 

@@ -8,9 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+
+from traceviz.later import Later
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+else:
+    pq = Later("pyarrow.parquet")
 
 DAMAGE = (OSError, ValueError, OverflowError, pa.ArrowException)
 """What Arrow raises for a file that is damaged, or whose types it does not read; names may be no UTF-8."""

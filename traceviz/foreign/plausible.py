@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute
 
 from traceviz import schema
 from traceviz.foreign.rows import NoteTaker, rows_to_table
+from traceviz.later import Later
 
-pc: Any = pyarrow.compute
+pc: Any = Later("pyarrow.compute")
 """The stubs of pyarrow refuse Python numbers as arguments of compute functions."""
 
 TIMES_NOTE, DURATIONS_NOTE, VALUES_NOTE = "times-out-of-range", "durations-out-of-range", "values-out-of-range"

@@ -9,6 +9,7 @@
 #include "contexts.h"
 #include "matching.h"
 #include "nested.h"
+#include "sorting.h"
 
 static PyObject *misfit(void)
 {
@@ -315,6 +316,45 @@ static PyObject *add(PyObject *Py_UNUSED(module), PyObject *arguments)
     return fits ? Py_NewRef(Py_None) : misfit();
 }
 
+static PyObject *order_times(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { TIME, ORDER, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    if (!PyArg_ParseTuple(arguments, "y*w*", &arrays[TIME], &arrays[ORDER]))
+        return NULL;
+    size_t rows = rows_of(&arrays[TIME]);
+    bool fits = rows <= INT32_MAX && are_wide(arrays, ORDER, rows) && are_narrow(&arrays[ORDER], rows);
+    int64_t found = 0;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        found = order_nearly(arrays[TIME].buf, rows, arrays[ORDER].buf);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    return !fits ? misfit() : found == NO_ROOM ? PyErr_NoMemory() : PyLong_FromLongLong(found);
+}
+
+static PyObject *move(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    enum { ORDER, COLUMN, ARRAYS };
+    Py_buffer arrays[ARRAYS];
+    int width;
+    Py_ssize_t distance;
+    if (!PyArg_ParseTuple(arguments, "y*inw*", &arrays[ORDER], &width, &distance, &arrays[COLUMN]))
+        return NULL;
+    size_t rows = (size_t)arrays[ORDER].len / 4;
+    bool fits = (width == 1 || width == 2 || width == 4 || width == 8) && distance >= 0 && rows <= INT32_MAX &&
+                are_narrow(&arrays[ORDER], rows) && (size_t)arrays[COLUMN].len == rows * (size_t)width &&
+                (rows == 0 || (uintptr_t)arrays[COLUMN].buf % (uintptr_t)width == 0);
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        fits = move_rows(arrays[COLUMN].buf, (size_t)width, arrays[ORDER].buf, rows, (size_t)distance);
+        Py_END_ALLOW_THREADS;
+    }
+    release(arrays, ARRAYS);
+    return fits ? Py_NewRef(Py_None) : misfit();
+}
+
 static PyMethodDef functions[] = {
     {"match", match, METH_VARARGS, "match(sought, among, owners, least, width, row, found): rows with the same pair."},
     {"nest", nest, METH_VARARGS, "nest(group, start, end, cross, depth, parent): whether the calls nest, or cross, in this order."},
@@ -332,6 +372,9 @@ static PyMethodDef functions[] = {
     {"running", running, METH_VARARGS,
      "running(group, start, end, parent, key, moment, found): the innermost call that runs at each moment."},
     {"alike", alike, METH_VARARGS, "alike(columns, group, first): how many groups of equal rows there are."},
+    {"order_times", order_times, METH_VARARGS,
+     "order_times(time, order): how far rows are from their places at most, -1 where they do not nearly come in order."},
+    {"move", move, METH_VARARGS, "move(order, width, distance, column): puts the rows of a column in order."},
     {"add", add, METH_VARARGS, "add(opens, closes, done, start, end, owner, total): the same, by owner."},
     {NULL, NULL, 0, NULL},
 };

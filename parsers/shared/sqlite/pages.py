@@ -54,6 +54,8 @@ _LEAST_CELL = 6
 _LEAST_USABLE = 480
 """Bytes of a page that SQLite wants at least, besides those that an extension reserves."""
 _MAX_DEPTH = 20
+_LONGEST_NUMBER = 9
+"""Bytes of the longest number of variable length."""
 _NULL, _FLOAT, _ZERO, _ONE, _BLOB = 0, 7, 8, 9, 12
 _SIZES = np.array([0, 1, 2, 3, 4, 6, 8, 8, 0, 0, -1, -1], dtype=np.int64)
 """Bytes of a value by its type: null, integers of 1 to 8 bytes, float, the constants 0 and 1; -1 for no type."""
@@ -154,6 +156,10 @@ class Pages:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
         self._file.close()
 
     @property
@@ -191,26 +197,43 @@ class Pages:
         Raises:
             NotPlainError: a page is not what its parent says it is.
         """
-        level = np.array([root], dtype=np.int64)
+        return self.leaves_with_ids(root)[0]
+
+    def leaves_with_ids(self, root: int) -> tuple[Integers, Integers]:
+        """:meth:`leaves`, and for each the greatest row id that it may have, as its parents say; -1 where none does.
+
+        Raises:
+            NotPlainError: as :meth:`leaves`.
+        """
+        level, last_ids = np.array([root], dtype=np.int64), np.array([-1], dtype=np.int64)
         for _ in range(_MAX_DEPTH):
             if self.read(level[:1])[0] == _LEAF:
-                return level
-            level = np.concatenate([self._children(page) for page in self.read(level).reshape(-1, self.page_size)])
+                return level, last_ids
+            level, last_ids = self._children(self.read(level, spare=_LONGEST_NUMBER), last_ids)
             if level.size > self.count:
                 raise NotPlainError("a tree larger than its file")
         raise NotPlainError("a tree too deep")
 
-    def _children(self, page: Bytes) -> Integers:
-        """Page numbers that one interior page points to, the right-most last."""
-        content = page.tobytes()
-        cells = int.from_bytes(content[3:5], "big")
-        if content[0] != _INTERIOR or not 0 < cells <= (self.usable - _LEAF_HEADER) // _LEAST_CELL:
+    def _children(self, content: Bytes, last_ids: Integers) -> tuple[Integers, Integers]:
+        """Page numbers that interior pages point to, the right-most of each last, and the greatest row ids there.
+
+        Args:
+            content: The pages, and some bytes behind them.
+            last_ids: The greatest row id of each page.
+        """
+        pages = np.arange(last_ids.size, dtype=np.int64) * self.page_size
+        cells = _pairs(content, pages + 3)
+        if np.any(content[pages] != _INTERIOR) or np.any(cells < 1):
             raise NotPlainError("no interior page")
-        pointers = np.frombuffer(content, dtype=">u2", count=cells, offset=_INTERIOR_HEADER).astype(np.int64)
+        if np.any(cells > (self.usable - _LEAF_HEADER) // _LEAST_CELL):
+            raise NotPlainError("no interior page")
+        begins, ends = np.repeat(pages, cells), np.cumsum(cells)
+        number = np.arange(ends[-1]) - np.repeat(ends - cells, cells)
+        pointers = _pairs(content, begins + _INTERIOR_HEADER + 2 * number)
         if pointers.min() < _INTERIOR_HEADER or pointers.max() + 4 > self.usable:
             raise NotPlainError("a cell beyond its page")
-        left = np.ndarray((len(content) - 3,), dtype=">u4", buffer=content, strides=(1,))[pointers]
-        return np.append(left.astype(np.int64), int.from_bytes(content[8:12], "big"))
+        children = np.insert(_fours(content, begins + pointers), ends, _fours(content, pages + 8))
+        return children, np.insert(_long_number(content, begins + pointers + 4), ends, last_ids)
 
 
 def _compiled(
@@ -264,6 +287,24 @@ def _cells(content: Bytes, page_size: int, usable: int) -> tuple[Integers, Integ
 def _pairs(content: Bytes, offsets: Integers) -> Integers:
     """The big-endian 2-byte numbers at ``offsets``."""
     return (content[offsets].astype(np.int64) << 8) | content[offsets + 1]
+
+
+def _fours(content: Bytes, offsets: Integers) -> Integers:
+    """The big-endian 4-byte numbers at ``offsets``."""
+    return (_pairs(content, offsets) << 16) | _pairs(content, offsets + 2)
+
+
+def _long_number(content: Bytes, offsets: Integers) -> Integers:
+    """Variable-length numbers of up to nine bytes."""
+    numbers, going = np.zeros(offsets.size, np.int64), np.arange(offsets.size)
+    for place in range(_LONGEST_NUMBER - 1):
+        byte = content[offsets[going] + place]
+        numbers[going] = numbers[going] << 7 | (byte & 127)
+        going = going[byte >= 128]
+        if not going.size:
+            return numbers
+    numbers[going] = numbers[going] << 8 | content[offsets[going] + _LONGEST_NUMBER - 1]
+    return numbers
 
 
 def _short_number(content: Bytes, offsets: Integers) -> tuple[Integers, Integers]:

@@ -50,7 +50,10 @@ class SqliteTables(RawTables):
         self._whole: dict[str, WholeTable | None] = {}
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database, and what was begun of it."""
+        for table in self._whole.values():
+            if table is not None:
+                table.close()
         self._connection.close()
 
     @property

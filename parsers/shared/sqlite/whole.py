@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz import schema
+from traceviz.parsers.shared.ahead import Ahead
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.native import decoder
@@ -53,10 +56,22 @@ def whole_table(path: Path, root: int, stored: Mapping[str, str | None]) -> Sqli
         return None
     try:
         with Pages(path) as pages:
-            leaves = pages.leaves(root)
-            return SqliteTable(path, leaves, pages.page_size, stored, alone=leaves.size == 1)
+            leaves, last_ids = pages.leaves_with_ids(root)
+            table = SqliteTable(path, leaves, pages.page_size, stored, alone=leaves.size == 1)
+            table.expected = _rows_of_leaves(pages, leaves, last_ids)
+            return table
     except NotPlainError:
         return None
+
+
+def _rows_of_leaves(pages: Pages, leaves: Integers, last_ids: Integers) -> Integers | None:
+    """How many rows each leaf has if none was ever deleted; ``None`` where ids show that it is not so.
+
+    Rows are numbered from 1 then, and parents state the greatest number in each leaf but the last.
+    """
+    last = pages.read(leaves[-1:])
+    rows = np.append(np.diff(last_ids[:-1], prepend=0), int(last[3]) << 8 | int(last[4]))
+    return rows if rows.min() > 0 and rows.max() <= pages.most_rows(1) else None
 
 
 class SqliteTable:
@@ -74,10 +89,47 @@ class SqliteTable:
         self, path: Path, leaves: Integers, page_size: int, stored: Mapping[str, str | None], *, alone: bool
     ) -> None:
         self._path, self._leaves, self._page_size, self._stored = path, leaves, page_size, stored
-        step = max(STRETCH_BYTES // page_size, 1)
-        self._stretches = [leaves[begin : begin + step] for begin in range(0, leaves.size, step)]
+        self._step = max(STRETCH_BYTES // page_size, 1)
+        self._stretches = [leaves[begin : begin + self._step] for begin in range(0, leaves.size, self._step)]
         self._alone = alone
         self._counts: dict[tuple[Keep, ...], list[int]] = {}
+        self._begun: _Begun | None = None
+        self.expected: Integers | None = None
+        """Rows that each leaf most likely has; ``None`` where nothing tells. Decoding finds out."""
+
+    def begin(self, ahead: Ahead, wishes: Sequence[Wish], measured: Sequence[Wish], room: int) -> int:
+        """See :meth:`WholeTable.begin`."""
+        size = 8 * len(wishes) * int(self.expected.sum()) if self.expected is not None else 0
+        are_few, are_distinct = self._leaves.size < 2 * self._step, len(set(wishes)) == len(wishes)
+        if self.expected is None or self._begun or are_few or not are_distinct or not 0 < size <= room:
+            return 0
+        counts = np.add.reduceat(self.expected, np.arange(0, self._leaves.size, self._step)).tolist()
+        everything = list(dict.fromkeys([*wishes, *measured]))
+        outs = [np.zeros(sum(counts), _type(wish).to_pandas_dtype()) if wish in wishes else None for wish in everything]
+        pages = Pages(self._path)
+        try:
+            decode = self._decoder(pages, (), everything, outs, counts)
+        except NotPlainError:
+            pages.close()
+            return 0
+        self._begun = _Begun(pages, ahead, everything, outs, ahead.give(decode, len(counts)))
+        return size
+
+    def _results_begun(self, keeps: Sequence[Keep], progress: Callable[[int], None]) -> dict[Wish, Result]:
+        """What :meth:`begin` has decoded, if rows are alike with these ``keeps``; waits for it."""
+        if self._begun is None or any(keep.column in self._stored for keep in keeps):
+            return {}
+        try:
+            return self._begun.results(progress)
+        except NotPlainError:
+            self.close()  # some rows were deleted, or more: whoever asks finds out what
+            return {}
+
+    def close(self) -> None:
+        """Let go of what was begun, and nobody asked for."""
+        if self._begun is not None:
+            self._begun.close()
+            self._begun = None
 
     def parts(self, count: int) -> Sequence[SqliteTable]:
         """See :meth:`WholeTable.parts`."""
@@ -87,14 +139,22 @@ class SqliteTable:
 
     def measure(self, keeps: Sequence[Keep], wishes: Sequence[Wish]) -> tuple[int, list[Result]]:
         """See :meth:`WholeTable.measure`."""
+        known = self._results_begun(keeps, lambda _: None)
+        if known and self._begun and known.keys() >= set(wishes):
+            return self._begun.rows, [known[wish] for wish in wishes]
         done = list(self._decoded(keeps, wishes, None, lambda _: None))
         self._counts[tuple(keeps)] = [rows for rows, _ in done]
-        return sum(rows for rows, _ in done), _merged(wishes, done, None)
+        return sum(rows for rows, _ in done), _merged(wishes, done, [None] * len(wishes))
 
     def columns(
         self, keeps: Sequence[Keep], wishes: Sequence[Wish], progress: Callable[[int], None]
     ) -> tuple[int, list[Result]]:
         """See :meth:`WholeTable.columns`."""
+        known = self._results_begun(keeps, progress)
+        if known and self._begun and known.keys() >= set(map(_unshifted, wishes)):
+            rows, self._begun = self._begun.rows, None  # whoever has codes uses their memory
+            return rows, [_shifted(known[_unshifted(wish)], wish) for wish in wishes]
+        self.close()
         if tuple(keeps) not in self._counts:
             self.measure(keeps, ())
         rows = sum(self._counts[tuple(keeps)])
@@ -106,42 +166,58 @@ class SqliteTable:
         self,
         keeps: Sequence[Keep],
         wishes: Sequence[Wish],
-        outs: list[npt.NDArray[Any]] | None,
+        outs: Sequence[npt.NDArray[Any] | None] | None,
         progress: Callable[[int], None],
     ) -> Iterator[tuple[int, Any]]:
         """Rows of each stretch, and what the compiled function says of its columns."""
-        library = _library()
-        counts = self._counts.get(tuple(keeps), [])
-        firsts = np.cumsum([0, *counts]).tolist()
-        filters = tuple(
-            (self._integer(keep.column), np.array(keep.values, np.int64), keep.inverted)
-            for keep in keeps
-            if keep.column in self._stored
-        )
+        counts = None if outs is None else self._counts[tuple(keeps)]
         with Pages(self._path) as pages:
-            columns = [self._wanted(wish, pages) for wish in wishes]
-
-            def decode(at: int) -> tuple[int, Any]:
-                leaves = self._stretches[at]
-                room = pages.most_rows(leaves.size) if outs is None else counts[at]
-                parts = [None] * len(columns) if outs is None else [out[firsts[at] : firsts[at] + room] for out in outs]
-                wanted = tuple((*column[:2], part, *column[2:]) for column, part in zip(columns, parts, strict=True))
-                file = (pages.descriptor, pages.page_size, pages.usable, pages.count)
-                try:
-                    decoded: tuple[int, Any] = library.decode(
-                        *file, leaves, len(self._stored), self._alone, room, filters, wanted
-                    )
-                except library.NotPlainError as error:
-                    raise NotPlainError(str(error)) from error
-                if outs is not None and decoded[0] != room:
-                    raise NotPlainError("fewer rows than were counted")
-                return decoded
-
+            decode = self._decoder(pages, keeps, wishes, outs or [None] * len(wishes), counts)
             rows = 0
             for decoded in in_order(decode, range(len(self._stretches))):
                 rows += decoded[0]
                 progress(rows)
                 yield decoded
+
+    def _decoder(
+        self,
+        pages: Pages,
+        keeps: Sequence[Keep],
+        wishes: Sequence[Wish],
+        outs: Sequence[npt.NDArray[Any] | None],
+        counts: list[int] | None,
+    ) -> Callable[[int], tuple[int, Any]]:
+        """What decodes a stretch: its rows go to their places in ``outs`` if it has as many as ``counts`` says.
+
+        Raises:
+            NotPlainError: only SQLite should read one of the columns.
+        """
+        library = _library()
+        firsts = np.cumsum([0, *(counts or [])]).tolist()
+        filters = tuple(
+            (self._integer(keep.column), np.array(keep.values, np.int64), keep.inverted)
+            for keep in keeps
+            if keep.column in self._stored
+        )
+        columns = [self._wanted(wish, pages) for wish in wishes]
+
+        def decode(at: int) -> tuple[int, Any]:
+            leaves = self._stretches[at]
+            room = pages.most_rows(leaves.size) if counts is None else counts[at]
+            parts = [None if out is None else out[firsts[at] : firsts[at] + room] for out in outs]
+            wanted = tuple((*column[:2], part, *column[2:]) for column, part in zip(columns, parts, strict=True))
+            file = (pages.descriptor, pages.page_size, pages.usable, pages.count)
+            try:
+                decoded: tuple[int, Any] = library.decode(
+                    *file, leaves, len(self._stored), self._alone, room, filters, wanted
+                )
+            except library.NotPlainError as error:
+                raise NotPlainError(str(error)) from error
+            if counts is not None and decoded[0] != room:
+                raise NotPlainError("fewer rows than were counted")
+            return decoded
+
+        return decode
 
     def _wanted(self, wish: Wish, pages: Pages) -> tuple[int, tuple[int, ...], int, int, bool, int]:
         match wish:
@@ -164,6 +240,66 @@ class SqliteTable:
         return list(self._stored).index(column)
 
 
+@dataclass(slots=True, eq=False)
+class _Begun:
+    """Columns that are decoded ahead.
+
+    Args:
+        pages: The file, open as long as it is read.
+        ahead: Decodes.
+        wishes: The columns.
+        outs: Where each goes; ``None`` for those that are only measured.
+        stretches: What comes of each stretch.
+    """
+
+    pages: Pages
+    ahead: Ahead
+    wishes: Sequence[Wish]
+    outs: Sequence[npt.NDArray[Any] | None]
+    stretches: Sequence[Future[tuple[int, Any]]]
+    rows: int = 0
+    _results: dict[Wish, Result] = field(default_factory=dict)
+
+    def results(self, progress: Callable[[int], None]) -> dict[Wish, Result]:
+        """The columns by wish, once all are there.
+
+        Raises:
+            NotPlainError: the table does not have the rows that were expected, or only SQLite should read it.
+        """
+        if self._results:
+            return self._results
+        done = []
+        try:
+            for decoded in self.ahead.results(self.stretches):
+                done.append(decoded)
+                self.rows += decoded[0]
+                progress(self.rows)
+        finally:
+            self.close()
+        self._results = dict(zip(self.wishes, _merged(self.wishes, done, self.outs), strict=True))
+        return self._results
+
+    def close(self) -> None:
+        """Decode nothing more."""
+        self.ahead.forget(self.stretches)
+        self.pages.close()
+
+
+def _unshifted(wish: Wish) -> Wish:
+    """What is decoded ahead for ``wish``, before anybody knows the zero of times."""
+    return replace(wish, less=0) if isinstance(wish, Number) and wish.kind == pa.int64() else wish
+
+
+def _shifted(result: Result, wish: Wish) -> Result:
+    """``result`` less the zero of ``wish``, in the same memory, which nobody else has."""
+    if wish != _unshifted(wish) and isinstance(wish, Number):
+        assert isinstance(result, NumberColumn)
+        assert result.array is not None
+        values = np.frombuffer(result.array.buffers()[1], np.int64)
+        values -= wish.less
+    return result
+
+
 def _library() -> ModuleType:
     library = decoder()
     if library is None:
@@ -180,13 +316,14 @@ def _type(wish: Wish) -> pa.DataType:
     return pa.int32()
 
 
-def _merged(wishes: Sequence[Wish], done: list[tuple[int, Any]], outs: list[npt.NDArray[Any]] | None) -> list[Result]:
+def _merged(
+    wishes: Sequence[Wish], done: list[tuple[int, Any]], outs: Sequence[npt.NDArray[Any] | None]
+) -> list[Result]:
     """The results of all stretches as those of the table."""
     rows = [count for count, _ in done]
     results: list[Result] = []
-    for place, wish in enumerate(wishes):
+    for place, (wish, out) in enumerate(zip(wishes, outs, strict=True)):
         parts = [part[place] for _, part in done]
-        out = None if outs is None else outs[place]
         if isinstance(wish, Number | Lasting):
             results.append(_numbers(_type(wish), rows, parts, out))
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.frames import blocks, distinct, having, in_one_piece, parts_by
+from traceviz.analyses.derived.frames import blocks, distinct, having, in_one_piece, is_one_name, parts_by
 
 FRAME = pl.DataFrame({"device_id": [3, 3], "start_ns": [1, 2]})
 MIXED = pl.DataFrame({"device_id": [3, None, 4], "start_ns": [1, 2, 5]})
@@ -37,3 +37,15 @@ def test_blocks_cover_all_rows_once(monkeypatch) -> None:
     monkeypatch.setattr("traceviz.analyses.derived.frames._BLOCK", 4)
     assert [(block.start, min(block.stop, 9)) for block in blocks(9)] == [(0, 4), (4, 8), (8, 9)]
     assert list(blocks(0)) == []
+
+
+def test_a_column_has_one_name_where_all_rows_have_it() -> None:
+    def named(names: list[str]) -> pl.DataFrame:
+        return pl.DataFrame({"name": pl.Series(names, dtype=pl.Categorical)})
+
+    assert is_one_name(named(["a"] * 300_000), "name")
+    assert is_one_name(named([]), "name")
+    assert not is_one_name(named(["a", "b"]), "name")
+    assert not is_one_name(named(["a"] * 299_999 + ["b"]), "name")
+    same = pl.DataFrame({"row": range(300_000)}).with_columns(pl.lit("a", pl.Categorical).alias("name"))
+    assert is_one_name(same, "name")

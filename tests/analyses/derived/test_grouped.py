@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from traceviz.analyses.derived.grouped import Groups, Ordered
+from traceviz.analyses.derived.grouped import Groups, Ordered, counted, first_of_each
 
 FRAME = pl.DataFrame(
     {
@@ -84,3 +84,35 @@ def test_figures_are_those_of_polars(rows: int, spread: int) -> None:
     assert ours.sort(key).select(key).rows() == theirs.sort(key).select(key).rows()
     for figure in ("calls", "known", "median", "p95"):
         assert ours.sort(key)[figure].to_list() == pytest.approx(theirs.sort(key)[figure].to_list(), rel=1e-12)
+
+
+@pytest.mark.parametrize("values", [[3, 3, 0, 7], [3, None, 0, 3], [-1, 5, 5, -1], [1 << 20, 5, 5, 5]])
+def test_rows_with_each_value_are_counted(values: list[int | None]) -> None:
+    column = pl.Series("thread_id", values, pl.Int32)
+    found = dict(counted(column).iter_rows())
+    assert found == {value: values.count(value) for value in values}
+
+
+@pytest.mark.parametrize("codes", [[], [4], [2, 2, 0, 1, 2], [5, -1, 5, -1], [3, 1 << 12, 3]])
+def test_the_first_row_with_each_code_is_found(codes: list[int]) -> None:
+    rows = first_of_each(np.array(codes, np.int32)).tolist()
+    assert rows == sorted(codes.index(code) for code in set(codes))
+
+
+def test_first_rows_are_found_in_later_blocks_too() -> None:
+    codes = np.zeros(200_000, np.int32)
+    codes[[150_000, 199_999]] = 3, 1
+    assert first_of_each(codes).tolist() == [0, 150_000, 199_999]
+
+
+@pytest.mark.parametrize("least", [0, -5, (1 << 32) - 40])
+def test_narrow_and_wide_values_have_the_same_figures(least: int) -> None:
+    """Values within 32 bits are kept so; the largest of the last ones is beyond."""
+    values = np.arange(300_000) % 50 + least
+    codes = (np.arange(300_000) // 100_000).astype(np.int32)
+    ordered = Ordered.of(codes, values, 4)
+    assert ordered.values.itemsize == (4 if least == 0 else 8)
+    assert ordered.sums().tolist() == [*[100_000 * least + 2_450_000] * 3, 0]
+    assert ordered.medians().tolist()[:3] == [least + 24.5] * 3
+    assert ordered.at(np.full(4, 99_999))[0] == least + 49
+    assert ordered.deviations()[:3].tolist() == pytest.approx([14.43093951] * 3)

@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from traceviz.analyses.derived.grouped import first_of_each
 from traceviz.intervals import Array, IntervalSet
 from traceviz.matching import Pairs, Rows, first_rows
-from traceviz.nested import Codes, alike
+from traceviz.nested import Codes
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 18
+"""Rows of which something is computed at a time."""
 _SHORT = 10_000
 """Rows for which a query takes longer than what it does."""
 
@@ -107,7 +109,14 @@ def codes(column: pl.Series) -> Codes:
 
 def distinct(names: pl.Series) -> pl.Series:
     """The distinct names of a categorical column, as they first come."""
-    return names.gather(alike(codes(names))[1])
+    return names.gather(first_of_each(codes(names)))
+
+
+def is_one_name(frame: pl.DataFrame, column: str) -> bool:
+    """Whether a categorical ``column`` has one name in all rows: where one value stands for all, it is not spread."""
+    parts = (frame.slice(begin, _BLOCK) for begin in range(0, frame.height, _BLOCK))
+    bounds = [(numbers.min(), numbers.max()) for numbers in (codes(part[column]) for part in parts)]
+    return all(bound == (bounds[0][0], bounds[0][0]) for bound in bounds)
 
 
 def of_process(frame: pl.DataFrame, process_id: int) -> pl.DataFrame:

@@ -18,15 +18,19 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.intervals import Array
+from traceviz.nested import alike
 from traceviz.sweeps import squares, summed
 
 Reals = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Sorted = npt.NDArray[np.int64] | npt.NDArray[np.uint32]
 
 _WIDEST = 2.0**62
 _SPREAD = 4
 """Integers that spread over so many values for each row, at most, are their own codes."""
 _LEAST_PLACES = 1 << 16
+_FEW = 1 << 10
+"""Codes of which each block of rows has most."""
 _BLOCK = 1 << 16
 
 
@@ -100,7 +104,7 @@ class Ordered:
         begins: Where each group begins, and the end of the last.
     """
 
-    values: Array
+    values: Sorted
     begins: Array
 
     @classmethod
@@ -109,14 +113,14 @@ class Ordered:
         begins = np.concatenate([[0], np.cumsum(summed(codes.astype(np.int32, copy=False), None, count))])
         if not values.size:
             return cls(values.astype(np.int64), begins)
-        least = int(values.min())
-        bits = (int(values.max()) - least).bit_length()
+        least, most = int(values.min()), int(values.max())
+        bits = (most - least).bit_length()
         if bits + max(count - 1, 1).bit_length() > 63:
             return cls(values.astype(np.int64)[np.lexsort((values, codes))], begins)
-        both = np.empty(values.size, np.int64)
+        is_narrow = bits + max(count - 1, 1).bit_length() <= 32 and least >= 0 and most < 1 << 32
+        both: Sorted = np.empty(values.size, np.uint32) if is_narrow else np.empty(values.size, np.int64)
         for part in _blocks(values.size):
-            np.subtract(values[part], least, out=both[part], dtype=np.int64)
-            both[part] |= codes[part].astype(np.int64) << bits
+            both[part] = (values[part].astype(np.int64) - least) | (codes[part].astype(np.int64) << bits)
         both.sort()
         for part in _blocks(values.size):
             both[part] &= (1 << bits) - 1
@@ -133,7 +137,7 @@ class Ordered:
         total = np.zeros(self.begins.size - 1, np.int64)
         there = np.flatnonzero(self.counts)
         if there.size:
-            total[there] = np.add.reduceat(self.values, self.begins[there])
+            total[there] = np.add.reduceat(self.values, self.begins[there], dtype=np.int64)
         return total
 
     def means(self) -> Reals:
@@ -143,7 +147,7 @@ class Ordered:
         extremes = self.values[self.begins[there]], self.values[self.begins[there + 1] - 1]
         most = max((float(np.abs(ends.astype(np.float64)).max()) for ends in extremes if ends.size), default=0.0)
         if most * self.values.size >= _WIDEST:  # sums of damaged times wrap
-            sums[there] = np.add.reduceat(self.values.astype(np.float64), self.begins[there])
+            sums[there] = np.add.reduceat(self.values, self.begins[there], dtype=np.float64)
         with np.errstate(invalid="ignore"):
             return np.asarray(sums / self.counts)
 
@@ -151,7 +155,7 @@ class Ordered:
         """The value with this rank of each group, from 0; anything for a group without values."""
         if not self.values.size:
             return np.zeros(ranks.size, np.int64)
-        return np.asarray(self.values[np.minimum(self.begins[:-1] + ranks, self.values.size - 1)])
+        return self.values[np.minimum(self.begins[:-1] + ranks, self.values.size - 1)].astype(np.int64)
 
     def medians(self) -> Reals:
         """The median of each group: of an even number of values, the mean of the middle two."""
@@ -166,13 +170,31 @@ class Ordered:
 
     def deviations(self) -> Reals:
         """The standard deviation of each group, of the sample (n - 1); 0 for a single value."""
-        counts = self.counts
-        return np.sqrt(squares(self.values, self.begins, self.means()) / np.maximum(counts - 1, 1))
+        means = self.means()
+        sums = np.zeros(means.size)
+        for part in _blocks(self.values.size):
+            first = max(int(np.searchsorted(self.begins, part.start, side="right")) - 1, 0)
+            last = int(np.searchsorted(self.begins, part.stop, side="left"))
+            values = self.values[part].astype(np.int64, copy=False)
+            begins = np.clip(self.begins[first : last + 1] - part.start, 0, values.size)
+            sums[first:last] += squares(values, begins, means[first:last])
+        return np.sqrt(sums / np.maximum(self.counts - 1, 1))
 
 
 def _blocks(rows: int) -> Iterator[slice]:
     """Slices that together cover ``rows``: intermediate results of each stay in the cache."""
     return (slice(begin, begin + _BLOCK) for begin in range(0, rows, _BLOCK))
+
+
+def counted(column: pl.Series) -> pl.DataFrame:
+    """The distinct values of ``column``, null being one, in any order, and ``len``, how many rows have each."""
+    most = None if column.dtype != pl.Int32 or column.null_count() or not len(column) else column.max()
+    if isinstance(most, int) and most < _LEAST_PLACES and isinstance(least := column.min(), int) and least >= 0:
+        counts = summed(column.to_numpy(), None, most + 1)
+        there = np.flatnonzero(counts)
+        return pl.DataFrame([pl.Series(column.name, there, column.dtype), pl.Series("len", counts[there])])
+    groups = Groups.of(column.to_frame(), column.name)
+    return groups.keys.with_columns(pl.Series("len", groups.counts))
 
 
 def as_text(column: pl.Series) -> pl.Series:
@@ -209,12 +231,30 @@ def _dense(codes: npt.NDArray[np.integer], count: int) -> tuple[npt.NDArray[np.i
     if count > max(_SPREAD * codes.size, _LEAST_PLACES):
         distinct, dense = np.unique(codes, return_inverse=True)
         return dense.astype(np.int32), distinct.size
-    there = np.zeros(count, bool)
-    there[codes] = True
+    if codes.dtype == np.int32:  # NumPy would copy these codes to look them up
+        there = summed(codes.astype(np.int32, copy=False), None, count) > 0
+    else:
+        there = np.zeros(count, bool)
+        there[codes] = True
     if there.all():
         return codes.astype(np.int32, copy=False), count
     number = np.cumsum(there, dtype=np.int32) - 1
     return number[codes].astype(np.int32, copy=False), int(there.sum())
+
+
+def first_of_each(codes: npt.NDArray[np.int32]) -> Array:
+    """The first row with each code, in their order; codes may be any, mostly few."""
+    if not codes.size or codes.min() < 0 or codes.max() >= _FEW:
+        return np.asarray(alike(codes)[1], np.int64)
+    counts = summed(codes, None, int(codes.max()) + 1)
+    dense = np.cumsum(counts > 0) - 1
+    step, firsts = max(_BLOCK, 4 * counts.size), np.full(int(dense[-1]) + 1, codes.size)
+    for begin in range(0, codes.size, step):
+        found, rows = np.unique(codes[begin : begin + step], return_index=True)
+        np.minimum.at(firsts, dense[found], rows + begin)
+        if firsts.max() < codes.size:
+            break
+    return np.sort(firsts)
 
 
 def _first_rows(codes: npt.NDArray[np.int32], count: int) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
-from traceviz.analyses.derived.frames import bounds, codes, intervals, parts_by
+from traceviz.analyses.derived.frames import bounds, codes, intervals, is_one_name, parts_by, without_nulls
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import host_time, judged_time, judged_words, steady_time
@@ -33,7 +33,7 @@ from traceviz.analyses.launch.remarks import remarks
 from traceviz.analyses.launch.waits import HostWaits, advice_for, host_waits
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet
-from traceviz.nested import alike
+from traceviz.nested import Codes, alike
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
 from traceviz.rules import READ_RARELY, rule
 from traceviz.units import format_ns, format_ratio
@@ -99,12 +99,11 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         if not trace.tables.rows("cuda_api"):
             return self.skipped("no call of the device's API was captured")
         calls = trace.frame("cuda_api", *_COLUMNS)
-        groups = _finest(calls)
-        sums = _sums(trace, calls, groups)
-        judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         begin, end = trace.recorded_window  # devices and calls are recorded by one source, at the same time
+        by_name, sums = _grouped(trace, calls, end - begin)
+        judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         return ApiShares(
-            by_name=_by_name(calls["dur_ns"], groups, sums, end - begin),
+            by_name=by_name,
             by_thread=_by_thread(calls, sums, end - begin),
             in_steps=sums_in_steps(trace, calls, "name", "domain", of_host=True),
             nested_ns=_nested(calls) if _nests(sums) else 0,
@@ -210,12 +209,23 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         return Section(self.slug, self.title, tuple(blocks))
 
 
+_BLOCK = 1 << 18
+"""Calls whose ends are in memory at a time."""
 _COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "name", "domain")
+
+
+def _grouped(trace: TraceView, calls: pl.DataFrame, span_ns: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Statistics per function, and :func:`_sums`. What groups rows takes memory: it is let go of here."""
+    finest = _finest(calls)
+    sums = _sums(trace, calls, finest)
+    return _by_name(calls["dur_ns"], finest.codes, sums, span_ns), sums
 
 
 def _finest(calls: pl.DataFrame) -> Groups:
     """The groups of which all others are made: calls of one function, in one domain, on one thread."""
-    columns = [codes(calls["name"]), codes(calls["domain"])]
+    columns = [codes(calls["name"])]
+    if not is_one_name(calls, "domain"):
+        columns.append(codes(calls["domain"]))
     columns += [calls[name].to_numpy() for name in ("process_id", "thread_id")]
     several = [column for column in columns if column.min() != column.max()]
     group, firsts = alike(*several or columns[:1])
@@ -228,8 +238,8 @@ def _sums(trace: TraceView, calls: pl.DataFrame, groups: Groups) -> pl.DataFrame
 
     ``startup_ns`` is before the first steady step, ``steady_ns`` the rest; in ``exposed_ns`` no device works.
     """
-    starts, ends = bounds(calls)
-    total = groups.sums(calls["dur_ns"].fill_null(0).to_numpy())
+    starts, lasting = calls["start_ns"].to_numpy(), without_nulls(calls["dur_ns"], 0).to_numpy()
+    total = groups.sums(lasting)
     users = groups.keys["process_id"].to_numpy()
     startup, exposed = np.zeros_like(total), np.zeros_like(total)
     known = bool(steady_time(trace))
@@ -237,10 +247,14 @@ def _sums(trace: TraceView, calls: pl.DataFrame, groups: Groups) -> pl.DataFrame
         owners = groups.codes
         if not (users == process).all():
             owners = np.where(users == process, np.arange(users.size, dtype=np.int32), -1)[owners]
-        _idle_of_user(trace, process).add_overlap(starts, ends, owners, exposed)
+        idle, before = _idle_of_user(trace, process), IntervalSet.empty()
         if known:
             before = IntervalSet.span(int(starts[0]), max(int(starts[0]), _first_steady(trace, process)))
-            before.add_overlap(starts, ends, owners, startup)
+        for begin in range(0, starts.size, _BLOCK):
+            part = slice(begin, begin + _BLOCK)
+            ends = starts[part] + lasting[part]
+            idle.add_overlap(starts[part], ends, owners[part], exposed)
+            before.add_overlap(starts[part], ends, owners[part], startup)
     parts = {
         "startup_ns": startup if known else None,
         "steady_ns": total - startup if known else None,
@@ -264,10 +278,16 @@ def _first_steady(trace: TraceView, process: int) -> int:
     return firsts.get(process, min(firsts.values()))
 
 
-def _by_name(durations: pl.Series, finest: Groups, sums: pl.DataFrame, span_ns: int) -> pl.DataFrame:
-    """Statistics per function. Its share of wall time is that of the average thread that calls it."""
+def _by_name(durations: pl.Series, finest: Codes, sums: pl.DataFrame, span_ns: int) -> pl.DataFrame:
+    """Statistics per function. Its share of wall time is that of the average thread that calls it.
+
+    The codes of the ``finest`` groups, whose ``sums`` are given, are used up: those of functions take their place.
+    """
     by_name = Groups.of(sums, "name", "domain")
-    groups = Groups(by_name.keys, by_name.codes[finest.codes])
+    for begin in range(0, finest.size, _BLOCK):
+        part = slice(begin, begin + _BLOCK)
+        finest[part] = by_name.codes[finest[part]]
+    groups = Groups(by_name.keys, finest)
     parts = [_summed(by_name, sums[name]) for name in ("startup_ns", "steady_ns", "exposed_ns")]
     threads = pl.Series("threads", by_name.distinct(sums["thread_id"]))
     rows = groups.keys.with_columns(*duration_columns(groups, durations), *parts, threads)

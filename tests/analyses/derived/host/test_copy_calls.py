@@ -129,3 +129,10 @@ def test_a_copy_of_a_thread_that_launches_nothing_holds_up_only_a_program_that_d
         host_ops=op,
     )
     assert host_classes(view)[0].sets["synchronisation"].clip(200 * US, 900 * US).total == waits * US
+
+
+def test_without_any_copy_only_calls_that_block_by_name_wait():
+    calls = [(0, 5, "cudaMemcpyAsync", {"correlation_id": 1}), (10, 50, "cudaMemcpy", {"correlation_id": 2})]
+    view = trace(cuda_api=calls)
+    assert waiting_copies(view).select("start_ns", "wait_ns", "end_ns").rows() == [(10, 10, 60)]
+    assert waiting_copies(view).equals(copy_calls(view).drop_nulls("wait_ns"))

@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from tests.parsers.nsys import database
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.readers import NsysSqliteReader
+from traceviz.parsers.shared.ahead import Ahead
 from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.native import decoder
 from traceviz.parsers.shared.sqlite import whole as sqlite_whole
@@ -65,11 +67,14 @@ def build(path: Path, rows, page_size: int = 512, reserved: int = 0) -> Path:
     return path
 
 
-def whole(path: Path, wishes, keeps=()) -> tuple[int, list]:
+def whole(path: Path, wishes, keeps=(), *, early=False) -> tuple[int, list]:
     """Rows, and for each wish the column, or what its codes stand for in each row."""
-    with SqliteTables(path) as tables:
+    with closing(Ahead()) as ahead, SqliteTables(path) as tables:
         table = tables.whole("x")
         assert table is not None
+        if early:
+            stored = [replace(wish, less=0) if isinstance(wish, Number) else wish for wish in wishes]
+            table.begin(ahead, stored, [Number("end", pa.int64())], 1 << 30)
         rows, results = table.columns(keeps, wishes, lambda _: None)
     columns = []
     for result in results:
@@ -114,13 +119,14 @@ def counts(row, keeps) -> bool:
 
 
 @settings(max_examples=80)
-@given(ROWS, LAYOUTS, KEEPS, st.sampled_from([512, 1 << 22]))
-def test_whole_columns_equal_the_rows_of_sqlite(tmp_path_factory, rows, layout, keeps, stretch):
+@given(ROWS, LAYOUTS, KEEPS, st.sampled_from([(512, True), (512, False), (1 << 22, False)]))
+def test_whole_columns_equal_the_rows_of_sqlite(tmp_path_factory, rows, layout, keeps, way):
+    stretch, early = way
     path = build(tmp_path_factory.getbasetemp() / "x.sqlite", rows, *layout)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sqlite_whole, "STRETCH_BYTES", stretch)
         kept = [row for row in rows if counts(row, keeps)]
-        assert whole(path, WISHES, keeps) == (len(kept), expected(kept))
+        assert whole(path, WISHES, keeps, early=early) == (len(kept), expected(kept))
 
 
 @settings(max_examples=30)
@@ -133,6 +139,69 @@ def test_rows_that_were_deleted_are_none(tmp_path_factory, rows, data):
         connection.commit()
         left = connection.execute("SELECT * FROM x").fetchall()
     assert whole(path, WISHES) == (len(left), expected(left))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite_whole, "STRETCH_BYTES", 512)
+        assert whole(path, WISHES, early=True) == (len(left), expected(left))
+
+
+def begun(path: Path, wishes, room: int = 1 << 30) -> tuple[int, int, int | None]:
+    """Bytes of the columns that are begun; then rows, and the least start, by measuring."""
+    with pytest.MonkeyPatch.context() as patch, closing(Ahead()) as ahead, SqliteTables(path) as tables:
+        patch.setattr(sqlite_whole, "STRETCH_BYTES", 512)
+        table = tables.whole("x")
+        size = table.begin(ahead, wishes, [], room)
+        rows, (bounds,) = table.measure((), (Number("start", pa.int64()),))
+        return size, rows, bounds.least
+
+
+MANY = [(start, start + 2, start % 3, start, None, None) for start in range(5, 505)]
+START, END = Number("start", pa.int64()), Number("end", pa.int64())
+
+
+def test_columns_are_begun_where_row_ids_tell_how_many_rows_there_are(tmp_path):
+    path = build(tmp_path / "x.sqlite", MANY)
+    assert begun(path, [START, END]) == (8_000, 500, 5)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE x SET rowid = rowid + 1000000")
+        connection.commit()
+    assert begun(path, [START, END]) == (0, 500, 5)
+
+
+def test_columns_are_begun_where_they_have_room_and_each_is_wanted_once(tmp_path):
+    path = build(tmp_path / "x.sqlite", MANY)
+    assert begun(path, [START, END], 8_000)[0] == 8_000
+    assert begun(path, [START, END], 7_999)[0] == 0
+    assert begun(path, [START, START])[0] == 0
+    assert begun(path, [Number("text", pa.int64())])[0] == 0
+
+
+def test_few_rows_are_not_begun(tmp_path):
+    assert begun(build(tmp_path / "x.sqlite", MANY[:3]), [START]) == (0, 3, 5)
+
+
+def test_what_was_begun_counts_for_all_rows_only(tmp_path):
+    path = build(tmp_path / "x.sqlite", MANY)
+    with pytest.MonkeyPatch.context() as patch, closing(Ahead()) as ahead, SqliteTables(path) as tables:
+        patch.setattr(sqlite_whole, "STRETCH_BYTES", 512)
+        table = tables.whole("x")
+        assert table.begin(ahead, [START], [], 1 << 30) == 4_000
+        assert table.columns((Keep("key", (0,)),), (START,), lambda _: None)[0] == 167
+        assert table.columns((), (START,), lambda _: None)[0] == 500
+
+
+@given(st.sets(st.integers(0, 120)), st.integers(1, 2000))
+@settings(max_examples=20)
+def test_strange_row_ids_give_the_same_rows(tmp_path_factory, gone, factor):
+    path = build(tmp_path_factory.getbasetemp() / "ids.sqlite", MANY)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executemany("DELETE FROM x WHERE rowid = ?", [(number,) for number in gone])
+        connection.execute("UPDATE x SET rowid = -rowid * ?", (factor,))
+        connection.execute("INSERT INTO x SELECT * FROM x LIMIT ?", (len(gone),))
+        connection.commit()
+        left = connection.execute("SELECT * FROM x").fetchall()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite_whole, "STRETCH_BYTES", 512)
+        assert whole(path, WISHES, early=True) == (len(left), expected(left))
 
 
 def test_what_did_not_fit_is_counted(tmp_path):

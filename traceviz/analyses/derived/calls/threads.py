@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.grouped import Groups
+from traceviz.analyses.derived.grouped import counted
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 
@@ -20,10 +20,10 @@ def likely_threads(trace: TraceView) -> dict[int, int]:
     The process's first thread (tid = pid), else a thread named like Python's, else a thread not named like a worker of
     the framework; among several, the thread with the most host events.
     """
-    events = [Groups.of(trace.frame(name, "thread_id"), "thread_id") for name in _EVENTS if trace.tables.rows(name)]
+    events = [counted(trace.frame(name, "thread_id")["thread_id"]) for name in _EVENTS if trace.tables.rows(name)]
     if not events:
         return {}
-    counts = pl.concat([threads.keys.hstack([pl.Series("len", threads.counts)]) for threads in events])
+    counts = pl.concat(events)
     active = counts.group_by("thread_id").agg(pl.col("len").sum())
     threads = active.join(trace.frame("threads", "thread_id", "process_id", "tid", "name"), on="thread_id")
     threads = threads.join(trace.frame("processes", "process_id", "pid"), on="process_id").with_columns(

@@ -42,8 +42,21 @@ def copy_calls(trace: TraceView) -> pl.DataFrame:
         fill), ``host_memory``, the kind of memory at the host's side, ``bytes``, and ``copy_end_ns``, all null where
         the copy is not known; and ``wait_ns``, from when on the call waits until its end, null where it does not wait.
     """
+    return _with_copies(trace, trace.api_calls("async_copy"))
+
+
+@once_per_trace
+def waiting_copies(trace: TraceView) -> pl.DataFrame:
+    """Those of :func:`copy_calls` that wait for their copy."""
+    if _copies(trace).height:
+        return knowing(copy_calls(trace), "wait_ns")
+    return knowing(_with_copies(trace, trace.api_calls()), "wait_ns")  # others are only seen to wait by their copies
+
+
+def _with_copies(trace: TraceView, asynchronous: pl.DataFrame) -> pl.DataFrame:
+    """:func:`copy_calls`, of whose ``asynchronous`` calls only these are looked at."""
     blocking = trace.api_calls("blocking_copy").with_columns(pl.lit(value=True).alias("blocks"))
-    calls = trace.api_calls("async_copy").with_columns(pl.lit(value=False).alias("blocks"))
+    calls = asynchronous.with_columns(pl.lit(value=False).alias("blocks"))
     calls = pl.concat([calls, blocking]) if blocking.height else calls  # of millions, none is copied
     copies = _copies(trace)
     row = partners(calls, copies)
@@ -59,12 +72,6 @@ def copy_calls(trace: TraceView) -> pl.DataFrame:
     places[looked_at] = np.arange(looked_at.size, dtype=np.int32)
     waits = _waits(trace, known[looked_at])
     return known.with_columns(gathered(waits, places).alias("wait_ns")).drop("blocks")
-
-
-@once_per_trace
-def waiting_copies(trace: TraceView) -> pl.DataFrame:
-    """Those of :func:`copy_calls` that wait for their copy."""
-    return knowing(copy_calls(trace), "wait_ns")
 
 
 @once_per_trace
@@ -108,6 +115,7 @@ def _wait() -> pl.Expr:
     return pl.when(by_name).then("start_ns").when(by_memory | by_time).then(launched_ns)
 
 
+@once_per_trace
 def _copies(trace: TraceView) -> pl.DataFrame:
     """One row per call with known copies or fills: :data:`LAUNCH_KEY`, ``kind, host_memory, bytes, copy_end_ns``."""
     times = (*LAUNCH_KEY, "start_ns", "dur_ns", "bytes")

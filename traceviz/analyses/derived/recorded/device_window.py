@@ -112,7 +112,9 @@ def _begins(
     late = {device: _after_long_gaps(own, recorded[0]) for device, own in busy.items()}
     moments = sorted({*owners["start_ns"].to_list(), *(start for starts in late.values() for start in starts)})
     shown = join.work.filter(pl.col("start_ns").is_in(moments)).collect(engine=join.engine)
-    spans = join.calls.join(shown.lazy().select(_KEY).unique(), on=_KEY, how="semi").group_by(_KEY)
+    ids = shown["correlation_id"]
+    near = join.calls.filter(pl.col("correlation_id").is_between(ids.min(), ids.max()))  # far fewer, mostly
+    spans = near.join(shown.lazy().select(_KEY).unique(), on=_KEY, how="semi").group_by(_KEY)
     called = shown.join(
         spans.agg(pl.col("end_ns").max().alias("called_ns")).collect(engine=join.engine), on=_KEY, how="left"
     )

@@ -10,7 +10,7 @@ names equally often; sums of random 64-bit numbers, one per name, tell::
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from traceviz.intervals import Array
+
+_BLOCK = 1 << 16
+Dense = npt.NDArray[np.unsignedinteger[Any]]
 
 MIN_PERIODS = 3
 """Fewer alike periods than this are no evidence."""
@@ -54,14 +57,10 @@ def find_cycle(codes: npt.ArrayLike, pauses: npt.ArrayLike | Callable[[], Array]
     sequence = np.ascontiguousarray(codes)
     if sequence.size <= MIN_PERIODS:
         return None
-    dense = _dense(sequence)
-    names = int(dense.max()) + 1
-    tokens = _tokens(names)
-    sums = np.zeros(sequence.size + 1, np.uint64)
-    np.cumsum(np.take(tokens, dense, out=sums[1:], mode="clip"), out=sums[1:])
-    by_name = np.split(np.argsort(dense, kind="stable"), np.cumsum(np.bincount(dense))[:-1])
-    likely = [(_likeness(anchors, sums, sequence.size), anchors) for anchors in by_name]  # once per distinct name
-    likely = [(likeness, anchors) for likeness, anchors in likely if likeness >= MIN_LIKENESS]
+    dense, counts = _dense(sequence)
+    sums = _sums(dense, _tokens(counts.size))
+    rated = ((_likeness(anchors, sums, sequence.size), anchors) for anchors in _by_name(dense, counts))
+    likely = [(likeness, anchors) for likeness, anchors in rated if likeness >= MIN_LIKENESS]
     if not likely:
         return None
     waits = np.asarray(pauses() if callable(pauses) else pauses)
@@ -81,15 +80,50 @@ def _tokens(count: int) -> npt.NDArray[np.uint64]:
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def _dense(codes: Array) -> npt.NDArray[np.unsignedinteger[Any]]:
-    """``codes`` renumbered from 0 without gaps, in a type as narrow as the number of names allows (sorts faster)."""
-    names = np.unique(codes) if codes.max() - codes.min() > codes.size else None
-    if names is not None:
-        return np.searchsorted(names, codes).astype(np.uint32)
-    places = codes - codes.min()
-    used = np.zeros(int(places.max()) + 1, dtype=bool)
-    used[places] = True
-    return np.asarray((np.cumsum(used) - 1).astype(np.min_scalar_type(used.sum()))[places])
+def _dense(codes: npt.NDArray[np.integer]) -> tuple[Dense, Array]:
+    """``codes`` renumbered from 0 without gaps, as narrow as the number of names allows, and how often each comes."""
+    least, most = int(codes.min()), int(codes.max())
+    if most - least > codes.size:
+        names, places = np.unique(codes, return_inverse=True)
+        return places.astype(np.uint32), np.bincount(places, minlength=names.size)
+    counts = np.zeros(most - least + 1, np.int64)
+    for part in _blocks(codes.size, max(_BLOCK, counts.size)):
+        counts += np.bincount(codes[part] - least, minlength=counts.size)
+    number = np.cumsum(counts > 0) - 1
+    dense = np.empty(codes.size, np.min_scalar_type(int(number[-1])))
+    narrow = number.astype(dense.dtype)
+    for part in _blocks(codes.size):
+        np.take(narrow, codes[part] - least, out=dense[part], mode="clip")
+    return dense, counts[counts > 0]
+
+
+def _sums(dense: Dense, tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The sum of the tokens of all names before each place, and before the end."""
+    sums = np.zeros(dense.size + 1, np.uint64)
+    for part in _blocks(dense.size):
+        own = np.take(tokens, dense[part], mode="clip")
+        own[:1] += sums[part.start : part.start + 1]  # sums wrap, as they may
+        np.cumsum(own, out=sums[part.start + 1 : part.start + 1 + own.size])
+    return sums
+
+
+def _by_name(dense: Dense, counts: Array) -> Iterator[Array]:
+    """The places of each name that is there often enough, in the order of the names."""
+    if counts.size > _FEW_NAMES:
+        for places in np.split(np.argsort(dense, kind="stable"), np.cumsum(counts)[:-1]):
+            yield places.astype(np.int64, copy=False)
+        return
+    for name in np.flatnonzero(counts > MIN_PERIODS).tolist():
+        yield np.flatnonzero(dense == name)
+
+
+def _blocks(count: int, size: int = _BLOCK) -> Iterator[slice]:
+    """Slices that together cover ``count`` events: intermediate results of each stay in the cache."""
+    return (slice(begin, begin + size) for begin in range(0, count, size))
+
+
+_FEW_NAMES = 64
+"""To search the places of so many names one by one takes less memory than to sort all, and no more time."""
 
 
 SAMPLE = 256

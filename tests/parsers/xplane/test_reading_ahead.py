@@ -28,7 +28,7 @@ def read(reader, path):
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
 def test_tables_are_the_same_whether_one_thread_reads_or_three(path, monkeypatch):
-    by_three = read(XPlaneReader().begun(path), path)
+    by_three = read(XPlaneReader().reading_ahead(path), path)
     monkeypatch.setattr(meanwhile, "_cores", lambda: 1)
     by_one = read(XPlaneReader(), path)
     assert by_three == by_one
@@ -38,7 +38,7 @@ def test_tables_are_the_same_whether_one_thread_reads_or_three(path, monkeypatch
 def test_what_was_begun_counts_for_1_reading(tmp_path):
     path = tmp_path / "a.xplane.pb"
     path.write_bytes(SAMPLES[0].read_bytes())
-    reader = XPlaneReader().begun(path)
+    reader = XPlaneReader().reading_ahead(path)
     assert read(reader, path)["run"].num_rows == 1
     path.write_bytes(b"")
     with pytest.raises(DamagedTraceError, match="is empty"):
@@ -48,21 +48,21 @@ def test_what_was_begun_counts_for_1_reading(tmp_path):
 def test_a_file_that_is_no_profile_is_an_error_once_tables_are_asked_for(tmp_path):
     path = tmp_path / "a.xplane.pb"
     path.write_bytes(b"no profile at all")
-    reader = XPlaneReader().begun(path)
+    reader = XPlaneReader().reading_ahead(path)
     with pytest.raises(DamagedTraceError, match="not a profile that can be read"):
         read(reader, path)
 
 
 def test_a_folder_is_not_begun(tmp_path):
     reader = XPlaneReader()
-    assert reader.begun(tmp_path) is reader
+    assert reader.reading_ahead(tmp_path) is reader
 
 
 @pytest.mark.parametrize(("max_memory", "begun"), [(None, 1), (10**12, 0)])
 def test_a_report_on_a_large_file_begins_with_scanning_it_unless_memory_is_bounded(monkeypatch, max_memory, begun):
     paths = []
     monkeypatch.setattr(api, "_LARGE", 1)
-    monkeypatch.setattr(XPlaneReader, "begun", lambda reader, path: paths.append(path) or reader)
+    monkeypatch.setattr(XPlaneReader, "reading_ahead", lambda reader, path: paths.append(path) or reader)
     assert api.report_on(SAMPLES[0], sections=["steps"], max_memory=max_memory).sections
     assert len(paths) == begun
 

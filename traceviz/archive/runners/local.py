@@ -6,6 +6,7 @@ takes the whole pool with it, and nothing tells which argument it was working on
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import multiprocessing
@@ -14,19 +15,20 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from multiprocessing import resource_tracker
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from traceviz.archive.runners.base import Results, RunnerError, attempt
 from traceviz.errors import WorkerError
 from traceviz.process import interrupts
 from traceviz.process.interrupts import ENDING, Stopped
 from traceviz.process.temporary import drop_all
+from traceviz.without_pandas import skip_pandas
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -35,6 +37,8 @@ GRACE_S = 1.0
 """A worker that must end has this long to remove what it was writing."""
 _THREAD_POOLS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS")
 """Polars and Arrow take their number of threads from these."""
+_OBJECTS_PER_COLLECTION = 50_000
+"""A small trace makes many short-lived objects, and hardly any that hang in cycles."""
 
 
 def usable_cores() -> int:
@@ -63,9 +67,38 @@ class LocalRunner:
 
     Args:
         workers: How many; by default one for every core that this process may use.
+        start: How they begin: ``spawn``, each imports what it needs; ``forkserver``, see :meth:`begun`.
     """
 
     workers: int = field(default_factory=usable_cores)
+    start: Literal["spawn", "forkserver"] = "spawn"
+
+    @contextlib.contextmanager
+    def begun(self, modules: Sequence[str]) -> Iterator[Self]:
+        """A runner whose workers are forked from a process that imports ``modules``, and begins with it now.
+
+        So imports are paid once, beside those of this process. For programs that are ours alone: there can be one such
+        process in a program, and it ends with the block.
+
+        Raises:
+            WorkerError: the process cannot be started.
+        """
+        multiprocessing.get_context("forkserver").set_forkserver_preload([*modules])
+        given = {name for name in _THREAD_POOLS if name in os.environ}
+        _share_cores(self.workers)
+        server: Any = forkserver._forkserver  # noqa: SLF001 (nothing else ends it, and waits for it)
+        try:
+            with _held_back():
+                server.ensure_running()
+        except OSError as error:
+            raise WorkerError("A worker process cannot be started.", str(error)) from error
+        finally:
+            for name in {*_THREAD_POOLS} - given:
+                del os.environ[name]
+        try:
+            yield replace(self, start="forkserver")
+        finally:
+            server._stop()  # noqa: SLF001 (the same)
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Results[T, R]:
         """See :meth:`traceviz.archive.runners.base.Runner.map`.
@@ -75,7 +108,7 @@ class LocalRunner:
         Raises:
             WorkerError: processes cannot be started.
         """
-        pool = _Pool[T, R](function, max(self.workers, 1))
+        pool = _Pool[T, R](function, max(self.workers, 1), self.start)
         try:
             yield from pool.run(iter(arguments))
             pool.ask_to_end()
@@ -103,6 +136,7 @@ class _Pool(Generic[T, R]):
 
     function: Callable[[T], R]
     size: int
+    start: Literal["spawn", "forkserver"] = "spawn"
     workers: dict[Connection, _Worker[T]] = field(default_factory=dict)
     has_started: bool = False
 
@@ -175,24 +209,17 @@ class _Pool(Generic[T, R]):
                 worker.connection.send((self.function, argument, core))
 
     def _start(self, argument: T) -> _Worker[T]:
-        context = multiprocessing.get_context("spawn")  # a fork would inherit the threads' locks, but not the threads
+        context = multiprocessing.get_context(self.start)  # a fork of this process would have the locks of its threads
         ours, theirs = context.Pipe()
-        process = context.Process(
-            target=_work, args=(theirs, max(usable_cores() // self.size, 1)), daemon=True, name="traceviz worker"
-        )
-        resource_tracker.ensure_running()  # its first start lets signals through again, whoever holds them back
-        # It inherits what is held back, and takes signals once it has said what is to become of them.
-        # Another thread may take one for this process meanwhile: a worker that is half started would complain.
-        with interrupts.uninterrupted():
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        process = context.Process(target=_work, args=(theirs, self.size), daemon=True, name="traceviz worker")
+        with _held_back():
             try:
                 process.start()
-            except OSError as error:
+            except (OSError, EOFError) as error:
                 ours.close()
                 raise WorkerError("A worker process cannot be started.", str(error)) from error
             finally:
                 theirs.close()
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
             worker = self.workers[ours] = _Worker(process, ours, argument, self._free_core())
         return worker
 
@@ -235,6 +262,28 @@ class _Pool(Generic[T, R]):
         return RunnerError("worker-died", f"The process that worked on it was ended twice, by {_ending(code)}.")
 
 
+@contextlib.contextmanager
+def _held_back() -> Iterator[None]:
+    """A block in which a process is started: it begins with requests to end held back.
+
+    It takes them once it has said what is to become of them. Another thread may take one for this process meanwhile: a
+    worker that is half started would complain.
+    """
+    resource_tracker.ensure_running()  # its first start lets signals through again, whoever holds them back
+    with interrupts.uninterrupted():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _share_cores(workers: int) -> None:
+    """Have libraries that are imported from now on start as many threads as one of so many workers may."""
+    for name in _THREAD_POOLS:
+        os.environ.setdefault(name, str(max(usable_cores() // workers, 1)))
+
+
 def _ending(code: int) -> str:
     """How a process ended, in words."""
     if code >= 0:
@@ -243,7 +292,7 @@ def _ending(code: int) -> str:
     return f"{name} (perhaps for want of memory)" if -code == signal.SIGKILL else name
 
 
-def _work(connection: Connection, threads: int) -> None:
+def _work(connection: Connection, workers: int) -> None:
     """Receive functions and arguments, and send results, until the connection is closed.
 
     A signal ends it in an orderly way: what was being written is removed, and programs that were started are ended.
@@ -252,10 +301,11 @@ def _work(connection: Connection, threads: int) -> None:
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         threading.Thread(target=_leave_with_parent, daemon=True).start()
-        for name in _THREAD_POOLS:  # before the libraries that read them are imported
-            os.environ.setdefault(name, str(threads))
+        _share_cores(workers)
+        skip_pandas()
         anywhere = _cores()
         gc.disable()  # until what comes with the first function is imported: nothing of it is garbage
+        gc.set_threshold(_OBJECTS_PER_COLLECTION)
         with contextlib.suppress(EOFError, OSError):  # the process that gave the work is gone
             connection.send(None)
             while True:
@@ -270,6 +320,8 @@ def _work(connection: Connection, threads: int) -> None:
         sys.exit(stopped.exit_code)
     except MemoryError:  # not even for the result: as one that was killed for its memory
         sys.exit(1)
+    finally:
+        atexit._run_exitfuncs()  # noqa: SLF001 (a forked process of multiprocessing ends without them before Python 3.13)
 
 
 def _stay_on(cores: tuple[int, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 _FORMATS = ("terminal", "csv", "json", "markdown")
 _INTERRUPTED = "Interrupted. Traces added so far stay; run the same command to go on."
+_READY = "traceviz.archive.ingest.ready"
+"""Module that imports what workers of an add need."""
 _LISTED = 20
 """Traces of a kind that are named at the end of an add; further ones are only counted."""
 
@@ -93,18 +96,22 @@ def add(
     A trace is not added twice, whatever its name. A trace that cannot be read is quarantined with the reason. Private
     data is removed first. An interrupted add continues when it is started again.
     """
-    from traceviz.archive.ingest.add import add as add_traces
-    from traceviz.archive.ingest.ingest import IngestOptions
     from traceviz.archive.runners.choose import runner_for
+    from traceviz.archive.runners.local import LocalRunner
     from traceviz.archive.storage.store import Store
-    from traceviz.collectors.run.plan import parse_tags
 
     store = Store.at(location)
-    options = IngestOptions(keep_private, parse_tags(tags), job, max_size=max_size, max_memory=max_memory)
-    runner = runner_for(workers, scheduler, store, sources)
+    chosen = runner_for(workers, scheduler, store, sources)
     try:
-        with progress_bar_on_stderr() as progress:
-            done = add_traces(store, sources, options, runner, retry=retry, progress=progress)
+        # Workers import what they need while this process does.
+        with chosen.begun([_READY]) if isinstance(chosen, LocalRunner) else nullcontext(chosen) as runner:
+            from traceviz.archive.ingest.add import add as add_traces
+            from traceviz.archive.ingest.ingest import IngestOptions
+            from traceviz.collectors.run.plan import parse_tags
+
+            options = IngestOptions(keep_private, parse_tags(tags), job, max_size=max_size, max_memory=max_memory)
+            with progress_bar_on_stderr() as progress:
+                done = add_traces(store, sources, options, runner, retry=retry, progress=progress)
     except Stopped as stopped:
         stopped.message = _INTERRUPTED
         raise

@@ -75,7 +75,7 @@ class TraceTables:
     """
 
     sources: Mapping[str, Source] = field(repr=False)
-    _frames: dict[str, pl.DataFrame] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _frames: dict[tuple[str, ...], pl.DataFrame] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         checked = {
@@ -121,14 +121,18 @@ class TraceTables:
         source = self._source(name)
         if isinstance(source, Path):
             return _with_added_columns(name, source).select(columns).collect()
-        frame = self._frame(name, source)
-        plain = [column for column in columns if isinstance(column, str)]
-        return frame[plain] if len(plain) == len(columns) else frame.select(columns)
+        plain = tuple(column for column in columns if isinstance(column, str))
+        if len(plain) < len(columns):
+            return self._frame(name, source).select(columns)
+        if (name, *plain) not in self._frames:  # many analyses ask for the same ones
+            self._frames[name, *plain] = self._frame(name, source)[list(plain)]
+        return self._frames[name, *plain]
 
     def _frame(self, name: str, source: pa.Table) -> pl.DataFrame:
-        if name not in self._frames:  # polars recodes dictionaries, which takes long: once is enough
-            self._frames[name] = _in_polars(source)
-        return self._frames[name]
+        """Table ``name`` as polars sees it. Polars recodes dictionaries, which takes long: once is enough."""
+        if (name, "*") not in self._frames:
+            self._frames[name, "*"] = _in_polars(source)
+        return self._frames[name, "*"]
 
     def arrow(self, name: str, wanted: Collection[str] | None = None, window: Window | None = None) -> pa.Table:
         """Table ``name`` as an Arrow table with the declared types.

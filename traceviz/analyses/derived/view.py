@@ -355,12 +355,17 @@ class TraceView:
 
         Columns ``start_ns, end_ns, process_id, thread_id, op_id, name, category, group_id``.
         """
-        if not categories or not self.tables.rows("host_ops"):
+        if self._host_categories.isdisjoint(categories):
             return self._no_host_ops
         scan = self.tables.scan("host_ops").select(_OP_COLUMNS)
         return (
             scan.filter(pl.col("category").is_in(categories)).select(HOST_OPS_VIEW).collect(engine=self.tables.engine)
         )
+
+    @kept_property
+    def _host_categories(self) -> frozenset[str | None]:
+        """Categories of which there are host operations."""
+        return frozenset(self.host_names["category"])
 
     @kept_property
     def _no_host_ops(self) -> pl.DataFrame:

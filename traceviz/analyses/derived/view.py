@@ -8,6 +8,7 @@ device work.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import TypeVar, TypeVarTuple
@@ -326,7 +327,10 @@ class TraceView:
     @kept_property
     def graph_captures(self) -> pl.DataFrame:
         """Captures of graphs on a thread: ``start_ns, end_ns, process_id, thread_id``, by start."""
-        bounds = self._calls_of("compilation").with_columns(pl.col("name").cast(pl.String))
+        bounds = self._calls_of("compilation")
+        if not any(re.search(f"{BEGIN}|{END}", name) for name in self.api_names.get("compilation", ())):
+            return bounds.head(0).select("start_ns", "end_ns", "process_id", "thread_id")
+        bounds = bounds.with_columns(pl.col("name").cast(pl.String))
         bounds = bounds.filter(matches(pl.col("name"), f"{BEGIN}|{END}"))
         return graph_captures(bounds.sort("start_ns", maintain_order=True), self.span_ns)
 

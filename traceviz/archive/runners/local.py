@@ -209,7 +209,9 @@ class _Pool(Generic[T, R]):
                 worker.connection.send((self.function, argument, core))
 
     def _start(self, argument: T) -> _Worker[T]:
-        context = multiprocessing.get_context(self.start)  # a fork of this process would have the locks of its threads
+        # A fork of this process would have the locks of its threads, but not the threads.
+        forked, spawned = multiprocessing.get_context("forkserver"), multiprocessing.get_context("spawn")
+        context = forked if self.start == "forkserver" else spawned
         ours, theirs = context.Pipe()
         process = context.Process(target=_work, args=(theirs, self.size), daemon=True, name="traceviz worker")
         with _held_back():

@@ -48,6 +48,10 @@ def dies_the_first_time(path):
     return mark.name
 
 
+def has_imported(name):
+    return name in sys.modules
+
+
 def threads_of_polars(number):
     import polars as pl
 
@@ -85,8 +89,12 @@ def waits_for_all(folder_count_and_name):
     return os.getpid()
 
 
-if __name__ == "__main__":  # a program that is interrupted: python -m tests.archive.work FILE
+if __name__ == "__main__":  # a program that is interrupted: python -m tests.archive.work FILE spawn|forkserver
+    from contextlib import nullcontext
+
     from traceviz.archive.runners.local import LocalRunner
 
-    for _ in LocalRunner(2).map(waits_for_a_program, [f"{sys.argv[1]}.0", f"{sys.argv[1]}.1"]):
-        pass
+    local = LocalRunner(2)
+    with local.begun(["tests.archive.work"]) if sys.argv[2] == "forkserver" else nullcontext(local) as chosen:
+        for _ in chosen.map(waits_for_a_program, [f"{sys.argv[1]}.0", f"{sys.argv[1]}.1"]):
+            pass

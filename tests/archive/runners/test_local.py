@@ -88,6 +88,23 @@ def test_workers_share_the_cores_among_their_threads():
     assert outcomes == 1
 
 
+def test_workers_that_are_forked_have_the_1_module_that_was_imported_before_and_leave_no_process():
+    others = children(os.getpid())
+    with LocalRunner(2).begun(["colorsys"]) as runner:
+        assert results(runner, work.has_imported, ["colorsys", "wave"]) == {"colorsys": True, "wave": False}
+        assert results(runner, work.dies_on_13, [13])[13].code == "worker-died"
+    assert results(LocalRunner(2), work.has_imported, ["colorsys"]) == {"colorsys": False}
+    assert children(os.getpid()) == others
+
+
+def test_workers_that_are_forked_share_the_cores_and_this_process_keeps_its_own(monkeypatch):
+    monkeypatch.delenv("POLARS_MAX_THREADS", raising=False)
+    with LocalRunner(4 * usable_cores()).begun(["traceviz.archive.ingest.ready"]) as runner:
+        assert "POLARS_MAX_THREADS" not in os.environ
+        assert results(runner, work.threads_of_polars, [1]) == {1: 1}
+        assert results(runner, work.has_imported, ["pandas"]) == {"pandas": False}
+
+
 def test_no_arguments_need_no_process():
     assert results(LocalRunner(2), work.doubled, []) == {}
 
@@ -100,9 +117,10 @@ def test_closing_early_ends_all_processes(tmp_path):
     assert children(os.getpid()) == others
 
 
+@pytest.mark.parametrize("start", ["spawn", "forkserver"])
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_program_that_is_stopped_leaves_nothing_running(tmp_path, sent):
-    command = [sys.executable, "-m", "tests.archive.work", tmp_path / "ids"]
+def test_a_program_that_is_stopped_leaves_nothing_running(tmp_path, sent, start):
+    command = [sys.executable, "-m", "tests.archive.work", tmp_path / "ids", start]
     program = subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.DEVNULL)
     started = [tmp_path / "ids.0", tmp_path / "ids.1"]
     try:

@@ -50,7 +50,7 @@ class Groups:
             own, values = _coded(frame[column])
             if values > 1:
                 codes, count = _dense(codes.astype(np.int64) * values + own, count * values)
-        firsts = pl.Series(_first_rows(codes, count).astype(np.uint32))  # as polars counts, or it makes them so each time
+        firsts = pl.Series(_first_rows(codes, count).astype(np.uint32))  # as wide as polars counts
         return cls(pl.DataFrame([as_text(frame[column][firsts]) for column in columns]), codes)
 
     def __len__(self) -> int:

@@ -176,7 +176,7 @@ def quarantine(failed: tuple[Item, str], options: IngestOptions) -> Ingested:
 
 @contextmanager
 def _fetched(item: Item, options: IngestOptions) -> Iterator[tuple[Path, Origin, Path] | Ingested]:
-    """The local copy of an item, its origin, and a folder for what is private, while the block lasts; or the refusal."""
+    """The local copy of an item, its origin, and a folder for what is private, while a block lasts; or the refusal."""
     with SPOOL.room() as into:
         try:
             local = fetch(item, into, options.limits)

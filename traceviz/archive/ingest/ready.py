@@ -29,7 +29,7 @@ def import_all() -> None:
         for name in MODULES:
             import_module(name)
         import_module("traceviz.analyses.run").load_analyses(None)
-        gc.freeze()
+        gc.freeze()  # a fork copies the memory of what it looks at
     finally:
         if collects:
             gc.enable()

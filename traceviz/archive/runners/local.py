@@ -88,14 +88,14 @@ class LocalRunner:
         _share_cores(self.workers)
         server: Any = forkserver._forkserver  # noqa: SLF001 (nothing else ends it, and waits for it)
         try:
-            with _held_back():
-                server.ensure_running()
-        except OSError as error:
-            raise WorkerError("A worker process cannot be started.", str(error)) from error
-        finally:
-            for name in {*_THREAD_POOLS} - given:
-                del os.environ[name]
-        try:
+            try:
+                with _held_back():
+                    server.ensure_running()
+            except OSError as error:
+                raise WorkerError("A worker process cannot be started.", str(error)) from error
+            finally:
+                for name in {*_THREAD_POOLS} - given:
+                    del os.environ[name]
             yield replace(self, start="forkserver")
         finally:
             server._stop()  # noqa: SLF001 (the same)
@@ -323,6 +323,7 @@ def _work(connection: Connection, workers: int) -> None:
     except MemoryError:  # not even for the result: as one that was killed for its memory
         sys.exit(1)
     finally:
+        interrupts.ignore()  # all is done, and what follows has nothing to undo
         atexit._run_exitfuncs()  # noqa: SLF001 (a forked process of multiprocessing ends without them before Python 3.13)
 
 

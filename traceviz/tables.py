@@ -95,6 +95,7 @@ class TraceTables:
     sources: Mapping[str, Source] = field(repr=False)
     _frames: dict[str, pl.DataFrame] = field(init=False, repr=False, compare=False, default_factory=dict)
     _places: dict[str, Source] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _selected: dict[tuple[str, ...], pl.DataFrame] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         checked = {
@@ -141,11 +142,22 @@ class TraceTables:
         """
         source = self._source(name)
         if not isinstance(source, Path):
-            return _chosen(self._frame(name, source), columns)
+            return self._selection(name, self._frame(name, source), columns)
         roots = _roots(columns)
         if roots is None:
             return self.scan(name).select(columns).collect()
         return _chosen(_completed(name, _whole(source, roots), roots), columns)
+
+    def _selection(self, name: str, frame: pl.DataFrame, columns: tuple[str | pl.Expr, ...]) -> pl.DataFrame:
+        """These ``columns`` of a table. Many analyses ask for the same ones, and of a small table that is what takes
+        time.
+        """
+        plain = tuple(column for column in columns if isinstance(column, str))
+        if frame.height >= _MANY or len(plain) < len(columns):
+            return _chosen(frame, columns)
+        if (name, *plain) not in self._selected:
+            self._selected[name, *plain] = frame[list(plain)]
+        return self._selected[name, *plain]
 
     def pieces(self, name: str, *columns: str | pl.Expr) -> Iterator[pl.DataFrame]:
         """The rows of :meth:`select` in order, in pieces: what is derived of each takes little memory.

@@ -42,6 +42,8 @@ _LABELS: tuple[tuple[Kind, frozenset[str]], ...] = (
 """Labels that every header of a kind has."""
 
 _HEADER = re.compile(rb'^[ \t"]*(?:Start|Type|Time\(%\)|Device|Count)[" \t].*$', re.MULTILINE)
+_TELLING = (b"NVPROF is profiling process", b"Profiling result", b"Duration", b"Time(%)", b"Total Size")
+"""Of these, whatever nvprof printed has one: the log lines that tell, and a label of each kind of header."""
 _COLUMNS = re.compile(r"\s{2,}")
 _CELL = re.compile(r'(?:^|(?<=,))(?:"(?P<quoted>(?:[^"]|"")*)"[^,]*|(?P<plain>[^,]*))(?:,|$)')
 _TITLE = re.compile(rb"^(?:={2,}+(?P<pid>\d{1,10})={2,}+|={4,}+)\s++(?P<title>[^\n]*+)", re.MULTILINE)
@@ -157,7 +159,7 @@ def processes(content: bytes) -> list[Process]:
 
 def looks_printed(head: bytes) -> bool:
     """Whether ``head`` begins as something that nvprof printed."""
-    if b"\0" in head:
+    if b"\0" in head or not any(word in head for word in _TELLING):  # all other text is looked at no further
         return False
     if _START.search(head) or any(_title(match) == b"Profiling result" for match in _TITLE.finditer(head)):
         return True

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -184,8 +185,12 @@ class TextStream:
         )
 
 
+@lru_cache(maxsize=2)
 def head_text(head: bytes) -> bytes:
-    """The beginning of the JSON, from the beginning of a file that may be gzip, as far as it can be inflated."""
+    """The beginning of the JSON, from the beginning of a file that may be gzip, as far as it can be inflated.
+
+    Several readers ask for it, and who scrubs a trace asks again: of the latest files it is remembered.
+    """
     text = _inflated(head) if head.startswith(GZIP_MAGIC) else head
     return text.removeprefix(b"\xef\xbb\xbf").lstrip()
 

@@ -48,6 +48,8 @@ def measures_of_use(trace: TraceView, batch: Batch | None) -> Iterator[Measure]:
 
 def _energy(trace: TraceView, steps: RunSteps | None, batch: Batch | None) -> Iterator[Measure]:
     """Joules from the first step to the last, else over the run; each device's power integrated over its samples."""
+    if not trace.tables.rows("samples"):
+        return
     window, about = _window(trace, steps)
     samples = trace.frame("samples", "start_ns", "device_id", pl.col("metric").cast(pl.String), "value")
     power = samples.filter((pl.col("metric") == POWER) & pl.col("device_id").is_not_null()).sort("start_ns")

@@ -56,7 +56,7 @@ class Groups:
                 codes, count = own.astype(np.int32, copy=False), values
             elif values > 1:
                 codes, count = _dense(codes.astype(np.int64) * values + own, count * values)
-        firsts = _first_rows(codes, count)
+        firsts = pl.Series(_first_rows(codes, count).astype(np.uint32))  # as wide as polars counts
         return cls(pl.DataFrame([as_text(frame[column][firsts]) for column in columns]), codes)
 
     def __len__(self) -> int:

@@ -14,6 +14,10 @@ Owner = TypeVar("Owner")
 T = TypeVar("T")
 
 
+_NOTHING = object()
+"""In place of a result that is not known: any value may be one."""
+
+
 class Kept:
     """Results by key. A thread that asks for what another one computes waits for it.
 
@@ -23,6 +27,7 @@ class Kept:
     def __init__(self) -> None:
         self._lock = Lock()
         self._results: dict[Hashable, tuple[int, Future[Any]]] = {}
+        self._done: dict[Hashable, Any] = {}
 
     def get(self, key: Hashable, compute: Callable[[], T]) -> T:
         """The result of ``key``; :meth:`compute` gives it to the first who asks.
@@ -30,6 +35,9 @@ class Kept:
         Raises:
             RecursionError: a result asks for itself.
         """
+        done = self._done.get(key, _NOTHING)  # mostly it is known already, and nobody need wait for anybody
+        if done is not _NOTHING:
+            return cast("T", done)
         with self._lock:
             known = self._results.get(key)
             if known is None:
@@ -50,6 +58,7 @@ class Kept:
                 del self._results[key]
             future.set_exception(error)
             raise
+        self._done[key] = result
         future.set_result(result)
         return result
 
@@ -70,6 +79,7 @@ class Kept:
         with self._lock:
             for key in large:
                 self._results.pop(key, None)
+                self._done.pop(key, None)
         return large
 
 

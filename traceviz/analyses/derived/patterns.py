@@ -8,8 +8,9 @@ say the same. A pattern of a user's is for polars alone: its time is linear, wha
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from functools import cache
+from typing import NamedTuple
 
 import polars as pl
 
@@ -42,7 +43,7 @@ def matching(names: pl.Series, pattern: str) -> pl.Series:
     if few is None:
         return names.str.contains(pattern)
     search = _compiled(pattern).search
-    return _column(names, few, lambda name: search(name) is not None, pl.Boolean)
+    return _column(names, few, {name: search(name) is not None for name in few.distinct}, pl.Boolean)
 
 
 def _replaced(names: pl.Series, pattern: str, text: str) -> pl.Series:
@@ -50,7 +51,7 @@ def _replaced(names: pl.Series, pattern: str, text: str) -> pl.Series:
     if few is None:
         return names.str.replace(pattern, text)
     replace, template = _compiled(pattern).sub, re.sub(r"\$\{(\d)\}", r"\\g<\1>", text)
-    return _column(names, few, lambda name: replace(template, name, count=1), pl.String)
+    return _column(names, few, {name: replace(template, name, count=1) for name in few.distinct}, pl.String)
 
 
 def _extracted(names: pl.Series, pattern: str, group: int) -> pl.Series:
@@ -58,28 +59,37 @@ def _extracted(names: pl.Series, pattern: str, group: int) -> pl.Series:
     if few is None:
         return names.str.extract(pattern, group)
     search = _compiled(pattern).search
-    return _column(names, few, lambda name: found.group(group) if (found := search(name)) else None, pl.String)
+    answers = {name: found.group(group) if (found := search(name)) else None for name in few.distinct}
+    return _column(names, few, answers, pl.String)
 
 
-def _few(names: pl.Series) -> list[str | None] | None:
+class _Few(NamedTuple):
+    """Names of a short column, row by row, and those that differ, without the missing one."""
+
+    rows: list[str | None]
+    distinct: set[str]
+
+
+def _few(names: pl.Series) -> _Few | None:
     """The ``names``, if they are few and plain."""
     if len(names) > ROWS:
         return None
-    few: list[str | None] = names.to_list()
-    distinct = set(few)
-    return few if len(distinct) <= FEW and all(name is None or _is_plain(name) for name in distinct) else None
+    rows: list[str | None] = names.to_list()
+    distinct = {name for name in set(rows) if name is not None}
+    return _Few(rows, distinct) if len(distinct) <= FEW and _are_plain(distinct) else None
 
 
-def _is_plain(name: str) -> bool:
-    """Whether it has neither line ends nor letters of which engines think differently, and is short."""
-    return len(name) <= LONGEST and name.isascii() and name.isprintable()
+def _are_plain(names: set[str]) -> bool:
+    """Whether they have neither line ends nor letters of which engines think differently, and all are short."""
+    text = "".join(names)
+    return text.isascii() and text.isprintable() and (len(text) <= LONGEST or max(map(len, names)) <= LONGEST)
 
 
 def _column(
-    names: pl.Series, few: Sequence[str | None], answer: Callable[[str], bool | str | None], kind: type[pl.DataType]
+    names: pl.Series, few: _Few, answers: Mapping[str, bool | str | None], kind: type[pl.DataType]
 ) -> pl.Series:
-    answers = {name: None if name is None else answer(name) for name in set(few)}
-    return pl.Series(names.name, [answers[name] for name in few], dtype=kind)
+    """The answer of each row; null where there is no name."""
+    return pl.Series(names.name, [None if name is None else answers[name] for name in few.rows], dtype=kind)
 
 
 @cache

@@ -55,7 +55,9 @@ def duration_columns(groups: Groups, durations: pl.Series) -> list[pl.Series]:
         "min_ns": ordered.at(np.zeros_like(last)),
         "max_ns": ordered.at(last),
     }
-    known = [pl.Series(name, values).set(pl.Series(~ended), None) for name, values in columns.items()]
+    known = [pl.Series(name, values) for name, values in columns.items()]
+    if not ended.all():
+        known = [values.set(pl.Series(~ended), None) for values in known]
     return [
         pl.Series("calls", groups.counts if durations.null_count() else ordered.counts),
         pl.Series("total_ns", ordered.sums()),

@@ -8,6 +8,7 @@ device work.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Hashable, Iterator
 from functools import cache, wraps
 from typing import TypeVar, TypeVarTuple
@@ -368,7 +369,10 @@ class TraceView:
     @kept_property
     def graph_captures(self) -> pl.DataFrame:
         """Captures of graphs on a thread: ``start_ns, end_ns, process_id, thread_id``, by start."""
-        bounds = self._calls_of("compilation").with_columns(pl.col("name").cast(pl.String))
+        bounds = self._calls_of("compilation")
+        if not any(re.search(f"{BEGIN}|{END}", name) for name in self.api_names.get("compilation", ())):
+            return bounds.head(0).select("start_ns", "end_ns", "process_id", "thread_id")
+        bounds = bounds.with_columns(pl.col("name").cast(pl.String))
         bounds = bounds.filter(matches(pl.col("name"), f"{BEGIN}|{END}"))
         return graph_captures(bounds.sort("start_ns", maintain_order=True), self.span_ns)
 
@@ -401,12 +405,17 @@ class TraceView:
 
         Columns ``start_ns, end_ns, process_id, thread_id, op_id, name, category, group_id``.
         """
-        if not categories or not self.tables.rows("host_ops"):
+        if self._host_categories.isdisjoint(categories):
             return self._no_host_ops
         scan = self.tables.scan("host_ops").select(_OP_COLUMNS)
         return (
             scan.filter(pl.col("category").is_in(categories)).select(HOST_OPS_VIEW).collect(engine=self.tables.engine)
         )
+
+    @kept_property
+    def _host_categories(self) -> frozenset[str | None]:
+        """Categories of which there are host operations."""
+        return frozenset(self.host_names["category"])
 
     @kept_property
     def _no_host_ops(self) -> pl.DataFrame:

@@ -143,8 +143,10 @@ _COLUMNS = (
 
 def _other_calls(trace: TraceView, kernels: pl.DataFrame) -> pl.DataFrame:
     """Calls of ``kernels`` that have another name: XLA on ROCm records some launches under the call before them."""
-    wanted = kernels.select(LAUNCH_KEY).drop_nulls().unique()
-    others = trace.api_calls(*_OTHERS) if wanted.height else trace.api_calls()
+    wanted = kernels.select(LAUNCH_KEY).drop_nulls().unique() if kernels.height else kernels
+    if not wanted.height:
+        return trace.api_calls()
+    others = trace.api_calls(*_OTHERS)
     return others.join(wanted, on=LAUNCH_KEY, how="semi").unique(LAUNCH_KEY, keep="first", maintain_order=True)
 
 

@@ -11,9 +11,11 @@ Source: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import polars as pl
 
+from traceviz import schema
 from traceviz.analyses.derived.device.work import exposed
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, totals_by
 from traceviz.analyses.derived.view import TraceView
@@ -38,6 +40,7 @@ _FACTORS: tuple[tuple[str, float, float], ...] = (
 """Factor ``a + b / n`` of the bus bandwidth, by pattern of the name without underscores; the first match counts."""
 
 _KEYS = ("name", "group", "group_size", "dtype")
+_READ = ("start_ns", "dur_ns", "device_id", *_KEYS, "in_elements", "out_elements")
 
 
 def bus_factor(name: str, ranks: int | None) -> float | None:
@@ -67,8 +70,21 @@ def collective_times(trace: TraceView, compute: dict[int, IntervalSet]) -> pl.Da
     Returns:
         :data:`COLUMNS` by their names. Sizes and bandwidths are null where the trace does not state sizes and types.
     """
-    columns = ("start_ns", "dur_ns", "device_id", *_KEYS, "in_elements", "out_elements")
-    calls = trace.frame("collectives", *columns).with_columns(pl.col("name", "group", "dtype").cast(pl.String))
+    calls = trace.frame("collectives", *_READ)
+    return _summed(calls, compute) if calls.height else _nothing()
+
+
+@cache
+def _nothing() -> pl.DataFrame:
+    """:func:`collective_times` of a trace without any: the same for all of them."""
+    calls = pl.from_arrow(schema.table("collectives").empty())
+    assert isinstance(calls, pl.DataFrame)
+    return _summed(calls.select(_READ), {})
+
+
+def _summed(calls: pl.DataFrame, compute: dict[int, IntervalSet]) -> pl.DataFrame:
+    """:func:`collective_times` of ``calls``: rows of their table with the columns :data:`_READ`."""
+    calls = calls.with_columns(pl.col("name", "group", "dtype").cast(pl.String))
     width = {dtype: ELEMENT_BYTES.get(dtype.lower()) for dtype in calls["dtype"].drop_nulls().unique()}
     size = pl.col("dtype").replace_strict(width, default=None, return_dtype=pl.Int64)  # null where it is not known
     sized = calls.with_columns((pl.max_horizontal("in_elements", "out_elements") * size).alias("bytes"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
+import secrets
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -141,12 +142,12 @@ def ingest(item: Item, store: Store, options: IngestOptions) -> Ingested:
     with _fetched(item, options) as fetched:
         if isinstance(fetched, Ingested):
             return fetched
-        local, origin = fetched
+        local, origin, room = fetched
         if origin.trace_id in options.quarantined:
             added_meanwhile = _stored_meanwhile(local, origin, store)
             return added_meanwhile or Ingested("known-quarantined", quarantined_rows(origin, ""))
         try:
-            return _added(local, origin, store, options)
+            return _added(local, origin, room, store, options)
         except _UNREADABLE as error:
             _raise_if_full(error, store.called())
             # A program that could read it may have added it: one that has nsys, or more memory.
@@ -169,13 +170,13 @@ def quarantine(failed: tuple[Item, str], options: IngestOptions) -> Ingested:
     with _fetched(item, options) as fetched:
         if isinstance(fetched, Ingested):
             return fetched
-        local, origin = fetched
+        local, origin, _ = fetched
         return Ingested("quarantined", _quarantined(item, local, origin, options, error))
 
 
 @contextmanager
-def _fetched(item: Item, options: IngestOptions) -> Iterator[tuple[Path, Origin] | Ingested]:
-    """The local copy of an item and its origin, while the block lasts; or the refusal."""
+def _fetched(item: Item, options: IngestOptions) -> Iterator[tuple[Path, Origin, Path] | Ingested]:
+    """The local copy of an item, its origin, and a folder for what is private, while a block lasts; or the refusal."""
     with SPOOL.room() as into:
         try:
             local = fetch(item, into, options.limits)
@@ -186,7 +187,7 @@ def _fetched(item: Item, options: IngestOptions) -> Iterator[tuple[Path, Origin]
             yield Ingested("refused", refused=Refused(item.name, code_of(error), reason))
             return
         plain = plain_path(local, into, map(Path, companions(str(local))))
-        yield plain, _origin(item, plain, sha256, size, options)
+        yield plain, _origin(item, plain, sha256, size, options), into
 
 
 def _origin(item: Item, local: Path, sha256: str, size: int, options: IngestOptions) -> Origin:
@@ -216,7 +217,7 @@ def _name_with_folder(item: Item) -> str:
     return printable(f"{folder}/{item.name}") if folder else item.name
 
 
-def _added(local: Path, origin: Origin, store: Store, options: IngestOptions) -> Ingested:
+def _added(local: Path, origin: Origin, room: Path, store: Store, options: IngestOptions) -> Ingested:
     """Convert and write a trace, unless it is there already or another program writes it meanwhile."""
     reader = identify(local)
     format_name = _format(reader, local)
@@ -231,8 +232,9 @@ def _added(local: Path, origin: Origin, store: Store, options: IngestOptions) ->
         return bool(faster)
 
     parts = trace_parts(format_name, origin.trace_id)
-    with SPOOL.room() as work, store.new_folder(*parts, unless=is_there) as folder:
-        converted = _converted(reader, local, origin, (folder, work), options)
+    raw = room / f"tables-{secrets.token_hex(6)}"  # beside the copy, whatever that is called
+    with store.new_folder(*parts, unless=is_there) as folder:
+        converted = _converted(reader, local, origin, (folder, raw), options)
         rows = _write_summary(folder, format_name, converted)
     return faster[0] if faster else Ingested("added", rows, removed=converted.removed)
 
@@ -282,22 +284,22 @@ def _converted(
     reader: Reader, local: Path, origin: Origin, into: tuple[Path, Path], options: IngestOptions
 ) -> _Converted:
     """Write the tables of a trace into the first folder; what is private goes into the second at most."""
-    folder, work = into
+    folder, raw = into
     source = local.name if options.keep_private else origin.source
     facts = {"source": source, "format": reader.format, "source_sha256": origin.sha256}
     read_options = ReadOptions(None, keep_private=True, max_size=options.max_size, max_memory=options.max_memory)
-    tables = _held(reader.tables(local, read_options), folder if options.keep_private else work / "raw", facts)
+    tables = _held(reader.tables(local, read_options), folder if options.keep_private else raw, facts)
     stated = stated_tags(tables)
     if options.keep_private:
         if not _is_on_disk(tables):
             write_tables(folder, _named(tables), facts)
         return _Converted(tables, origin, stated, {})
-    secrets = (*scrub.secrets_in(local), *scrub.secrets_of_capture(tables))  # only these know the host of a report
+    known = (*scrub.secrets_in(local), *scrub.secrets_of_capture(tables))  # only these know the host of a report
     try:
-        clean, removed = _scrubbed(tables, facts, work / "raw", folder, secrets)
+        clean, removed = _scrubbed(tables, facts, raw, folder, known)
     except OutputError as error:  # of this trace alone: the others are added
         raise DamagedTraceError(error.what, error.why, "Add it with --keep-private, where that is no harm.") from error
-    redactor = scrub.Redactor.of(secrets)
+    redactor = scrub.Redactor.of(known)
     source = numbered(origin.source, _clean(read_document(folder / LAST)["source"], redactor))
     tags = {key: value for key, value in stated.items() if not is_private(key)}
     tags = {_clean(key, redactor): _clean(value, redactor) for key, value in tags.items()}
@@ -335,13 +337,13 @@ def _named(tables: TraceTables) -> Iterator[tuple[str, pa.Table]]:
 
 
 def _scrubbed(
-    tables: TraceTables, facts: Mapping[str, Any], raw: Path, folder: Path, secrets: Iterable[scrub.Secret]
+    tables: TraceTables, facts: Mapping[str, Any], raw: Path, folder: Path, known: Iterable[scrub.Secret]
 ) -> tuple[TraceTables, Counter[str]]:
     """The tables as they were written into ``folder`` without what is private, and what was removed."""
     if _is_on_disk(tables):
-        removed, _, _ = scrub.scrub_folder(raw, folder, secrets)
+        removed, _, _ = scrub.scrub_folder(raw, folder, known)
         return load(folder), removed
-    clean, (removed, _, _) = scrub.scrub_tables(tables, facts, folder, secrets)
+    clean, (removed, _, _) = scrub.scrub_tables(tables, facts, folder, known)
     return clean, removed
 
 
@@ -394,10 +396,10 @@ def _quarantined(item: Item, local: Path, origin: Origin, options: IngestOptions
     if options.keep_private:
         return quarantined_rows(origin, message)
     try:
-        secrets = scrub.secrets_in(local)
+        known = scrub.secrets_in(local)
     except (TracevizError, OSError):  # nobody knows what it is
-        secrets = ()
-    redactor = scrub.Redactor.of(secrets)
+        known = ()
+    redactor = scrub.Redactor.of(known)
     return quarantined_rows(_cleaned(origin, redactor), _clean(message, redactor))
 
 

@@ -27,6 +27,7 @@ from traceviz.errors import WorkerError
 from traceviz.process import interrupts
 from traceviz.process.interrupts import ENDING, Stopped
 from traceviz.process.temporary import drop_all
+from traceviz.without_pandas import skip_pandas
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -35,6 +36,8 @@ GRACE_S = 1.0
 """A worker that must end has this long to remove what it was writing."""
 _THREAD_POOLS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS")
 """Polars and Arrow take their number of threads from these."""
+_OBJECTS_PER_COLLECTION = 50_000
+"""A small trace makes many short-lived objects, and hardly any that hang in cycles."""
 
 
 def usable_cores() -> int:
@@ -244,32 +247,42 @@ def _ending(code: int) -> str:
 
 
 def _work(connection: Connection, threads: int) -> None:
-    """Receive functions and arguments, and send results, until the connection is closed.
+    """Work until the connection is closed.
 
     A signal ends it in an orderly way: what was being written is removed, and programs that were started are ended.
     """
     interrupts.install(drop_all)
     try:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-        threading.Thread(target=_leave_with_parent, daemon=True).start()
-        for name in _THREAD_POOLS:  # before the libraries that read them are imported
-            os.environ.setdefault(name, str(threads))
-        anywhere = _cores()
-        gc.disable()  # until what comes with the first function is imported: nothing of it is garbage
-        with contextlib.suppress(EOFError, OSError):  # the process that gave the work is gone
-            connection.send(None)
-            while True:
-                function, argument, core = connection.recv()
-                gc.enable()
-                _stay_on(anywhere if core is None else (core,))
-                result = attempt(function, argument)
-                interrupts.check()  # it may be the reason for the result
-                connection.send((result,))
+        try:
+            _work_until_closed(connection, threads)
+        except KeyboardInterrupt as error:  # polars takes Ctrl-C for itself while it computes
+            raise Stopped(signal.SIGINT) from error
     except Stopped as stopped:
         interrupts.ignore()
         sys.exit(stopped.exit_code)
     except MemoryError:  # not even for the result: as one that was killed for its memory
         sys.exit(1)
+
+
+def _work_until_closed(connection: Connection, threads: int) -> None:
+    """Receive functions and arguments, and send results."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    for name in _THREAD_POOLS:  # before the libraries that read them are imported
+        os.environ.setdefault(name, str(threads))
+    skip_pandas()
+    anywhere = _cores()
+    gc.disable()  # until what comes with the first function is imported: nothing of it is garbage
+    gc.set_threshold(_OBJECTS_PER_COLLECTION)
+    with contextlib.suppress(EOFError, OSError):  # the process that gave the work is gone
+        connection.send(None)
+        while True:
+            function, argument, core = connection.recv()
+            gc.enable()
+            _stay_on(anywhere if core is None else (core,))
+            result = attempt(function, argument)
+            interrupts.check()  # it may be the reason for the result
+            connection.send((result,))
 
 
 def _stay_on(cores: tuple[int, ...]) -> None:

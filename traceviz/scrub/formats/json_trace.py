@@ -67,7 +67,7 @@ _MOST_KNOWN = 1 << 20
 
 def secrets_of_json_trace(source: Path) -> list[Secret]:
     """What a JSON trace gives away, up to any damage."""
-    return _survey(source, lenient=True)[0]
+    return _survey(source, lenient=True, has_names=False)[0]
 
 
 def scrub_json_trace(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
@@ -114,8 +114,14 @@ def _explained(source: Path) -> Iterator[None]:
 # --- what is private in this file ------------------------------------------------------------------------------------
 
 
-def _survey(source: Path, *, lenient: bool = False) -> tuple[list[Secret], set[bytes]]:
-    """Secrets, and names of kernels and calls; ``lenient``: of a damaged file those before the damage."""
+def _survey(source: Path, *, lenient: bool = False, has_names: bool = True) -> tuple[list[Secret], set[bytes]]:
+    """Secrets, and names of kernels and calls, if they are wanted.
+
+    Args:
+        source: The file.
+        lenient: Of a damaged file, those before the damage.
+        has_names: Whether names are looked for.
+    """
     secrets = set(secrets_of_file_name(source))
     names: set[bytes] = set()
     seen: set[bytes] = set()
@@ -126,7 +132,8 @@ def _survey(source: Path, *, lenient: bool = False) -> tuple[list[Secret], set[b
                     secrets.update(secrets_of_document(_value(segment.text), segment.key))
                 elif segment.kind is SegmentKind.EVENTS:
                     text = segment.text
-                    names.update(first or second for first, second in _NAMES.findall(text))
+                    if has_names:
+                        names.update(first or second for first, second in _NAMES.findall(text))
                     seen = seen if len(seen) < _MOST_KNOWN else set()
                     new = set(json_text.tokens(text)) - seen
                     seen |= new

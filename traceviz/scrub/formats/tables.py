@@ -296,6 +296,9 @@ def _cleaner(table: str, column: str, redactor: Redactor) -> Callable[[bytes], b
 
 def clean_texts(values: Column, clean: Callable[[bytes], bytes], removed: Counter[str]) -> Column:
     """``values``, dictionary-encoded, with each distinct text cleaned once."""
+    if values.null_count == len(values):  # no text, whatever words a dictionary has that no row has
+        kind = values.type if pa.types.is_dictionary(values.type) else pa.dictionary(pa.int32(), values.type)
+        return pa.chunked_array([pa.nulls(len(values), kind)])
     encoded = values.unify_dictionaries() if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     chunks, changed = [], 0
     for chunk in encoded.chunks:

@@ -41,5 +41,7 @@ def in_words(ranks: tuple[int, ...]) -> str:
 def world_sizes(trace: TraceView) -> tuple[int, ...]:
     """Sizes of the job as the traces state them: one number, unless they contradict each other."""
     stated = trace.frame("settings", "key", "value").filter(matches(pl.col("key"), WORLD_SIZE))
+    if not stated.height:
+        return ()
     sizes = stated["value"].cast(pl.Int64, strict=False).drop_nulls()
     return tuple(sizes.filter(sizes > 0).unique().sort().to_list())

@@ -69,6 +69,8 @@ def _phases(trace: TraceView) -> pl.DataFrame:
     """Phases that ended, with text as text, by start."""
     texts = (pl.col(name).cast(pl.String) for name in ("kind", "name"))
     phases = trace.frame("phases", "start_ns", "dur_ns", end_ns(), "process_id", "thread_id", *texts, "number")
+    if not phases.height:
+        return phases.drop("dur_ns")
     return phases.filter(pl.col("dur_ns").is_not_null()).drop("dur_ns").sort("start_ns", "end_ns", maintain_order=True)
 
 

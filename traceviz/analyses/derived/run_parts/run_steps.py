@@ -130,6 +130,8 @@ def _marked_epochs(trace: TraceView) -> pl.DataFrame:
     columns = ("process_id", "thread_id", "start_ns", "end_ns")
     ranges = trace.ranges.filter(matches(pl.col("name"), EPOCH)).select(columns)
     marked = pl.concat([ranges, annotated_calls(trace, EPOCH).select(columns)])
+    if not marked.height:
+        return marked
     first = marked.sort("process_id", "thread_id").head(1)
     own = marked.join(first, on=("process_id", "thread_id"), how="semi").sort("start_ns", "end_ns")
     apart = pl.col("start_ns") >= pl.col("end_ns").cum_max().shift(1).fill_null(0)

@@ -97,7 +97,10 @@ def test_the_repaired_pipeline_of_the_cnn_waits_less_than_half_as_much(oracle_py
     assert report.fact("steps", "count") == 20
     # A busy machine makes a repaired pipeline wait a little; the slow one waits three quarters of the time.
     assert report.fact("input_pipeline", "input_share") < 0.35
-    assert slugs(report).isdisjoint({"sequential-map", "pipeline-without-prefetch"})
+    named = slugs(report)
+    assert "pipeline-without-prefetch" not in named
+    # The images are still flipped by a sequential Map: that is said where the busy machine makes the program wait for it.
+    assert "input-bound" in named or "sequential-map" not in named
 
 
 def test_a_switch_that_is_out_of_range_is_refused_with_exit_code_2(oracle_python):

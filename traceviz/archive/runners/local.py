@@ -224,6 +224,7 @@ class _Pool(Generic[T, R]):
 
         Raises:
             WorkerError: no worker ever started, and further ones would not, either.
+            Stopped: the first one was asked to end.
         """
         del self.workers[worker.connection]
         worker.connection.close()
@@ -231,6 +232,8 @@ class _Pool(Generic[T, R]):
         code = worker.process.exitcode or 0
         worker.process.close()
         if not self.has_started:
+            if code - 128 in ENDING:  # who asks all processes to end may be heard by a worker first
+                raise Stopped(code - 128)
             raise WorkerError(
                 f"Worker processes cannot be started: the first ended with {_ending(code)}.",
                 fix="In a script, call this below `if __name__ == '__main__':`, since workers import the script.",
@@ -257,6 +260,9 @@ def _work(connection: Connection, threads: int) -> None:
             _work_until_closed(connection, threads)
         except KeyboardInterrupt as error:  # polars takes Ctrl-C for itself while it computes
             raise Stopped(signal.SIGINT) from error
+        except Exception:
+            interrupts.check()  # an import that is interrupted may fail with any error
+            raise
     except Stopped as stopped:
         interrupts.ignore()
         sys.exit(stopped.exit_code)

@@ -56,6 +56,12 @@ def test_a_request_that_a_library_words_anew_keeps_its_signal():
     assert output(body) == (["stopped by 15"], "")
 
 
+def test_what_a_process_of_ours_was_asked_is_asked_of_this_one_too_if_it_takes_signals():
+    assert output(f"try:\n    interrupts.follow(1)\n    interrupts.follow(143){TAIL}") == (["stopped by 15"], "")
+    others = "signal.signal(15, signal.SIG_DFL)\ninterrupts.follow(143)\nprint('goes on')"
+    assert output(others) == (["goes on"], "")
+
+
 def test_what_does_not_unwind_is_ended_after_a_while_and_tidied():
     body = (
         "interrupts.PATIENCE_S = 0.2\ninterrupts.install(lambda: print('tidied', flush=True))\n"

@@ -131,6 +131,19 @@ def check() -> None:
         raise Stopped(_requests.number)
 
 
+def follow(exit_code: int) -> None:
+    """Raise the request that a process of ours ended with: who asks all of them to end may be heard there first.
+
+    Nothing happens in a program of others, whose signals nobody took, nor where the process ended for another reason.
+
+    Raises:
+        Stopped: it was asked to end, and so is this process.
+    """
+    number = exit_code - 128
+    if number in ENDING and signal.getsignal(number) == _requests.take:
+        raise Stopped(number)
+
+
 class uninterrupted:  # noqa: N801 (a block reads: with uninterrupted())
     """A block that is not divided: a request to end that comes meanwhile is raised when it ends."""
 

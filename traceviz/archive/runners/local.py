@@ -232,8 +232,7 @@ class _Pool(Generic[T, R]):
         code = worker.process.exitcode or 0
         worker.process.close()
         if not self.has_started:
-            if code - 128 in ENDING:  # who asks all processes to end may be heard by a worker first
-                raise Stopped(code - 128)
+            interrupts.follow(code)
             raise WorkerError(
                 f"Worker processes cannot be started: the first ended with {_ending(code)}.",
                 fix="In a script, call this below `if __name__ == '__main__':`, since workers import the script.",

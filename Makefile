@@ -28,7 +28,7 @@ export TRACEVIZ_HTA ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bi
 export TRACEVIZ_PADDLE ?= $(if $(wildcard $(PADDLE)/installed),$(abspath $(PADDLE)/bin/python))
 export TRACEVIZ_MXNET ?= $(if $(wildcard $(MXNET)/installed),$(abspath $(MXNET)/bin/python))
 
-.PHONY: demo quick test test-all test-long lint types bench docs causes studies images nvtx samples oracle frameworks wheel nsys mutants fuzz fuzz-asan extremes clean
+.PHONY: demo quick test test-all test-long lint types bench docs causes studies images nvtx samples oracle frameworks wheel nsys browser mutants fuzz fuzz-asan extremes clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed
@@ -41,17 +41,17 @@ PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist worksteal
 QUICK := $(addprefix tests/,analyses compare doctor gates parsers render) $(wildcard tests/test_*.py)
 
 quick: lint
-	$(PYTEST) $(QUICK) -m "not process and not live and not oracle and not slow" $(PYTEST_OPTIONS)
+	$(PYTEST) $(QUICK) -m "not process and not live and not oracle and not browser and not slow" $(PYTEST_OPTIONS)
 
 # The workers share the cores, as those of an archive do; the long tests use all threads.
 test: lint nsys
-	POLARS_MAX_THREADS=1 $(PYTEST) -m "not live and not oracle and not slow" $(PYTEST_OPTIONS)
+	POLARS_MAX_THREADS=1 $(PYTEST) -m "not live and not oracle and not browser and not slow" $(PYTEST_OPTIONS)
 
 test-all: test test-long
 
 # What `make test` leaves out. These tests wait for programs that they start: one more of them than there are cores runs.
-test-long: $(VENV)/dev nsys nvtx
-	$(PYTEST) --numprocesses $$(($$(nproc) + 1)) -m "live or oracle or slow" $(PYTEST_OPTIONS)
+test-long: $(VENV)/dev nsys nvtx browser
+	$(PYTEST) --numprocesses $$(($$(nproc) + 1)) -m "live or oracle or browser or slow" $(PYTEST_OPTIONS)
 
 # A fixed sample of small changes of what computes a report, each of which some test should notice: about 15 minutes.
 mutants: $(VENV)/dev
@@ -133,6 +133,11 @@ wheel: $(VENV)/dev
 nsys:
 	@if command -v nsys >/dev/null || [ "$$(id -u)" -eq 0 ] || [ -n "$$CI" ]; then scripts/install-nsys.sh; \
 	else echo "nsys is not installed (scripts/install-nsys.sh does on Debian 12): tests that need it are skipped"; fi
+
+# The same for Chromium, in which tests open pages.
+browser:
+	@if command -v chromium >/dev/null || [ "$$(id -u)" -eq 0 ] || [ -n "$$CI" ]; then scripts/install-chromium.sh; \
+	else echo "chromium is not installed (scripts/install-chromium.sh does): tests that open pages are skipped"; fi
 
 # Frameworks and their tools, kept away from traceviz: tests ask them about captures, and let them record some.
 # TensorFlow, JAX and xprof take 2.3 GB on disk, PyTorch for the CPU, its TensorBoard plugin and

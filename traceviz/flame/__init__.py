@@ -1,0 +1,1 @@
+"""From tables to flame graphs, by class of step time, and the difference of two."""

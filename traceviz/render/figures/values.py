@@ -60,12 +60,14 @@ class StackedRow:
         parts: In the order in which they are drawn, from the axis on.
         remark: A few words beside its name, such as ``"warm-up"``.
         most: Largest of what the bar is the mean of, drawn as a thin mark; ``None`` where it is no mean.
+        group: Neighbours of one group stand closer and share its name, such as the ranks of one step; empty for none.
     """
 
     label: str
     parts: tuple[Part, ...]
     remark: str = ""
     most: float | None = None
+    group: str = ""
 
     @property
     def total(self) -> float:
@@ -85,6 +87,7 @@ class StackedBars:
         rows_label: What a bar is: ``"step"``.
         upright: Bars stand on the axis, from left to right, for many bars with short names; else they lie below one
             another, for few with long names.
+        whole: The parts of all bars together, whose shares stand in the legend; empty for a legend without them.
         notes: Sentences below the figure: what it leaves out or cannot say.
     """
 
@@ -94,6 +97,7 @@ class StackedBars:
     rows: tuple[StackedRow, ...]
     rows_label: str = ""
     upright: bool = False
+    whole: tuple[Part, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -188,10 +192,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Curves that share a vertical axis. The axis begins at zero unless it says otherwise."""
+    """Curves that share a vertical axis. The axis begins at zero unless it says otherwise.
+
+    ``full`` is the amount that the end of an axis of ratios stands for, with its unit: ``"16 cores"``.
+    """
 
     axis: Axis
     lines: tuple[Line, ...]
+    full: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,9 @@ def _effect(comparison: Comparison) -> Section:
     """The table of sides, why they are compared with this base where nobody named one, and what their times hold."""
     section, sides = effect_section(comparison), comparison.sides
     chooses = "--base chooses another."
-    why = [Prose(f"All are compared with {base.label}, {base.why_base}: {chooses}") for base in sides[:1] if base.why_base]
+    why = [
+        Prose(f"All are compared with {base.label}, {base.why_base}: {chooses}") for base in sides[:1] if base.why_base
+    ]
     return replace(section, blocks=(*section.blocks, *why, *classes_by_side(sides), *parts_by_side(sides)))
 
 

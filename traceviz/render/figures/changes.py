@@ -43,6 +43,8 @@ def _pair(report: Report, of: str) -> str:
     return of if of.startswith(between) else f"{between}: {of}"
 
 
+_SAME = "same"
+"""Status of what takes as long as before."""
 _TIMES = ("base_ns", "new_ns", "difference_ns")
 
 
@@ -56,7 +58,7 @@ def _changes(  # noqa: PLR0917 (what is drawn, and its words)
     unit: Unit = "ns",
 ) -> SignedBars | NoFigure:
     base, new, difference = names
-    changed = [(row, change) for row in table if (change := number(row[difference]))]
+    changed = [(row, change) for row in table if row.get("status") != _SAME and (change := number(row[difference]))]
     ordered = sorted(changed, key=lambda pair: -abs(pair[1]))
     drawn = [pair for pair in ordered[:MOST] if abs(pair[1]) >= _LEAST * abs(ordered[0][1])]
     if not drawn:

@@ -64,7 +64,7 @@ def _curves(  # noqa: PLR0917 (what is drawn, and its words)
     numbers = [value for row in rows(grid) if (value := number(row[tag])) is not None]
     is_log = min(numbers) > 0 and max(numbers) / min(numbers) >= _FAR
     intervals = any(point.low is not None for line in panels[0].lines for point in line.points)
-    said = ("Vertical strokes: 95 % intervals.",) if intervals else ()
+    said: tuple[str, ...] = ("Vertical strokes: 95 % intervals.",) if intervals else ()
     left = len(list(_lines(grid, tag, tag))) - MOST
     said += (f"{left} more curves are in the table.",) if left > 0 else ()
     x = Axis(tag.removeprefix(TAG), "number", log=is_log)

@@ -19,6 +19,8 @@ def sides(report: Report) -> Intervals | NoFigure:
     table = list(rows(grid))
     base = next((row for row in table if row["verdict"] == _BASE), table[0])
     several = any((number(row["runs"]) or 0) > 1 for row in table)
+    has_ends = any(number(row["low_ns"]) is not None for row in table)
+    of = "between runs where a side has several" if several else "of the steps of one run"
     label = column(grid, "mean_ns").label
     return Intervals(
         f"{label} of each side",
@@ -36,7 +38,7 @@ def sides(report: Report) -> Intervals | NoFigure:
             )
             for row in table
         ),
-        interval="95 % interval, between runs where a side has several" if several else "95 % interval, between steps",
+        interval=f"95 % interval, {of}" if has_ends else "",
         reference=number(base["mean_ns"]),
         reference_label=text(base["side"]),
     )

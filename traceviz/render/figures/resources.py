@@ -22,6 +22,7 @@ def resources(report: Report) -> Curves | NoFigure:
     panels = [panel for slug, timeline in timelines for panel in _panels(report, slug, timeline)]
     if not panels:
         return NoFigure("resources over time are not in the reports of two sides")
+    panels.sort(key=_importance)
     left = len(panels) - MOST
     end_ns = max(timeline.end_ns for _, timeline in timelines)
     return Curves(
@@ -31,6 +32,14 @@ def resources(report: Report) -> Curves | NoFigure:
         tuple(panels[:MOST]),
         notes=(f"{left} more not drawn: the table has them.",) if left > 0 else (),
     )
+
+
+_FIRST = ("CPU", "memory", "GPU", "threads")
+"""Begins of labels, those first that say most."""
+
+
+def _importance(panel: Panel) -> int:
+    return next((place for place, begin in enumerate(_FIRST) if panel.axis.label.startswith(begin)), len(_FIRST))
 
 
 def _timeline(report: Report, slug: str) -> Timeline | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from traceviz.cli.options import PAGE_WIDTH, WIDTH_HELP, page_width, wants_color, write
+from traceviz.cli.options import FIGURE_HELP, PAGE_WIDTH, PICTURE_WIDTH_HELP, WIDTH_HELP, page_width, wants_color, write
 
 if TYPE_CHECKING:
     from traceviz.report import Report
@@ -28,6 +28,7 @@ class PageOptions:
         force: Replace an existing file.
         width: Columns of the page; ``None`` for those of the terminal.
         sections: Slugs of the sections to print; empty for all.
+        figure: Name of the figure that an SVG shows; ``None`` for the one that says most.
     """
 
     format_name: str
@@ -35,6 +36,7 @@ class PageOptions:
     force: bool
     width: int | None
     sections: tuple[str, ...] = ()
+    figure: str | None = None
 
     def print(self, report: Report, top: int | None = None, *, first_screen: bool = False) -> None:
         """Print a report, with ``top`` rows per table; only its ``first_screen`` where that is wanted."""
@@ -42,29 +44,35 @@ class PageOptions:
         from traceviz.render.registry import renderer
 
         width, color = self.width or page_width(), wants_color(self.output)
-        layout = RenderOptions(width, color, top, self.sections or None, first_screen=first_screen)
+        layout = RenderOptions(width, color, top, self.sections or None, first_screen, self.figure, self.width)
         write(renderer(self.format_name).render(report, layout), self.output, force=self.force)
 
 
-def page_options(formats: str, *, has_sections: bool = False) -> Callable[[Command], Command]:
+def page_options(
+    formats: str, *, has_sections: bool = False, has_figures: bool = False
+) -> Callable[[Command], Command]:
     """Options that say how a document is printed, as the parameter ``page`` of the command.
 
     Args:
         formats: The formats, for the help.
         has_sections: Whether sections can be chosen.
+        has_figures: Whether an SVG can be made, and its figure chosen.
     """
     options = (
         *((click.option("--section", "sections", multiple=True, metavar="SLUG", help=_SECTIONS),) * has_sections),
         click.option("--format", "format_name", default="terminal", metavar="NAME", help=formats),
+        *((click.option("--figure", metavar="NAME", help=FIGURE_HELP),) * has_figures),
         click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout."),
         click.option("--force", is_flag=True, help="Replace an existing output file."),
-        click.option("--width", type=PAGE_WIDTH, help=WIDTH_HELP),
+        click.option("--width", type=PAGE_WIDTH, help=PICTURE_WIDTH_HELP if has_figures else WIDTH_HELP),
     )
 
     def with_page(command: Command) -> Command:
         @functools.wraps(command)
         def run(*, format_name: str, output: Path | None, force: bool, width: int | None, **others: Any) -> Any:
-            page = PageOptions(format_name, output, force, width, others.pop("sections", ()))
+            page = PageOptions(
+                format_name, output, force, width, others.pop("sections", ()), others.pop("figure", None)
+            )
             return command(page=page, **others)
 
         with_options: Command = run

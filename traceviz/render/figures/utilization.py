@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from traceviz.render.figures.of_reports import of_trace, timelines
-from traceviz.render.figures.values import Axis, Curves, CurvePoint, Figure, Line, NoFigure, Panel
+from traceviz.render.figures.values import Axis, CurvePoint, Curves, Figure, Line, NoFigure, Panel
 from traceviz.report import Lane, Report, Timeline
 from traceviz.units import format_ratio
 
@@ -45,7 +45,7 @@ def _panels(slug: str, timeline: Timeline) -> Iterator[Panel]:
     for number, lane in enumerate(timeline.lanes):
         measured = [value for value in lane.values if value is not None]
         if measured:
-            full = lane.whole or f"{format_ratio(sum(measured) / len(measured))} in the mean"
+            full = lane.whole or f"mean {format_ratio(sum(measured) / len(measured))}"
             line = Line(_key(slug, number), lane.label, tuple(_points(timeline, lane)), "area")
             yield Panel(Axis(lane.label, "ratio", 0.0, 1.0), (line,), full=full)
 

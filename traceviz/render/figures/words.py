@@ -15,7 +15,9 @@ _LONGEST = 120
 
 def in_words(figure: Figure) -> str:
     """What the figure shows: its values where they are few, else their range."""
-    return " ".join(filter(None, (f"{figure.subtitle}." if figure.subtitle else "", *_sentences(figure), *figure.notes)))
+    return " ".join(
+        filter(None, (f"{figure.subtitle}." if figure.subtitle else "", *_sentences(figure), *figure.notes))
+    )
 
 
 def _sentences(figure: Figure) -> Iterator[str]:

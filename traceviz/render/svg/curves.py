@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
 from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 
 from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Mark, Panel
 from traceviz.render.svg.elements import QUIET, TEXT, Element, Ink, element, group, inks, line, text
@@ -118,7 +118,9 @@ def _horizontal(figure: Curves, width: float) -> Scale:
     if figure.x.names:
         named = named_scale([shortened(name, 130.0, LABEL_SIZE) for name in figure.x.names], width)
         return _thinned(named)
-    ends = replace(figure.x, start=_first(figure.x, min(values, default=0.0)), end=_last(figure.x, max(values, default=1.0)))
+    ends = replace(
+        figure.x, start=_first(figure.x, min(values, default=0.0)), end=_last(figure.x, max(values, default=1.0))
+    )
     chosen = scale(ends, values, width, _TIMES_APART)
     few = sorted(set(values))
     if figure.x.unit in {"number", "count", "id"} and 1 < len(few) <= _MANY * 4:
@@ -157,9 +159,7 @@ def _head(panel: Panel, vertical: Scale, frame: _Frame, y: float) -> Iterator[El
         yield text(room, y, full, font_size=LABEL_SIZE, fill=QUIET, text_anchor="end")
 
 
-def _line(
-    figure: Curves, panel: Panel, of: Line, ink: Ink, frame: _Frame, vertical: Scale
-) -> Iterator[Element]:
+def _line(figure: Curves, panel: Panel, of: Line, ink: Ink, frame: _Frame, vertical: Scale) -> Iterator[Element]:
     points = [point for point in of.points if _can_be_drawn(point, frame.x, vertical)]
     runs = [
         [(frame.x.place(point.x), vertical.length - vertical.place(point.y or 0), point) for point in run]
@@ -176,13 +176,27 @@ def _line(
         for run in runs:
             if len(run) > 1:
                 path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y, _ in _fewer(run))
-                yield element("path", d=path, fill="none", stroke=ink, stroke_width=2, stroke_dasharray=dashes, stroke_linejoin="round")
+                yield element(
+                    "path",
+                    d=path,
+                    fill="none",
+                    stroke=ink,
+                    stroke_width=2,
+                    stroke_dasharray=dashes,
+                    stroke_linejoin="round",
+                )
     if of.style != "dashed" and len(points) <= _TOLD:
         radius = 3.5 if len(points) <= _WITH_DOTS else 2.0
         many = of.style == "line" and len(points) > _WITH_DOTS
         for x, y, point in (place for run in runs for place in run):
             yield with_title(
-                "circle", _told(figure, panel, of, point), cx=x, cy=y, r=radius, fill=ink, fill_opacity="0" if many else None
+                "circle",
+                _told(figure, panel, of, point),
+                cx=x,
+                cy=y,
+                r=radius,
+                fill=ink,
+                fill_opacity="0" if many else None,
             )
     elif of.style == "points":
         dots = "".join(f"M{x:.1f} {y:.1f}h0" for run in runs for x, y, _ in _fewer(run))
@@ -203,7 +217,10 @@ def _fewer(run: Sequence[Place]) -> Iterator[Place]:
         if len(within) <= 2:
             yield from within
         else:
-            ends = {min(range(len(within)), key=lambda n: within[n][1]), max(range(len(within)), key=lambda n: within[n][1])}
+            ends = {
+                min(range(len(within)), key=lambda n: within[n][1]),
+                max(range(len(within)), key=lambda n: within[n][1]),
+            }
             yield from (within[number] for number in sorted(ends))
 
 
@@ -247,9 +264,7 @@ def _stairs(points: Sequence[CurvePoint], of: Line, ink: Ink, frame: _Frame, ver
 
 def _told(figure: Curves, panel: Panel, of: Line, point: CurvePoint) -> str:
     unit = panel.axis.unit
-    where = point.label or (
-        figure.x.names[round(point.x)] if figure.x.names else format_value(point.x, figure.x.unit)
-    )
+    where = point.label or (figure.x.names[round(point.x)] if figure.x.names else format_value(point.x, figure.x.unit))
     named = where if point.label or not figure.x.label else f"{figure.x.label} {where}"
     ends = (
         ""
@@ -303,4 +318,3 @@ def _marks(marks: Sequence[Mark], frame: _Frame, begin: float, bottom: float) ->
         if label and at >= free:
             yield text(at, begin - 4, label, font_size=LABEL_SIZE, fill=TEXT)
             free = at + wide + 10
-

@@ -7,7 +7,15 @@ from traceviz.render.svg.elements import QUIET, TEXT, Element, element, group, i
 from traceviz.render.svg.layout import LABEL_SIZE, TICK_GAP, Drawing, axis_title, horizontal_axis, said, with_title
 from traceviz.render.svg.lettering import shortened, width_of
 from traceviz.render.svg.ranked import whisker
-from traceviz.render.svg.rows import ROW_HEIGHT, axis_below, base_line, room_for_labels, row_labels, row_top, rows_height
+from traceviz.render.svg.rows import (
+    ROW_HEIGHT,
+    axis_below,
+    base_line,
+    room_for_labels,
+    row_labels,
+    row_top,
+    rows_height,
+)
 from traceviz.render.svg.scales import scale
 from traceviz.units import NOT_MEASURED, format_value
 
@@ -73,4 +81,6 @@ def _reference(figure: Intervals, at: float, left: float, length: float, height:
     label = shortened(figure.reference_label, length, LABEL_SIZE)
     half = width_of(label, LABEL_SIZE) / 2
     middle = min(max(at, left + half), left + length - half)
-    return (drawn, text(middle, -6, label, font_size=LABEL_SIZE, fill=QUIET, text_anchor="middle")) if label else (drawn,)
+    return (
+        (drawn, text(middle, -6, label, font_size=LABEL_SIZE, fill=QUIET, text_anchor="middle")) if label else (drawn,)
+    )

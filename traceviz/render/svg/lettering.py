@@ -14,7 +14,7 @@ from traceviz.visible import bounded, visible
 _WIDTHS = {
     **dict.fromkeys("'ijlIJ", 0.29),
     **dict.fromkeys(" ,./:;\\|f-·", 0.35),
-    **dict.fromkeys("()[]t!rsz\"*_`?", 0.45),
+    **dict.fromkeys('()[]t!rsz"*_`?', 0.45),
     **dict.fromkeys("ckLFPTvxyaoeYESbdghnpqu0123456789${}µ", 0.63),
     **dict.fromkeys("KAVBRXZ", 0.69),
     **dict.fromkeys("CUHNDG&OQw", 0.79),

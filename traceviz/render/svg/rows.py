@@ -55,6 +55,6 @@ def row_labels(names: Sequence[str], left: float) -> Element:
 
 
 def _label(name: str, number: int, left: float) -> Element:
-    shown = shortened(name, left - _GAP, LABEL_SIZE)
+    shown = shortened(name, left - _GAP + 0.01, LABEL_SIZE)  # the longest fits exactly
     whole = (element("title", name),) if shown != visible(bounded(name)) else ()
     return element("text", shown, *whole, x=left - _GAP, y=base_line(number))

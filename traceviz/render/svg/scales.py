@@ -65,7 +65,9 @@ def scale(axis: Axis, values: Sequence[float], length: float, spacing: float, *,
         low, high = (low, low + (abs(low) or 1)) if at_zero or low == 0 else (low - abs(low) / 2, low + abs(low) / 2)
     unit = scale_of(max(abs(low), abs(high)), axis.unit)
     step = _round_step((high - low) / unit.size / max(length / spacing, 1))
-    first = math.floor(low / unit.size / step + 1e-9) if axis.start is None else math.ceil(low / unit.size / step - 1e-9)
+    first = (
+        math.floor(low / unit.size / step + 1e-9) if axis.start is None else math.ceil(low / unit.size / step - 1e-9)
+    )
     last = math.ceil(high / unit.size / step - 1e-9) if axis.end is None else math.floor(high / unit.size / step + 1e-9)
     start = first * step * unit.size if axis.start is None else low
     end = last * step * unit.size if axis.end is None else high

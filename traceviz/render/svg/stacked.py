@@ -37,7 +37,7 @@ _GROUP_GAP = 0.7
 _WIDEST = 56.0
 _FEW = 14
 """Bars that have their sums above them, at most."""
-_TICKS_APART, _VALUES_APART = 52.0, 84.0
+_TICKS_APART, _VALUES_APART = 42.0, 84.0
 
 
 def keys(figure: StackedBars) -> tuple[Key, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from traceviz.render.figures.of_reports import of_trace, quantity, rows_of
+from traceviz.render.figures.of_reports import grid_titled, of_trace, quantity, rows_of
 from traceviz.render.figures.values import Axis, Figure, NoFigure, RankedBar, RankedBars
-from traceviz.report import Report, Value
-from traceviz.units import counted, format_value
+from traceviz.report import Report
+from traceviz.units import Value, counted, format_value
 
 LEAST_SHARE = 0.01
 """Functions with less are one bar together."""
@@ -21,8 +21,8 @@ Call = dict[str, Value]
 
 def api(report: Report) -> Figure | NoFigure:
     """A bar for each function with 1 % or more of the time, and one for the rest."""
-    grid = next((grid for grid in report.grids(_SLUG) if not grid.title), None)
-    if grid is None or not grid.rows or "share_of_api" not in {column.name for column in grid.columns}:
+    grid = grid_titled(report, _SLUG, "", "name", "calls", "total_ns", "share_of_api")
+    if grid is None or not grid.rows:
         return NoFigure("no CUDA call was recorded")
     calls = sorted(rows_of(grid), key=lambda call: -quantity(call["share_of_api"]))
     shown = [call for call in calls if quantity(call["share_of_api"]) >= LEAST_SHARE][:_MOST]

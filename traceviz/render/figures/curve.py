@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from traceviz.render.figures.of_reports import quantity, rows_of, run_fact
+from traceviz.render.figures.of_reports import has_columns, quantity, rows_of, run_fact
 from traceviz.render.figures.values import Axis, CurvePoint, Curves, Figure, Line, Mark, NoFigure, Panel
-from traceviz.report import TAG, Grid, Report, Section, Series, Value
-from traceviz.units import format_value
+from traceviz.report import TAG, Column, Grid, Report, Section, Series
+from traceviz.units import Value, format_value
 
 _SLUG = "curve"
 _TREND = "trend"
@@ -19,7 +19,7 @@ _MOST_SERIES = 4
 def curve(report: Report) -> Figure | NoFigure:
     """Lines with intervals over the tag; of a trend, the points of each group and its levels."""
     section = next((section for section in report.sections if section.slug == _SLUG), None)
-    grid = next(report.grids(_SLUG), None)
+    grid = next((grid for grid in report.grids(_SLUG) if has_columns(grid, "value") and _tag(grid) is not None), None)
     if section is not None and grid is not None and grid.rows:
         return _over_tag(section, grid)
     series = [
@@ -32,8 +32,14 @@ def curve(report: Report) -> Figure | NoFigure:
     return NoFigure("it has no curve over a tag (compare --curve TAG), and is no trend")
 
 
+def _tag(grid: Grid) -> Column | None:
+    """The column of the tag whose numbers the curve is over."""
+    return next((column for column in grid.columns if column.name.startswith(TAG) and column.unit == "number"), None)
+
+
 def _over_tag(section: Section, grid: Grid) -> Curves:
-    tag = next(column for column in grid.columns if column.name.startswith(TAG) and column.unit == "number")
+    tag = _tag(grid)
+    assert tag is not None
     others = [column.name for column in grid.columns if column.name.startswith(TAG) and column is not tag]
     value = next(column for column in grid.columns if column.name == "value")
     by_others: dict[tuple[Value, ...], list[dict[str, Value]]] = {}
@@ -51,7 +57,15 @@ def _over_tag(section: Section, grid: Grid) -> Curves:
         subtitle="bars are 95 % intervals" if has_intervals else "",
         x=Axis(tag.label, "number", log=log),
         panels=(Panel(Axis(value.label, value.unit), tuple(lines)),),
+        marks=tuple(_missing(grid, tag.name)),
     )
+
+
+def _missing(grid: Grid, tag: str) -> Iterator[Mark]:
+    """Numbers without a value, and why they have none."""
+    for row in rows_of(grid):
+        if row["value"] is None:
+            yield Mark(quantity(row[tag]), str(row.get("verdict") or "not measured"))
 
 
 def _name(others: Sequence[str], values: Sequence[Value]) -> str:
@@ -72,7 +86,7 @@ def _over_runs(report: Report, series: Sequence[Series]) -> Curves:
     section = report.section(_TREND)
     names = tuple(dict.fromkeys(point.label for one in shown for point in one.points))
     place = {name: position for position, name in enumerate(names)} if len(shown) > 1 else None
-    panels = tuple(_panel(one, place, alone=len(shown) == 1) for one in shown)
+    panels = tuple(_panel(one, place, str(run_fact(report, "metric") or ""), alone=len(shown) == 1) for one in shown)
     by = run_fact(report, "by")
     labels = names if place is not None else tuple(point.label for point in shown[0].points)
     more = len(series) - len(shown)
@@ -86,7 +100,7 @@ def _over_runs(report: Report, series: Sequence[Series]) -> Curves:
     )
 
 
-def _panel(series: Series, place: dict[str, int] | None, *, alone: bool) -> Panel:
+def _panel(series: Series, place: dict[str, int] | None, metric: str, *, alone: bool) -> Panel:
     def at(position: int) -> float:
         return position if place is None else place[series.points[position].label]
 
@@ -96,7 +110,7 @@ def _panel(series: Series, place: dict[str, int] | None, *, alone: bool) -> Pane
         last = series.levels[number + 1].start - 1 if number + 1 < len(series.levels) else len(series.points) - 1
         ends = tuple(CurvePoint(at(position), level.value) for position in (level.start, last))
         lines.append(Line("levels", "level", ends, "dashed"))
-    return Panel(Axis("" if alone else series.title, series.unit), tuple(lines))
+    return Panel(Axis(metric if alone else series.title, series.unit), tuple(lines))
 
 
 def _marks(series: Series) -> Iterator[Mark]:

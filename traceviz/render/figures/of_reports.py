@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
-from traceviz.report import Grid, Report, Timeline, Value
+from traceviz.report import Grid, Report, Timeline
+from traceviz.units import Value
 
 
 def run_fact(report: Report, key: str) -> Value:
@@ -18,9 +20,14 @@ def of_trace(report: Report) -> str:
     return f"of {name}" if name else ""
 
 
-def grid_titled(report: Report, slug: str, title: str) -> Grid | None:
-    """The grid of this title in a section, where there is one."""
-    return next((grid for grid in report.grids(slug) if grid.title == title), None)
+def grid_titled(report: Report, slug: str, title: str, *columns: str) -> Grid | None:
+    """The grid of this title in a section, where there is one with these columns."""
+    return next((grid for grid in report.grids(slug) if grid.title == title and has_columns(grid, *columns)), None)
+
+
+def has_columns(grid: Grid, *names: str) -> bool:
+    """Whether a grid, also of a report that somebody else wrote, has these columns."""
+    return {column.name for column in grid.columns}.issuperset(names)
 
 
 def rows_of(grid: Grid) -> Iterator[dict[str, Value]]:
@@ -39,8 +46,8 @@ def timelines(report: Report, slug: str) -> tuple[Timeline, ...]:
 
 
 def quantity(value: Value) -> float:
-    """A number of a report; zero where it has none."""
-    return float(value) if isinstance(value, int | float) else 0.0
+    """A number of a report; zero where it has none, or none that can be drawn."""
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else 0.0
 
 
 def exact(value: float) -> float:

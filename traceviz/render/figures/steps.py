@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from traceviz.render.figures.of_reports import exact, grid_titled, of_trace, quantity, rows_of
 from traceviz.render.figures.values import Axis, Figure, NoFigure, Part, StackedBars, StackedRow
-from traceviz.report import BY_STEP, EVERY_STEP, Bars, Report, Value
-from traceviz.units import counted, format_value
+from traceviz.report import BY_STEP, EVERY_STEP, Bars, Report
+from traceviz.units import Value, counted, format_value
 
 MOST_BARS = 120
 """Bars of a figure: of more, each is the mean of some that follow one another."""
@@ -47,7 +47,7 @@ def steps(report: Report) -> Figure | NoFigure:
     ranks = found.ranks
     numbers = tuple(dict.fromkeys(step.number for step in found.steps))
     side_by_side = len(ranks) <= MOST_RANKS
-    each = math.ceil(len(numbers) * (len(ranks) if side_by_side else 1) / MOST_BARS)
+    each = _round_number(len(numbers) * (len(ranks) if side_by_side else 1) / MOST_BARS)
     rows = tuple(_rows(found, numbers, each, ranks if side_by_side else ()))
     how = counted(len(numbers), "steady step")
     of_ranks = f" on {counted(len(ranks), 'rank')}" if len(ranks) > 1 else ""
@@ -65,7 +65,7 @@ def steps(report: Report) -> Figure | NoFigure:
 
 def _classified(report: Report) -> _Steps | None:
     """Steps with their classes; classes that take no time in any step are left out."""
-    grid = grid_titled(report, "breakdown", BY_STEP)
+    grid = grid_titled(report, "breakdown", BY_STEP, "step")
     if grid is None:
         return None
     columns = [column for column in grid.columns if column.unit == "ns" and column.name != "dur_ns"]
@@ -73,17 +73,19 @@ def _classified(report: Report) -> _Steps | None:
     classes = [column for column in columns if any(quantity(row[column.name]) for row in rows)]
     if not classes:
         return None
-    found = (_Step(row["step"], row.get("process"), tuple(quantity(row[c.name]) for c in classes)) for row in rows)
+    found = (
+        _Step(row["step"], row.get("process"), tuple(max(quantity(row[c.name]), 0) for c in classes)) for row in rows
+    )
     return _Steps(tuple((column.name, column.label) for column in classes), tuple(found))
 
 
 def _plain(report: Report) -> _Steps | None:
     """Steps without their classes, warm-up and cut ones left out."""
-    grid = grid_titled(report, "steps", EVERY_STEP)
+    grid = grid_titled(report, "steps", EVERY_STEP, "step", "dur_ns")
     if grid is None:
         return None
     rows = [row for row in rows_of(grid) if not row.get("warmup") and not row.get("cut")]
-    found = (_Step(row["step"], row.get("process"), (quantity(row["dur_ns"]),)) for row in rows)
+    found = (_Step(row["step"], row.get("process"), (max(quantity(row["dur_ns"]), 0),)) for row in rows)
     return _Steps((("step", "step"),), tuple(found))
 
 
@@ -94,18 +96,27 @@ def _rows(found: _Steps, numbers: Sequence[Value], each: int, ranks: Sequence[Va
         by_number.setdefault(step.number, []).append(step)
     for begin in range(0, len(numbers), each):
         some = numbers[begin : begin + each]
-        label = f"{some[0]}" if len(some) == 1 else f"{some[0]} to {some[-1]}"
+        label, to = str(some[0]), "" if len(some) == 1 else f"to {some[-1]}"
         within = [step for number in some for step in by_number[number]]
         if len(ranks) < 2:
-            yield _bar(label, found.classes, within)
+            yield _bar(label, to, found.classes, within)
             continue
         for rank in ranks:
             of_rank = [step for step in within if step.rank == rank]
             if of_rank:
-                yield _bar(f"{label} of rank {rank}", found.classes, of_rank, group=label)
+                of = " ".join(filter(None, (to, f"of rank {rank}")))
+                yield _bar(label, of, found.classes, of_rank, group=label)
 
 
-def _bar(label: str, classes: Sequence[tuple[str, str]], steps: Sequence[_Step], group: str = "") -> StackedRow:
+def _round_number(least: float) -> int:
+    """The smallest of 1, 2, 5, 10, 20, 50, ... that is not below ``least``."""
+    power = 10 ** math.floor(math.log10(max(least, 1)))
+    return next(part * power for part in (1, 2, 5, 10) if part * power >= least)
+
+
+def _bar(
+    label: str, remark: str, classes: Sequence[tuple[str, str]], steps: Sequence[_Step], group: str = ""
+) -> StackedRow:
     """The mean of some steps, and the longest of them."""
     means = [sum(step.times[number] for step in steps) / len(steps) for number in range(len(classes))]
     total = sum(means)
@@ -114,7 +125,7 @@ def _bar(label: str, classes: Sequence[tuple[str, str]], steps: Sequence[_Step],
         for (key, name), mean in zip(classes, means, strict=True)
     )
     most = max(sum(step.times) for step in steps) if len(steps) > 1 else None
-    return StackedRow(label, tuple(parts), most=most, group=group)
+    return StackedRow(label, tuple(parts), remark, most, group)
 
 
 def _whole(report: Report, classes: Sequence[tuple[str, str]]) -> tuple[Part, ...]:
@@ -144,5 +155,5 @@ def _notes(report: Report, each: int, ranks: Sequence[Value], *, side_by_side: b
 
 
 def _every_step(report: Report) -> Iterator[dict[str, Value]]:
-    grid = grid_titled(report, "steps", EVERY_STEP)
+    grid = grid_titled(report, "steps", EVERY_STEP, "step", "dur_ns")
     return iter(()) if grid is None else rows_of(grid)

@@ -9,8 +9,10 @@ from traceviz.render.figures.values import Axis, CurvePoint, Curves, Figure, Lin
 from traceviz.report import Lane, Report, Timeline
 from traceviz.units import format_ratio
 
-_SLUGS = ("device_use", "host", "memory", "devices")
+_SLUGS = ("device_use", "host", "memory")
 """Sections whose timelines share the trace's clock, in the order in which they are drawn."""
+_LEAST = 0.001
+"""Shares below this cannot be told from zero."""
 _MOST = 16
 """Lanes of a figure: of more, no one is told from its neighbour."""
 
@@ -18,9 +20,9 @@ _MOST = 16
 def utilization(report: Report) -> Figure | NoFigure:
     """A panel for each device and each resource of the host."""
     found = [(slug, timeline) for slug in _SLUGS for timeline in timelines(report, slug)]
+    if all(_is_empty(lane) for _, timeline in found for lane in timeline.lanes):
+        return NoFigure("neither devices nor the host were busy in it, or nobody sampled them")
     panels = tuple(panel for slug, timeline in found for panel in _panels(slug, timeline))
-    if not panels:
-        return NoFigure("neither device work over time nor samples of the host are in it")
     start = min(timeline.start_ns for _, timeline in found)
     end = max(timeline.end_ns for _, timeline in found)
     left_out = len(panels) - _MOST
@@ -37,21 +39,23 @@ _ONLY = {
     "device_use": "Use of devices over time",
     "host": "Use of the host over time",
     "memory": "Use of device memory over time",
-    "devices": "Use of devices over time",
 }
+_KEYS = {"device_use": "device_compute", "host": "host_compute", "memory": "copy"}
+"""Keys of their colours."""
+
+
+def _is_empty(lane: Lane) -> bool:
+    """Whether a curve would be a line at zero."""
+    return all(value is None or value < _LEAST for value in lane.values)
 
 
 def _panels(slug: str, timeline: Timeline) -> Iterator[Panel]:
-    for number, lane in enumerate(timeline.lanes):
+    for lane in timeline.lanes:
         measured = [value for value in lane.values if value is not None]
         if measured:
-            full = lane.whole or f"mean {format_ratio(sum(measured) / len(measured))}"
-            line = Line(_key(slug, number), lane.label, tuple(_points(timeline, lane)), "area")
-            yield Panel(Axis(lane.label, "ratio", 0.0, 1.0), (line,), full=full)
-
-
-def _key(slug: str, number: int) -> str:
-    return {"device_use": "device_compute", "devices": "device_compute"}.get(slug, f"{slug}_{number * 0}")
+            mean = "" if lane.whole else f"mean {format_ratio(sum(measured) / len(measured))}"
+            line = Line(_KEYS[slug], lane.label, tuple(_points(timeline, lane)), "area")
+            yield Panel(Axis(lane.label, "ratio", 0.0, 1.0), (line,), full=lane.whole, remark=mean)
 
 
 def _points(timeline: Timeline, lane: Lane) -> Iterator[CurvePoint]:

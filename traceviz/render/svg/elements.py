@@ -94,7 +94,7 @@ def number(value: float) -> str:
 
 def written(element: Element, *, standalone: bool) -> str:
     """The text of an element: with colours of its own, or with those of the page around it."""
-    return "".join(_pieces(element, standalone))
+    return "".join(_pieces(element, standalone=standalone))
 
 
 def used(element: Element) -> Iterator[tuple[str, Ink]]:
@@ -105,7 +105,7 @@ def used(element: Element) -> Iterator[tuple[str, Ink]]:
             yield from used(child)
 
 
-def _pieces(element: Element, standalone: bool) -> Iterator[str]:
+def _pieces(element: Element, *, standalone: bool) -> Iterator[str]:
     yield f"<{element.tag}"
     classes = []
     for name, value in element.attributes:
@@ -120,7 +120,7 @@ def _pieces(element: Element, standalone: bool) -> Iterator[str]:
         return
     yield ">"
     for child in element.children:
-        yield from (escape(child),) if isinstance(child, str) else _pieces(child, standalone)
+        yield from (escape(child),) if isinstance(child, str) else _pieces(child, standalone=standalone)
     yield f"</{element.tag}>"
 
 

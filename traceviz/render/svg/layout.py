@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from traceviz.render.figures.values import Axis
 from traceviz.render.svg.elements import LINE, QUIET, TEXT, Element, Ink, element, group, line, rect, text
@@ -50,7 +51,8 @@ def below_each_other(drawings: Iterable[Drawing], x: float, y: float, gap: float
 
 def heading(title: str, subtitle: str, width: float) -> Drawing:
     """The title and the subtitle, on as many lines as they take."""
-    lines, y = [], 0.0
+    lines: list[Element] = []
+    y = 0.0
     for line_of_title in wrapped(title, width / BOLD, TITLE_SIZE):
         y += TITLE_SIZE * (1.1 if not lines else 1.25)
         lines.append(text(0, y, line_of_title, font_size=TITLE_SIZE, font_weight="600", fill=TEXT))
@@ -137,9 +139,7 @@ def thinned(ticks: Sequence[Tick], spaces: Sequence[float], gap: float = 10.0) -
     widths = [width_of(tick.label, LABEL_SIZE) for tick in ticks]
     for every in _round_numbers(len(ticks)):
         chosen = range(0, len(ticks), every)
-        if all(
-            spaces[b] - spaces[a] >= (widths[a] + widths[b]) / 2 + gap for a, b in zip(chosen, chosen[1:], strict=False)
-        ):
+        if all(spaces[b] - spaces[a] >= (widths[a] + widths[b]) / 2 + gap for a, b in pairwise(chosen)):
             return tuple(ticks[position] for position in chosen)
     return tuple(ticks[:1])
 

@@ -185,9 +185,9 @@ def test_every_gate_that_fails_has_a_line_of_its_own_on_stderr(saved):
 def test_help_names_every_format():
     for command in ("compare", "report"):
         text = " ".join(CliRunner().invoke(main, [command, "--help"]).stdout.split())
-        assert "csv, github, html, json, junit or markdown" in text
+        assert "csv, github, html, json, junit, markdown or svg" in text
     assert [renderer(name).name for name in FORMATS] == [
-        *("csv", "github", "html", "json", "junit", "markdown", "terminal")
+        *("csv", "github", "html", "json", "junit", "markdown", "svg", "terminal")
     ]
 
 

@@ -229,12 +229,14 @@ class Line:
 class Panel:
     """Curves that share a vertical axis. The axis begins at zero unless it says otherwise.
 
-    ``full`` is the amount that the end of an axis of ratios stands for, with its unit: ``"16 cores"``.
+    ``full`` is the amount that the end of an axis of ratios stands for, with its unit, ``"16 cores"``; ``remark`` is a
+    few words above its right end.
     """
 
     axis: Axis
     lines: tuple[Line, ...]
     full: str = ""
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

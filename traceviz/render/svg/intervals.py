@@ -29,14 +29,17 @@ def draw(figure: Intervals, width: float) -> Drawing:
     names = [row.label for row in figure.rows]
     values = [NOT_MEASURED if row.value is None else format_value(row.value, figure.axis.unit) for row in figure.rows]
     left = room_for_labels(names, width)
-    right = max((width_of(value, LABEL_SIZE) for value in values), default=0.0) + 14
+    widest = max((width_of(value, LABEL_SIZE) for value in values), default=0.0)
+    beside = max((width_of(row.beside, LABEL_SIZE) for row in figure.rows), default=0.0)
+    right = widest + 14 + (beside + 14 if beside else 0)
     length = width - left - right
     horizontal = scale(figure.axis, _ends(figure), length, _TICKS_APART)
     head = LABEL_SIZE * 1.8 if figure.reference is not None and figure.reference_label else 0.0
     height = rows_height(len(figure.rows))
-    marks, shown = [], []
+    marks, shown, words = [], [], []
     for number, (row, value) in enumerate(zip(figure.rows, values, strict=True)):
-        shown.append(text(width, base_line(number), value))
+        shown.append(text(left + length + 14 + widest, base_line(number), value))
+        words.append(text(width, base_line(number), row.beside))
         if row.value is None:
             continue
         middle = row_top(number) + ROW_HEIGHT / 2
@@ -54,6 +57,7 @@ def draw(figure: Intervals, width: float) -> Drawing:
         *_reference(figure, left + horizontal.place(figure.reference or 0), left, length, height),
         *marks,
         group(*shown, font_size=LABEL_SIZE, fill=TEXT, text_anchor="end"),
+        *((group(*words, font_size=LABEL_SIZE, fill=QUIET, text_anchor="end"),) if beside else ()),
         *axis_below(title, left + length / 2, height),
         transform=f"translate(0 {head:g})",
     )

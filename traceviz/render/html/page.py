@@ -17,7 +17,7 @@ from traceviz.render.html.components.bars import bars
 from traceviz.render.html.components.blocks import block
 from traceviz.render.html.components.candidates import candidates
 from traceviz.render.html.components.colors import properties
-from traceviz.render.html.components.element import element, joined, shown
+from traceviz.render.html.components.element import element, joined, prose, shown
 from traceviz.render.html.components.facts import facts
 from traceviz.render.html.components.findings import finding
 from traceviz.render.html.components.grid import GridStyle
@@ -222,7 +222,7 @@ def _section(section: _Section) -> Markup:
 
 
 def _verdict(report: Report) -> Markup:
-    return element("p", sentence(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else Markup()
+    return element("p", prose(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else Markup()
 
 
 def _reported(report: Report, pictures: Pictures | None) -> list[_Section]:

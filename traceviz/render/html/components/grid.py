@@ -107,8 +107,8 @@ def _cell(value: Value, column: Column, ratio: float | None, *, is_head: bool) -
     if column.unit in _TEXTS:
         return element(tag, name(text), scope=scope, class_="tv-wide" if len(text) > _NARROW else None)
     base = value if isinstance(value, int | float) and not isinstance(value, bool) else None
-    kind = f"tv-number{_direction(column, base)}"
     drawn = _bar(ratio, signed=column.signed) if ratio is not None and base is not None else ""
+    kind = f"tv-number{_direction(column, base)}{' tv-barred' if drawn else ''}"
     return element(tag, drawn, shown(text), class_=kind, data_value="" if base is None else repr(base), scope=scope)
 
 

@@ -83,7 +83,10 @@ def _stacked(report: Report, title: str, key: str, heading: str, axis: str) -> S
         bars.append(
             StackedRow(
                 side,
-                tuple(Part(one, labels[one], time, time / whole) for one, time in of_side.items() if time > 0),
+                tuple(
+                    Part(one if key == "class" else f"part {one}", labels[one], time, time / whole if whole else 0.0)
+                    for one, time in of_side.items()
+                ),
             )
         )
     if not drawn:

@@ -26,8 +26,8 @@ from traceviz.render.svg.rows import axis_below
 from traceviz.render.svg.scales import Scale, Tick, named_scale, scale
 from traceviz.units import format_value
 
-_ONE_PANEL, _PANEL, _LANE = 280.0, 150.0, 40.0
-"""Pixels of a panel: alone, one of several, one of many ratios."""
+_ONE_PANEL, _PANEL, _SMALL, _LANE = 280.0, 150.0, 90.0, 40.0
+"""Pixels of a panel: alone, one of several, one of many, one of many that show a single curve."""
 _MANY = 3
 _DIRECT = 6
 """Curves whose names stand at their ends, at most."""
@@ -99,7 +99,9 @@ def _panel_height(figure: Curves, height: float | None) -> float:
     count = len(figure.panels) or 1
     if height is not None:
         return max((height - 30 - LABEL_SIZE * 1.8 * count) / count - 14, 24.0)
-    return _ONE_PANEL if count == 1 else _PANEL if count <= _MANY and not _are_lanes(figure) else _LANE
+    if count == 1:
+        return _ONE_PANEL
+    return _LANE if _are_lanes(figure) else _PANEL if count <= _MANY else _SMALL
 
 
 def _vertical(panel: Panel, height: float) -> Scale:

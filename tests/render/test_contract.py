@@ -1,6 +1,7 @@
 """What holds for every renderer, whatever the report says."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -17,7 +18,7 @@ from traceviz.report import Report, Verdict
 
 TEXTS = tuple(name for name in FORMATS if name != "svg")
 """Formats of any report. An SVG is a figure, and not all reports have one: tests/render/svg has its tests."""
-WHOLE = [renderer(name) for name in ("json", "markdown", "terminal")]
+WHOLE = [renderer(name) for name in ("html", "json", "markdown", "terminal")]
 """Renderers that show all sections; the others are for one reader each."""
 EMPTY = Report((), Verdict("", ""))
 
@@ -44,16 +45,18 @@ def test_any_report_renders_the_same_twice(report, width):
 
 @pytest.mark.parametrize("any_renderer", [renderer(name) for name in TEXTS], ids=TEXTS)
 def test_the_empty_report_renders(any_renderer):
-    assert any_renderer.render(EMPTY, RenderOptions()).count("\n") <= 16
+    text = any_renderer.render(EMPTY, RenderOptions())
+    assert re.sub(r"(?s)<(style|script).*?</\1>", "", text).count("\n") <= 16
 
 
 def test_there_are_seven_renderers_sorted_by_name():
-    names = ["csv", "github", "json", "junit", "markdown", "svg", "terminal"]
-    assert [renderer(name).name for name in FORMATS] == names
+    assert [renderer(name).name for name in FORMATS] == [
+        *("csv", "github", "html", "json", "junit", "markdown", "svg", "terminal")
+    ]
 
 
 def test_an_unknown_renderer_names_those_known():
-    with pytest.raises(UsageError, match=r"'yaml'.*csv, github, json, junit, markdown, svg, terminal"):
+    with pytest.raises(UsageError, match=r"'yaml'.*csv, github, html, json, junit, markdown, svg, terminal"):
         renderer("yaml")
 
 

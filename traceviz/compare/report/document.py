@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from traceviz.compare.changes.by_side import api_by_side, host_by_side
+from traceviz.compare.changes.by_side import api_by_side, classes_by_side, host_by_side, parts_by_side
 from traceviz.compare.compare import Comparison, Pair
 from traceviz.compare.report.change_sections import CHANGE_SECTIONS, BlocksOfPair, resources_by_side
 from traceviz.compare.report.effect_section import effect_section
@@ -63,12 +63,13 @@ def document(comparison: Comparison) -> Report:
 
 
 def _effect(comparison: Comparison) -> Section:
-    """The table of sides, and why they are compared with this base where nobody named one."""
-    section, base = effect_section(comparison), comparison.sides[0]
-    if not base.why_base:
-        return section
-    why = Prose(f"All are compared with {base.label}, {base.why_base}: --base chooses another.")
-    return replace(section, blocks=(*section.blocks, why))
+    """The table of sides, why they are compared with this base where nobody named one, and what their times hold."""
+    section, sides = effect_section(comparison), comparison.sides
+    chooses = "--base chooses another."
+    why = [
+        Prose(f"All are compared with {base.label}, {base.why_base}: {chooses}") for base in sides[:1] if base.why_base
+    ]
+    return replace(section, blocks=(*section.blocks, *why, *classes_by_side(sides), *parts_by_side(sides)))
 
 
 def _about(comparison: Comparison) -> tuple[Fact, ...]:

@@ -7,17 +7,39 @@ from importlib import import_module
 
 from traceviz.errors import UsageError
 from traceviz.render.figures.values import Figure, NoFigure
-from traceviz.report import Report
+from traceviz.report import COMPARISON, POPULATION, SCHEMA, TREND, Report
 
 _FUNCTIONS = {
-    "curve": "curve:curve",
-    "steps": "steps:steps",
-    "utilization": "utilization:utilization",
-    "api": "api:api",
+    SCHEMA: {
+        "steps": "steps:steps",
+        "utilization": "utilization:utilization",
+        "api": "api:api",
+    },
+    COMPARISON: {
+        "curve": "over_tags:curve",
+        "scaling": "over_tags:scaling",
+        "sides": "sides:sides",
+        "classes": "sides:classes",
+        "parts": "sides:parts",
+        "kernels": "changes:kernels",
+        "api": "side_api:api",
+        "api_changes": "changes:api_changes",
+        "resources": "resources:resources",
+    },
+    POPULATION: {
+        "frameworks": "frameworks:frameworks",
+        "verdicts": "population:verdicts",
+        "at_stake": "population:at_stake",
+        "outliers": "population:outliers",
+    },
+    TREND: {"trend": "trend:trend"},
 }
-"""Module and function of each figure, by its name. The first that a report has is drawn where nobody names one."""
+"""Module and function of each figure, by the schema of a report and its name.
 
-FIGURES: tuple[str, ...] = tuple(_FUNCTIONS)
+The first that a report has is drawn where nobody names one.
+"""
+
+FIGURES: tuple[str, ...] = tuple(dict.fromkeys(name for functions in _FUNCTIONS.values() for name in functions))
 """Names of all figures."""
 
 
@@ -27,7 +49,7 @@ def check_figure(name: str) -> None:
     Raises:
         UsageError: there is no such figure; the error lists those that exist.
     """
-    if name not in _FUNCTIONS:
+    if name not in FIGURES:
         raise UsageError.unknown("figure", name, FIGURES)
 
 
@@ -54,14 +76,25 @@ def figure(report: Report, name: str | None = None) -> Figure:
 
 
 def figures(report: Report) -> Iterator[tuple[str, Figure]]:
-    """Name and value of each figure that ``report`` has, in the order of :data:`FIGURES`."""
-    for name in FIGURES:
+    """Name and value of each figure that ``report`` has, in their order."""
+    for name in _FUNCTIONS.get(report.schema, ()):
         made = _made(report, name)
         if not isinstance(made, NoFigure):
             yield name, made
 
 
 def _made(report: Report, name: str) -> Figure | NoFigure:
-    module, _, function = _FUNCTIONS[name].partition(":")
+    place = _FUNCTIONS.get(report.schema, {}).get(name)
+    if place is None:
+        return NoFigure(f"figures of this name are of {_owners(name)}")
+    module, _, function = place.partition(":")
     made: Figure | NoFigure = getattr(import_module(f"traceviz.render.figures.{module}"), function)(report)
     return made
+
+
+_OWNERS = {SCHEMA: "single traces", COMPARISON: "comparisons", POPULATION: "archives", TREND: "trends"}
+
+
+def _owners(name: str) -> str:
+    """What reports have a figure of this name: ``single traces and comparisons``."""
+    return " and ".join(owner for schema, owner in _OWNERS.items() if name in _FUNCTIONS[schema])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from traceviz.report import Better
 from traceviz.units import Unit
 
 Style = Literal["line", "dashed", "steps", "area", "points"]
@@ -139,7 +140,10 @@ class RankedBars:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value and how exact it is: ``low`` to ``high``; ``None`` where that was not measured."""
+    """A value and how exact it is: ``low`` to ``high``; ``None`` where that was not measured.
+
+    ``beside`` are a few words at the end of its row: ``"2.78× faster"``.
+    """
 
     key: str
     label: str
@@ -147,6 +151,7 @@ class Interval:
     low: float | None = None
     high: float | None = None
     detail: str = ""
+    beside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +168,36 @@ class Intervals:
     interval: str = ""
     reference: float | None = None
     reference_label: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SignedBar:
+    """One change: a bar to the right of zero where ``value`` is above it, to the left where it is below.
+
+    ``beside`` are a few words at the end of its row (``"1.20 → 0.80 ms"``), ``remark`` one behind its name (``"gone"``).
+    """
+
+    key: str
+    label: str
+    value: float | None
+    beside: str = ""
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedBars:
+    """Changes below one another, the largest first.
+
+    ``better`` says which direction is a gain, and so the colours; empty where neither is. Other fields as in
+    :class:`StackedBars`.
+    """
+
+    title: str
+    subtitle: str
+    axis: Axis
+    bars: tuple[SignedBar, ...]
+    better: Better = ""
     notes: tuple[str, ...] = ()
 
 
@@ -232,7 +267,7 @@ class Curves:
         return tuple({line.key: (line.key, line.label) for panel in self.panels for line in panel.lines}.values())
 
 
-Figure = StackedBars | RankedBars | Intervals | Curves
+Figure = StackedBars | RankedBars | Intervals | SignedBars | Curves
 
 
 @dataclass(frozen=True, slots=True)

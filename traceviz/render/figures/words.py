@@ -12,7 +12,6 @@ from traceviz.render.figures.values import (
     Line,
     Panel,
     RankedBars,
-    SignedBar,
     SignedBars,
     StackedBars,
 )
@@ -38,10 +37,13 @@ def _sentences(figure: Figure) -> Iterator[str]:
         case RankedBars():
             values = (f"{_short(bar.label)} {format_value(bar.value, figure.axis.unit)}" for bar in figure.bars[:_MOST])
             yield _listed(values, len(figure.bars))
+        case SignedBars():
+            changes = (
+                f"{_short(bar.label)} {format_change(bar.value, figure.axis.unit)}" for bar in figure.bars[:_MOST]
+            )
+            yield _listed(changes, len(figure.bars))
         case Intervals():
             yield _listed((_of_interval(row, figure.axis.unit) for row in figure.rows[:_MOST]), len(figure.rows))
-        case SignedBars():
-            yield _listed((_of_change(bar, figure.axis.unit) for bar in figure.bars[:_MOST]), len(figure.bars))
         case Curves():
             curves = [(panel, line) for panel in figure.panels for line in panel.lines]
             yield _listed((_of_curve(panel, line) for panel, line in curves[:_MOST]), len(curves))
@@ -66,12 +68,7 @@ def _of_interval(row: Interval, unit: Unit) -> str:
     ends = ""
     if row.low is not None and row.high is not None:
         ends = f" ({format_value(row.low, unit)} to {format_value(row.high, unit)})"
-    return " ".join(filter(None, (f"{_short(row.label)} {format_value(row.value, unit)}{ends}", _short(row.beside))))
-
-
-def _of_change(bar: SignedBar, unit: Unit) -> str:
-    beside = f" ({_short(bar.beside)})" if bar.beside else ""
-    return f"{_short(bar.label)} {format_change(bar.value, unit)}{beside}"
+    return f"{_short(row.label)} {format_value(row.value, unit)}{ends}"
 
 
 def _of_curve(panel: Panel, line: Line) -> str:

@@ -51,10 +51,10 @@ def _body(figure: Figure, width: float, height: float | None) -> Drawing:
             return stacked.draw(figure, width, height)
         case RankedBars():
             return ranked.draw(figure, width)
-        case Intervals():
-            return intervals.draw(figure, width)
         case SignedBars():
             return signed.draw(figure, width)
+        case Intervals():
+            return intervals.draw(figure, width)
         case Curves():
             return curves.draw(figure, width, height)
 

@@ -16,7 +16,6 @@ from traceviz.flame.division import OUTSIDE, Division, Spans
 from traceviz.flame.folding import OTHER, Bounds, Folded, accumulated, folded, levels
 from traceviz.flame.words import (
     OTHER_THREADS,
-    bounded,
     kernel_name,
     operation_family,
     operation_name,
@@ -25,6 +24,7 @@ from traceviz.flame.words import (
 from traceviz.intervals import Array
 from traceviz.nested import Codes, Mask, Rows, alike
 from traceviz.pictures.flame import Flame
+from traceviz.visible import bounded
 
 Measure = Literal["host", "device", "samples"]
 

@@ -18,10 +18,11 @@ from traceviz.analyses.program.operator_calls import OperatorCalls, of_pytorch, 
 from traceviz.flame.calls import Called, Label, Title, Tree, counted, host_flame, owned_flame
 from traceviz.flame.division import Division, Spans
 from traceviz.flame.folding import Bounds
-from traceviz.flame.words import bounded, without_numbers
+from traceviz.flame.words import without_numbers
 from traceviz.intervals import Array
 from traceviz.nested import Mask
 from traceviz.pictures.flame import Flame
+from traceviz.visible import bounded
 
 BACKWARD = Label("(backward)", "backward")
 """Inside a part, the work of the backward pass that belongs to it."""

@@ -13,9 +13,10 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.flame.calls import Called, Label, Title, device_flame, host_flame
 from traceviz.flame.division import Division
 from traceviz.flame.folding import Bounds
-from traceviz.flame.words import api_family, bounded, operation_family, operation_name
+from traceviz.flame.words import api_family, operation_family, operation_name
 from traceviz.nested import Codes, alike
 from traceviz.pictures.flame import Flame
+from traceviz.visible import bounded
 
 
 def operator_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[Flame | None]:

@@ -12,8 +12,9 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.flame.calls import Called, Label, Title, device_flame, host_flame
 from traceviz.flame.division import Division
 from traceviz.flame.folding import Bounds
-from traceviz.flame.words import bounded, without_numbers
+from traceviz.flame.words import without_numbers
 from traceviz.pictures.flame import Flame
+from traceviz.visible import bounded
 
 
 def range_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[Flame | None]:

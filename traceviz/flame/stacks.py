@@ -15,10 +15,10 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.flame.calls import THREAD, Called, Label, Title, Tree, device_flame, host_flame, owned_flame, threads_of
 from traceviz.flame.division import Division, Spans
 from traceviz.flame.folding import Bounds
-from traceviz.flame.words import bounded
 from traceviz.intervals import Array
 from traceviz.nested import alike, contexts
 from traceviz.pictures.flame import Flame
+from traceviz.visible import bounded
 
 
 def stack_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[Flame | None]:

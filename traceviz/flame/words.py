@@ -11,9 +11,7 @@ from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.op_families import UNKNOWN, op_family
-
-LONGEST_NAME = 2000
-"""Characters of a name; of longer ones the begin stays."""
+from traceviz.visible import bounded
 
 _ARGUMENTS = re.compile(r"(?s)#\w+=.*$")
 """What TensorFlow's profiler adds to names: ``#id=7,is_eager=0#``."""
@@ -44,11 +42,6 @@ _OF_API: dict[ApiKind, str] = {
     "compilation": "compilation",
     "other": "api_call",
 }
-
-
-def bounded(name: str) -> str:
-    """``name``, or its begin."""
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def without_numbers(name: str) -> str:

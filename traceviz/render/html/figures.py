@@ -1,4 +1,4 @@
-"""Figures of comparisons, archives and trends on their pages: the same values as in SVG files and in the terminal."""
+"""Figures of reports, comparisons, archives and trends on their pages: the same values as in SVG files and in the terminal."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from markupsafe import Markup
 from traceviz.render.figures.registry import figure_or_none
 from traceviz.render.html.components.element import element, joined
 from traceviz.render.svg.draw import svg
-from traceviz.report import COMPARISON, POPULATION, TREND, Report
+from traceviz.report import COMPARISON, POPULATION, SCHEMA, TREND, Report
 
 _SHOWN: Mapping[str, tuple[str, ...]] = {
+    SCHEMA: ("steps", "api", "utilization"),
     COMPARISON: (*("sides", "curve", "scaling", "classes", "parts", "kernels", "api", "api_changes", "resources"),),
     POPULATION: ("frameworks", "at_stake", "outliers"),
     TREND: ("trend",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +78,7 @@ def test_every_event_is_drawn_when_one_zooms_in(open_page: Open, tmp_path: Path)
     assert WHITE not in far
     act(page, "t.setView({...t.view, from: 500000, to: 501000})")
     near = [color == WHITE or color[0] > 220 for color in pixels(page, "device")]
-    begins = sum(1 for before, after in zip(near, near[1:], strict=False) if before and not after)
+    begins = sum(1 for before, after in pairwise(near) if before and not after)
     assert begins in {9, 10}
 
 
@@ -119,7 +120,7 @@ def test_the_page_says_where_it_has_no_single_events(open_page: Open, tmp_path: 
     assert state(page, "[t.window.from, t.window.to]") == [200_000, 300_000]
     act(page, "t.setView({...t.view, from: 250000, to: 251000})")
     near = [color == WHITE or color[0] > 220 for color in pixels(page, "device")]
-    assert sum(1 for before, after in zip(near, near[1:], strict=False) if before and not after) in {9, 10}
+    assert sum(1 for before, after in pairwise(near) if before and not after) in {9, 10}
     assert page.locator(".tv-timeline-coarse").is_hidden()
 
 
@@ -157,7 +158,8 @@ def test_the_curve_says_its_value_at_the_pointer(open_page: Open, tmp_path: Path
     x, y = point(page, "ops", 260_000, 1)
     where = state(
         page,
-        "(() => { const i = t.layout.items.find((i) => i.kind === 'curve'); return i.y + 20 - t.box.scrollTop + t.overlay.getBoundingClientRect().top; })()",
+        "t.layout.items.find((i) => i.kind === 'curve').y + 20"
+        " - t.box.scrollTop + t.overlay.getBoundingClientRect().top",
     )
     page.mouse.move(x, where)
     assert "processor use: 50.0 %" in texts(page, ".tv-timeline-tooltip")[0]

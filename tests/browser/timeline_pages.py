@@ -91,8 +91,8 @@ def opened_timeline(open_page: Open, folder: Path, timeline: Timeline, **options
 
 def state(page_: Page, expression: str) -> Any:
     """What ``expression`` of ``t`` (the timeline) and ``m`` (its data) is, after the next frame."""
-    script = f"async () => {{ await new Promise(requestAnimationFrame); const t = {VIEW}, m = t.model; return {expression}; }}"
-    return page_.evaluate(script)
+    named_values = f"await new Promise(requestAnimationFrame); const t = {VIEW}, m = t.model;"
+    return page_.evaluate(f"async () => {{ {named_values} return {expression}; }}")
 
 
 def act(page_: Page, statements: str) -> None:

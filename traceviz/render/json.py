@@ -76,6 +76,12 @@ def dumps(report: Report) -> str:
         return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
+def compact(report: Report) -> str:
+    """The same on one line, for an element of a page: ``<`` and ``>`` are escapes, so that no text ends the element."""
+    text = json.dumps(_report(report), allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
 def loads(text: str) -> Report:
     """The report that :func:`dumps` wrote; ``loads(dumps(report)) == report``.
 

@@ -11,6 +11,7 @@ from traceviz.render.options import Renderer
 _CLASSES = {
     "csv": "csv:CsvRenderer",
     "github": "github:GitHubRenderer",
+    "html": "html.renderer:HtmlRenderer",
     "json": "json:JsonRenderer",
     "junit": "junit:JUnitRenderer",
     "markdown": "markdown:MarkdownRenderer",

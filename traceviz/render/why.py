@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from traceviz.report import Block, Candidate, Column, Grid, Prose, Report, Row, Section
+from traceviz.report import Block, Candidate, Column, Grid, Prose, Report, Row, Section, Verdict
 
 _IS_CODE = re.compile(r"TV\d+")
 
@@ -35,13 +35,17 @@ _RULE = "The largest that is certain enough leads. The rule, with its reasons: d
 def why(report: Report) -> Report:
     """The report reduced to its first sentence and the candidates for it."""
     candidates = report.verdict.candidates
-    rows = tuple(_row(candidate) for candidate in candidates)
     reasons = tuple(Prose(_because(c)) for c in candidates if c.leads or c.share >= WORTH_SAYING)
-    grid: tuple[Block, ...] = (Grid(_COLUMNS, rows, complete=True),) if rows else ()
+    grid: tuple[Block, ...] = (candidates_grid(report.verdict),) if candidates else ()
     leads = any(candidate.leads for candidate in candidates)
     said = Prose(_RULE if leads else f"{_NONE.get(report.verdict.cause, _NONE[''])} {_RULE}")
     section = Section(WHY, "Why this sentence", (said, *grid, *reasons))
     return replace(report, sections=(section,), findings=(), skipped=(), notes=())
+
+
+def candidates_grid(verdict: Verdict) -> Grid:
+    """What may take the time, one row each."""
+    return Grid(_COLUMNS, tuple(_row(candidate) for candidate in verdict.candidates), complete=True)
 
 
 def _named(candidate: Candidate) -> str:

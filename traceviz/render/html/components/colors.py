@@ -1,0 +1,62 @@
+"""Colours of what is drawn in a page: properties of its style sheet, so that they follow its theme."""
+
+from __future__ import annotations
+
+from traceviz.render.palette import (
+    ACCENT,
+    BACKGROUND,
+    BAD,
+    COLORS,
+    GOOD,
+    LINE,
+    PANEL,
+    QUIET,
+    SERIES,
+    TEXT,
+    WARNING,
+    Color,
+)
+
+_OF_PAGES = {
+    "background": BACKGROUND,
+    "text": TEXT,
+    "quiet": QUIET,
+    "line": LINE,
+    "panel": PANEL,
+    "accent": ACCENT,
+    "good": GOOD,
+    "bad": BAD,
+    "warning": WARNING,
+}
+
+
+def fill(key: str, position: int) -> str:
+    """The colour of ``key``; of an unknown one, that of its ``position`` among what is drawn beside it."""
+    if key in COLORS:
+        return f"var({_property(key)})"
+    return f"var(--tv-series-{position % len(SERIES)})"
+
+
+def properties(root: str) -> str:
+    """All colours as custom properties of what the selector ``root`` finds, for light and dark pages."""
+    light = _declared({name: color.light for name, color in _colors().items()})
+    dark = _declared({name: color.dark for name, color in _colors().items()})
+    return (
+        f"{root} {{\n  color-scheme: light;\n{light}}}\n"
+        f"@media (prefers-color-scheme: dark) {{\n"
+        f'{root}:not([data-theme="light"]) {{\n  color-scheme: dark;\n{dark}}}\n}}\n'
+        f'{root}[data-theme="dark"] {{\n  color-scheme: dark;\n{dark}}}\n'
+    )
+
+
+def _colors() -> dict[str, Color]:
+    named = {_property(key): color for key, color in (_OF_PAGES | COLORS).items()}
+    return named | {f"--tv-series-{number}": color for number, color in enumerate(SERIES)}
+
+
+def _property(key: str) -> str:
+    return f"--tv-{key.replace('_', '-')}"
+
+
+def _declared(values: dict[str, str]) -> str:
+    return "".join(f"  {name}: {value};\n" for name, value in values.items())

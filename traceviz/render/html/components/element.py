@@ -1,0 +1,50 @@
+"""Elements of HTML and SVG: what is in them is escaped unless it is markup already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from markupsafe import Markup, escape
+
+from traceviz.visible import bounded, visible
+
+Attribute = str | int | float | bool | None
+_VOID = frozenset({"input", "meta", "br", "hr", "col"})
+_OF_PYTHON = {"class_": "class", "for_": "for", "type_": "type", "id_": "id"}
+
+
+def element(tag: str, *children: str, **attributes: Attribute) -> Markup:
+    """``<tag attribute="value">children</tag>``.
+
+    Args:
+        tag: Name of the element.
+        children: Texts, which are escaped, and markup.
+        attributes: Their names have hyphens for underscores; ``class_``, ``for_``, ``type_`` and ``id_`` stand for
+            words of Python. ``None`` and ``False`` leave an attribute out, ``True`` gives it no value.
+    """
+    opened = f"<{tag}{''.join(_attribute(name, value) for name, value in attributes.items())}>"
+    if tag in _VOID:
+        return Markup(opened)  # noqa: S704 (every value is escaped)
+    return Markup(f"{opened}{''.join(map(escape, children))}</{tag}>")  # noqa: S704 (every child is escaped)
+
+
+def joined(parts: Iterable[str]) -> Markup:
+    """Texts and markup, one after the other."""
+    return Markup("").join(parts)
+
+
+def shown(text: str) -> str:
+    """A text from a trace: on one line, of bounded length, with nothing in it that reorders its neighbours."""
+    return visible(bounded(text))
+
+
+def number(value: float) -> str:
+    """A length or position in a drawing: two digits after the point are enough."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _attribute(name: str, value: Attribute) -> str:
+    if value is None or value is False:
+        return ""
+    written = _OF_PYTHON.get(name) or name.replace("_", "-")
+    return f" {written}" if value is True else f' {written}="{escape(value)}"'

@@ -1,0 +1,75 @@
+"""Findings that fold open: what shows them, what to do, what they mean, and where they are to be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from markupsafe import Markup
+
+from traceviz.errors import UsageError
+from traceviz.pictures.pictures import Place
+from traceviz.render.html.components.element import element, joined, shown
+from traceviz.render.html.components.facts import facts
+from traceviz.render.rows import time_at_stake
+from traceviz.report import Finding
+from traceviz.rules import Rule, rule
+from traceviz.visible import sentence
+
+
+def finding(item: Finding, places: Sequence[Place] = (), *, is_open: bool = False) -> Markup:
+    """One finding; ``places`` are those of the timeline where it is to be seen."""
+    stake = time_at_stake(item)
+    summary = element(
+        "summary",
+        element("span", item.severity.value, class_=f"tv-severity tv-{item.severity.value}"),
+        " ",
+        element("span", f"{shown(item.code)} {shown(item.slug)}", class_="tv-code"),
+        " ",
+        element("span", sentence(item.message), class_="tv-message"),
+        " ",
+        element("span", sentence(stake), class_="tv-stake") if stake else "",
+    )
+    body = (facts(item.evidence, item.code), _list("What to do", item.advice), _places(places), _explained(item.code))
+    return element("details", summary, *body, class_="tv-finding", id_=f"finding-{shown(item.code)}", open=is_open)
+
+
+def _list(heading: str, texts: Iterable[str]) -> Markup:
+    entries = joined(element("li", sentence(text)) for text in texts)
+    return joined((element("h3", heading), element("ul", entries))) if entries else Markup()
+
+
+def _places(places: Sequence[Place]) -> Markup:
+    """Buttons of which the page's script makes use; without it they are not to be seen."""
+    buttons = (
+        element(
+            "button",
+            f"Show in the timeline: {shown(place.label)}",
+            type_="button",
+            class_="tv-show",
+            hidden=True,
+            data_start=place.start_ns,
+            data_end=place.end_ns,
+            data_lane=shown(place.lane),
+        )
+        for place in places
+    )
+    drawn = joined(buttons)
+    return element("p", drawn) if drawn else Markup()
+
+
+def _explained(code: str) -> Markup:
+    """What ``traceviz explain`` says of the rule, beside its advice; nothing of an unknown one."""
+    try:
+        known = rule(code)
+    except UsageError:
+        return Markup()
+    return element("details", element("summary", f"What {known.code} means"), _meaning(known), class_="tv-explain")
+
+
+def _meaning(known: Rule) -> Markup:
+    parts = ("What", known.what), ("Why it costs time", known.why), ("When it misleads", known.misleads)
+    terms = joined(joined((element("dt", head), element("dd", text))) for head, text in parts)
+    links = joined(element("li", element("a", text, href=text, rel="noreferrer noopener")) for text in known.references)
+    read_on = joined((element("h3", "Read on"), element("ul", links))) if links else ""
+    command = element("p", "In the terminal: ", element("code", f"traceviz explain {known.code}", class_="tv-command"))
+    return joined((element("dl", terms, class_="tv-meaning"), read_on, command))

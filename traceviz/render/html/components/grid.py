@@ -1,0 +1,134 @@
+"""Tables: what their script sorts by stands beside what people read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from traceviz.render.html.components.element import element, joined, number, shown
+from traceviz.render.html.components.names import name
+from traceviz.render.html.components.terms import term
+from traceviz.render.rows import ShownRows, bar_ratios, shown_columns, shown_rows, telling_columns
+from traceviz.report import Column, Grid, Row
+from traceviz.units import Value, format_change, format_value
+from traceviz.visible import sentence
+
+_TEXTS = frozenset({"text", "bool"})
+_BAR = 60
+
+
+@dataclass(frozen=True, slots=True)
+class GridStyle:
+    """How a table is shown.
+
+    Args:
+        top: Rows that are shown while it is folded; ``None`` for ten, small ones folded.
+        slug: Of the section that it belongs to, for the definitions of its columns.
+        caption: What screen readers say of a table without a title.
+        elsewhere: Rows that the page does not hold.
+    """
+
+    top: int | None = None
+    slug: str = ""
+    caption: str = ""
+    elsewhere: int = 0
+
+
+def grid(block: Grid, style: GridStyle) -> Markup:
+    """The table with all of its rows; those to fold are marked, and what they sum up to is a row of its own."""
+    title = sentence(block.title)
+    if not shown_columns(block):
+        return Markup()
+    if not block.rows:
+        return element("p", f"{title}: none" if title else "none", class_="tv-none")
+    folded = shown_rows(block, style.top)
+    positions = telling_columns(block, ShownRows(block.rows, 0, None))
+    columns = [block.columns[position] for position in positions]
+    ratios = [
+        bar_ratios(column, [row[position] for row in block.rows]) if column.bar else ()
+        for position, column in zip(positions, columns, strict=True)
+    ]
+    first = len(block.rows) - folded.hidden
+    rows = joined(
+        _row(
+            [row[position] for position in positions],
+            columns,
+            [of[index] if of else None for of in ratios],
+            is_more=index >= first,
+        )
+        for index, row in enumerate(block.rows)
+    )
+    caption = element("caption", title or sentence(style.caption), class_=None if title else "tv-unseen")
+    heads = joined(_heading(column, style.slug) for column in columns)
+    foot = _foot(folded, positions, columns)
+    table = element(
+        "table", caption, element("thead", element("tr", heads)), element("tbody", rows), foot, class_="tv-grid"
+    )
+    label = title or sentence(style.caption) or "table"
+    region = element("div", table, class_="tv-scroll", role="region", tabindex=0, aria_label=label)
+    return element("div", region, _more(style.elsewhere), class_="tv-table")
+
+
+def _heading(column: Column, slug: str) -> Markup:
+    right = column.unit not in _TEXTS
+    return element("th", term(column.label, column.name, slug), scope="col", class_="tv-number" if right else None)
+
+
+def _row(values: list[Value], columns: list[Column], ratios: list[float | None], *, is_more: bool) -> Markup:
+    cells = joined(
+        _cell(value, column, ratio, is_head=position == 0 and column.unit == "text")
+        for position, (value, column, ratio) in enumerate(zip(values, columns, ratios, strict=True))
+    )
+    return element("tr", cells, class_="tv-more" if is_more else None)
+
+
+def _cell(value: Value, column: Column, ratio: float | None, *, is_head: bool) -> Markup:
+    text = (format_change if column.signed else format_value)(value, column.unit)
+    tag, scope = ("th", "row") if is_head else ("td", None)
+    if column.unit in _TEXTS:
+        return element(tag, name(text), scope=scope)
+    base = value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    kind = f"tv-number{_direction(column, base)}"
+    drawn = _bar(ratio, signed=column.signed) if ratio is not None and base is not None else ""
+    return element(tag, drawn, shown(text), class_=kind, data_value="" if base is None else repr(base), scope=scope)
+
+
+def _direction(column: Column, value: float | None) -> str:
+    """Whether a change is a gain or a loss."""
+    if not column.better or not value:
+        return ""
+    return " tv-gain" if (value < 0) == (column.better == "lower") else " tv-loss"
+
+
+def _bar(ratio: float, *, signed: bool) -> Markup:
+    length = min(abs(ratio), 1.0) * (_BAR / 2 if signed else _BAR)
+    start = (_BAR / 2 - (length if ratio < 0 else 0)) if signed else 0
+    rect = element("rect", x=number(start), width=number(length), height=8)
+    axis = element("path", d=f"M{_BAR // 2} 0V8", class_="tv-axis") if signed else ""
+    return element("svg", rect, axis, class_="tv-bar", viewBox=f"0 0 {_BAR} 8", aria_hidden="true")
+
+
+def _foot(folded: ShownRows, positions: tuple[int, ...], columns: list[Column]) -> Markup:
+    """The line for the rows that are folded: how many they are, and their sums."""
+    if folded.rest is None:
+        return Markup()
+    rest: Row = folded.rest
+    label = next((position for position, column in enumerate(columns) if column.unit == "text"), 0)
+    cells = [
+        element("th", f"other ({folded.hidden:,})", scope="row")
+        if index == label
+        else element("td", _sum(rest[position], column), class_=None if column.unit in _TEXTS else "tv-number")
+        for index, (position, column) in enumerate(zip(positions, columns, strict=True))
+    ]
+    return element("tfoot", element("tr", joined(cells)), class_="tv-rest")
+
+
+def _sum(value: Value, column: Column) -> str:
+    return "" if value is None else format_value(value, column.unit)
+
+
+def _more(elsewhere: int) -> Markup:
+    if not elsewhere:
+        return Markup()
+    return element("p", f"{elsewhere:,} more rows are not on this page.", class_="tv-elsewhere")

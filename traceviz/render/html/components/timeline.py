@@ -1,0 +1,70 @@
+"""Ratios over time as small curves."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from markupsafe import Markup
+
+from traceviz.render.html.components.colors import fill
+from traceviz.render.html.components.element import element, joined, number, shown
+from traceviz.render.html.components.names import name
+from traceviz.render.terminal.blocks import mean
+from traceviz.report import Lane, Timeline
+from traceviz.units import NOT_MEASURED, format_ns, format_ratio
+from traceviz.visible import sentence
+
+_HEIGHT = 20
+
+
+def timeline(block: Timeline) -> Markup:
+    """A table with one curve per lane, and its mean; nothing where there is no lane."""
+    if not block.lanes:
+        return Markup()
+    span = f"{format_ns(block.start_ns)} to {format_ns(block.end_ns)}"
+    heads = joined(
+        element("th", text, scope="col", class_=kind)
+        for text, kind in (("Lane", None), (span, "tv-course"), ("Mean", "tv-number"))
+    )
+    rows = joined(_lane(lane, position) for position, lane in enumerate(block.lanes))
+    caption = element("caption", sentence(block.title) or "Over time")
+    table = element("table", caption, element("thead", element("tr", heads)), element("tbody", rows), class_="tv-lanes")
+    label = sentence(block.title) or "over time"
+    return element("div", table, class_="tv-scroll", role="region", tabindex=0, aria_label=label)
+
+
+def _lane(lane: Lane, position: int) -> Markup:
+    average = mean(lane.values)
+    ratio = NOT_MEASURED if average is None else format_ratio(average)
+    said = f"{ratio} of {shown(lane.whole)}" if lane.whole else ratio
+    return element(
+        "tr",
+        element("th", name(lane.label), scope="row"),
+        element("td", _curve(lane, position), class_="tv-course"),
+        element("td", said, class_="tv-number"),
+    )
+
+
+def _curve(lane: Lane, position: int) -> Markup:
+    """Slices as steps of an area; where nothing was measured there is nothing."""
+    drawn = element("path", d=_area(lane.values), fill=fill("", position))
+    box = f"0 0 {max(len(lane.values), 1)} {_HEIGHT}"
+    return element(
+        "svg",
+        drawn,
+        class_="tv-curve",
+        viewBox=box,
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=f"{shown(lane.label)} over time",
+    )
+
+
+def _area(values: tuple[float | None, ...]) -> str:
+    parts = []
+    for is_measured, run in groupby(enumerate(values), key=lambda item: item[1] is not None):
+        slices = list(run)
+        if is_measured:
+            tops = (f"V{number(_HEIGHT * (1 - min(max(value or 0.0, 0.0), 1.0)))}h1" for _, value in slices)
+            parts.append(f"M{slices[0][0]} {_HEIGHT}{''.join(tops)}V{_HEIGHT}z")
+    return "".join(parts)

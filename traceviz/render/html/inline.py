@@ -1,0 +1,55 @@
+"""Scripts and style sheets of a page: the files of ``assets``, joined into one text each.
+
+Scripts are ES modules that import their neighbours. Nothing is loaded from a page, so that the modules are put one
+after the other, what is imported first, without the words ``import`` and ``export``; names of their top level are
+unique among all files.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.resources import files
+
+_IMPORT = re.compile(r'^import\s[^;"]*"\./(?P<name>[\w-]+\.js)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=async |function|const|let|class)", re.MULTILINE)
+
+
+def script(*entries: str) -> str:
+    """The text of the modules ``entries`` and of all that they import, each of them once."""
+    order: dict[str, None] = {}
+    for entry in entries:
+        order.update(dict.fromkeys(_with_imports(entry, ())))
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", asset(name))).strip("\n") for name in order) + "\n"
+
+
+def style(names: Iterable[str]) -> str:
+    """The text of these style sheets."""
+    return "\n".join(asset(name) for name in names)
+
+
+@cache
+def asset(name: str) -> str:
+    """The text of one file of ``assets``."""
+    return files("traceviz.render.html").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def content_hash(text: str) -> str:
+    """How a Content-Security-Policy names an inline text that it allows."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _with_imports(name: str, importing: tuple[str, ...]) -> Iterator[str]:
+    """What ``name`` imports, directly or not, then itself.
+
+    Raises:
+        ValueError: modules import each other in a circle.
+    """
+    if name in importing:
+        raise ValueError(f"modules import each other: {' → '.join((*importing, name))}")
+    for match in _IMPORT.finditer(asset(name)):
+        yield from _with_imports(match["name"], (*importing, name))
+    yield name

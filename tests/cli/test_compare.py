@@ -185,8 +185,10 @@ def test_every_gate_that_fails_has_a_line_of_its_own_on_stderr(saved):
 def test_help_names_every_format():
     for command in ("compare", "report"):
         text = " ".join(CliRunner().invoke(main, [command, "--help"]).stdout.split())
-        assert "csv, github, json, junit or markdown" in text
-    assert [renderer(name).name for name in FORMATS] == ["csv", "github", "json", "junit", "markdown", "terminal"]
+        assert "csv, github, html, json, junit or markdown" in text
+    assert [renderer(name).name for name in FORMATS] == [
+        *("csv", "github", "html", "json", "junit", "markdown", "terminal")
+    ]
 
 
 def test_groups_are_sides_of_several_runs_and_the_one_called_base_is_the_base(saved):

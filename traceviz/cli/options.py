@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from traceviz.cli import standard_input
+from traceviz.cli.in_browser import OPEN_HELP, check_page, chosen_format, open_in_browser, temporary_page
 from traceviz.errors import OutputError, UsageError
 from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH
 from traceviz.units import parse_bytes, parse_ns
@@ -124,23 +125,26 @@ class OutputOptions:
         format_name: Name of the renderer.
         path: File to write; ``None`` for stdout.
         force: Whether the file may be replaced.
+        opens: Whether the page is opened in a browser.
     """
 
     format_name: str
     path: Path | None
     force: bool
+    opens: bool
 
     def check(self, sources: Sequence[Path]) -> None:
         """Refuse an unknown format, and a file that cannot be written, before the work instead of after it.
 
         Raises:
-            UsageError: there is no such format, or the file is one of the sources.
+            UsageError: there is no such format, it cannot go there, or the file is one of the sources.
             OutputExistsError: the file exists, and may not be replaced.
         """
         from traceviz.files import check_file_free, check_not_source
         from traceviz.render.registry import check_format
 
         check_format(self.format_name)
+        check_page(self.format_name, self.path, opens=self.opens)
         if self.path is None:
             return
         for source in sources:
@@ -148,8 +152,8 @@ class OutputOptions:
         check_file_free(self.path, force=self.force)
 
     def write(self, text: str) -> None:
-        """Print a text, or write it to the file: see :func:`write`."""
-        write(text, self.path, force=self.force)
+        """Print a text, write it to the file, or open it in a browser: see :func:`show`."""
+        show(text, self.path, force=self.force, opens=self.opens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,9 +305,9 @@ output_options = option_group(
     OutputOptions,
     click.option(
         *("--format", "format_name"),
-        default="terminal",
+        callback=chosen_format,
         metavar="NAME",
-        help="terminal, csv, github, json, junit or markdown.",
+        help="terminal, csv, github, html, json, junit or markdown.",
     ),
     click.option(
         *("-o", "--output", "path"),
@@ -311,6 +315,7 @@ output_options = option_group(
         help="Write to this file instead of stdout.",
     ),
     click.option("--force", is_flag=True, help="Replace an existing output file."),
+    click.option("--open", "opens", is_flag=True, is_eager=True, help=OPEN_HELP),
 )
 """Options of commands that print a report, as ``output``: :class:`OutputOptions`."""
 
@@ -356,6 +361,20 @@ def write(text: str, output: Path | None, *, force: bool) -> None:
         return
     with new_file(output, force=force) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def show(text: str, output: Path | None, *, force: bool, opens: bool) -> None:
+    """Print a text or write it to a file; or open it in a browser, from the file or from one that is made for it.
+
+    Raises:
+        OutputError: stdout or the file cannot be written.
+        OutputExistsError: the file exists, and ``force`` is false.
+    """
+    path = temporary_page(text) if opens and output is None else output
+    if path is None or path is output:
+        write(text, output, force=force)
+    if opens and path is not None:
+        open_in_browser(path)
 
 
 def print_lines(lines: Iterable[str]) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from traceviz.archive.upkeep.verify import Repaired, Verified
     from traceviz.report import Report
 
-_FORMATS = ("terminal", "csv", "json", "markdown")
+_FORMATS = ("terminal", "csv", "html", "json", "markdown")
 _INTERRUPTED = "Interrupted. Traces added so far stay; run the same command to go on."
 _LISTED = 20
 """Traces of a kind that are named at the end of an add; further ones are only counted."""
@@ -57,7 +57,7 @@ def archive() -> None:
     """
 
 
-_page = page_options("terminal, csv, json or markdown.")
+_page = page_options("terminal, csv, html, json or markdown.")
 
 
 @archive.command(short_help="Add traces: files, folders, .zip, .tar, URLs.")
@@ -152,7 +152,7 @@ def list_traces(
 @click.argument("trace_id", metavar="ID")
 @click.option("--all", "everything", is_flag=True, help="All sections, not only the first screen.")
 @click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, small ones folded).")
-@page_options("terminal, csv, json or markdown.", has_sections=True)
+@page_options("terminal, csv, html, json or markdown.", has_sections=True)
 def show(location: str, trace_id: str, *, everything: bool, top: int | None, page: PageOptions) -> None:
     """Print the report of the trace ID, saved when the trace was added; the first digits are enough.
 

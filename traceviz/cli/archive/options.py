@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from traceviz.cli.options import PAGE_WIDTH, WIDTH_HELP, page_width, wants_color, write
+from traceviz.cli.in_browser import OPEN_HELP, check_page, chosen_format
+from traceviz.cli.options import PAGE_WIDTH, WIDTH_HELP, page_width, show, wants_color
 
 if TYPE_CHECKING:
     from traceviz.report import Report
@@ -27,6 +29,7 @@ class PageOptions:
         output: File to write to; ``None`` for stdout.
         force: Replace an existing file.
         width: Columns of the page; ``None`` for those of the terminal.
+        opens: Whether the page is opened in a browser.
         sections: Slugs of the sections to print; empty for all.
     """
 
@@ -34,6 +37,7 @@ class PageOptions:
     output: Path | None
     force: bool
     width: int | None
+    opens: bool
     sections: tuple[str, ...] = ()
 
     def print(self, report: Report, top: int | None = None, *, first_screen: bool = False) -> None:
@@ -43,7 +47,8 @@ class PageOptions:
 
         width, color = self.width or page_width(), wants_color(self.output)
         layout = RenderOptions(width, color, top, self.sections or None, first_screen=first_screen)
-        write(renderer(self.format_name).render(report, layout), self.output, force=self.force)
+        text = renderer(self.format_name).render(report, layout)
+        show(text, self.output, force=self.force, opens=self.opens)
 
 
 def page_options(formats: str, *, has_sections: bool = False) -> Callable[[Command], Command]:
@@ -55,17 +60,22 @@ def page_options(formats: str, *, has_sections: bool = False) -> Callable[[Comma
     """
     options = (
         *((click.option("--section", "sections", multiple=True, metavar="SLUG", help=_SECTIONS),) * has_sections),
-        click.option("--format", "format_name", default="terminal", metavar="NAME", help=formats),
+        click.option("--format", "format_name", callback=chosen_format, metavar="NAME", help=formats),
         click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout."),
         click.option("--force", is_flag=True, help="Replace an existing output file."),
+        click.option("--open", "opens", is_flag=True, is_eager=True, help=OPEN_HELP),
         click.option("--width", type=PAGE_WIDTH, help=WIDTH_HELP),
     )
 
+    fields = [field.name for field in dataclasses.fields(PageOptions)]
+
     def with_page(command: Command) -> Command:
         @functools.wraps(command)
-        def run(*, format_name: str, output: Path | None, force: bool, width: int | None, **others: Any) -> Any:
-            page = PageOptions(format_name, output, force, width, others.pop("sections", ()))
-            return command(page=page, **others)
+        def run(**given: Any) -> Any:
+            values = {name: given.pop(name) for name in fields if name in given}
+            page = PageOptions(**values)
+            check_page(page.format_name, page.output, opens=page.opens)
+            return command(page=page, **given)
 
         with_options: Command = run
         for option in reversed(options):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from traceviz.archive.storage.store import Store
 
 Answer = TypeVar("Answer")
-_FORMATS = "terminal, csv, github, json, junit or markdown."
+_FORMATS = "terminal, csv, github, html, json, junit or markdown."
 
 
 def _source_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import statistics
 import sys
@@ -54,7 +55,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         processes = browser.new_browser_cdp_session()
         page = browser.new_page(viewport={"width": 1400, "height": 900})
-        page.route("http*://**", lambda route: answer(route, options.scripts))
+        page.route(re.compile("^https?:"), lambda route: answer(route, options.scripts))
         if options.kind == "viztracer":
             page.add_init_script(_VIZTRACER_OPENED)
         try:

@@ -31,7 +31,7 @@ ATTACKS = {
     "comment": "--><iframe data-evil srcdoc='<script>alert(8)</script>'></iframe><!--",
     "base": f"</title></textarea></noscript></template><base data-evil href={NOWHERE}/>",
     "refresh": f"<meta data-evil http-equiv=refresh content='0;url={NOWHERE}/refresh'>",
-    "template": "{{ 7*191 }}${7*191}{% raw %}",
+    "template": "{{ 7*191919191 }}${7*191919191}{% raw %}",
     "half a script": "<!--<script>",
     "entity": "&lt;img data-evil&gt;&#60;b data-evil&#62;&nbsp",
     "bidi": "ab\u202egnp.exe\u2066x\u200f",

@@ -119,7 +119,7 @@ def test_names_that_attack_are_shown_as_text(
     page = check_harmless(open_page, made, tmp_path)
     shown = page.evaluate("document.body.textContent")
     assert visible(hostile.IMAGE) in shown
-    assert "1337" not in shown.replace("{{ 7*191 }}", "")
+    assert "1343434337" not in shown
     assert made.stat().st_size < MOST_BYTES
 
 

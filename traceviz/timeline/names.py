@@ -67,7 +67,9 @@ class Names:
         distinct = column.gather(firsts).cast(pl.String)
         return _looked_up(coded, coded[firsts], self.of_texts(distinct, families))
 
-    def of_groups(self, columns: Sequence[pl.Series], texts: Callable[[pl.DataFrame], list[tuple[str, Family]]]) -> Codes:
+    def of_groups(
+        self, columns: Sequence[pl.Series], texts: Callable[[pl.DataFrame], list[tuple[str, Family]]]
+    ) -> Codes:
         """Numbers of names that are made of several columns: ``texts`` gets their distinct rows."""
         group, firsts = alike(*(codes(column) for column in columns))
         made = texts(pl.DataFrame([column.gather(firsts).cast(pl.String) for column in columns]))

@@ -53,7 +53,7 @@ class Spans:
     names: Codes
     origins: Array
 
-    def at(self, rows: npt.NDArray[np.integer] | Mask | slice) -> Spans:  # type: ignore[type-arg]  # any width
+    def at(self, rows: npt.NDArray[np.integer] | Mask | slice) -> Spans:
         """Those at these positions."""
         return Spans(self.starts[rows], self.durations[rows], self.names[rows], self.origins[rows])
 

@@ -136,9 +136,7 @@ def division(trace: TraceView) -> Division:
     return Division(parts, host, device, words, steps)
 
 
-def _contained(
-    windows: dict[int, IntervalSet] | None, processes: Array, moments: Array
-) -> Mask:
+def _contained(windows: dict[int, IntervalSet] | None, processes: Array, moments: Array) -> Mask:
     if windows is None:
         return np.ones(moments.size, np.bool_)
     inside = np.zeros(moments.size, np.bool_)

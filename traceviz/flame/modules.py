@@ -77,9 +77,7 @@ class _Owners:
     of_part: Mask
 
 
-def _by_calls(
-    trace: TraceView, operators: OperatorCalls, work: pl.DataFrame, called: Called, node: Array
-) -> _Owners:
+def _by_calls(trace: TraceView, operators: OperatorCalls, work: pl.DataFrame, called: Called, node: Array) -> _Owners:
     """Owners where calls name the parts: as :func:`traceviz.analyses.program.module_paths.named_parts` has them."""
     launched, made = called.tree.around_known(work, "thread_id", "call_ns"), called.tree.around_known(work, *MADE)
     of_part = (made < 0) & work["named"].is_not_null().to_numpy()

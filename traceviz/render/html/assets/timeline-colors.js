@@ -29,7 +29,11 @@ export function familyColors(model, theme) {
 // What strips and texts are painted with; `found` has 1 for each name that stays coloured, null where all do.
 export function timelinePaint(model, theme, found, ratio) {
   const families = familyColors(model, theme).map(colorParts);
-  const colors = model.names.map((name, position) => shaded(families[model.familyOf[position]], name));
+  const alone = loneNames(model);
+  const colors = model.names.map((name, position) => {
+    const parts = families[model.familyOf[position]];
+    return alone[model.familyOf[position]] ? parts : shaded(parts, name);
+  });
   const rgb = Uint32Array.from(colors, ([red, green, blue]) => (blue << 16) | (green << 8) | red);
   const opaque = Uint8Array.from({ length: 256 }, (_, covered) => opacity(covered));
   const inks = colors.map((parts) => inkOn(parts, theme));
@@ -38,6 +42,13 @@ export function timelinePaint(model, theme, found, ratio) {
     return ((shown << 24) | rgb[name]) >>> 0;
   };
   return { pixel, inks, theme, found, labelPixels: 26 * ratio, bin: new PixelBin(model.names.length) };
+}
+
+// Families of one name, such as classes of time: they have exactly the colour that the report has for them.
+function loneNames(model) {
+  const names = new Uint32Array(model.families.length);
+  for (const family of model.familyOf) names[family] += 1;
+  return names.map((number) => (number <= 1 ? 1 : 0));
 }
 
 function shaded(parts, name) {

@@ -49,7 +49,7 @@ export function laneLayout(groups, folds, narrow) {
     group.lanes.forEach((lane) => add(laneItem(lane, folds.lanes.has(lane), y, narrow)));
     group.curves.forEach((curve) => add(curveItem(curve, narrow)));
   }
-  return { items, height: y + LANE_ROOM };
+  return { items, height: y };
 }
 
 function closedStrip(group, y) {

@@ -78,8 +78,8 @@ export function spanBox({ view, layout, scroll }, span) {
 
 // A curve from where the call begins to where its work does, or between collectives of ranks.
 function drawLink(context, scene, { kind, source, target }) {
-  const from = linkPoint(scene, source);
   const to = linkPoint(scene, target);
+  const from = to && linkPoint(scene, source, to.y);
   if (!from || !to) return;
   const { theme } = scene.paint;
   const bend = Math.max(18, Math.min(120, Math.abs(to.x - from.x) / 2));
@@ -96,9 +96,13 @@ function drawLink(context, scene, { kind, source, target }) {
   drawOutline(context, scene, target, theme.accent, 1.5);
 }
 
-function linkPoint({ view, layout, scroll }, span) {
+// The begin of a span: at its middle, or at the edge that is nearer to height `towards`, so that its text stays free.
+function linkPoint({ view, layout, scroll }, span, towards = null) {
   const strip = stripOf(layout, span.row);
-  return strip && { x: pixelAt(view, spanStart(span)), y: strip.y - scroll + strip.height / 2 };
+  if (!strip) return null;
+  const middle = strip.y - scroll + strip.height / 2;
+  const away = towards === null || towards === middle ? 0 : (Math.sign(towards - middle) * strip.height) / 2;
+  return { x: pixelAt(view, spanStart(span)), y: middle + away };
 }
 
 function drawHead(context, color, { x, y }) {

@@ -73,8 +73,8 @@ export function windowPanel(model, from, to, colors, actions, title) {
   const tables = [
     classTable(model, found.classes, length, colors),
     deviceTable(found.devices, length),
-    nameTable(model, "Device work by name", found.kernels, colors),
-    familyTable(model, found.kernels, colors),
+    nameTable(model, `Device work by name${found.devices.length > 1 ? ", all devices" : ""}`, found.kernels, colors),
+    familyTable(model, `Device work by family${found.devices.length > 1 ? ", all devices" : ""}`, found.kernels, colors),
     nameTable(model, "API calls", found.calls, colors),
     nameTable(model, "Operators, with what is in them", found.operators, colors),
   ].filter(Boolean);
@@ -124,13 +124,13 @@ function nameTable(model, caption, { names, isExact }, colors) {
   return timelineTable(said(caption, isExact), columns, rows);
 }
 
-function familyTable(model, { families, isExact }, colors) {
+function familyTable(model, caption, { families, isExact }, colors) {
   if (!families.length) return null;
   const columns = [{ text: "Family" }, { text: "Time", number: true }, { text: isExact ? "Calls" : "Cells", number: true }];
   const rows = families.map(({ family, time, count: calls }) => [
     [colorSwatch(colors[family]), model.families[family].label], duration(Math.round(time)), count(calls),
   ]);
-  return timelineTable(said("Device work by family", isExact), columns, rows);
+  return timelineTable(said(caption, isExact), columns, rows);
 }
 
 function named(model, name, colors) {

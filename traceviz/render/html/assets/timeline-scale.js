@@ -78,15 +78,21 @@ function shortNumber(value) {
   return Number(value.toPrecision(9)).toLocaleString("en-US", { maximumFractionDigits: 3 });
 }
 
-// A time on the trace's clock, exactly: "1.204 s", "0.000000123 s".
+// A time on the trace's clock, exactly: "1.204 s", "13.102954 ms", "123 ns".
 export function clockTime(nanoseconds) {
-  return `${clockSeconds(nanoseconds)} s`;
+  const whole = Math.round(nanoseconds);
+  const [size, unit] = TIME_UNITS.find(([one]) => Math.abs(whole) >= one) ?? TIME_UNITS[0];
+  return `${unitText(whole, size)} ${unit}`;
 }
 
-// The same without a unit, as --from and --to take it.
+// In seconds and without a unit, as --from and --to take it.
 export function clockSeconds(nanoseconds) {
-  const whole = Math.round(nanoseconds);
-  const rest = Math.abs(whole % 1e9);
-  const digits = String(rest).padStart(9, "0").replace(/0+$/, "");
-  return `${whole < 0 ? "-" : ""}${Math.floor(Math.abs(whole) / 1e9)}${digits ? `.${digits}` : ""}`;
+  return unitText(Math.round(nanoseconds), 1e9);
+}
+
+// Digits of integers, since floats would round them.
+function unitText(whole, size) {
+  const places = Math.round(Math.log10(size));
+  const digits = String(Math.abs(whole % size)).padStart(places, "0").slice(0, places).replace(/0+$/, "");
+  return `${whole < 0 ? "-" : ""}${Math.floor(Math.abs(whole) / size)}${digits ? `.${digits}` : ""}`;
 }

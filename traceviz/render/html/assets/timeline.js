@@ -9,6 +9,7 @@ import { listenToTimeline } from "./timeline-input.js";
 import { putLabels } from "./timeline-labels.js";
 import { AXIS_HEIGHT, firstFolds, laneGroups, laneLayout, stripOf } from "./timeline-layout.js";
 import { drawOverlay } from "./timeline-overlay.js";
+import { TimelineOverview } from "./timeline-overview.js";
 import { spanPanel, windowPanel } from "./timeline-panel.js";
 import { hasEvents, spanEnd, spanName, spanStart } from "./timeline-rows.js";
 import {
@@ -73,6 +74,9 @@ class TimelineView {
     this.part("frame").append(this.tooltip);
     this.drawing = new TimelineDrawing(this.canvas, this.model);
     this.overlayContext = this.overlay.getContext("2d");
+    const line = timelineElement("canvas", { class: "tv-timeline-overview", "aria-hidden": "true" });
+    this.part("frame").prepend(line);
+    this.overview = new TimelineOverview(line, this.model, (time) => this.centre(time));
     for (const name of ["bar", "frame"]) this.part(name).hidden = false;
   }
 
@@ -132,6 +136,7 @@ class TimelineView {
       canvas.style.height = `${height}px`;
     }
     this.stage.style.height = `${height}px`;
+    this.overview.canvas.style.width = `${width}px`;
     const isWhole = this.view.to - this.view.from >= this.model.span;
     this.view = isWhole ? wholeView(this.model.span, width) : { ...this.view, width };
     this.height = height;
@@ -139,6 +144,7 @@ class TimelineView {
       this.ratio = ratio;
       this.paintAgain();
     }
+    this.overview.fill(this.paint, width, ratio);
     // A canvas of a new size is empty: until the next frame it would be seen to be.
     this.draw();
   }
@@ -165,6 +171,7 @@ class TimelineView {
 
   paintFound() {
     this.paint = timelinePaint(this.model, this.theme, this.found?.names ?? null, this.ratio ?? 1);
+    this.overview.fill(this.paint, this.view.width, this.ratio ?? 1);
     this.drawSoon();
   }
 
@@ -192,6 +199,7 @@ class TimelineView {
       scroll: this.box.scrollTop, height: this.height, ratio: this.ratio,
     };
     this.drawing.draw(this.scene);
+    this.overview.draw(this.view);
     this.drawMarks();
     this.sayDetail();
     if (this.isDrawn) return;
@@ -239,6 +247,11 @@ class TimelineView {
     };
     requestAnimationFrame(step);
     return undefined;
+  }
+
+  centre(time) {
+    const half = (this.view.to - this.view.from) / 2;
+    this.setView(boundedView(time - half, time + half, this.model.span, this.view.width));
   }
 
   pan(pixels) {
@@ -311,9 +324,9 @@ class TimelineView {
     this.tooltip.hidden = !this.under;
     if (this.under) {
       this.tooltip.replaceChildren(...tooltipContent(this.model, this.under, this.colors));
-      const frame = this.part("frame");
-      const left = this.stage.getBoundingClientRect().left - frame.getBoundingClientRect().left;
-      placeTooltip(this.tooltip, { width: frame.clientWidth, height: frame.clientHeight }, x + left, y);
+      const frame = this.part("frame").getBoundingClientRect();
+      const stage = this.stage.getBoundingClientRect();
+      placeTooltip(this.tooltip, frame, x + stage.left - frame.left, y + stage.top - frame.top);
     }
     this.drawMarks();
   }

@@ -77,6 +77,8 @@ class _Recording:
     places: Places | None = None
     collecting_ns = 0
     listens = False
+    is_watching = False
+    """Whether forks, ends and collections of garbage are watched: once for all recordings of a process."""
 
 
 _STATE = _Recording()
@@ -84,12 +86,13 @@ _STEPS = Steps()
 _METRICS = Metrics()
 
 
-def begin(run: str, rate_hz: float) -> None:
+def begin(run: str, rate_hz: float, *, however_short: bool = False) -> None:
     """Sample this process from now on.
 
     Args:
         run: The run folder.
         rate_hz: Samples per second.
+        however_short: Keep what was sampled even if that ends at once: it was asked for, of this very process.
     """
     if _STATE.sampler is not None or rate_hz <= 0:
         return
@@ -97,10 +100,18 @@ def begin(run: str, rate_hz: float) -> None:
     _STATE.rate_hz = rate_hz
     _STATE.places = Places(_working_folder())
     _begin_here()
-    atexit.register(_end)  # the first to register is the last to be called
+    assert _STATE.sampler is not None
+    _STATE.sampler.is_wanted = however_short
+    if not _STATE.is_watching:
+        _STATE.is_watching = True
+        _watch()
+
+
+def _watch() -> None:
+    atexit.register(finish)  # the first to register is the last to be called
     gc.callbacks.append(_on_collection)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=_pause, after_in_parent=_go_on, after_in_child=_begin_in_child)
+        os.register_at_fork(before=pause, after_in_parent=_go_on, after_in_child=_begin_in_child)
     hooks.replace(os, "_exit", _saving, mark="__traceviz_stacks__")
     for replacing in ("execv", "execve"):
         hooks.replace(os, replacing, _saving_before_replaced, mark="__traceviz_stacks__")
@@ -235,10 +246,13 @@ def _on_collection(phase: str, info: Any) -> None:
 
 
 @guarded
-def _end() -> None:
+def finish() -> None:
+    """Save what was sampled; the process may go on, and be sampled again."""
     sampler, _STATE.sampler = _STATE.sampler, None
     if sampler is not None:
         _save(sampler)
+    _STATE.listens = False
+    _STEPS.__init__()  # type: ignore[misc]  # to those that listen it is this one
 
 
 def _save(sampler: Sampler) -> None:
@@ -247,7 +261,8 @@ def _save(sampler: Sampler) -> None:
 
 
 @guarded
-def _pause() -> None:
+def pause() -> None:
+    """Take no more samples for now; what hooks tell is still noted."""
     if _STATE.sampler is not None:
         _STATE.sampler.stop(ends=False)
 
@@ -267,7 +282,7 @@ def _begin_in_child() -> None:
 
 def _saving(leave: Any) -> Any:
     def _exit(status: int) -> Any:
-        _end()
+        finish()
         leave(status)
 
     return _exit

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -56,7 +56,10 @@ def prepare_here(options: CollectOptions, command: Sequence[str]) -> Prepared:
 
 @contextmanager
 def recorded_here(
-    options: CollectOptions, command: Sequence[str] = ("%%traceviz",), tell: Tell | None = None
+    options: CollectOptions,
+    command: Sequence[str] = ("notebook", "cell"),
+    apart: Collection[int] = (),
+    tell: Tell | None = None,
 ) -> Iterator[Part]:
     """Record the body into a run folder like one of ``traceviz collect``; its tables are made by who reads it.
 
@@ -66,11 +69,12 @@ def recorded_here(
     Args:
         options: What to record, and where to.
         command: What the manifest says was run.
+        apart: Threads, by their identifiers in Python, whose stacks are no part of it.
         tell: Receives lines for the user as they come up.
 
     Raises:
         UsageError, MissingToolError: as :func:`prepare_here`; or this process is being recorded already.
         OutputExistsError, OutputError: there is no place for the run folder.
     """
-    with recorded_part(prepare_here(options, command), tell or (lambda _: None)) as part:
+    with recorded_part(prepare_here(options, command), apart, tell or (lambda _: None)) as part:
         yield part

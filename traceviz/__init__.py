@@ -1,10 +1,10 @@
 """Where did the time go? Reports from profiler traces: a verdict, CUDA time share, input-pipeline bottlenecks.
 
 >>> import traceviz
->>> report = traceviz.analyze("trace.nsys-rep")  # Report: .verdict, .findings, .sections, .fact(), .to_pandas("kernels")
->>> print(traceviz.to_text(report))              # in a notebook, `report` alone shows it
->>> tables = traceviz.open("trace.nsys-rep")     # TraceTables: .kernels, .cuda_api, .nvtx ... as polars LazyFrames
->>> report = traceviz.analyze(tables)            # what is read once can be analysed many times
+>>> report = traceviz.analyze("trace.nsys-rep")  # Report: .verdict, .findings, .sections, .fact(), .to_pandas(slug)
+>>> print(traceviz.to_text(report))  # in a notebook, `report` alone shows it
+>>> tables = traceviz.open("trace.nsys-rep")  # TraceTables: .kernels, .cuda_api, .nvtx ... as polars LazyFrames
+>>> report = traceviz.analyze(tables)  # what was read once can be analysed often
 >>> comparison = traceviz.compare_runs("slow.pt.trace.json.gz", "repaired.pt.trace.json.gz")  # for to_text, too
 >>> archive = traceviz.Archive("traces")  # many traces: .add(), .catalogue, .scan("kernels"), .query(sql), .report()
 >>> outcome = traceviz.collect(traceviz.CollectOptions(), ["python", "train.py"])  # a run folder: outcome.folder

@@ -19,7 +19,7 @@ from traceviz.collectors.base import Collector, Companion, Harvest, Plan, Proble
 from traceviz.collectors.frameworks.injection import write_injection
 from traceviz.collectors.program.processes import send_to
 from traceviz.collectors.program.signals import Watch, ending_by_request
-from traceviz.collectors.program.start import Started, start
+from traceviz.collectors.program.start import start
 from traceviz.collectors.program.supervise import STALLED_S, Ending, supervise
 from traceviz.collectors.run.ending import ending_of, oom_kills
 from traceviz.collectors.run.folder import new_run_folder, release, room

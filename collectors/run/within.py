@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import resource
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -43,27 +43,6 @@ _PATIENCE_S = 3.0
 Tell = Callable[[str], None]
 
 
-@dataclass(slots=True)
-class Part:
-    """A part of this process while it is recorded, and then what became of it.
-
-    Args:
-        run: How it is recorded.
-        manifest: Its manifest; complete once the part is over.
-        error: What ended it, where it was to be an error; set this before it is over.
-    """
-
-    run: Prepared
-    manifest: Manifest
-    error: BaseException | None = None
-    _began: _Moment = field(default_factory=lambda: _Moment())
-
-    @property
-    def folder(self) -> Path:
-        """The run folder."""
-        return self.run.plan.folder
-
-
 @dataclass(frozen=True, slots=True)
 class _Moment:
     """The clocks at a moment, and what this process and its children have used until then."""
@@ -80,14 +59,42 @@ class _Moment:
         return {**used, "max_rss_bytes": most}
 
 
+@dataclass(slots=True)
+class Part:
+    """A part of this process while it is recorded, and then what became of it.
+
+    Args:
+        run: How it is recorded.
+        manifest: Its manifest; complete once the part is over.
+        error: What ended it, where it was to be an error; set this before it is over.
+        began: When it did.
+    """
+
+    run: Prepared
+    manifest: Manifest
+    error: BaseException | None = None
+    began: _Moment = field(default_factory=_Moment)
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return self.run.plan.folder
+
+
 def _used(what: str) -> int:
     groups = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return round(sum(getattr(resource.getrusage(group), what) for group in groups) * 1e9)
+    seconds: float = sum(getattr(resource.getrusage(group), what) for group in groups)
+    return round(seconds * 1e9)
 
 
 @contextmanager
-def recorded_part(run: Prepared, tell: Tell) -> Iterator[Part]:
+def recorded_part(run: Prepared, apart: Collection[int], tell: Tell) -> Iterator[Part]:
     """Record the body. What it raises is raised again, once what was recorded has been collected.
+
+    Args:
+        run: How.
+        apart: Threads whose stacks are no part of it.
+        tell: Receives what the user should know at once.
 
     Raises:
         OutputExistsError, OutputError: there is no place for the run folder.
@@ -104,17 +111,17 @@ def recorded_part(run: Prepared, tell: Tell) -> Iterator[Part]:
         companions, problems = start_companions(run, os.getpid())
         try:
             _await_sampler(run)
-            hooks.begin(str(settings), plan.stacks_hz if STACKS in plan.collectors else 0.0)
+            hooks.begin(str(settings), plan.stacks_hz if STACKS in plan.collectors else 0.0, frozenset(apart))
         except BaseException:
             stop_companions(companions)
             raise
         folder.keep()
-    part._began = _Moment()
-    overhead = {"before_ns": part._began.monotonic_ns - began}
+    part.began = _Moment()
+    overhead = {"before_ns": part.began.monotonic_ns - began}
     part.manifest = replace(
         part.manifest,
         pid=os.getpid(),
-        started_unix_ns=part._began.unix_ns,
+        started_unix_ns=part.began.unix_ns,
         problems=problems,
         overhead=overhead,
     )
@@ -160,15 +167,17 @@ def _finish(part: Part, hooks: Any, companions: tuple[tuple[str, Companion], ...
 
 def _manifest_after(part: Part, ended: _Moment) -> Manifest:
     status, code = _outcome(part.error)
-    said = "" if part.error is None else f"Traceback (most recent call last):\n{type(part.error).__name__}: {part.error}"
+    said = (
+        "" if part.error is None else f"Traceback (most recent call last):\n{type(part.error).__name__}: {part.error}"
+    )
     return replace(
         part.manifest,
         status=status,
         code=code,
         ending=ending_of(status, code=code, number=None, output=said),
-        ended_unix_ns=part._began.unix_ns + ended.monotonic_ns - part._began.monotonic_ns,
-        duration_ns=ended.monotonic_ns - part._began.monotonic_ns,
-        usage=part._began.usage_until(ended),
+        ended_unix_ns=part.began.unix_ns + ended.monotonic_ns - part.began.monotonic_ns,
+        duration_ns=ended.monotonic_ns - part.began.monotonic_ns,
+        usage=part.began.usage_until(ended),
     )
 
 

@@ -5,8 +5,8 @@ Hooks are put in place once, and stay. Between recordings the clock of steps is 
     install        begin ───────── end          begin ───────── end
     hooks          profilers, stacks, steps     the same, from step 0
 
-A framework that is imported later is seen from its import on, one that is there at once; but of JAX, only functions that
-are jitted from then on.
+A framework that is imported later is seen from its import on, one that is there at once; but of JAX, only functions
+that are jitted from then on.
 """
 
 from __future__ import annotations
@@ -111,12 +111,13 @@ def _install_all() -> None:
         _begin_with_frameworks(_STATE["settings"])
 
 
-def begin(path: str, stacks_hz: float) -> None:
+def begin(path: str, stacks_hz: float, apart: frozenset[int]) -> None:
     """Record from now on.
 
     Args:
         path: The settings, ``inject.json`` in the run folder.
         stacks_hz: Samples of stacks per second; 0 for none.
+        apart: Threads that are no part of it.
 
     Raises:
         RuntimeError: a recording is in progress.
@@ -134,7 +135,7 @@ def begin(path: str, stacks_hz: float) -> None:
     _STATE["settings"] = settings
     CLOCK.start_over()
     if stacks_hz:
-        stack_recording.begin(run, stacks_hz, however_short=True)
+        stack_recording.begin(run, stacks_hz, apart=apart)
         stack_recording.clock_of_steps()
     if _SEATS:
         _begin_with_frameworks(settings)

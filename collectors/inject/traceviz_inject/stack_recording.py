@@ -86,22 +86,23 @@ _STEPS = Steps()
 _METRICS = Metrics()
 
 
-def begin(run: str, rate_hz: float, *, however_short: bool = False) -> None:
+def begin(run: str, rate_hz: float, *, apart: frozenset[int] | None = None) -> None:
     """Sample this process from now on.
 
     Args:
         run: The run folder.
         rate_hz: Samples per second.
-        however_short: Keep what was sampled even if that ends at once: it was asked for, of this very process.
+        apart: Threads that are no part of what is sampled, where that is a part of this process; it is kept however
+            short it is.
     """
     if _STATE.sampler is not None or rate_hz <= 0:
         return
     _STATE.folder = os.path.join(os.path.abspath(run), "raw", COLLECTOR)  # noqa: PTH100, PTH118
     _STATE.rate_hz = rate_hz
     _STATE.places = Places(_working_folder())
-    _begin_here()
-    assert _STATE.sampler is not None
-    _STATE.sampler.is_wanted = however_short
+    sampler = _begin_here()
+    if apart is not None:
+        sampler.apart, sampler.is_wanted = apart, True
     if not _STATE.is_watching:
         _STATE.is_watching = True
         _watch()
@@ -230,11 +231,12 @@ def _working_folder() -> str:
         return ""
 
 
-def _begin_here() -> None:
+def _begin_here() -> Sampler:
     assert _STATE.places is not None
-    _STATE.sampler = Sampler(StackFile(_STATE.folder), _STATE.places, _STATE.rate_hz)
-    _STATE.sampler.make_seeker = _seeker
-    _STATE.sampler.start()
+    sampler = _STATE.sampler = Sampler(StackFile(_STATE.folder), _STATE.places, _STATE.rate_hz)
+    sampler.make_seeker = _seeker
+    sampler.start()
+    return sampler
 
 
 def _on_collection(phase: str, info: Any) -> None:

@@ -143,6 +143,8 @@ class Sampler:
         self.late_ns = 0
         self._cpu_before_ns = 0
         self._clock_is_exact = _is_exact()
+        self.apart: frozenset[int] = frozenset()
+        """Threads that are not looked at: those of a notebook's kernel."""
         self.is_wanted = False
         """Whether what it samples is kept however short it lasts."""
         self.is_judged = False
@@ -231,6 +233,8 @@ class Sampler:
             self.ticks += 1
             frames = _stacks_of_threads()
             frames.pop(self._own, None)
+            for ident in self.apart:
+                frames.pop(ident, None)
             most = max([self._measure(ident, now) for ident in frames], default=0)
             for ident in frames:
                 self._look(self._threads[ident], frames[ident], now, most)

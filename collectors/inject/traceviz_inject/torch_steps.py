@@ -30,7 +30,8 @@ def hook_optimizer(module: ModuleType) -> None:
 
 
 def _kinds_below(kind: type) -> list[type]:
-    return [found for below in kind.__subclasses__() for found in (below, *_kinds_below(below))]
+    below: list[type] = kind.__subclasses__()
+    return below + [deeper for found in below for deeper in _kinds_below(found)]
 
 
 def _seen_optimizer(profile_hook_step: Any) -> Any:

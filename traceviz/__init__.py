@@ -6,6 +6,7 @@
 >>> tables = traceviz.open("trace.nsys-rep")  # TraceTables: .kernels, .cuda_api, .nvtx ... as polars LazyFrames
 >>> report = traceviz.analyze(tables)  # what was read once can be analysed often
 >>> comparison = traceviz.compare_runs("slow.pt.trace.json.gz", "repaired.pt.trace.json.gz")  # for to_text, too
+>>> traceviz.plot(report, "steps").save("steps.svg")  # one figure; a notebook shows it
 >>> archive = traceviz.Archive("traces")  # many traces: .add(), .catalogue, .scan("kernels"), .query(sql), .report()
 >>> outcome = traceviz.collect(traceviz.CollectOptions(), ["python", "train.py"])  # a run folder: outcome.folder
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from traceviz.archive.archive import Archive
     from traceviz.collectors.collect import CollectOptions, collect
     from traceviz.errors import TracevizError
+    from traceviz.plots import Plot, plot
     from traceviz.report import Report
     from traceviz.tables import TraceTables
 
@@ -37,6 +39,7 @@ _HOMES = {
     "AnalysisOptions": "traceviz.api",
     "Archive": "traceviz.archive.archive",
     "CollectOptions": "traceviz.collectors.collect",
+    "Plot": "traceviz.plots",
     "RenderOptions": "traceviz.api",
     "Report": "traceviz.report",
     "Selection": "traceviz.api",
@@ -48,6 +51,7 @@ _HOMES = {
     "convert": "traceviz.api",
     "metric": "traceviz.annotate",
     "open": "traceviz.api",
+    "plot": "traceviz.plots",
     "record": "traceviz.annotate",
     "report_on": "traceviz.api",
     "step": "traceviz.annotate",
@@ -62,6 +66,7 @@ __all__ = [
     "AnalysisOptions",
     "Archive",
     "CollectOptions",
+    "Plot",
     "RenderOptions",
     "Report",
     "Selection",
@@ -74,6 +79,7 @@ __all__ = [
     "convert",
     "metric",
     "open",
+    "plot",
     "record",
     "report_on",
     "step",

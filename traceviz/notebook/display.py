@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from traceviz.tables import TraceTables
 
 _ROWS = 50
-"""Rows of a table that is shown by itself."""
+"""Traces of an archive that are listed."""
 
 
 def html(value: Shown) -> str:
@@ -93,7 +93,7 @@ def _archive_lines(archive: Archive) -> tuple[str, ...]:
 
 def _tables(tables: TraceTables) -> Markup:
     about = facts(describe.run_of(tables))
-    return pieces.scoped(joined((about, pieces.grid_of(describe.tables_of(tables), _ROWS))))
+    return pieces.scoped(joined((about, pieces.grid_of(describe.tables_of(tables)))))
 
 
 def _answer(answer: Leading) -> Markup:
@@ -102,7 +102,7 @@ def _answer(answer: Leading) -> Markup:
 
 
 def _section(section: Section) -> Markup:
-    return pieces.scoped(pieces.section_blocks(section, _ROWS))
+    return pieces.scoped(pieces.section_blocks(section))
 
 
 def _section_lines(section: Section) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ def _section_lines(section: Section) -> tuple[str, ...]:
 
 
 def _grid(grid: Grid) -> Markup:
-    return pieces.scoped(pieces.grid_of(grid, _ROWS))
+    return pieces.scoped(pieces.grid_of(grid))
 
 
 def _grid_lines(grid: Grid) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ def _recorded(recorded: Recorded) -> Markup:
     said = _paragraphs(describe.recorded_lines(recorded))
     if recorded.report is None:
         return pieces.scoped(said)
-    return joined((pieces.fragment(recorded.report), pieces.scoped(said)))
+    return pieces.fragment(recorded.report, foot=said)
 
 
 def _recorded_text(recorded: Recorded) -> tuple[str, ...]:

@@ -14,11 +14,12 @@ from traceviz.render.first_screen import first_screen
 from traceviz.render.html.components.bars import bars
 from traceviz.render.html.components.blocks import block
 from traceviz.render.html.components.colors import properties_in_others
-from traceviz.render.html.components.element import element, joined
+from traceviz.render.html.components.element import element, joined, prose
 from traceviz.render.html.components.facts import facts
 from traceviz.render.html.components.findings import finding
 from traceviz.render.html.components.grid import GridStyle, grid
 from traceviz.render.html.components.notes import notes, skipped
+from traceviz.render.html.drawn import figure_parts
 from traceviz.render.html.inline import style
 from traceviz.render.rows import blocks_for_people, by_time_at_stake
 from traceviz.report import SCHEMA, Block, Fact, Grid, Report, Section
@@ -29,50 +30,36 @@ MOST_CHARACTERS = 180_000
 """Of a report, with its style: some notebooks hold dozens of them."""
 _ROWS = (50, 20, 10, 5)
 """Rows of a table, the first number with which the report is short enough."""
+_NOT_SHOWN = frozenset({"format", "source_schema", "t0_unix_ns", "reader", "driver_version", "cuda_version", "host"})
+"""Facts about the recording that few ask for."""
 
 
-def fragment(report: Report, most: int = MOST_CHARACTERS) -> Markup:
+def fragment(report: Report, foot: str = "", most: int = MOST_CHARACTERS) -> Markup:
     """What ran, the verdict, where the time went, findings that fold open, and the sections, folded.
 
     Args:
         report: Any report document.
+        foot: What comes last.
         most: Characters that it may have.
     """
-    for rows in _ROWS:
-        made = scoped(content(report, rows))
+    figures = figure_parts(report)
+    for rows, drawn in (*((rows, figures) for rows in _ROWS), (_ROWS[-1], Markup())):
+        made = scoped(joined((_head(report, rows), _sections(report, rows, drawn), foot)))
         if len(made) <= most:
             return made
-    left_out = element(
-        "p", f"{counted(len(report.sections), 'section')} are too long to be shown here.", class_="tv-elsewhere"
-    )
-    return scoped(joined((_head(report, _ROWS[-1]), left_out)))
+    said = f"{counted(len(report.sections), 'section')} of this report are too long to be shown here."
+    return scoped(joined((_head(report, _ROWS[-1]), element("p", said, class_="tv-elsewhere"), foot)))
 
 
-def content(report: Report, rows: int = _ROWS[0]) -> Markup:
-    """The same without its style, and with ``rows`` rows of each table."""
-    is_of_one = report.schema == SCHEMA
-    sections = joined(
-        section_fold(section, rows, is_open=not is_of_one and position == 0)
-        for position, section in enumerate(report.sections)
-    )
-    ends = ((skipped(report.skipped), "Not measured"), (notes(report.notes), "Notes"))
-    return joined((_head(report, rows), sections, *(_fold(title, part) for part, title in ends if part)))
-
-
-def section_fold(section: Section, rows: int, *, is_open: bool = False) -> Markup:
-    """A section that folds open."""
-    return _fold(section.title or section.slug, section_blocks(section, rows), is_open=is_open)
-
-
-def section_blocks(section: Section, rows: int) -> Markup:
+def section_blocks(section: Section, rows: int = _ROWS[0]) -> Markup:
     """What is in a section, for people."""
     return joined(_block(item, section, rows) for item in blocks_for_people(section.blocks))
 
 
-def grid_of(block_: Grid, rows: int, slug: str = "", caption: str = "") -> Markup:
-    """A table of its first ``rows`` rows, and how many more there are."""
-    shown = replace(block_, rows=block_.rows[:rows], complete=True)
-    return grid(shown, GridStyle(slug=slug, caption=caption, elsewhere=max(len(block_.rows) - rows, 0)))
+def grid_of(table: Grid, rows: int = _ROWS[0], slug: str = "", caption: str = "") -> Markup:
+    """A table of its first ``rows`` rows, how many more there are, and what has all of them."""
+    words = ", ".join(repr(text) for text in (slug, table.title if slug else "") if text)
+    return grid(table, GridStyle(rows, slug, caption, most=rows, command=f".to_pandas({words})"))
 
 
 def scoped(body: Markup) -> Markup:
@@ -83,19 +70,39 @@ def scoped(body: Markup) -> Markup:
 
 def _head(report: Report, rows: int) -> Markup:
     """What is always open."""
-    said = element("p", sentence(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else ""
+    said = element("p", prose(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else ""
     found = joined(finding(item) for item in by_time_at_stake(report.findings))
     if report.schema != SCHEMA:
         return joined((_about(report.run), said, found))
     screen = first_screen(report)
-    tables = joined(section_blocks(section, min(rows, screen.rows)) for section in screen.tables)
+    tables = joined(section_blocks(_titled(section), min(rows, max(screen.rows, 1))) for section in screen.tables)
     gates = section_blocks(screen.gates, rows) if screen.gates else ""
     return joined((_about(screen.run), said, gates, joined(map(bars, screen.bars)), found, tables))
 
 
+def _titled(section: Section) -> Section:
+    """The section with its title above each table, which stands without it."""
+    blocks = tuple(
+        replace(item, title=" · ".join(filter(None, (section.title, item.title)))) if isinstance(item, Grid) else item
+        for item in section.blocks
+    )
+    return replace(section, blocks=blocks)
+
+
 def _about(run: tuple[Fact, ...]) -> Markup:
-    known = [fact for fact in run if fact.value not in {None, ""}]
-    return facts(known) if known else Markup()
+    return facts(fact for fact in run if fact.value not in {None, ""} and fact.key not in _NOT_SHOWN)
+
+
+def _sections(report: Report, rows: int, figures: Markup) -> Markup:
+    """All sections, folded but for the first of a document whose head is short; figures before them."""
+    is_short = report.schema != SCHEMA
+    drawn = figures if is_short or not figures else _fold("Figures", figures)
+    sections = joined(
+        _fold(section.title or section.slug, section_blocks(section, rows), is_open=is_short and not position)
+        for position, section in enumerate(report.sections)
+    )
+    ends = ((skipped(report.skipped), "Not measured"), (notes(report.notes), "Notes"))
+    return joined((drawn, sections, *(_fold(title, part) for part, title in ends if part)))
 
 
 def _block(item: Block, section: Section, rows: int) -> Markup:

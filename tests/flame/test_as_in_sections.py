@@ -110,7 +110,9 @@ def test_modules_have_the_times_of_their_section(path):
         device[path_of] = device.get(path_of, 0) + row["device_ns"] + row["backward_ns"]
     for key, expected in (("modules-host", host), ("modules-device", device)):
         flame = found.get(key)
-        values = {} if flame is None else dict(zip(paths(checked(flame)), flame.times.sum(axis=1).tolist(), strict=True))
+        values = (
+            {} if flame is None else dict(zip(paths(checked(flame)), flame.times.sum(axis=1).tolist(), strict=True))
+        )
         drawn = {name: value for name, value in values.items() if not name.endswith("(backward)")}
         assert drawn == {name: value for name, value in expected.items() if value}, key
 

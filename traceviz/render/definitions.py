@@ -6,16 +6,24 @@ import tomllib
 from functools import cache
 from importlib.resources import files
 
-
-def definition(key: str, slug: str = "") -> str:
-    """What the figure ``key`` of section ``slug`` is, in a sentence; empty where the catalogue has none."""
-    figures, of_sections = _catalogue()
-    return of_sections.get(slug, {}).get(key) or figures.get(key, "")
+_ANY = "*"
 
 
 @cache
-def _catalogue() -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+def definition(key: str, slug: str = "") -> str:
+    """What the figure ``key`` of section (or finding) ``slug`` is, in a sentence; empty where nothing defines it."""
+    figures, of_sections = catalogue()
+    exact = of_sections.get(slug, {}).get(key) or figures.get(key)
+    return exact or next((text for known, text in figures.items() if _stands_for(known, key)), "")
+
+
+@cache
+def catalogue() -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     """Definitions by key, and those that hold in one section only, by its slug."""
     text = files("traceviz").joinpath("data", "definitions.toml").read_text(encoding="utf-8")
     tables = tomllib.loads(text)
     return tables["figures"], tables["sections"]
+
+
+def _stands_for(known: str, key: str) -> bool:
+    return known.endswith(_ANY) and key.startswith(known.removesuffix(_ANY))

@@ -30,6 +30,12 @@ def _source_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("archive")
 @click.option("--job", metavar="NAME", help="Report on the ranks of this job, as on one trace.")
 @click.option("--top", type=click.IntRange(min=1), default=10, help="Rows per table (10).")
+@click.option(
+    "--per",
+    default="",
+    metavar="TAG",
+    help="Compare shares of CUDA functions by this tag, or by gpu, job ... (framework).",
+)
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; reading the catalogue takes only one.")
 @_source_options
 @page_options(FORMATS_HELP, has_sections=True, has_figures=True)
@@ -38,6 +44,7 @@ def report(
     *,
     job: str | None,
     top: int,
+    per: str,
     workers: int | None,
     condition: str | None,
     scheduler: str | None,
@@ -51,7 +58,7 @@ def report(
     from traceviz.archive.storage.store import Store
 
     _check_page(page)
-    request = ReportRequest(Store.at(archive), condition or "", job or "", top)
+    request = ReportRequest(Store.at(archive), condition or "", job or "", top, per)
     runner = _runner(request.store, workers, scheduler)
     page.print(_answer(report_for, request, runner if scheduler else None), top)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from traceviz.compare.changes.by_side import api_by_side, classes_by_side, host_by_side, parts_by_side
+from traceviz.compare.changes.by_side import api_by_side, host_by_side
 from traceviz.compare.compare import Comparison, Pair
 from traceviz.compare.report.change_sections import CHANGE_SECTIONS, BlocksOfPair, resources_by_side
 from traceviz.compare.report.effect_section import effect_section
 from traceviz.compare.report.measure_section import measures_by_side
 from traceviz.compare.report.quality_section import quality_by_side
 from traceviz.compare.report.sentences import between, class_name, interval_ns, measured, on_average, verdict_sentence
+from traceviz.compare.report.side_times import classes_by_side, parts_by_side
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.tables.sections import TABLES, table_sections
 from traceviz.report import (

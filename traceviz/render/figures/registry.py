@@ -75,6 +75,12 @@ def figure(report: Report, name: str | None = None) -> Figure:
     return made
 
 
+def figure_or_none(report: Report, name: str) -> Figure | None:
+    """The figure of this name; ``None`` where the report has none."""
+    made = _made(report, name)
+    return None if isinstance(made, NoFigure) else made
+
+
 def figures(report: Report) -> Iterator[tuple[str, Figure]]:
     """Name and value of each figure that ``report`` has, in their order."""
     for name in _FUNCTIONS.get(report.schema, ()):

@@ -175,7 +175,7 @@ class Intervals:
 class SignedBar:
     """One change: a bar to the right of zero where ``value`` is above it, to the left where it is below.
 
-    ``beside`` are a few words at the end of its row (``"1.20 → 0.80 ms"``), ``remark`` one behind its name (``"gone"``).
+    ``beside`` are a few words at the end of its row (``"1.20 → 0.80 ms"``), ``remark`` one after its name (``"gone"``).
     """
 
     key: str

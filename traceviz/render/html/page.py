@@ -7,6 +7,7 @@ sections, notes. Without script everything is there to be read; the script sorts
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
@@ -16,32 +17,107 @@ from traceviz.render.html.components.bars import bars
 from traceviz.render.html.components.blocks import block
 from traceviz.render.html.components.candidates import candidates
 from traceviz.render.html.components.colors import properties
-from traceviz.render.html.components.element import element, joined, shown
+from traceviz.render.html.components.element import element, joined, prose, shown
 from traceviz.render.html.components.facts import facts
 from traceviz.render.html.components.findings import finding
 from traceviz.render.html.components.grid import GridStyle
 from traceviz.render.html.components.notes import notes, skipped
+from traceviz.render.html.drawn import figure_parts
 from traceviz.render.html.inline import content_hash, script, style
 from traceviz.render.html.parts import Part, parts_of
 from traceviz.render.json import compact
 from traceviz.render.options import RenderOptions, select
 from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake
-from traceviz.report import COMPARISON, LISTING, POPULATION, SCHEMA, TREND, Report, Section, Severity
+from traceviz.report import COMPARISON, LISTING, POPULATION, SCHEMA, TREND, Grid, Report, Section, Severity
 from traceviz.visible import sentence
 
 _KINDS = {COMPARISON: "Comparison", LISTING: "Traces", POPULATION: "Archive report", TREND: "Trend"}
+_BEHIND = frozenset({"format", "source_schema", "t0_unix_ns", "reader", "driver_version", "cuda_version", "host"})
+"""Facts about the recording that few ask for."""
 _POLICY = "default-src 'none'; style-src '{}'; script-src '{}'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """How much of a report a page holds.
+
+    Args:
+        rows: Rows of a table, at most.
+        for_machines: Whether its data have the blocks that only programs read, and all rows.
+        as_json: Whether it has the report as data at all.
+    """
+
+    rows: int
+    for_machines: bool = True
+    as_json: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """One part of a page; ``has_command`` where ``--section`` prints it alone."""
+
+    slug: str
+    title: str
+    content: Markup
+    has_command: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What a page is made from."""
+
+    report: Report
+    options: RenderOptions
+    pictures: Pictures | None
+    carried: _Carried
+
+
+MOST_BYTES = 400_000
+"""A page without a timeline is shorter."""
+_STEPS = (_Carried(1000), _Carried(300), _Carried(300, for_machines=False), _Carried(100, for_machines=False))
+_LEAST = (_Carried(30, for_machines=False), _Carried(10, for_machines=False), _Carried(10, as_json=False))
+"""From the most to the least: a page takes the first that it has room for."""
+
+
 def page(report: Report, options: RenderOptions, pictures: Pictures | None = None) -> str:
-    """The whole page, ended by a newline; ``pictures`` are drawn where there are some."""
+    """The whole page, ended by a newline; ``pictures`` are drawn where there are some.
+
+    Of tables with very many rows it has so many that it stays below :data:`MOST_BYTES`, and says how to get the others.
+    """
     report = select(report, options.sections)
+    text = ""
+    for carried in (*_STEPS, *_LEAST):
+        text = _page(report, options, None, carried)
+        if len(text.encode()) < MOST_BYTES:
+            return text if pictures is None else _page(report, options, pictures, carried)
+    return text if pictures is None else _page(report, options, pictures, _LEAST[-1])
+
+
+def _page(report: Report, options: RenderOptions, pictures: Pictures | None, carried: _Carried) -> str:
     parts = parts_of(pictures)
     styles = properties(":root") + style(("components.css", "style.css", *(f"{part.name}.css" for part in parts)))
     scripts = script("main.js", *(f"{part.name}-main.js" for part in parts))
+    data = compact(_reduced(report, carried)) if carried.as_json else ""
     head = _head(report, styles, scripts)
-    body = _body(report, options, pictures, parts, scripts)
+    body = _body(_Content(report, options, pictures, carried), parts, data, scripts)
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
+
+
+def _reduced(report: Report, carried: _Carried) -> Report:
+    """The report that a page holds for programs: what people see of it, where all of it is too much."""
+    if carried.for_machines:
+        return report
+    sections = (
+        replace(
+            section,
+            blocks=tuple(
+                replace(item, rows=item.rows[: carried.rows]) if isinstance(item, Grid) else item
+                for item in blocks_for_people(section.blocks)
+            ),
+        )
+        for section in report.sections
+    )
+    return replace(report, sections=tuple(sections))
 
 
 def _head(report: Report, styles: str, scripts: str) -> Markup:
@@ -77,54 +153,80 @@ def command(report: Report) -> str:
     return f"traceviz report {shlex.quote(_source(report))}" if report.schema == SCHEMA else ""
 
 
-def _body(
-    report: Report, options: RenderOptions, pictures: Pictures | None, parts: tuple[Part, ...], scripts: str
-) -> Markup:
-    sections = [("tv-verdict", "", _verdict(report)), *_reported(report, pictures)]
-    sections += [(part.name, part.title, part.markup(pictures)) for part in parts if pictures is not None]
-    sections += [(section.slug, section.title, _blocks(section, options)) for section in report.sections]
-    sections += _ends(report)
-    present = [(slug, title, content) for slug, title, content in sections if content]
-    main = element("main", joined(_section(*item) for item in present), id_="tv-main")
-    links = joined(
-        element("li", element("a", sentence(title), href=f"#{shown(slug)}")) for slug, title, _ in present if title
-    )
-    navigation = element("nav", element("ul", links), class_="tv-nav", aria_label="Sections")
+def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -> Markup:
+    report, pictures = content.report, content.pictures
+    figures = _Section("tv-figures", "Figures", figure_parts(report))
+    sections = [_Section("tv-verdict", "", _verdict(report)), *_reported(report, pictures)]
+    sections.insert(len(sections) if report.schema == SCHEMA else 1, figures)
+    sections += [_Section(part.name, part.title, part.markup(pictures)) for part in parts if pictures is not None]
+    sections += [_Section(item.slug, item.title, _blocks(item, content), has_command=True) for item in report.sections]
+    present = [section for section in (*sections, *_ends(report)) if section.content]
     return element(
         "body",
         element("a", "Skip to the report", class_="tv-skip", href="#tv-main"),
         _banner(report),
-        element("div", navigation, main, class_="tv-layout"),
-        element("div", class_="tv-live tv-unseen", aria_live="polite", role="status"),
-        _raw("script", compact(report), type="application/json", id="tv-report"),
+        element(
+            "div",
+            _navigation(present),
+            element("main", joined(map(_section, present)), id_="tv-main", tabindex=-1),
+            class_="tv-layout",
+        ),
+        element("div", class_="tv-live tv-unseen", role="status"),
+        _raw("script", data, type="application/json", id="tv-report") if data else "",
         _raw("script", scripts, type="module"),
         data_command=command(report),
     )
 
 
+def _navigation(sections: list[_Section]) -> Markup:
+    links = joined(
+        element("li", element("a", sentence(section.title), href=f"#{shown(section.slug)}"))
+        for section in sections
+        if section.title
+    )
+    return element("nav", element("ul", links), class_="tv-nav", aria_label="Sections")
+
+
 def _banner(report: Report) -> Markup:
-    about = facts(fact for fact in report.run if fact.value is not None and fact.key != "source")
+    said = first_screen(report).run if report.schema == SCHEMA else report.run
+    known = [fact for fact in said if fact.value is not None and fact.key != "source"]
+    behind = facts(fact for fact in known if fact.key in _BEHIND)
+    about = facts(fact for fact in known if fact.key not in _BEHIND)
+    if behind:
+        about += element("details", element("summary", "More about the recording"), behind, class_="tv-folded")
+    title = element("div", element("p", f"traceviz · {kind(report)}", class_="tv-kind"), element("h1", _source(report)))
+    return element("header", element("div", title, _tools(), class_="tv-top"), about, class_="tv-banner")
+
+
+def _tools() -> Markup:
+    """What only a script can do: it shows them."""
+    field = element(
+        "input", class_="tv-search", type_="search", placeholder="Search ( / )", aria_label="Search the whole page"
+    )
+    count = element("span", class_="tv-search-count", role="status")
+    button = element("button", "Dark", class_="tv-button tv-theme", type_="button", hidden=True)
+    return element("div", element("span", field, count, hidden=True), button, class_="tv-tools")
+
+
+def _section(section: _Section) -> Markup:
+    name = shown(section.slug)
+    heading = element("h2", sentence(section.title), id_=f"{name}-heading") if section.title else ""
     return element(
-        "header",
-        element("p", f"traceviz · {kind(report)}", class_="tv-kind"),
-        element("h1", _source(report)),
-        about,
-        class_="tv-banner",
+        "section",
+        element("div", heading, class_="tv-heading") if heading else "",
+        section.content,
+        class_="tv-section",
+        id_=name,
+        data_section=name if section.has_command else None,
+        aria_labelledby=f"{name}-heading" if heading else None,
     )
 
 
-def _section(slug: str, title: str, content: Markup) -> Markup:
-    name = shown(slug)
-    heading = element("h2", sentence(title), id_=f"{name}-heading") if title else ""
-    label = f"{name}-heading" if title else None
-    return element("section", heading, content, class_="tv-section", id_=name, data_slug=name, aria_labelledby=label)
-
-
 def _verdict(report: Report) -> Markup:
-    return element("p", sentence(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else Markup()
+    return element("p", prose(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else Markup()
 
 
-def _reported(report: Report, pictures: Pictures | None) -> list[tuple[str, str, Markup]]:
+def _reported(report: Report, pictures: Pictures | None) -> list[_Section]:
     """What is said first: where the time went, what may take it, and what to do about it."""
     charts = first_screen(report).bars if report.schema == SCHEMA else ()
     places = pictures.places if pictures is not None else ()
@@ -141,19 +243,27 @@ def _reported(report: Report, pictures: Pictures | None) -> list[tuple[str, str,
         element("details", element("summary", "What may take the time"), why, class_="tv-folded") if why else Markup()
     )
     return [
-        ("tv-bars", "Where the time went", joined(bars(chart) for chart in charts) + folded),
-        ("findings", "Findings", found),
+        _Section("tv-bars", "Where the time went", joined(bars(chart) for chart in charts) + folded),
+        _Section("findings", "Findings", found, has_command=True),
     ]
 
 
-def _blocks(section: Section, options: RenderOptions) -> Markup:
-    style_of_tables = GridStyle(options.top, section.slug, section.title)
+def _blocks(section: Section, content: _Content) -> Markup:
+    prints = command(content.report)
+    style_of_tables = GridStyle(
+        top=content.options.top,
+        slug=section.slug,
+        caption=section.title,
+        most=content.carried.rows,
+        command=f"{prints} --section {section.slug} --format csv" if prints else "",
+        has_script=True,
+    )
     return joined(block(item, style_of_tables) for item in blocks_for_people(section.blocks))
 
 
-def _ends(report: Report) -> list[tuple[str, str, Markup]]:
+def _ends(report: Report) -> list[_Section]:
     absent = absence(report)
     return [
-        ("tv-skipped", f"{absent[0].upper()}{absent[1:]}", skipped(report.skipped)),
-        ("notes", "Notes", notes(report.notes)),
+        _Section("tv-skipped", f"{absent[0].upper()}{absent[1:]}", skipped(report.skipped)),
+        _Section("notes", "Notes", notes(report.notes), has_command=True),
     ]

@@ -1,7 +1,21 @@
-// The report: tables that sort, filter and fold.
+// The report: what a reader can do with it beyond reading.
+import { startCopying } from "./copy.js";
+import { startNavigation } from "./navigation.js";
+import { startPrinting } from "./printing.js";
+import { startSearch } from "./search.js";
+import { startTables } from "./tables.js";
+import { startTerms } from "./terms.js";
+import { startTheme } from "./theme.js";
 
 // Everything that the report's script does, in the document `root`.
 export function startReport(root) {
+  const tables = startTables(root);
+  startSearch(root, tables);
+  startTerms(root);
+  startCopying(root);
+  startTheme(root);
+  startNavigation(root);
+  startPrinting(root);
   for (const button of root.querySelectorAll(".tv-show")) reportOffersPlace(button);
 }
 

@@ -16,6 +16,8 @@ from traceviz.visible import sentence
 
 _TEXTS = frozenset({"text", "bool"})
 _BAR = 60
+_NARROW = 28
+"""Texts of so many characters are not broken within words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,48 +28,64 @@ class GridStyle:
         top: Rows that are shown while it is folded; ``None`` for ten, small ones folded.
         slug: Of the section that it belongs to, for the definitions of its columns.
         caption: What screen readers say of a table without a title.
-        elsewhere: Rows that the page does not hold.
+        most: Rows that are there at all.
+        command: What prints the others; empty where nothing does that a page can tell.
+        has_script: Whether a script folds the table and unfolds it; without one, what is folded is not there.
     """
 
     top: int | None = None
     slug: str = ""
     caption: str = ""
-    elsewhere: int = 0
+    most: int = 1000
+    command: str = ""
+    has_script: bool = False
 
 
 def grid(block: Grid, style: GridStyle) -> Markup:
-    """The table with all of its rows; those to fold are marked, and what they sum up to is a row of its own."""
+    """The table; rows to fold are marked, and what all of these sum up to is a row of its own."""
     title = sentence(block.title)
     if not shown_columns(block):
         return Markup()
     if not block.rows:
         return element("p", f"{title}: none" if title else "none", class_="tv-none")
     folded = shown_rows(block, style.top)
-    positions = telling_columns(block, ShownRows(block.rows, 0, None))
+    first = min(len(block.rows) - folded.hidden, style.most)
+    carried = block.rows[: style.most if style.has_script else first]
+    positions = telling_columns(block, ShownRows(carried, 0, None))
     columns = [block.columns[position] for position in positions]
-    ratios = [
-        bar_ratios(column, [row[position] for row in block.rows]) if column.bar else ()
-        for position, column in zip(positions, columns, strict=True)
-    ]
-    first = len(block.rows) - folded.hidden
-    rows = joined(
-        _row(
-            [row[position] for position in positions],
-            columns,
-            [of[index] if of else None for of in ratios],
-            is_more=index >= first,
-        )
-        for index, row in enumerate(block.rows)
-    )
-    caption = element("caption", title or sentence(style.caption), class_=None if title else "tv-unseen")
+    caption = element("caption", title or sentence(style.caption) or "Table", class_="tv-unseen")
     heads = joined(_heading(column, style.slug) for column in columns)
-    foot = _foot(folded, positions, columns)
     table = element(
-        "table", caption, element("thead", element("tr", heads)), element("tbody", rows), foot, class_="tv-grid"
+        "table",
+        caption,
+        element("thead", element("tr", heads)),
+        element("tbody", _rows(block, carried, positions, first)),
+        _foot(folded, positions, columns),
+        class_="tv-grid",
     )
     label = title or sentence(style.caption) or "table"
     region = element("div", table, class_="tv-scroll", role="region", tabindex=0, aria_label=label)
-    return element("div", region, _more(style.elsewhere), class_="tv-table")
+    elsewhere = _elsewhere(len(block.rows) - len(carried), style) if style.has_script or folded.rest is None else ""
+    kind = "tv-table" if style.has_script else "tv-table tv-with-rest"
+    heading = element("h3", title) if title else ""
+    return element("div", heading, region, elsewhere, class_=kind)
+
+
+def _rows(block: Grid, carried: tuple[Row, ...], positions: tuple[int, ...], first: int) -> Markup:
+    columns = [block.columns[position] for position in positions]
+    ratios = [
+        bar_ratios(column, [row[position] for row in block.rows]) if column.bar else None
+        for position, column in zip(positions, columns, strict=True)
+    ]
+    return joined(
+        _row(
+            [row[position] for position in positions],
+            columns,
+            [None if of is None else of[index] for of in ratios],
+            is_more=index >= first,
+        )
+        for index, row in enumerate(carried)
+    )
 
 
 def _heading(column: Column, slug: str) -> Markup:
@@ -87,10 +105,10 @@ def _cell(value: Value, column: Column, ratio: float | None, *, is_head: bool) -
     text = (format_change if column.signed else format_value)(value, column.unit)
     tag, scope = ("th", "row") if is_head else ("td", None)
     if column.unit in _TEXTS:
-        return element(tag, name(text), scope=scope)
+        return element(tag, name(text), scope=scope, class_="tv-wide" if len(text) > _NARROW else None)
     base = value if isinstance(value, int | float) and not isinstance(value, bool) else None
-    kind = f"tv-number{_direction(column, base)}"
     drawn = _bar(ratio, signed=column.signed) if ratio is not None and base is not None else ""
+    kind = f"tv-number{_direction(column, base)}{' tv-barred' if drawn else ''}"
     return element(tag, drawn, shown(text), class_=kind, data_value="" if base is None else repr(base), scope=scope)
 
 
@@ -128,7 +146,9 @@ def _sum(value: Value, column: Column) -> str:
     return "" if value is None else format_value(value, column.unit)
 
 
-def _more(elsewhere: int) -> Markup:
-    if not elsewhere:
+def _elsewhere(count: int, style: GridStyle) -> Markup:
+    """How many rows are not there, and what prints them."""
+    if not count:
         return Markup()
-    return element("p", f"{elsewhere:,} more rows are not on this page.", class_="tv-elsewhere")
+    how = element("code", style.command, class_="tv-command") if style.command else "--format csv"
+    return element("p", f"{count:,} more rows are not here; all of them: ", how, class_="tv-elsewhere")

@@ -8,7 +8,7 @@ from traceviz.render.first_screen import first_screen
 from traceviz.render.html.components.bars import bars
 from traceviz.render.html.components.blocks import block
 from traceviz.render.html.components.colors import properties
-from traceviz.render.html.components.element import element, joined
+from traceviz.render.html.components.element import element, joined, prose
 from traceviz.render.html.components.facts import facts
 from traceviz.render.html.components.findings import finding
 from traceviz.render.html.components.grid import GridStyle
@@ -39,7 +39,7 @@ def fragment(report: Report) -> Markup:
         joined(
             (
                 facts(fact for fact in report.run if fact.value is not None),
-                element("p", sentence(report.verdict.sentence), class_="tv-verdict"),
+                element("p", prose(report.verdict.sentence), class_="tv-verdict"),
                 joined(bars(chart) for chart in charts),
                 found,
                 sections,

@@ -17,7 +17,7 @@ from traceviz.render.html.components.bars import bars
 from traceviz.render.html.components.blocks import block
 from traceviz.render.html.components.candidates import candidates
 from traceviz.render.html.components.colors import properties
-from traceviz.render.html.components.element import element, joined, shown
+from traceviz.render.html.components.element import element, joined, prose, shown
 from traceviz.render.html.components.facts import facts
 from traceviz.render.html.components.findings import finding
 from traceviz.render.html.components.grid import GridStyle
@@ -31,6 +31,8 @@ from traceviz.report import COMPARISON, LISTING, POPULATION, SCHEMA, TREND, Grid
 from traceviz.visible import sentence
 
 _KINDS = {COMPARISON: "Comparison", LISTING: "Traces", POPULATION: "Archive report", TREND: "Trend"}
+_BEHIND = frozenset({"format", "source_schema", "t0_unix_ns", "reader", "driver_version", "cuda_version", "host"})
+"""Facts about the recording that few ask for."""
 _POLICY = "default-src 'none'; style-src '{}'; script-src '{}'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
@@ -183,7 +185,12 @@ def _navigation(sections: list[_Section]) -> Markup:
 
 
 def _banner(report: Report) -> Markup:
-    about = facts(fact for fact in report.run if fact.value is not None and fact.key != "source")
+    said = first_screen(report).run if report.schema == SCHEMA else report.run
+    known = [fact for fact in said if fact.value is not None and fact.key != "source"]
+    behind = facts(fact for fact in known if fact.key in _BEHIND)
+    about = facts(fact for fact in known if fact.key not in _BEHIND)
+    if behind:
+        about += element("details", element("summary", "More about the recording"), behind, class_="tv-folded")
     title = element("div", element("p", f"traceviz · {kind(report)}", class_="tv-kind"), element("h1", _source(report)))
     return element("header", element("div", title, _tools(), class_="tv-top"), about, class_="tv-banner")
 
@@ -213,7 +220,7 @@ def _section(section: _Section) -> Markup:
 
 
 def _verdict(report: Report) -> Markup:
-    return element("p", sentence(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else Markup()
+    return element("p", prose(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else Markup()
 
 
 def _reported(report: Report, pictures: Pictures | None) -> list[_Section]:

@@ -82,7 +82,7 @@ function tablesAddFilter(table) {
     table.words = tablesWords(field.value);
     tablesLayOut(table);
   });
-  table.box.prepend(made("div", { className: "tv-table-tools" }, field, table.count));
+  table.box.querySelector(".tv-scroll").before(made("div", { className: "tv-table-tools" }, field, table.count));
 }
 
 // What was typed, as words that all have to be there.

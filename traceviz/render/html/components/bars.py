@@ -6,13 +6,12 @@ from itertools import accumulate
 
 from markupsafe import Markup
 
-from traceviz.render.html.components.colors import fill
+from traceviz.render.html.components.colors import fills
 from traceviz.render.html.components.element import element, joined, number, shown
-from traceviz.render.html.components.names import name
 from traceviz.render.html.components.terms import term
 from traceviz.render.rows import bars_heading, number_of
 from traceviz.report import Bar, Bars
-from traceviz.units import format_ratio, format_value
+from traceviz.units import Unit, format_ratio, format_value
 from traceviz.visible import sentence
 
 _WIDTH = 1000
@@ -20,42 +19,48 @@ _HEIGHT = 24
 
 
 def bars(block: Bars, slug: str = "") -> Markup:
-    """A figure: heading, the bar, and a table of its parts with their values."""
+    """A figure: heading, the bar, and a table of its parts with their values; parts of nothing are named."""
     heading = sentence(bars_heading(block))
+    colors = fills([part.key for part in block.bars])
+    parts = [(part, color) for part, color in zip(block.bars, colors, strict=True) if part.share > 0]
     return element(
         "figure",
         element("figcaption", heading),
-        _stacked(block, heading),
-        element("table", _head(), _body(block, slug), class_="tv-legend"),
+        _stacked(block, parts, heading),
+        element("table", _head(), _body(parts, block.unit, slug), class_="tv-legend") if parts else "",
+        _nothing(block, slug),
         class_="tv-bars",
     )
 
 
-def _stacked(block: Bars, heading: str) -> Markup:
-    shares = [min(max(number_of(part.share), 0.0), 1.0) for part in block.bars]
-    starts = [0.0, *accumulate(shares)]
-    parts = joined(
+def _stacked(block: Bars, parts: list[tuple[Bar, str]], heading: str) -> Markup:
+    shares = [min(number_of(part.share), 1.0) for part, _ in parts]
+    drawn = joined(
         element(
             "rect",
-            element("title", _said(part, block)),
+            element("title", _said(part, block.unit)),
             x=number(start * _WIDTH),
             y=0,
             width=number(share * _WIDTH),
             height=_HEIGHT,
-            fill=fill(part.key, position),
+            fill=color,
         )
-        for position, (part, start, share) in enumerate(zip(block.bars, starts[:-1], shares, strict=True))
-        if share > 0
+        for (part, color), start, share in zip(parts, accumulate(shares, initial=0.0), shares, strict=False)
     )
-    box = f"0 0 {_WIDTH} {_HEIGHT}"
-    said = f"{heading}: {', '.join(f'{shown(part.label)} {format_ratio(part.share)}' for part in block.bars)}"
+    said = f"{heading}: {', '.join(f'{shown(part.label)} {format_ratio(part.share)}' for part, _ in parts)}"
     return element(
-        "svg", parts, class_="tv-stacked", viewBox=box, preserveAspectRatio="none", role="img", aria_label=said
+        "svg",
+        drawn,
+        class_="tv-stacked",
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=said,
     )
 
 
-def _said(part: Bar, block: Bars) -> str:
-    return f"{shown(part.label)}: {format_value(part.value, block.unit)}, {format_ratio(part.share)}"
+def _said(part: Bar, unit: Unit) -> str:
+    return f"{shown(part.label)}: {format_value(part.value, unit)}, {format_ratio(part.share)}"
 
 
 def _head() -> Markup:
@@ -64,18 +69,25 @@ def _head() -> Markup:
     return element("thead", element("tr", cells))
 
 
-def _body(block: Bars, slug: str) -> Markup:
-    return element("tbody", joined(_part(part, position, block, slug) for position, part in enumerate(block.bars)))
+def _body(parts: list[tuple[Bar, str]], unit: Unit, slug: str) -> Markup:
+    return element("tbody", joined(_part(part, color, unit, slug) for part, color in parts))
 
 
-def _part(part: Bar, position: int, block: Bars, slug: str) -> Markup:
-    square = element("rect", width=12, height=12, rx=2, fill=fill(part.key, position))
+def _part(part: Bar, color: str, unit: Unit, slug: str) -> Markup:
+    square = element("rect", width=12, height=12, rx=2, fill=color)
     swatch = element("svg", square, class_="tv-swatch", viewBox="0 0 12 12", aria_hidden="true")
-    known = term(part.label, part.key, slug)
-    label = known if known.startswith("<span class") else name(part.label)
     return element(
         "tr",
-        element("th", swatch, label, scope="row"),
-        element("td", format_value(part.value, block.unit), class_="tv-number"),
+        element("th", swatch, term(part.label, part.key, slug), scope="row"),
+        element("td", format_value(part.value, unit), class_="tv-number"),
         element("td", format_ratio(part.share), class_="tv-number"),
     )
+
+
+def _nothing(block: Bars, slug: str) -> Markup:
+    """The parts that take nothing."""
+    parts = [part for part in block.bars if part.share <= 0]
+    if not parts:
+        return Markup()
+    names = Markup(", ").join(term(part.label, part.key, slug) for part in parts)
+    return element("p", f"{format_value(parts[0].value, block.unit)}: ", names, class_="tv-none")

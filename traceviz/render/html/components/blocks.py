@@ -5,13 +5,12 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from traceviz.render.html.components.bars import bars
-from traceviz.render.html.components.element import element
+from traceviz.render.html.components.element import element, prose
 from traceviz.render.html.components.facts import facts
 from traceviz.render.html.components.grid import GridStyle, grid
 from traceviz.render.html.components.series import series
 from traceviz.render.html.components.timeline import timeline
 from traceviz.report import Bars, Block, Facts, Grid, Prose, Series, Timeline
-from traceviz.visible import sentence
 
 
 def block(item: Block, style: GridStyle) -> Markup:
@@ -28,4 +27,4 @@ def block(item: Block, style: GridStyle) -> Markup:
         case Series():
             return series(item)
         case Prose():
-            return element("p", sentence(item.text))
+            return element("p", prose(item.text))

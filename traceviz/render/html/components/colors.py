@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import cycle
+
 from traceviz.render.palette import (
     ACCENT,
     BACKGROUND,
@@ -30,11 +33,11 @@ _OF_PAGES = {
 }
 
 
-def fill(key: str, position: int) -> str:
-    """The colour of ``key``; of an unknown one, that of its ``position`` among what is drawn beside it."""
-    if key in COLORS:
-        return f"var({_property(key)})"
-    return f"var(--tv-series-{position % len(SERIES)})"
+def fills(keys: Sequence[str]) -> list[str]:
+    """The colours of ``keys``, which are drawn beside each other; unknown ones take those that no known one has."""
+    taken = {COLORS[key] for key in keys if key in COLORS}
+    free = cycle([number for number, color in enumerate(SERIES) if color not in taken] or range(len(SERIES)))
+    return [f"var({_property(key)})" if key in COLORS else f"var(--tv-series-{next(free)})" for key in keys]
 
 
 def properties(root: str) -> str:

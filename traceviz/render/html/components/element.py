@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from markupsafe import Markup, escape
 
-from traceviz.visible import bounded, visible
+from traceviz.visible import bounded, sentence, visible
 
 Attribute = str | int | float | bool | None
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s|min|h|[kMGT]?B|[kMG]?J)(?![^\W_]))")
 _VOID = frozenset({"input", "meta", "br", "hr", "col"})
 _OF_PYTHON = {"class_": "class", "for_": "for", "type_": "type", "id_": "id"}
 
@@ -36,6 +38,11 @@ def joined(parts: Iterable[str]) -> Markup:
 def shown(text: str) -> str:
     """A text from a trace: on one line, of bounded length, with nothing in it that reorders its neighbours."""
     return visible(bounded(text))
+
+
+def prose(text: str) -> Markup:
+    """A sentence for people; lines do not end between a number and its unit."""
+    return Markup(_BEFORE_UNIT.sub("&nbsp;", str(escape(sentence(text)))))  # noqa: S704 (it is escaped)
 
 
 def number(value: float) -> str:

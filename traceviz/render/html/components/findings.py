@@ -8,12 +8,11 @@ from markupsafe import Markup
 
 from traceviz.errors import UsageError
 from traceviz.pictures.pictures import Place
-from traceviz.render.html.components.element import element, joined, shown
+from traceviz.render.html.components.element import element, joined, prose, shown
 from traceviz.render.html.components.facts import facts
 from traceviz.render.rows import time_at_stake
 from traceviz.report import Finding
 from traceviz.rules import Rule, rule
-from traceviz.visible import sentence
 
 
 def finding(item: Finding, places: Sequence[Place] = (), *, is_open: bool = False) -> Markup:
@@ -25,16 +24,16 @@ def finding(item: Finding, places: Sequence[Place] = (), *, is_open: bool = Fals
         " ",
         element("span", f"{shown(item.code)} {shown(item.slug)}", class_="tv-code"),
         " ",
-        element("span", sentence(item.message), class_="tv-message"),
+        element("span", prose(item.message), class_="tv-message"),
         " ",
-        element("span", sentence(stake), class_="tv-stake") if stake else "",
+        element("span", prose(stake), class_="tv-stake") if stake else "",
     )
     body = (facts(item.evidence, item.code), _list("What to do", item.advice), _places(places), _explained(item.code))
     return element("details", summary, *body, class_="tv-finding", id_=f"finding-{shown(item.code)}", open=is_open)
 
 
 def _list(heading: str, texts: Iterable[str]) -> Markup:
-    entries = joined(element("li", sentence(text)) for text in texts)
+    entries = joined(element("li", prose(text)) for text in texts)
     return joined((element("h3", heading), element("ul", entries))) if entries else Markup()
 
 

@@ -16,6 +16,8 @@ from traceviz.visible import sentence
 
 _TEXTS = frozenset({"text", "bool"})
 _BAR = 60
+_NARROW = 28
+"""Texts of so many characters are not broken within words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def grid(block: Grid, style: GridStyle) -> Markup:
     carried = block.rows[: style.most if style.has_script else first]
     positions = telling_columns(block, ShownRows(carried, 0, None))
     columns = [block.columns[position] for position in positions]
-    caption = element("caption", title or sentence(style.caption), class_=None if title else "tv-unseen")
+    caption = element("caption", title or sentence(style.caption) or "Table", class_="tv-unseen")
     heads = joined(_heading(column, style.slug) for column in columns)
     table = element(
         "table",
@@ -65,7 +67,8 @@ def grid(block: Grid, style: GridStyle) -> Markup:
     region = element("div", table, class_="tv-scroll", role="region", tabindex=0, aria_label=label)
     elsewhere = _elsewhere(len(block.rows) - len(carried), style) if style.has_script or folded.rest is None else ""
     kind = "tv-table" if style.has_script else "tv-table tv-with-rest"
-    return element("div", region, elsewhere, class_=kind)
+    heading = element("h3", title) if title else ""
+    return element("div", heading, region, elsewhere, class_=kind)
 
 
 def _rows(block: Grid, carried: tuple[Row, ...], positions: tuple[int, ...], first: int) -> Markup:
@@ -102,10 +105,10 @@ def _cell(value: Value, column: Column, ratio: float | None, *, is_head: bool) -
     text = (format_change if column.signed else format_value)(value, column.unit)
     tag, scope = ("th", "row") if is_head else ("td", None)
     if column.unit in _TEXTS:
-        return element(tag, name(text), scope=scope)
+        return element(tag, name(text), scope=scope, class_="tv-wide" if len(text) > _NARROW else None)
     base = value if isinstance(value, int | float) and not isinstance(value, bool) else None
-    kind = f"tv-number{_direction(column, base)}"
     drawn = _bar(ratio, signed=column.signed) if ratio is not None and base is not None else ""
+    kind = f"tv-number{_direction(column, base)}{' tv-barred' if drawn else ''}"
     return element(tag, drawn, shown(text), class_=kind, data_value="" if base is None else repr(base), scope=scope)
 
 

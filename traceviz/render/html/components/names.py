@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from traceviz.render.html.components.element import element, shown
-from traceviz.render.text import ELLIPSIS
+from traceviz.render.text import ELLIPSIS, simplify_signature
 
 _MOST = 120
 _TAIL = 30
 
 
 def name(text: str) -> Markup:
-    """The name; a long one as its start and end, which open to all of it."""
+    """The name; a signature without what is the same in all of them, a long name as its start and end.
+
+    What is shortened opens to all of it.
+    """
     whole = shown(text)
-    if len(whole) <= _MOST:
-        return Markup("{}").format(whole)
-    short = f"{whole[: _MOST - _TAIL]}{ELLIPSIS}{whole[-_TAIL:]}"
+    short = simplify_signature(whole)
+    if len(short) > _MOST:
+        short = f"{short[: _MOST - _TAIL]}{ELLIPSIS}{short[-_TAIL:]}"
+    if short == whole:
+        return escape(whole)
     return element("details", element("summary", short), element("span", whole), class_="tv-long")

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
-from traceviz.render.html.components.element import element, joined, shown
+from traceviz.render.html.components.element import element, joined, prose, shown
 from traceviz.render.rows import not_measured, times
 from traceviz.report import Note, Skipped
-from traceviz.visible import sentence
 
 
 def notes(items: Iterable[Note]) -> Markup:
@@ -19,7 +18,7 @@ def notes(items: Iterable[Note]) -> Markup:
             "li",
             element("span", note.severity.value, class_=f"tv-severity tv-{note.severity.value}"),
             " ",
-            f"{sentence(note.message)}{times(note)}",
+            prose(f"{note.message}{times(note)}"),
         )
         for note in items
     )
@@ -29,6 +28,6 @@ def notes(items: Iterable[Note]) -> Markup:
 def skipped(items: tuple[Skipped, ...]) -> Markup:
     """Sections that are absent, each with its reason; nothing where there is none."""
     entries = joined(
-        element("li", element("b", shown(names)), f": {sentence(reason)}") for names, reason in not_measured(items)
+        element("li", element("b", shown(names)), ": ", prose(reason)) for names, reason in not_measured(items)
     )
     return element("ul", entries, class_="tv-notes") if entries else Markup()

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-from traceviz.render.html.components.colors import fill
+from traceviz.render.html.components.colors import fills
 from traceviz.render.html.components.element import element, joined, number, shown
 from traceviz.render.html.components.names import name
 from traceviz.render.terminal.blocks import mean
@@ -26,28 +26,31 @@ def timeline(block: Timeline) -> Markup:
         element("th", text, scope="col", class_=kind)
         for text, kind in (("Lane", None), (span, "tv-course"), ("Mean", "tv-number"))
     )
-    rows = joined(_lane(lane, position) for position, lane in enumerate(block.lanes))
-    caption = element("caption", sentence(block.title) or "Over time")
+    colors = fills([""] * len(block.lanes))
+    rows = joined(_lane(lane, color) for lane, color in zip(block.lanes, colors, strict=True))
+    caption = element("caption", sentence(block.title) or "Over time", class_="tv-unseen")
     table = element("table", caption, element("thead", element("tr", heads)), element("tbody", rows), class_="tv-lanes")
     label = sentence(block.title) or "over time"
-    return element("div", table, class_="tv-scroll", role="region", tabindex=0, aria_label=label)
+    region = element("div", table, class_="tv-scroll", role="region", tabindex=0, aria_label=label)
+    heading = element("h3", sentence(block.title)) if block.title else ""
+    return element("div", heading, region, class_="tv-table-of-lanes")
 
 
-def _lane(lane: Lane, position: int) -> Markup:
+def _lane(lane: Lane, color: str) -> Markup:
     average = mean(lane.values)
     ratio = NOT_MEASURED if average is None else format_ratio(average)
     said = f"{ratio} of {shown(lane.whole)}" if lane.whole else ratio
     return element(
         "tr",
         element("th", name(lane.label), scope="row"),
-        element("td", _curve(lane, position), class_="tv-course"),
+        element("td", _curve(lane, color), class_="tv-course"),
         element("td", said, class_="tv-number"),
     )
 
 
-def _curve(lane: Lane, position: int) -> Markup:
+def _curve(lane: Lane, color: str) -> Markup:
     """Slices as steps of an area; where nothing was measured there is nothing."""
-    drawn = element("path", d=_area(lane.values), fill=fill("", position))
+    drawn = element("path", d=_area(lane.values), fill=color)
     box = f"0 0 {max(len(lane.values), 1)} {_HEIGHT}"
     return element(
         "svg",

@@ -199,10 +199,7 @@ def test_what_began_before_the_trace_is_in_the_timeline():
     shown = timeline(
         trace(
             phases=[(-500, 2000, "program", "train.py"), (-100, 200, "loading", "torch.load")],
-            samples=[
-                (at, "program CPU", value, {"device_id": None, "unit": "%"})
-                for at, value in ((-600, 50.0), (2500, 90.0))
-            ],
+            samples=[(-600, "program CPU", 50.0, of_host), (2500, "program CPU", 90.0, of_host)],
             nvtx=[(0, 10, "a")],
         )
     )

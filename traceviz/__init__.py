@@ -5,6 +5,7 @@
 >>> report = traceviz.analyze(tables)         # Report: .verdict, .findings, .sections, .fact(), .rows()
 >>> print(traceviz.to_text(report))
 >>> comparison = traceviz.compare_runs("slow.pt.trace.json.gz", "repaired.pt.trace.json.gz")  # for to_text, too
+>>> traceviz.plot(report, "steps").save("steps.svg")  # one figure; a notebook shows it
 >>> archive = traceviz.Archive("traces")  # many traces: .add(), .catalogue, .scan("kernels"), .query(sql), .report()
 >>> outcome = traceviz.collect(traceviz.CollectOptions(), ["python", "train.py"])  # a run folder: outcome.folder
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from traceviz.archive.archive import Archive
     from traceviz.collectors.collect import CollectOptions, collect
     from traceviz.errors import TracevizError
+    from traceviz.plots import Plot, plot
     from traceviz.report import Report
     from traceviz.tables import TraceTables
 
@@ -33,6 +35,7 @@ _HOMES = {
     "AnalysisOptions": "traceviz.api",
     "Archive": "traceviz.archive.archive",
     "CollectOptions": "traceviz.collectors.collect",
+    "Plot": "traceviz.plots",
     "RenderOptions": "traceviz.api",
     "Report": "traceviz.report",
     "Selection": "traceviz.api",
@@ -44,6 +47,7 @@ _HOMES = {
     "convert": "traceviz.api",
     "metric": "traceviz.annotate",
     "open": "traceviz.api",
+    "plot": "traceviz.plots",
     "record": "traceviz.annotate",
     "report_on": "traceviz.api",
     "step": "traceviz.annotate",
@@ -58,6 +62,7 @@ __all__ = [
     "AnalysisOptions",
     "Archive",
     "CollectOptions",
+    "Plot",
     "RenderOptions",
     "Report",
     "Selection",
@@ -70,6 +75,7 @@ __all__ = [
     "convert",
     "metric",
     "open",
+    "plot",
     "record",
     "report_on",
     "step",

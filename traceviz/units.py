@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import signal
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 Unit = Literal[
@@ -137,6 +138,33 @@ def format_limit(seconds: float) -> str:
         if seconds >= size and seconds % part == 0:
             return f"{seconds / size:g} {name}"
     return f"{seconds:g} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What the values of one axis are divided by, and the name of the unit that they then have: ``1_000_000, "ms"``."""
+
+    size: float
+    name: str
+
+
+def scale_of(largest: float, unit: Unit) -> Scale:
+    """The scale of an axis whose largest value is ``largest``: one for all of its ticks."""
+    match unit:
+        case "ns" if abs(largest) >= _LONG_TIME:
+            steps: tuple[tuple[float, str], ...] = _LONG_TIME_STEPS
+        case "ns":
+            steps = _TIME_STEPS
+        case "bytes" | "bytes/s":
+            steps = _SIZE_STEPS
+        case "joule":
+            steps = _ENERGY_STEPS
+        case "ratio":
+            return Scale(0.01, "%")
+        case _:
+            return Scale(1, {"factor": "×", "per_second": "/s"}.get(unit, ""))
+    size, name = next((step for step in steps if abs(largest) >= step[0]), steps[-1])
+    return Scale(size, name + "/s" * (unit == "bytes/s"))
 
 
 def format_number(value: float) -> str:

@@ -18,9 +18,9 @@ from traceviz.archive.catalogue import listing
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.ingest.add import Added, add
 from traceviz.archive.ingest.ingest import IngestOptions
-from traceviz.archive.population.population import population
 from traceviz.archive.query import scanning
 from traceviz.archive.query.engine import Engine, Parameters
+from traceviz.archive.query.on_all import report_on_all
 from traceviz.archive.query.where import full_id, select_ids, where
 from traceviz.archive.runners.base import Runner
 from traceviz.archive.runners.choose import runner_for
@@ -124,9 +124,12 @@ class Archive:
         assert isinstance(answer, pl.DataFrame)
         return answer
 
-    def report(self, condition: str | None = None, top: int = 10) -> Report:
-        """The report on all traces, or on those that meet an SQL condition."""
-        return population(where(self.rows(), condition or None), top)
+    def report(self, condition: str | None = None, top: int = 10, per: str = "") -> Report:
+        """The report on all traces, or on those that meet an SQL condition.
+
+        Shares of CUDA functions are compared by framework, or by ``per``: a tag, or a column such as ``gpu``.
+        """
+        return report_on_all(self.store, where(self.rows(), condition or None), top, per)
 
     def show(self, trace_id: str) -> Report:
         """The report on one trace, as of its add; the first digits of its id are enough.

@@ -9,7 +9,7 @@ import polars as pl
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.population.jobs import report_on_job
 from traceviz.archive.population.observations import DATE
-from traceviz.archive.population.population import population
+from traceviz.archive.query.on_all import report_on_all
 from traceviz.archive.query.where import where
 from traceviz.archive.runners.base import Runner
 from traceviz.archive.runners.local import SerialRunner
@@ -30,12 +30,14 @@ class ReportRequest:
         condition: Condition of SQL on the rows of its catalogue; empty for all.
         job: Job to report on; empty for all traces.
         top: Traces listed as the worst.
+        per: What tells groups apart whose shares of CUDA functions are compared; empty for the framework.
     """
 
     store: Store
     condition: str = ""
     job: str = ""
     top: int = 10
+    per: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def report_for(request: ReportRequest, progress: Progress = silent) -> Report:
     rows = _rows(request.store, request.condition)
     if request.job:
         return report_on_job(request.store, rows, request.job, progress)
-    return population(rows, request.top)
+    return report_on_all(request.store, rows, request.top, request.per)
 
 
 def trend_for(request: TrendRequest, progress: Progress = silent, runner: Runner | None = None) -> Trend:

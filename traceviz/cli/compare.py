@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -215,7 +215,8 @@ def compare(
         )
     document, results = _judged(comparison, gates)
     shown = sections or tables.sections(output.format_name)
-    output.write(api.to_text(document, output.format_name, page.layout(output.path, shown)))
+    layout = replace(page.layout(output.path, shown), figure=output.figure)
+    output.write(api.to_text(document, output.format_name, layout))
     cli_gates.conclude(document, results, output.format_name)
     if require_verdict:
         _require_verdicts(comparison)

@@ -24,6 +24,8 @@ import click
 from traceviz.cli import standard_input
 from traceviz.cli.in_browser import OPEN_HELP, check_page, chosen_format, open_in_browser, temporary_page
 from traceviz.errors import OutputError, UsageError
+from traceviz.render.figures.registry import FIGURES
+from traceviz.render.figures.registry import check_figure as check_figure_name
 from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH
 from traceviz.units import parse_bytes, parse_ns
 from traceviz.visible import visible
@@ -37,8 +39,13 @@ if TYPE_CHECKING:
     from traceviz.selection import Selection
 
 PIPED_WIDTH = 100
+DRAWN = "svg"
+"""Format that is one figure."""
+FORMATS_HELP = "terminal, csv, github, html, json, junit, markdown or svg."
+FIGURE_HELP = f"Figure of an SVG: {', '.join(FIGURES)} (the first of these that the report has)."
 PAGE_WIDTH = click.IntRange(LEAST_WIDTH, MOST_WIDTH)
 WIDTH_HELP = "Columns of the page, up to 1000 (the terminal's, or 100 when piped)."
+PICTURE_WIDTH_HELP = "Columns of the page, up to 1000 (the terminal's, or 100 when piped); pixels of an SVG (720)."
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -126,18 +133,20 @@ class OutputOptions:
         path: File to write; ``None`` for stdout.
         force: Whether the file may be replaced.
         opens: Whether the page is opened in a browser.
+        figure: Name of the figure that an SVG shows; ``None`` for the one that says most.
     """
 
     format_name: str
     path: Path | None
     force: bool
     opens: bool
+    figure: str | None = None
 
     def check(self, sources: Sequence[Path]) -> None:
         """Refuse an unknown format, and a file that cannot be written, before the work instead of after it.
 
         Raises:
-            UsageError: there is no such format, it cannot go there, or the file is one of the sources.
+            UsageError: there is no such format or figure, it cannot go there, or the file is one of the sources.
             OutputExistsError: the file exists, and may not be replaced.
         """
         from traceviz.files import check_file_free, check_not_source
@@ -145,6 +154,7 @@ class OutputOptions:
 
         check_format(self.format_name)
         check_page(self.format_name, self.path, opens=self.opens)
+        check_figure(self.figure, self.format_name)
         if self.path is None:
             return
         for source in sources:
@@ -213,7 +223,8 @@ class PageOptions:
         """The layout of a page that goes to ``output`` (``None``: stdout) and shows ``sections`` (``None``: all)."""
         from traceviz.render.options import RenderOptions
 
-        return RenderOptions(self.width or page_width(), wants_color(output), self.top, sections)
+        width = self.width or page_width()
+        return RenderOptions(width, wants_color(output), self.top, sections, pixels=self.width)
 
 
 def option_group(
@@ -307,8 +318,9 @@ output_options = option_group(
         *("--format", "format_name"),
         callback=chosen_format,
         metavar="NAME",
-        help="terminal, csv, github, html, json, junit or markdown.",
+        help=FORMATS_HELP,
     ),
+    click.option("--figure", metavar="NAME", help=FIGURE_HELP),
     click.option(
         *("-o", "--output", "path"),
         type=click.Path(path_type=Path),
@@ -335,9 +347,25 @@ page_options = option_group(
     "page",
     PageOptions,
     click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, with small ones folded)."),
-    click.option("--width", type=PAGE_WIDTH, help=WIDTH_HELP),
+    click.option("--width", type=PAGE_WIDTH, help=PICTURE_WIDTH_HELP),
 )
 """Options of commands that print a page of tables, as ``page``: :class:`PageOptions`."""
+
+
+def check_figure(figure: str | None, format_name: str) -> None:
+    """Refuse a figure that does not exist, or that the format does not draw.
+
+    Raises:
+        UsageError: the figure is refused.
+    """
+    if figure is None:
+        return
+    check_figure_name(figure)
+    if format_name != DRAWN:
+        raise UsageError(
+            f"--figure {figure} is a picture, and --format {format_name} shows none of a report's figures alone.",
+            fix=f"Add --format {DRAWN}.",
+        )
 
 
 def write(text: str, output: Path | None, *, force: bool) -> None:

@@ -112,7 +112,7 @@ def report(
     document, results = cli_gates.judged(document, gates, sections)
     shown = api.why(document) if explains else document
     layout = page.layout(output.path, _shown_of(document, sections))
-    layout = replace(layout, first_screen=not (everything or sections or explains))
+    layout = replace(layout, first_screen=not (everything or sections or explains), figure=output.figure)
     output.write(api.to_text(shown, output.format_name, layout, pictures))
     cli_gates.conclude(document, results, output.format_name)
     if require_verdict and document.verdict.code in {"cannot-judge", "partial"}:

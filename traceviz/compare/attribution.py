@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -86,8 +87,8 @@ def attribute(base: Side, new: Side, limits: Limits | None = None) -> Attributio
     if not all(side.classes and side.steps for side in (base, new)):
         return None
     limits = limits or Limits()
-    keys = sorted(dict.fromkeys((*base.classes, *new.classes)), key=_place)
-    before, after = (_means(side, keys) for side in (base, new))
+    keys = classes_of((base, new))
+    before, after = (mean_classes(side, keys) for side in (base, new))
     ends = _intervals(base, new, keys, limits)
     last = min((_place(key) for key in keys if _is_elsewhere(key, base, new)), default=len(CLASS_KEYS) + 1)
     changes = tuple(
@@ -99,6 +100,11 @@ def attribute(base: Side, new: Side, limits: Limits | None = None) -> Attributio
     return Attribution(
         before[0], after[0], changes, is_sure and abs(after[0] - before[0]) >= limits.min_effect * before[0]
     )
+
+
+def classes_of(sides: Iterable[Side]) -> list[str]:
+    """Keys of the classes that any side has, in the order in which they take time."""
+    return sorted(dict.fromkeys(key for side in sides for key in side.classes), key=_place)
 
 
 def _place(key: str) -> int:
@@ -129,7 +135,7 @@ def _intervals(base: Side, new: Side, keys: list[str], limits: Limits) -> list[E
     return list(zip(low, high, strict=True))
 
 
-def _means(side: Side, keys: list[str]) -> list[int]:
+def mean_classes(side: Side, keys: Sequence[str]) -> list[int]:
     """Mean step and mean classes in whole nanoseconds; the classes add up to the step."""
     parts = [side.per_step(int(side.classes[key].sum()) if key in side.classes else 0) for key in keys]
     step = round(sum(parts, Fraction(0)))

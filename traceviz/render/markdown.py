@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import ClassVar
 
+from traceviz.render.figures.of_sections import text_figures, without_lanes
+from traceviz.render.figures.values import Curves, StackedBars
 from traceviz.render.first_screen import FirstScreen, first_screen
 from traceviz.render.options import RenderOptions, has_first_screen, select
 from traceviz.render.rows import (
@@ -57,6 +59,7 @@ _NAME_LIMIT = 160
 _BAR_CELLS = 20
 _TIMELINE_CELLS = 60
 _PLOT_CELLS = 80
+_PICTURE_CELLS = 96
 _PLAIN = re.compile(r"(?:[^\W_]|[ .,%+/×'…→−-]|(?<=[^\W_])_(?=[^\W_]))*")
 """Text that Markdown shows as it is: words, numbers, units; underscores inside words only."""
 _PUNCTUATION = re.compile(r"[\\`*{}\[\]|~!$&<>]|(?<![^\W_])_|_(?![^\W_])|^[-+=#]")
@@ -74,7 +77,8 @@ class MarkdownRenderer:
         if has_first_screen(report, options):
             return _document(_first_parts(report, first_screen(report), options.top))
         report = select(report, options.sections)
-        sections = [_section(section, options.top) for section in report.sections]
+        pictures = text_figures(report)
+        sections = [_section(section, options.top, pictures.get(section.slug)) for section in report.sections]
         findings = [_finding(finding) for finding in by_time_at_stake(report.findings)]
         return _document((*_head(report), "## Findings" if findings else "", *findings, *sections, _notes(report)))
 
@@ -130,9 +134,19 @@ def _entity(character: str) -> str:
     return character if character.isalnum() or character == " " or ord(character) > 0x7F else f"&#{ord(character)};"
 
 
-def _section(section: Section, top: int | None) -> str:
-    blocks = [_block(block, top) for block in blocks_for_people(section.blocks)]
-    return _joined([f"## {prose(section.title or section.slug)}", *blocks])
+def _section(section: Section, top: int | None, picture: Curves | StackedBars | None = None) -> str:
+    drawn = _picture(picture) if picture else ""
+    blocks = without_lanes(section.blocks, picture) if drawn else section.blocks
+    shown = [_block(block, top) for block in blocks_for_people(blocks)]
+    return _joined([f"## {prose(section.title or section.slug)}", drawn, *shown])
+
+
+def _picture(picture: Curves | StackedBars) -> str:
+    """The picture of the terminal, without colour."""
+    from traceviz.render.terminal.pictures import picture_lines  # noqa: PLC0415 (rich takes 0.1 s to import)
+
+    drawn = [line.plain.rstrip() for line in picture_lines(picture, _PICTURE_CELLS, color=False)]
+    return "\n".join(("```text", *drawn, "```")) if drawn else ""
 
 
 def _joined(parts: Iterable[str]) -> str:

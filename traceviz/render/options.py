@@ -30,6 +30,9 @@ class RenderOptions:
             name parts that are not sections.
         first_screen: Only what a first look needs (:mod:`traceviz.render.first_screen`), where people read it.
             Reports on one trace have such a screen; comparisons, lists and trends do not.
+        figure: Name of the figure to draw (:data:`traceviz.render.figures.registry.FIGURES`), where the format draws
+            one; ``None`` for the one that says most.
+        pixels: Width of that figure; ``None`` for 720.
     """
 
     width: int = 100
@@ -37,6 +40,8 @@ class RenderOptions:
     top: int | None = None
     sections: tuple[str, ...] | None = None
     first_screen: bool = False
+    figure: str | None = None
+    pixels: int | None = None
 
     def __post_init__(self) -> None:
         if self.top is not None and self.top < 1:

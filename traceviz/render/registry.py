@@ -15,6 +15,7 @@ _CLASSES = {
     "json": "json:JsonRenderer",
     "junit": "junit:JUnitRenderer",
     "markdown": "markdown:MarkdownRenderer",
+    "svg": "svg.renderer:SvgRenderer",
     "terminal": "terminal.renderer:TerminalRenderer",
 }
 """Module and class of each renderer, by its name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.compare.sections_of import facts, run, section, side, table
-from traceviz.compare.changes.resources import SLICES, on_axis, over_time
+from traceviz.compare.changes.resources import SLICES, amounts, on_axis, over_time
 from traceviz.report import Lane, Timeline
 
 S = 1_000_000_000
@@ -92,3 +92,19 @@ def test_devices_of_other_products_are_beside_each_other():
 def test_values_keep_their_place_on_a_longer_axis(values, span, end, first, last):
     placed = on_axis(values, span, end)
     assert (placed[0], placed[-1]) == (first, last)
+
+
+def test_amounts_say_what_full_height_is_and_leave_out_what_is_not_known():
+    cpu = Lane("CPU, program", (0.5,) * SLICES, "4 cores")
+    small = sampled("small", [8], cpu, memory(1.0, "1 GB"), Lane("threads", (1.0,)), program_memory=1e9)
+    large = sampled("large", [4], cpu, memory(0.5, "4 GB"), program_memory=4e9)
+    known = [tuple(row) for row in amounts((small, large)).rows]
+    assert known == [
+        ("CPU, small", "CPU", "small", "4 cores", "ratio", 1.0),
+        ("CPU, large", "CPU", "large", "4 cores", "ratio", 1.0),
+        ("memory, small", "memory", "small", "4 GB", "bytes", 4e9),
+        ("memory, large", "memory", "large", "4 GB", "bytes", 4e9),
+        ("threads, small", "threads", "small", "", "ratio", 1.0),
+    ]
+    assert amounts((small, sampled("other", [4], memory(0.5, "4 GB")))).rows[-1][1] == "threads"
+    assert amounts((small,)) is None

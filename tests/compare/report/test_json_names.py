@@ -40,7 +40,7 @@ def documents(samples):
 def host():
     """Resources as numbers and over time."""
     return section(
-        "host", facts(cpu_mean=0.5, rss_max=5, threads_max=3), Timeline("Over the run", 0, 9, (Lane("read", (1.0,)),))
+        "host", facts(cpu_mean=0.5, rss_max=5, threads_max=3), Timeline("Over the run", 0, 9, (Lane("memory", (1.0,)),))
     )
 
 

@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from traceviz.cli.in_browser import OPEN_HELP, check_page, chosen_format
-from traceviz.cli.options import PAGE_WIDTH, WIDTH_HELP, page_width, show, wants_color
+<<<<<<< HEAD
+from traceviz.cli.options import FIGURE_HELP, PAGE_WIDTH, PICTURE_WIDTH_HELP, WIDTH_HELP, page_width, show, wants_color
+=======
+from traceviz.cli.options import (
+    FIGURE_HELP,
+    PAGE_WIDTH,
+    PICTURE_WIDTH_HELP,
+    WIDTH_HELP,
+    page_width,
+    show,
+    wants_color,
+)
+>>>>>>> svg
 
 if TYPE_CHECKING:
     from traceviz.report import Report
@@ -31,6 +43,7 @@ class PageOptions:
         width: Columns of the page; ``None`` for those of the terminal.
         opens: Whether the page is opened in a browser.
         sections: Slugs of the sections to print; empty for all.
+        figure: Name of the figure that an SVG shows; ``None`` for the one that says most.
     """
 
     format_name: str
@@ -39,6 +52,7 @@ class PageOptions:
     width: int | None
     opens: bool
     sections: tuple[str, ...] = ()
+    figure: str | None = None
 
     def print(self, report: Report, top: int | None = None, *, first_screen: bool = False) -> None:
         """Print a report, with ``top`` rows per table; only its ``first_screen`` where that is wanted."""
@@ -46,25 +60,29 @@ class PageOptions:
         from traceviz.render.registry import renderer
 
         width, color = self.width or page_width(), wants_color(self.output)
-        layout = RenderOptions(width, color, top, self.sections or None, first_screen=first_screen)
+        layout = RenderOptions(width, color, top, self.sections or None, first_screen, self.figure, self.width)
         text = renderer(self.format_name).render(report, layout)
         show(text, self.output, force=self.force, opens=self.opens)
 
 
-def page_options(formats: str, *, has_sections: bool = False) -> Callable[[Command], Command]:
+def page_options(
+    formats: str, *, has_sections: bool = False, has_figures: bool = False
+) -> Callable[[Command], Command]:
     """Options that say how a document is printed, as the parameter ``page`` of the command.
 
     Args:
         formats: The formats, for the help.
         has_sections: Whether sections can be chosen.
+        has_figures: Whether an SVG can be made, and its figure chosen.
     """
     options = (
         *((click.option("--section", "sections", multiple=True, metavar="SLUG", help=_SECTIONS),) * has_sections),
         click.option("--format", "format_name", callback=chosen_format, metavar="NAME", help=formats),
+        *((click.option("--figure", metavar="NAME", help=FIGURE_HELP),) * has_figures),
         click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout."),
         click.option("--force", is_flag=True, help="Replace an existing output file."),
         click.option("--open", "opens", is_flag=True, is_eager=True, help=OPEN_HELP),
-        click.option("--width", type=PAGE_WIDTH, help=WIDTH_HELP),
+        click.option("--width", type=PAGE_WIDTH, help=PICTURE_WIDTH_HELP if has_figures else WIDTH_HELP),
     )
 
     fields = [field.name for field in dataclasses.fields(PageOptions)]

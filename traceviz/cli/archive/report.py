@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from traceviz.cli.archive.options import PageOptions, page_options
-from traceviz.cli.options import progress_bar_on_stderr
+from traceviz.cli.options import FORMATS_HELP, check_figure, progress_bar_on_stderr
 from traceviz.errors import NoVerdictError, UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from traceviz.archive.storage.store import Store
 
 Answer = TypeVar("Answer")
-_FORMATS = "terminal, csv, github, html, json, junit or markdown."
 
 
 def _source_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,14 +30,21 @@ def _source_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("archive")
 @click.option("--job", metavar="NAME", help="Report on the ranks of this job, as on one trace.")
 @click.option("--top", type=click.IntRange(min=1), default=10, help="Rows per table (10).")
+@click.option(
+    "--per",
+    default="",
+    metavar="TAG",
+    help="Compare shares of CUDA functions by this tag, or by gpu, job ... (framework).",
+)
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; reading the catalogue takes only one.")
 @_source_options
-@page_options(_FORMATS, has_sections=True)
+@page_options(FORMATS_HELP, has_sections=True, has_figures=True)
 def report(
     archive: str,
     *,
     job: str | None,
     top: int,
+    per: str,
     workers: int | None,
     condition: str | None,
     scheduler: str | None,
@@ -52,7 +58,7 @@ def report(
     from traceviz.archive.storage.store import Store
 
     _check_page(page)
-    request = ReportRequest(Store.at(archive), condition or "", job or "", top)
+    request = ReportRequest(Store.at(archive), condition or "", job or "", top, per)
     runner = _runner(request.store, workers, scheduler)
     page.print(_answer(report_for, request, runner if scheduler else None), top)
 
@@ -76,7 +82,7 @@ def report(
     "--workers", type=click.IntRange(min=1), help="Processes that read saved reports, where METRIC needs them (1)."
 )
 @_source_options
-@page_options(_FORMATS, has_sections=True)
+@page_options(FORMATS_HELP, has_sections=True, has_figures=True)
 def trend(
     archive: str,
     metric: str,
@@ -164,7 +170,7 @@ def _check_page(page: PageOptions, *, gates: bool = False) -> None:
     """Reject a wrong page before the work, not after.
 
     Raises:
-        UsageError: there is no such format, or the output exists.
+        UsageError: there is no such format or figure, or the output exists.
     """
     from traceviz.cli.gate_options import JUNIT
     from traceviz.files import check_file_free
@@ -173,5 +179,6 @@ def _check_page(page: PageOptions, *, gates: bool = False) -> None:
     renderer(page.format_name)
     if page.format_name == JUNIT and not gates:
         raise UsageError("--format junit lists gates, and there are none.")
+    check_figure(page.figure, page.format_name)
     if page.output is not None:
         check_file_free(page.output, force=page.force)

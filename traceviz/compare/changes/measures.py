@@ -140,7 +140,7 @@ def _verdict(ratio: float, interval: Ends | None, limits: Limits, better: Better
 
 def _parts(base: Side, new: Side) -> tuple[PartChange, ...]:
     """The parts that the time of the runs divides into; those that were stopped are left out."""
-    sides = [_parts_of(side) for side in (base, new)]
+    sides = [parts_of(side) for side in (base, new)]
     if not all(sides):
         return ()
     labels = {key: label for side in reversed(sides) for key, (label, _) in side.items()}
@@ -148,7 +148,7 @@ def _parts(base: Side, new: Side) -> tuple[PartChange, ...]:
     return tuple(PartChange(key, labels[key], *(side.get(key, ("", 0.0))[1] for side in sides)) for key in order)
 
 
-def _parts_of(side: Side) -> dict[str, tuple[str, float]]:
+def parts_of(side: Side) -> dict[str, tuple[str, float]]:
     """Label and mean time of every part; nothing where a run does not tell them."""
     reports = [report for report in side.reports if not stopped(report)]
     tables = [

@@ -17,8 +17,8 @@ from math import ceil, floor
 
 from traceviz.compare.changes.figures import metric_rows
 from traceviz.compare.sides.sides import Side, fact
-from traceviz.report import Lane, Report, Timeline
-from traceviz.units import Value
+from traceviz.report import AMOUNTS_OF_LANES, Column, Grid, Lane, Report, Row, Timeline
+from traceviz.units import Unit, Value
 
 SLICES = 60
 """Slices of the common axis."""
@@ -41,6 +41,8 @@ DEVICES = "device_use"
 _DEVICE = re.compile(r"(rank \d+ )?\S+ \d+(?= )")
 """``GPU 0`` of ``GPU 0 NVIDIA T4``."""
 _OWN = ", program"
+_SHARES = ("%", "core", "cores")
+"""Ends of words for full heights that are all of something."""
 _CPU = f"CPU{_OWN}"
 """Label of the lane whose full height are the usable cores."""
 
@@ -49,13 +51,15 @@ _CPU = f"CPU{_OWN}"
 class _Drawn:
     """A lane of one side: what it is about, its picture, how long its run was, and what is full height.
 
-    ``full`` is in the unit in which the metric was sampled; ``None`` where it is not known.
+    ``full`` is in the unit in which the metric was sampled; ``None`` where it is not known. ``unit`` is that unit as
+    reports have it; shares of cores, threads and devices are ratios.
     """
 
     about: str
     lane: Lane
     span_ns: int
     full: float | None
+    unit: Unit
 
 
 def over_time(sides: Sequence[Side], slug: str = "host") -> Timeline | None:
@@ -65,15 +69,55 @@ def over_time(sides: Sequence[Side], slug: str = "host") -> Timeline | None:
         sides: The base first. Of several runs of a side, the one of middle length is shown.
         slug: Section with the timeline of a report.
     """
-    drawn = {side.label: of_side for side in sides[:MOST_SIDES] if (of_side := _drawn(side, slug))}
-    if len(drawn) < 2:
+    drawn = _of_sides(sides, slug)
+    if len(drawn) < _FEW_SIDES:
         return None
-    every = [one for of_side in drawn.values() for one in of_side]
-    end_ns = max(one.span_ns for one in every)
-    left_out = _OF_PAIRS if len(drawn) > _FEW_SIDES else ()
-    order = dict.fromkeys(one.about for one in every if not one.about.startswith(left_out))
-    lanes = tuple(lane for about in order for lane in _about(drawn, about, end_ns))
+    end_ns = max(one.span_ns for of_side in drawn.values() for one in of_side)
+    lanes = tuple(lane for about in _in_order(drawn) for _, lane in _about(drawn, about, end_ns))
     return Timeline(_title(sides, slug), 0, end_ns, lanes)
+
+
+def amounts(sides: Sequence[Side], slug: str = "host") -> Grid | None:
+    """What full height is in each lane of :func:`over_time`, for machines: its values are shares of it.
+
+    Lanes whose amount is not known, as saved reports may not state it, are left out.
+    """
+    drawn = _of_sides(sides, slug)
+    if len(drawn) < _FEW_SIDES:
+        return None
+    rows: list[Row] = []
+    for about in _in_order(drawn):
+        known = next(iter(_same(drawn, about)))[1]
+        height = 1.0 if known.unit == "ratio" else _tallest(_same(drawn, about))
+        if height is not None:
+            words = f"{about.removesuffix(_OWN)}{_UNITS.get(about.rpartition(' ')[2], '')}"
+            lanes = _about(drawn, about, known.span_ns)
+            rows += [(lane.label, words, side, lane.whole, known.unit, height) for side, lane in lanes]
+    return Grid(_AMOUNTS, tuple(rows), AMOUNTS_OF_LANES, audience="machine") if rows else None
+
+
+_AMOUNTS = (
+    Column("lane", "Lane"),
+    Column("label", "What it shows"),
+    Column("side", "Side"),
+    Column("whole", "Full height"),
+    Column("unit", "Unit"),
+    Column("amount", "Amount", "number"),
+)
+_UNITS = {"power": ", W"}
+"""Units of lanes that reports have no unit for, beside their names."""
+
+
+def _of_sides(sides: Sequence[Side], slug: str) -> dict[str, list[_Drawn]]:
+    """Lanes of every side that has any."""
+    return {side.label: of_side for side in sides[:MOST_SIDES] if (of_side := _drawn(side, slug))}
+
+
+def _in_order(drawn: Mapping[str, Sequence[_Drawn]]) -> list[str]:
+    """What lanes are about, each once."""
+    left_out = _OF_PAIRS if len(drawn) > _FEW_SIDES else ()
+    every = (one.about for of_side in drawn.values() for one in of_side)
+    return list(dict.fromkeys(about for about in every if not about.startswith(left_out)))
 
 
 def _title(sides: Sequence[Side], slug: str) -> str:
@@ -91,7 +135,17 @@ def _drawn(side: Side, slug: str) -> list[_Drawn]:
         return []
     report, timeline = ordered[(len(ordered) - 1) // 2]
     span_ns = timeline.end_ns - timeline.start_ns
-    return [_Drawn(_named(lane.label, slug), lane, span_ns, _full(report, lane)) for lane in timeline.lanes]
+    return [
+        _Drawn(_named(lane.label, slug), lane, span_ns, _full(report, lane), _unit(lane)) for lane in timeline.lanes
+    ]
+
+
+def _unit(lane: Lane) -> Unit:
+    """Unit of the amount that is full height: of cores, threads and devices a share of them."""
+    if not lane.whole or lane.whole.endswith(_SHARES):
+        return "ratio"
+    last = lane.label.rpartition(" ")[2]
+    return "bytes" if last == "memory" else "bytes/s" if last == "read" else "count" if last == "threads" else "number"
 
 
 def _named(label: str, slug: str) -> str:
@@ -126,18 +180,29 @@ def _is_drawn(row: Mapping[str, Value], label: str) -> bool:
     return named != label and f"{device} ".startswith(f"{named} ")
 
 
-def _about(drawn: Mapping[str, Sequence[_Drawn]], about: str, end_ns: int) -> Iterator[Lane]:
+def _same(drawn: Mapping[str, Sequence[_Drawn]], about: str) -> list[tuple[str, _Drawn]]:
+    """Lanes about the same, with their sides."""
+    return [(label, lane) for label, lanes in drawn.items() for lane in lanes if lane.about == about]
+
+
+def _tallest(same: Sequence[tuple[str, _Drawn]]) -> float | None:
+    """The largest full height; ``None`` where that of a side is not known."""
+    heights = [lane.full or 0.0 for _, lane in same]
+    return max(heights) if max(heights, default=0.0) > 0 and all(lane.full is not None for _, lane in same) else None
+
+
+def _about(drawn: Mapping[str, Sequence[_Drawn]], about: str, end_ns: int) -> Iterator[tuple[str, Lane]]:
     """Lanes of all sides about the same, at one height where the heights of all are known."""
-    same = [(label, lane) for label, lanes in drawn.items() for lane in lanes if lane.about == about]
-    heights = [lane.full for _, lane in same]
-    tallest = max((height for height in heights if height is not None), default=None)
-    is_common = tallest is not None and tallest > 0 and None not in heights
+    same = _same(drawn, about)
+    tallest = _tallest(same)
+    is_common = tallest is not None
     words = next(lane.lane.whole for _, lane in same if lane.full == tallest or not is_common)
     for label, one in same:
         factor = (one.full or 0.0) / tallest if is_common and tallest else 1.0
         scaled = tuple(None if value is None else min(max(value * factor, 0.0), 1.0) for value in one.lane.values)
         lane = replace(one.lane, label=f"{about.removesuffix(_OWN)}, {label}")
-        yield replace(lane, values=on_axis(scaled, one.span_ns, end_ns), whole=words if is_common else one.lane.whole)
+        values = on_axis(scaled, one.span_ns, end_ns)
+        yield label, replace(lane, values=values, whole=words if is_common else one.lane.whole)
 
 
 def on_axis(values: Sequence[float | None], span_ns: int, end_ns: int) -> tuple[float | None, ...]:

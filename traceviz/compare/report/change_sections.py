@@ -9,7 +9,7 @@ from fractions import Fraction
 from traceviz.compare.changes.events import EventChange, Status
 from traceviz.compare.changes.figures import FigureChange
 from traceviz.compare.changes.findings import Seen
-from traceviz.compare.changes.resources import DEVICES, over_time
+from traceviz.compare.changes.resources import DEVICES, amounts, over_time
 from traceviz.compare.compare import Pair
 from traceviz.compare.report.measure_section import Blocks, measure_blocks
 from traceviz.compare.report.quality_section import quality_blocks
@@ -163,8 +163,7 @@ def device_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole
         blocks.append(
             Grid(columns, rows, "shares of the time from the first to the last work of the devices", complete=True)
         )
-    timeline = over_time((pair.base, pair.new), DEVICES)
-    return [*blocks, *([timeline] if timeline else [])], ""
+    return [*blocks, *_over_time((pair.base, pair.new), DEVICES)], ""
 
 
 def _difference(part: FigureChange) -> float:
@@ -182,14 +181,18 @@ def host_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole r
 
 def resource_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole run, whatever a step is)
     """CPU, memory, threads, GPUs of both sides on one axis."""
-    timeline = over_time((pair.base, pair.new))
-    return ([timeline], "") if timeline else ([], pair.host.why_not or "resources over time are not in both reports")
+    blocks = _over_time((pair.base, pair.new))
+    return (blocks, "") if blocks else ([], pair.host.why_not or "resources over time are not in both reports")
 
 
 def resources_by_side(sides: Sequence[Side]) -> list[Block]:
     """The same of all sides; nothing where fewer than two sampled any."""
-    timeline = over_time(sides)
-    return [timeline] if timeline else []
+    return _over_time(sides)
+
+
+def _over_time(sides: Sequence[Side], slug: str = "host") -> list[Block]:
+    """The picture, and what full height is in it; nothing where fewer than two sides have any."""
+    return [block for block in (over_time(sides, slug), amounts(sides, slug)) if block is not None]
 
 
 _FIGURE_COLUMNS = (

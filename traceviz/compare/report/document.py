@@ -12,6 +12,7 @@ from traceviz.compare.report.effect_section import effect_section
 from traceviz.compare.report.measure_section import measures_by_side
 from traceviz.compare.report.quality_section import quality_by_side
 from traceviz.compare.report.sentences import between, class_name, interval_ns, measured, on_average, verdict_sentence
+from traceviz.compare.report.side_times import classes_by_side, parts_by_side
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.tables.sections import TABLES, table_sections
 from traceviz.report import (
@@ -63,12 +64,13 @@ def document(comparison: Comparison) -> Report:
 
 
 def _effect(comparison: Comparison) -> Section:
-    """The table of sides, and why they are compared with this base where nobody named one."""
-    section, base = effect_section(comparison), comparison.sides[0]
-    if not base.why_base:
-        return section
-    why = Prose(f"All are compared with {base.label}, {base.why_base}: --base chooses another.")
-    return replace(section, blocks=(*section.blocks, why))
+    """The table of sides, why they are compared with this base where nobody named one, and what their times hold."""
+    section, sides = effect_section(comparison), comparison.sides
+    chooses = "--base chooses another."
+    why = [
+        Prose(f"All are compared with {base.label}, {base.why_base}: {chooses}") for base in sides[:1] if base.why_base
+    ]
+    return replace(section, blocks=(*section.blocks, *why, *classes_by_side(sides), *parts_by_side(sides)))
 
 
 def _about(comparison: Comparison) -> tuple[Fact, ...]:

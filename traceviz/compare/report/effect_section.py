@@ -15,6 +15,7 @@ from traceviz.compare.report.sentences import class_name_of, from_to, interval, 
 from traceviz.compare.sides.failures import cell as how_it_ended
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import unit_of
+from traceviz.compare.tables.figures import Known
 from traceviz.report import TAG, Audience, Block, Column, Fact, Facts, Grid, Prose, Row, Section, hide_columns
 from traceviz.units import Unit, Value, counted, format_ratio
 
@@ -100,6 +101,10 @@ def _columns(comparison: Comparison) -> tuple[Column, ...]:
         Column("verdict", "Verdict", "text", 0),
         Column("why", "Why", "text", 9),
         Column("basis", "Basis", "text", 9),
+        Column("low_ns", "95 % from", "ns", 9),
+        Column("high_ns", "95 % to", "ns", 9),
+        Column("speedup_low", "Speed-up, 95 % from", "factor", 9),
+        Column("speedup_high", "Speed-up, 95 % to", "factor", 9),
     )
     return columns if basis.is_step else hide_columns(columns, _OF_STEPS)
 
@@ -135,7 +140,16 @@ def _row(comparison: Comparison, side: Side, pair: Pair | None) -> Row:
         _verdict(side, judgement, comparison) if pair else BASE,
         judgement.why or None,
         basis.name,
+        *_of(_own_interval(comparison, side)),
+        *_of(effect.speedup_interval if effect and judgement.speedup is not None else None),
     )
+
+
+def _own_interval(comparison: Comparison, side: Side) -> Ends | None:
+    """95 % interval of the time of a side by itself: between its runs, or within a single one."""
+    known = Known(comparison).figures.get(comparison.basis.name)
+    value = known.value(side) if known else None
+    return value.interval if value else None
 
 
 def _verdict(side: Side, judgement: Judgement, comparison: Comparison) -> str:

@@ -17,18 +17,18 @@ from traceviz.render.html.components.bars import bars
 from traceviz.render.html.components.blocks import block
 from traceviz.render.html.components.candidates import candidates
 from traceviz.render.html.components.colors import properties
-from traceviz.render.html.components.element import element, joined, prose, shown
+from traceviz.render.html.components.element import element, joined, line, prose, shown
 from traceviz.render.html.components.facts import facts
 from traceviz.render.html.components.findings import finding
 from traceviz.render.html.components.grid import GridStyle
 from traceviz.render.html.components.notes import notes, skipped
+from traceviz.render.html.drawn import figure_parts
 from traceviz.render.html.inline import content_hash, script, style
 from traceviz.render.html.parts import Part, parts_of
 from traceviz.render.json import compact
 from traceviz.render.options import RenderOptions, select
 from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake
 from traceviz.report import COMPARISON, LISTING, POPULATION, SCHEMA, TREND, Grid, Report, Section, Severity
-from traceviz.visible import sentence
 
 _KINDS = {COMPARISON: "Comparison", LISTING: "Traces", POPULATION: "Archive report", TREND: "Trend"}
 _BEHIND = frozenset({"format", "source_schema", "t0_unix_ns", "reader", "driver_version", "cuda_version", "host"})
@@ -154,7 +154,9 @@ def command(report: Report) -> str:
 
 def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -> Markup:
     report, pictures = content.report, content.pictures
+    figures = _Section("tv-figures", "Figures", figure_parts(report))
     sections = [_Section("tv-verdict", "", _verdict(report)), *_reported(report, pictures)]
+    sections.insert(len(sections) if report.schema == SCHEMA else 1, figures)
     sections += [_Section(part.name, part.title, part.markup(pictures)) for part in parts if pictures is not None]
     sections += [_Section(item.slug, item.title, _blocks(item, content), has_command=True) for item in report.sections]
     present = [section for section in (*sections, *_ends(report)) if section.content]
@@ -177,7 +179,7 @@ def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -
 
 def _navigation(sections: list[_Section]) -> Markup:
     links = joined(
-        element("li", element("a", sentence(section.title), href=f"#{shown(section.slug)}"))
+        element("li", element("a", line(section.title), href=f"#{shown(section.slug)}"))
         for section in sections
         if section.title
     )
@@ -207,7 +209,7 @@ def _tools() -> Markup:
 
 def _section(section: _Section) -> Markup:
     name = shown(section.slug)
-    heading = element("h2", sentence(section.title), id_=f"{name}-heading") if section.title else ""
+    heading = element("h2", line(section.title), id_=f"{name}-heading") if section.title else ""
     return element(
         "section",
         element("div", heading, class_="tv-heading") if heading else "",

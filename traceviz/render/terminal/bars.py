@@ -42,7 +42,7 @@ def _share(part: Bar) -> float:
     return number_of(part.share)
 
 
-def _fill(index: int, *, color: bool) -> tuple[str, str]:
+def fill(index: int, *, color: bool) -> tuple[str, str]:
     """Character and style of the part at ``index``."""
     if color:
         return "█", f"color({_COLORS[index % len(_COLORS)]})"
@@ -52,7 +52,7 @@ def _fill(index: int, *, color: bool) -> tuple[str, str]:
 def _stack(parts: list[Bar], width: int, *, color: bool) -> Text:
     line = Text(" " * INDENT)
     for index, cells in enumerate(cells_of(tuple(_share(part) for part in parts), width)):
-        character, style = _fill(index, color=color)
+        character, style = fill(index, color=color)
         line.append(character * cells, style)
     return line
 
@@ -71,7 +71,7 @@ def _legend(bars: Bars, parts: list[Bar], width: int, *, color: bool, has_values
     for index, part in enumerate(parts):
         line = lines[index % height]
         line.append(" " * _GAP if index >= height else "")
-        line.append(*_fill(index, color=color))
+        line.append(*fill(index, color=color))
         line.append(" " + pad(shorten(part.label, label_width), label_width))
         line.append(pad(values[index], value_width, right=True) if has_values else "")
         line.append(" " * _GAP + pad(shares[index], share_width, right=True))

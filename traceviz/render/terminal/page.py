@@ -8,6 +8,8 @@ from operator import itemgetter
 
 from rich.text import Text
 
+from traceviz.render.figures.of_sections import text_figures, without_lanes
+from traceviz.render.figures.values import Curves, StackedBars
 from traceviz.render.first_screen import DETAILS, FirstScreen, first_screen, most_lines
 from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH, RenderOptions
 from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake, not_measured
@@ -32,6 +34,7 @@ from traceviz.render.terminal.lines import (
     rule,
     to_text,
 )
+from traceviz.render.terminal.pictures import picture_lines
 from traceviz.render.terminal.series import series_lines
 from traceviz.render.terminal.timeline import timeline_lines
 from traceviz.report import Bars, Block, Fact, Facts, Grid, Prose, Report, Section, Series, Severity, Timeline
@@ -52,11 +55,11 @@ _TITLE_KEYS = ("source", "trace", "path")
 
 def page(report: Report, options: RenderOptions) -> str:
     """The whole report as text that fits ``options.width``."""
-    width = _width(options)
+    width, pictures = _width(options), text_figures(report)
     parts = [
         header_lines(report.run, width),
         [*verdict_lines(report, width), *summary_line(report.findings, width)],
-        *(section_lines(section, width, options) for section in report.sections),
+        *(section_lines(section, width, options, pictures.get(section.slug)) for section in report.sections),
         _findings(report, width),
         _notes(report, width),
     ]
@@ -149,10 +152,14 @@ def verdict_lines(report: Report, width: int) -> list[Text]:
     return [Text.assemble((_GUTTER, style), (line.plain, STRONG)) for line in paragraph(text, width - len(_GUTTER))]
 
 
-def section_lines(section: Section, width: int, options: RenderOptions) -> list[Text]:
-    """A heading and the blocks below it; blocks that show nothing leave no trace."""
-    lines = [rule(section.title or section.slug, width)]
-    for block in blocks_for_people(section.blocks):
+def section_lines(
+    section: Section, width: int, options: RenderOptions, picture: Curves | StackedBars | None = None
+) -> list[Text]:
+    """A heading, the picture of the section, and the blocks below it; blocks that show nothing leave no trace."""
+    drawn = picture_lines(picture, width, color=options.color) if picture else []
+    lines = [rule(section.title or section.slug, width), *drawn]
+    blocks = without_lanes(section.blocks, picture) if drawn else section.blocks
+    for block in blocks_for_people(blocks):
         drawn = block_lines(block, width, options)
         if drawn and len(lines) > 1 and isinstance(block, Grid | Bars | Timeline | Series):
             lines.append(Text())

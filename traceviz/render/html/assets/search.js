@@ -25,7 +25,7 @@ export function startSearch(root, tables) {
     search();
   });
   root.addEventListener("keydown", (event) => {
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || searchIsTyping(event.target)) return;
+    if (event.defaultPrevented || event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || searchIsTyping(event.target)) return;
     event.preventDefault();
     field.focus();
   });

@@ -33,6 +33,11 @@ _OF_PAGES = {
 }
 
 
+def fill(key: str, position: int) -> str:
+    """The colour of ``key``; of an unknown one, that of its ``position`` among what is drawn beside it."""
+    return f"var({_property(key)})" if key in COLORS else f"var(--tv-series-{position % len(SERIES)})"
+
+
 def fills(keys: Sequence[str]) -> list[str]:
     """The colours of ``keys``, which are drawn beside each other; unknown ones take those that no known one has."""
     taken = {COLORS[key] for key in keys if key in COLORS}

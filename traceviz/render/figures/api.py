@@ -1,0 +1,56 @@
+"""The share of each CUDA function in the time of all calls."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from traceviz.render.figures.reading import Row, grid_with, of_trace, quantity, rows
+from traceviz.render.figures.values import Axis, Figure, NoFigure, RankedBar, RankedBars
+from traceviz.report import Report
+from traceviz.units import counted, format_value
+
+LEAST_SHARE = 0.01
+"""Functions with less are one bar together."""
+_MOST = 20
+"""Bars beside that of the rest, at most."""
+_SLUG = "cuda_api"
+
+
+def api(report: Report) -> Figure | NoFigure:
+    """A bar for each function with 1 % or more of the time, and one for the rest."""
+    grid = grid_with(report, _SLUG, "name", "calls", "total_ns", "share_of_api")
+    if grid is None:
+        return NoFigure("no CUDA call was recorded")
+    calls = sorted(rows(grid), key=lambda call: -quantity(call["share_of_api"]))
+    shown = [call for call in calls if quantity(call["share_of_api"]) >= LEAST_SHARE][:_MOST]
+    rest = calls[len(shown) :]
+    total = format_value(sum(int(quantity(call["total_ns"])) for call in calls), "ns")
+    count = counted(sum(int(quantity(call["calls"])) for call in calls), "call")
+    return RankedBars(
+        title="Share of each function in CUDA API time",
+        subtitle=f"{count}, {total} on all threads, {of_trace(report)}".removesuffix(", "),
+        axis=Axis("", "ratio"),
+        bars=(*_bars(shown), *_rest(rest)),
+    )
+
+
+def _bars(calls: Sequence[Row]) -> Iterator[RankedBar]:
+    """One bar a function; the API is named where two have functions of one name."""
+    names = Counter(str(call["name"]) for call in calls)
+    for call in calls:
+        name = str(call["name"])
+        label = name if names[name] == 1 else f"{name} ({call.get('domain')})"
+        yield RankedBar(name, label, quantity(call["share_of_api"]), detail=_detail([call]))
+
+
+def _rest(calls: Sequence[Row]) -> Iterator[RankedBar]:
+    share = sum(quantity(call["share_of_api"]) for call in calls)
+    if share > 0:
+        yield RankedBar("other", counted(len(calls), "other function"), share, detail=_detail(calls))
+
+
+def _detail(calls: Sequence[Row]) -> str:
+    """``92.0 ms in 4 calls``."""
+    total = format_value(sum(int(quantity(call["total_ns"])) for call in calls), "ns")
+    return f"{total} in {counted(sum(int(quantity(call['calls'])) for call in calls), 'call')}"

@@ -1,0 +1,80 @@
+"""Resources over time of two or more runs on one axis: CPU, memory, threads, devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from traceviz.render.figures.reading import Row, about, number, rows, text, titled
+from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, NoFigure, Panel
+from traceviz.report import AMOUNTS_OF_LANES, Lane, Report, Timeline
+from traceviz.units import UNITS, Unit
+
+_SECTIONS = ("resources", "device_use")
+"""Where lanes are: of the host and of its devices as sampled, and of the work of the devices."""
+MOST = 6
+"""Panels at most."""
+
+
+def resources(report: Report) -> Curves | NoFigure:
+    """A panel for every amount, a line for every side; time counts from the start of each run."""
+    timelines = [(slug, timeline) for slug in _SECTIONS if (timeline := _timeline(report, slug)) is not None]
+    panels = [panel for slug, timeline in timelines for panel in _panels(report, slug, timeline)]
+    if not panels:
+        return NoFigure("resources over time are not in the reports of two sides")
+    panels.sort(key=_importance)
+    left = len(panels) - MOST
+    end_ns = max(timeline.end_ns for _, timeline in timelines)
+    return Curves(
+        "Resources over time",
+        f"{about(report)}: each run from its start",
+        Axis("time since the start of the run", "ns", 0, end_ns),
+        tuple(panels[:MOST]),
+        notes=(f"{left} more not drawn: the table has them.",) if left > 0 else (),
+    )
+
+
+_FIRST = ("CPU", "memory", "GPU", "threads")
+"""Begins of labels, those first that say most."""
+
+
+def _importance(panel: Panel) -> int:
+    return next((place for place, begin in enumerate(_FIRST) if panel.axis.label.startswith(begin)), len(_FIRST))
+
+
+def _timeline(report: Report, slug: str) -> Timeline | None:
+    blocks = (block for block in report.blocks(slug) if isinstance(block, Timeline))
+    return next((block for block in blocks if block.lanes and block.end_ns > block.start_ns), None)
+
+
+def _panels(report: Report, slug: str, timeline: Timeline) -> Iterator[Panel]:
+    grid = titled(report, slug, AMOUNTS_OF_LANES)
+    lanes = {lane.label: lane for lane in timeline.lanes}
+    table = [row for row in rows(grid) if text(row["lane"]) in lanes] if grid is not None else []
+    for label in dict.fromkeys(text(row["label"]) for row in table):
+        same = [row for row in table if text(row["label"]) == label]
+        unit, whole = text(same[0]["unit"]), text(same[0]["whole"])
+        of_devices = " busy" * (slug == "device_use")
+        axis = Axis(f"{label}{of_devices}", cast("Unit", unit) if unit in UNITS else "number", 0)
+        if axis.unit == "ratio":
+            axis = Axis(axis.label, "ratio", 0, 1)
+        lines = tuple(_line(row, lanes[text(row["lane"])], timeline) for row in same)
+        yield Panel(axis, lines, full=whole if axis.unit == "ratio" and not whole.endswith("%") else "")
+
+
+def _line(row: Row, lane: Lane, timeline: Timeline) -> Line:
+    """Means of equal slices, at their middles."""
+    amount, count = number(row["amount"]) or 0.0, len(lane.values)
+    width = (timeline.end_ns - timeline.start_ns) / count
+    points = (
+        CurvePoint(timeline.start_ns + (index + 0.5) * width, None if value is None else value * amount)
+        for index, value in enumerate(lane.values)
+    )
+    side = text(row["side"])
+    return Line(side, side, _without_end(tuple(points)))
+
+
+def _without_end(points: tuple[CurvePoint, ...]) -> tuple[CurvePoint, ...]:
+    """The points up to the last that was measured: after it, the run was over."""
+    last = max((index for index, point in enumerate(points) if point.y is not None), default=-1)
+    return points[: last + 1]

@@ -1,0 +1,93 @@
+"""Sides of a comparison: the time of each with its interval, and what the times consist of."""
+
+from __future__ import annotations
+
+from traceviz.render.figures.reading import about, column, grid_with, number, rows, text, titled
+from traceviz.render.figures.values import Axis, Interval, Intervals, NoFigure, Part, StackedBars, StackedRow
+from traceviz.report import CLASSES_OF_SIDES, PARTS_OF_SIDES, Report
+from traceviz.units import format_value
+
+_EFFECT = "effect"
+_BASE = "base"
+
+
+def sides(report: Report) -> Intervals | NoFigure:
+    """The time of every side with its 95 % interval, and its speed-up beside it."""
+    grid = grid_with(report, _EFFECT, "side", "mean_ns", "low_ns", "high_ns")
+    if grid is None or not any(number(row["mean_ns"]) is not None for row in rows(grid)):
+        return NoFigure("no side has a time")
+    table = list(rows(grid))
+    base = next((row for row in table if row["verdict"] == _BASE), table[0])
+    several = any((number(row["runs"]) or 0) > 1 for row in table)
+    has_ends = any(number(row["low_ns"]) is not None for row in table)
+    of = "between runs where a side has several" if several else "of the steps of one run"
+    label = column(grid, "mean_ns").label
+    return Intervals(
+        f"{label} of each side",
+        about(report),
+        Axis(label.lower(), "ns"),
+        tuple(
+            Interval(
+                text(row["side"]),
+                text(row["side"]),
+                number(row["mean_ns"]),
+                number(row["low_ns"]),
+                number(row["high_ns"]),
+                detail=_detail(row["speedup_low"], row["speedup_high"]),
+                beside=_beside(row["speedup"], text(row["verdict"])),
+            )
+            for row in table
+        ),
+        interval=f"95 % interval, {of}" if has_ends else "",
+        reference=number(base["mean_ns"]),
+        reference_label=text(base["side"]),
+    )
+
+
+def _beside(speedup: object, verdict: str) -> str:
+    """``2.78× faster``; of a side that has no speed-up why: ``crashed: out of memory``."""
+    factor = number(speedup) if isinstance(speedup, int | float) else None
+    return f"{format_value(factor, 'factor')} {verdict}" if factor is not None and verdict != _BASE else verdict
+
+
+def _detail(low: object, high: object) -> str:
+    ends = [number(end) if isinstance(end, int | float) else None for end in (low, high)]
+    if None in ends:
+        return ""
+    first, last = (format_value(end, "factor") for end in ends)
+    return f"speed-up {first} to {last}, 95 % interval"
+
+
+def classes(report: Report) -> StackedBars | NoFigure:
+    """The mean step of every side by its exclusive classes."""
+    return _stacked(report, CLASSES_OF_SIDES, "class", "Mean step by class of time", "mean step")
+
+
+def parts(report: Report) -> StackedBars | NoFigure:
+    """The whole run of every side by its exclusive parts."""
+    return _stacked(report, PARTS_OF_SIDES, "part", "Whole run by its parts", "time of the run")
+
+
+def _stacked(report: Report, title: str, key: str, heading: str, axis: str) -> StackedBars | NoFigure:
+    grid = titled(report, _EFFECT, title)
+    if grid is None:
+        return NoFigure("the reports do not list the classes of every step" if key == "class" else "no run has parts")
+    table = list(rows(grid))
+    drawn = dict.fromkeys(text(row[key]) for row in table if (number(row["mean_ns"]) or 0) > 0)
+    labels = {text(row[key]): text(row["label"]) for row in reversed(table)}
+    times = {(text(row["side"]), text(row[key])): number(row["mean_ns"]) for row in table}
+    bars = []
+    for side in dict.fromkeys(text(row["side"]) for row in table):
+        of_side = {one: max(times.get((side, one)) or 0.0, 0.0) for one in drawn}
+        whole = sum(of_side.values())
+        bars.append(
+            StackedRow(
+                side,
+                tuple(Part(one, labels[one], time, time / whole) for one, time in of_side.items() if time > 0),
+            )
+        )
+    if not drawn:
+        return NoFigure("no side has a time")
+    missing = [(side.label, labels[one]) for side in bars for one in drawn if times.get((side.label, one), 0.0) is None]
+    notes = tuple(f"{side} does not measure {name}: its time there is in other classes." for side, name in missing[:3])
+    return StackedBars(heading, about(report), Axis(axis, "ns"), tuple(bars), rows_label="side", notes=notes)

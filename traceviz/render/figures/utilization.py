@@ -1,0 +1,66 @@
+"""Devices and host over time: how busy they are, and what they use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from traceviz.render.figures.reading import of_trace, timelines
+from traceviz.render.figures.values import Axis, CurvePoint, Curves, Figure, Line, NoFigure, Panel
+from traceviz.report import Lane, Report, Timeline
+from traceviz.units import format_ratio
+
+_SLUGS = ("device_use", "host", "memory")
+"""Sections whose timelines share the trace's clock, in the order in which they are drawn."""
+_LEAST = 0.001
+"""Shares below this cannot be told from zero."""
+_MOST = 16
+"""Lanes of a figure: of more, no one is told from its neighbour."""
+
+
+def utilization(report: Report) -> Figure | NoFigure:
+    """A panel for each device and each resource of the host."""
+    found = [(slug, timeline) for slug in _SLUGS for timeline in timelines(report, slug)]
+    if all(_is_empty(lane) for _, timeline in found for lane in timeline.lanes):
+        return NoFigure("neither devices nor the host were busy in it, or nobody sampled them")
+    panels = tuple(panel for slug, timeline in found for panel in _panels(slug, timeline))
+    start = min(timeline.start_ns for _, timeline in found)
+    end = max(timeline.end_ns for _, timeline in found)
+    left_out = len(panels) - _MOST
+    return Curves(
+        title="Use of devices and host over time" if len({slug for slug, _ in found}) > 1 else _ONLY[found[0][0]],
+        subtitle=f"{of_trace(report)[3:]}",
+        x=Axis("time", "ns", start, end),
+        panels=panels[:_MOST],
+        notes=(f"{left_out} more are left out.",) if left_out > 0 else (),
+    )
+
+
+_ONLY = {
+    "device_use": "Use of devices over time",
+    "host": "Use of the host over time",
+    "memory": "Use of device memory over time",
+}
+_KEYS = {"device_use": "device_compute", "host": "host_compute", "memory": "copy"}
+"""Keys of their colours."""
+
+
+def _is_empty(lane: Lane) -> bool:
+    """Whether a curve would be a line at zero."""
+    return all(value is None or value < _LEAST for value in lane.values)
+
+
+def _panels(slug: str, timeline: Timeline) -> Iterator[Panel]:
+    for lane in timeline.lanes:
+        measured = [value for value in lane.values if value is not None]
+        if measured:
+            mean = "" if lane.whole else f"mean {format_ratio(sum(measured) / len(measured))}"
+            line = Line(_KEYS[slug], lane.label, tuple(_points(timeline, lane)), "area")
+            yield Panel(Axis(lane.label, "ratio", 0.0, 1.0), (line,), full=lane.whole, remark=mean)
+
+
+def _points(timeline: Timeline, lane: Lane) -> Iterator[CurvePoint]:
+    """One point a slice, at its begin: its value holds until the next one."""
+    span = timeline.end_ns - timeline.start_ns
+    for number, value in enumerate(lane.values):
+        yield CurvePoint(timeline.start_ns + span * number / len(lane.values), value)
+    yield CurvePoint(timeline.end_ns, None)

@@ -1,0 +1,333 @@
+"""Curves over one horizontal axis, in one panel or in several below one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+
+from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Mark, Panel
+from traceviz.render.svg.elements import QUIET, TEXT, Element, Ink, element, group, inks, line, text
+from traceviz.render.svg.layout import (
+    LABEL_SIZE,
+    TICK_GAP,
+    Drawing,
+    Key,
+    axis_title,
+    horizontal_axis,
+    label_width,
+    said,
+    thinned,
+    vertical_axis,
+    with_title,
+)
+from traceviz.render.svg.lettering import shortened, width_of
+from traceviz.render.svg.rows import axis_below
+from traceviz.render.svg.scales import Scale, Tick, named_scale, scale
+from traceviz.units import format_value
+
+_ONE_PANEL, _PANEL, _LANE = 280.0, 150.0, 40.0
+"""Pixels of a panel: alone, one of several, one of several ratios over time."""
+_FEW = 12
+"""Numbers that the horizontal axis names all, at most."""
+_DIRECT = 6
+"""Curves whose names stand at their ends, at most."""
+_MOST_OF_WIDTH = 0.28
+_MOST_FULL = 110.0
+"""Pixels of the amount that an axis ends at."""
+_TOLD = 400
+"""Points that say something under a pointer, at most."""
+_WITH_DOTS, _WITH_WHISKERS = 60, 40
+"""Points of a curve that are drawn as dots, and with whiskers; those of more are a line and a band."""
+_TICKS_APART, _TIMES_APART = 48.0, 90.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Where panels lie."""
+
+    left: float
+    width: float
+    x: Scale
+
+
+def keys(figure: Curves) -> tuple[Key, ...]:
+    """The legend; none where the names stand at the curves, or there is but one."""
+    if len(figure.lines) < 2 or _is_direct(figure) or _is_named_by_panels(figure):
+        return ()
+    colours = inks(key for key, _ in figure.lines)
+    return tuple(Key(colours[key], label, is_line=True) for key, label in figure.lines)
+
+
+def draw(figure: Curves, width: float, height: float | None) -> Drawing:
+    """The panels above the horizontal axis."""
+    colours = inks(key for key, _ in figure.lines)
+    each = _panel_height(figure, height)
+    verticals = [_vertical(panel, each) for panel in figure.panels]
+    left = max((label_width(vertical.ticks) for vertical in verticals), default=0.0) + TICK_GAP
+    names = _end_names(figure, width)
+    right = max((width_of(name, LABEL_SIZE) for name in names.values()), default=-4.0) + 16
+    frame = _Frame(left, width - left - right, _horizontal(figure, width - left - right))
+    elements: list[Element] = []
+    y = LABEL_SIZE * 1.4 if figure.marks else 0.0
+    begin = y
+    for panel, vertical in zip(figure.panels, verticals, strict=True):
+        head = LABEL_SIZE * 1.8
+        elements += _head(panel, vertical, frame, y + LABEL_SIZE)
+        top = y + head
+        elements.append(vertical_axis(vertical, left, frame.width, top))
+        drawn = [part for of in panel.lines for part in _line(figure, panel, of, colours[of.key], frame, vertical)]
+        elements.append(group(*drawn, transform=f"translate({left:g} {top:g})"))
+        elements += _ends(panel, names, colours, frame, vertical, top)
+        y = top + each + (14 if len(figure.panels) > 1 else 0)
+    bottom = y - (14 if len(figure.panels) > 1 else 0)
+    elements += _marks(figure.marks, frame, begin, bottom)
+    elements.append(line(left, bottom, left + frame.width, bottom, stroke=QUIET, stroke_width=1))
+    elements.append(horizontal_axis(frame.x, left, bottom, 0, grid=False))
+    title = axis_title(figure.x, frame.x)
+    elements += axis_below(title, left, frame.width, bottom)
+    return Drawing(tuple(elements), bottom + TICK_GAP + LABEL_SIZE * (2.9 if title else 1.4))
+
+
+def _is_lane(panel: Panel) -> bool:
+    """Whether a panel shows ratios over time, for which little height is enough."""
+    return bool(panel.lines) and all(of.style == "area" for of in panel.lines)
+
+
+def _is_named_by_panels(figure: Curves) -> bool:
+    """Whether the title of each panel is the name of its only curve."""
+    return all(len(panel.lines) == 1 and panel.lines[0].label == panel.axis.label for panel in figure.panels)
+
+
+def _is_direct(figure: Curves) -> bool:
+    return len(figure.panels) == 1 and 2 <= len(figure.lines) <= _DIRECT
+
+
+def _panel_height(figure: Curves, height: float | None) -> float:
+    count = len(figure.panels) or 1
+    lanes = all(map(_is_lane, figure.panels))
+    if height is not None:
+        return max((height - 30 - LABEL_SIZE * 1.8 * count) / count - 14, 24.0)
+    if lanes:
+        return _PANEL if count == 1 else _LANE
+    return _ONE_PANEL if count == 1 else _PANEL
+
+
+def _vertical(panel: Panel, height: float) -> Scale:
+    values = [
+        value
+        for of in panel.lines
+        for point in of.points
+        for value in (point.y, point.low, point.high)
+        if value is not None
+    ]
+    chosen = scale(panel.axis, values, height, _TICKS_APART if height > 60 else height, at_zero=not panel.axis.log)
+    if not panel.full:
+        return chosen
+    full = Tick(chosen.end, shortened(panel.full, _MOST_FULL, LABEL_SIZE))
+    return replace(chosen, ticks=(Tick(chosen.start, "0"), full), unit="")
+
+
+def _horizontal(figure: Curves, width: float) -> Scale:
+    values = [point.x for panel in figure.panels for of in panel.lines for point in of.points]
+    if figure.x.names:
+        named = named_scale([shortened(name, 130.0, LABEL_SIZE) for name in figure.x.names], width)
+        return _thinned(named)
+    ends = replace(
+        figure.x, start=_first(figure.x, min(values, default=0.0)), end=_last(figure.x, max(values, default=1.0))
+    )
+    chosen = scale(ends, values, width, _TIMES_APART)
+    few = sorted(set(values))
+    if figure.x.unit in {"number", "count", "id"} and 1 < len(few) <= _FEW:
+        plain = scale(replace(ends, unit="number"), values, width, 1.0)
+        of_points = replace(plain, ticks=tuple(_tick(value) for value in few))
+        if len(_thinned(of_points).ticks) == len(few):
+            return of_points
+    return chosen
+
+
+def _tick(value: float) -> Tick:
+    return Tick(value, format_value(int(value) if float(value).is_integer() else value, "number"))
+
+
+def _first(axis: Axis, least: float) -> float:
+    return least if axis.start is None else axis.start
+
+
+def _last(axis: Axis, most: float) -> float:
+    return most if axis.end is None else axis.end
+
+
+def _thinned(horizontal: Scale) -> Scale:
+    return replace(
+        horizontal, ticks=thinned(horizontal.ticks, [horizontal.place(tick.value) for tick in horizontal.ticks])
+    )
+
+
+def _head(panel: Panel, vertical: Scale, frame: _Frame, y: float) -> Iterator[Element]:
+    """What a panel shows, above it at the left, and its remark at the right."""
+    room = frame.left + frame.width
+    remark = shortened(panel.remark, room / 2, LABEL_SIZE)
+    title = shortened(axis_title(panel.axis, vertical), room - width_of(remark, LABEL_SIZE) - 12, LABEL_SIZE)
+    yield text(0, y, title, font_size=LABEL_SIZE, fill=QUIET)
+    if remark:
+        yield text(room, y, remark, font_size=LABEL_SIZE, fill=QUIET, text_anchor="end")
+
+
+def _line(  # noqa: PLR0917 (what is drawn, and where)
+    figure: Curves, panel: Panel, of: Line, ink: Ink, frame: _Frame, vertical: Scale
+) -> Iterator[Element]:
+    points = [point for point in of.points if _can_be_drawn(point, frame.x, vertical)]
+    runs = [
+        [(frame.x.place(point.x), vertical.length - vertical.place(point.y or 0), point) for point in run]
+        for is_there, run in groupby(points, lambda point: point.y is not None)
+        if is_there
+    ]
+    if of.style in {"steps", "area"}:
+        yield from _stairs(points, of, ink, frame, vertical)
+        return
+    if any(point.low is not None for point in points):
+        yield from _intervals(runs, len(points), ink, vertical)
+    dashes = "6 4" if of.style == "dashed" else None
+    if of.style != "points":
+        for run in runs:
+            if len(run) > 1:
+                path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y, _ in _fewer(run))
+                yield element(
+                    "path",
+                    d=path,
+                    fill="none",
+                    stroke=ink,
+                    stroke_width=2,
+                    stroke_dasharray=dashes,
+                    stroke_linejoin="round",
+                )
+    if of.style != "dashed" and len(points) <= _TOLD:
+        radius = 3.5 if len(points) <= _WITH_DOTS else 2.0
+        many = of.style == "line" and len(points) > _WITH_DOTS
+        for x, y, point in (place for run in runs for place in run):
+            yield with_title(
+                "circle",
+                _told(figure, panel, of, point),
+                cx=x,
+                cy=y,
+                r=radius,
+                fill=ink,
+                fill_opacity="0" if many else None,
+            )
+    elif of.style == "points":
+        dots = "".join(f"M{x:.1f} {y:.1f}h0" for run in runs for x, y, _ in _fewer(run))
+        yield element("path", d=dots, stroke=ink, stroke_width=3, stroke_linecap="round")
+
+
+def _can_be_drawn(point: CurvePoint, horizontal: Scale, vertical: Scale) -> bool:
+    return horizontal.shows(point.x) and (point.y is None or vertical.shows(point.y))
+
+
+Place = tuple[float, float, CurvePoint]
+
+
+def _fewer(run: Sequence[Place]) -> Iterator[Place]:
+    """The lowest and the highest point of each half pixel, in their order: more cannot be seen."""
+    for _, places in groupby(run, lambda place: int(place[0] * 2)):
+        within = list(places)
+        if len(within) <= 2:
+            yield from within
+        else:
+            ends = {
+                min(range(len(within)), key=lambda n: within[n][1]),
+                max(range(len(within)), key=lambda n: within[n][1]),
+            }
+            yield from (within[number] for number in sorted(ends))
+
+
+def _intervals(runs: Sequence[Sequence[Place]], count: int, ink: Ink, vertical: Scale) -> Iterator[Element]:
+    """Whiskers of few points, a band of many."""
+
+    def height(value: float) -> float:
+        return vertical.length - vertical.place(value)
+
+    for run in runs:
+        bounded = [(x, height(p.high), height(p.low)) for x, _, p in run if p.low is not None and p.high is not None]
+        if count <= _WITH_WHISKERS:
+            for x, high, low in bounded:
+                ends = f"M{x - 4:.1f} {high:.1f}h8m-4 0V{low:.1f}m-4 0h8"
+                yield element("path", d=ends, fill="none", stroke=ink, stroke_width=1.5)
+        elif len(bounded) > 1:
+            above = [f"{x:.1f} {high:.1f}" for x, high, _ in bounded]
+            below = [f"{x:.1f} {low:.1f}" for x, _, low in reversed(bounded)]
+            yield element("path", d=f"M{'L'.join(above + below)}Z", fill=ink, fill_opacity="0.18")
+
+
+def _stairs(points: Sequence[CurvePoint], of: Line, ink: Ink, frame: _Frame, vertical: Scale) -> Iterator[Element]:
+    """Each value until the next point, the last one to the end of the axis; nothing where nothing was measured."""
+    zero = vertical.length - vertical.place(max(vertical.start, 0))
+    begins = [*(frame.x.place(point.x) for point in points), frame.width]
+    steps = [(begin, end, point.y) for (begin, end), point in zip(pairwise(begins), points, strict=True)]
+    for is_there, run in groupby(steps, lambda step: step[2] is not None):
+        if not is_there:
+            continue
+        stairs = [(begin, end, vertical.length - vertical.place(y or 0)) for begin, end, y in run]
+        begin, _, y = stairs[0]
+        top = f"M{begin:.1f} {y:.1f}" + "".join(f"V{height:.1f}H{end:.1f}" for _, end, height in stairs)
+        if of.style == "area":
+            yield element("path", d=f"{top}V{zero:.1f}H{begin:.1f}Z", fill=ink, fill_opacity="0.28")
+        yield element("path", d=top, fill="none", stroke=ink, stroke_width=1.5)
+
+
+def _told(figure: Curves, panel: Panel, of: Line, point: CurvePoint) -> str:
+    unit = panel.axis.unit
+    where = point.label or (figure.x.names[round(point.x)] if figure.x.names else format_value(point.x, figure.x.unit))
+    named = where if point.label or not figure.x.label else f"{figure.x.label} {where}"
+    ends = (
+        ""
+        if point.low is None or point.high is None
+        else f"{format_value(point.low, unit)} to {format_value(point.high, unit)}"
+    )
+    return f"{said(of.label, named)}: {said(format_value(point.y, unit), ends)}"
+
+
+def _end_names(figure: Curves, width: float) -> dict[str, str]:
+    """Names that stand at the ends of curves, by key."""
+    if not _is_direct(figure):
+        return {}
+    return {key: shortened(label, width * _MOST_OF_WIDTH, LABEL_SIZE) for key, label in figure.lines}
+
+
+def _ends(  # noqa: PLR0917 (what is drawn, and where)
+    panel: Panel, names: Mapping[str, str], colours: Mapping[str, Ink], frame: _Frame, vertical: Scale, top: float
+) -> Iterator[Element]:
+    """Names at the ends of curves, moved apart where those are close together."""
+    ends = []
+    for of in panel.lines:
+        seen = [point for point in of.points if point.y is not None and _can_be_drawn(point, frame.x, vertical)]
+        if seen and of.key in names:
+            ends.append((vertical.length - vertical.place(seen[-1].y or 0), frame.x.place(seen[-1].x), of))
+    ends = list({end[2].key: end for end in ends}.values())
+    ends.sort(key=lambda end: end[0])
+    apart = LABEL_SIZE * 1.25
+    heights = [end[0] for end in ends]
+    for number in range(1, len(heights)):
+        heights[number] = max(heights[number], heights[number - 1] + apart)
+    limit = vertical.length
+    for number in reversed(range(len(heights))):
+        heights[number] = min(heights[number], limit)
+        limit = heights[number] - apart
+    x = frame.left + frame.width + 8
+    for y, (_, _, of) in zip(heights, ends, strict=True):
+        yield text(x, top + y + LABEL_SIZE * 0.35, names[of.key], font_size=LABEL_SIZE, fill=colours[of.key])
+
+
+def _marks(marks: Sequence[Mark], frame: _Frame, begin: float, bottom: float) -> Iterator[Element]:
+    """A line through all panels for each mark, named above where there is room."""
+    free = 0.0
+    for mark in marks:
+        x = frame.left + frame.x.place(mark.x)
+        drawn = line(x, begin, x, bottom, stroke=TEXT, stroke_width=1, stroke_dasharray="2 3")
+        yield group(element("title", mark.label), drawn) if mark.label else drawn
+        label = shortened(mark.label, frame.width / 2, LABEL_SIZE)
+        wide = width_of(label, LABEL_SIZE)
+        at = min(x - 2, frame.left + frame.width - wide)
+        if label and at >= free:
+            yield text(at, begin - 4, label, font_size=LABEL_SIZE, fill=TEXT)
+            free = at + wide + 10

@@ -1,0 +1,84 @@
+"""A figure as SVG: small, the same for the same figure, and readable where nobody runs a script."""
+
+from __future__ import annotations
+
+from traceviz.render.figures.values import Curves, Figure, Intervals, RankedBars, SignedBars, StackedBars
+from traceviz.render.figures.words import in_words
+from traceviz.render.svg import curves, intervals, ranked, signed, stacked
+from traceviz.render.svg.elements import BACKGROUND, FONTS, Element, dark_style, element, group, identity, rect, written
+from traceviz.render.svg.layout import MARGIN, Drawing, Key, below_each_other, heading, legend, notes
+
+WIDTH = 720
+LEAST_WIDTH = 320
+"""Pixels below which no figure is drawn: letters need some."""
+_GAP = 12.0
+
+
+def svg(figure: Figure, width: int = WIDTH, *, height: int | None = None, standalone: bool = True) -> str:
+    """The figure as an ``<svg>`` element.
+
+    Args:
+        figure: What to draw.
+        width: Pixels; below 320 it stays 320 wide.
+        height: Pixels of bars that stand and of curves, letters and axes among them; rows that lie below one another
+            take the height that they need. ``None`` for what suits the figure.
+        standalone: With colours and a background of its own, dark where the reader's pages are; else with those of the
+            page around it (``--tv-…``), and no background.
+    """
+    wide = max(width, LEAST_WIDTH)
+    inner = wide - 2 * MARGIN
+    head = heading(figure.title, figure.subtitle, inner)
+    explained, foot = legend(_keys(figure), inner), notes(figure.notes, inner)
+    around = sum(part.height + _GAP for part in (head, explained, foot) if part.elements) + 2 * MARGIN
+    body = _body(figure, inner, None if height is None else height - around)
+    drawn = below_each_other((head, explained, body, foot), MARGIN, MARGIN, _GAP)
+    return _document(figure, drawn, wide, round(drawn.height + MARGIN), standalone=standalone)
+
+
+def _keys(figure: Figure) -> tuple[Key, ...]:
+    match figure:
+        case StackedBars():
+            return stacked.keys(figure)
+        case Curves():
+            return curves.keys(figure)
+        case _:
+            return ()
+
+
+def _body(figure: Figure, width: float, height: float | None) -> Drawing:
+    match figure:
+        case StackedBars():
+            return stacked.draw(figure, width, height)
+        case RankedBars():
+            return ranked.draw(figure, width)
+        case SignedBars():
+            return signed.draw(figure, width)
+        case Intervals():
+            return intervals.draw(figure, width)
+        case Curves():
+            return curves.draw(figure, width, height)
+
+
+def _document(figure: Figure, drawn: Drawing, width: int, height: int, *, standalone: bool) -> str:
+    name = identity(f"{figure!r}{width}{height}")
+    background = (rect(0, 0, width, height, fill=BACKGROUND),) if standalone else ()
+    content = (*background, *drawn.elements)
+    style = (Element("style", (), (dark_style(group(*content)),)),) if standalone else ()
+    return written(
+        element(
+            "svg",
+            element("title", figure.title, id=f"{name}-title"),
+            element("desc", in_words(figure), id=f"{name}-desc"),
+            *style,
+            *content,
+            xmlns="http://www.w3.org/2000/svg",
+            viewBox=f"0 0 {width} {height}",
+            width=width,
+            height=height,
+            role="img",
+            aria_labelledby=f"{name}-title {name}-desc",
+            class_="tv-figure",
+            font_family=FONTS,
+        ),
+        standalone=standalone,
+    )

@@ -1,0 +1,144 @@
+"""Elements of an SVG, and the text that they become: alone in a file, or inside of a page."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from xml.sax.saxutils import escape, quoteattr
+
+from traceviz.render import palette
+from traceviz.render.palette import Color
+from traceviz.visible import bounded, visible
+
+FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', Arial, sans-serif"
+"""The font of the reader's system; SVG in papers takes the first of these that the program knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ink:
+    """A colour by its name in pages, where it is the custom property ``--tv-NAME``."""
+
+    name: str
+    color: Color
+
+
+BACKGROUND = Ink("background", palette.BACKGROUND)
+TEXT = Ink("text", palette.TEXT)
+QUIET = Ink("quiet", palette.QUIET)
+LINE = Ink("line", palette.LINE)
+GOOD = Ink("good", palette.GOOD)
+BAD = Ink("bad", palette.BAD)
+
+
+def inks(keys: Iterable[str]) -> dict[str, Ink]:
+    """The colour of each key: its own, or those of a series in the order in which keys without one appear."""
+    found: dict[str, Ink] = {}
+    unknown = 0
+    for key in keys:
+        if key in found:
+            continue
+        if key in palette.COLORS:
+            found[key] = Ink(key.replace("_", "-"), palette.COLORS[key])
+        else:
+            number = unknown % len(palette.SERIES)
+            found[key] = Ink(f"series-{number}", palette.SERIES[number])
+            unknown += 1
+    return found
+
+
+Attribute = str | float | Ink | None
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element: its attributes in order, and elements or text inside. Text is harmless once it is here."""
+
+    tag: str
+    attributes: tuple[tuple[str, Attribute], ...] = ()
+    children: tuple[Element | str, ...] = ()
+
+
+def element(tag: str, *children: Element | str, **attributes: Attribute) -> Element:
+    """An element; ``_`` in names of attributes is ``-``. Attributes of ``None`` are left out."""
+    named = ((name.rstrip("_").replace("_", "-"), value) for name, value in attributes.items())
+    harmless = (visible(bounded(child)) if isinstance(child, str) else child for child in children)
+    return Element(tag, tuple((name, value) for name, value in named if value is not None), tuple(harmless))
+
+
+def group(*children: Element, **attributes: Attribute) -> Element:
+    """Elements that have attributes in common."""
+    return element("g", *children, **attributes)
+
+
+def text(x: float, y: float, content: str, **attributes: Attribute) -> Element:
+    """A line of text that begins at ``x`` on the base line ``y``."""
+    return element("text", content, x=x, y=y, **attributes)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, **attributes: Attribute) -> Element:
+    """A straight line."""
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, **attributes)
+
+
+def rect(x: float, y: float, width: float, height: float, said: str = "", **attributes: Attribute) -> Element:
+    """A rectangle, and what it says of itself under a pointer."""
+    told = (element("title", said),) if said else ()
+    return element("rect", *told, x=x, y=y, width=width, height=height, **attributes)
+
+
+def number(value: float) -> str:
+    """A coordinate, to a hundredth of a pixel."""
+    written = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if written == "-0" else written
+
+
+def written(element: Element, *, standalone: bool) -> str:
+    """The text of an element: with colours of its own, or with those of the page around it."""
+    return "".join(_pieces(element, standalone=standalone))
+
+
+def used(element: Element) -> Iterator[tuple[str, Ink]]:
+    """Attribute and colour wherever an element or one inside of it has a colour."""
+    yield from ((name, value) for name, value in element.attributes if isinstance(value, Ink))
+    for child in element.children:
+        if isinstance(child, Element):
+            yield from used(child)
+
+
+def _pieces(element: Element, *, standalone: bool) -> Iterator[str]:
+    yield f"<{element.tag}"
+    classes = []
+    for name, value in element.attributes:
+        if isinstance(value, Ink):
+            classes.append(_class_name(name, value))
+            value = value.color.light if standalone else f"var(--tv-{value.name}, {value.color.light})"  # noqa: PLW2901
+        yield f" {name}={quoteattr(value if isinstance(value, str) else number(value or 0))}"
+    if classes and standalone:
+        yield f' class="{" ".join(classes)}"'
+    if not element.children:
+        yield "/>"
+        return
+    yield ">"
+    for child in element.children:
+        yield from (escape(child),) if isinstance(child, str) else _pieces(child, standalone=standalone)
+    yield f"</{element.tag}>"
+
+
+def _class_name(attribute: str, ink: Ink) -> str:
+    return f"tv-{attribute}-{ink.name}"
+
+
+def dark_style(element: Element) -> str:
+    """Rules that give the colours of ``element`` their dark values where the reader's pages are dark.
+
+    Its light values are attributes, which these rules override: programs that know no rules show the light figure.
+    """
+    colours = dict.fromkeys(used(element))
+    rules = "".join(f".{_class_name(name, ink)}{{{name}:{ink.color.dark}}}" for name, ink in colours)
+    return f"@media (prefers-color-scheme:dark){{{rules}}}"
+
+
+def identity(content: str) -> str:
+    """A short name that the same content always has."""
+    return f"tv-{hashlib.sha256(content.encode()).hexdigest()[:10]}"

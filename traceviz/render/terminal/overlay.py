@@ -1,0 +1,322 @@
+"""Several curves in one plot of characters: a mark for each, strokes for intervals, and a legend.
+
+::
+
+    • tensorflow  × pytorch  │ 95 % interval
+    423/s ┤                         •
+          │             │ ····•····
+    212/s ┤     •·······•···       ×
+          │     ×······×···········
+      0/s ┤
+          └─────┬───────┬──────────┬
+                8       16         32
+
+A cell that several curves pass shows the last of them. Where there is no colour, marks tell the curves apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rich.text import Text
+
+from traceviz.render.figures.of_sections import MOST_PANELS
+from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Panel
+from traceviz.render.terminal.lines import INDENT, QUIET, clip, pad, paragraph, shorten, widest
+from traceviz.units import format_value
+from traceviz.visible import sentence, visible
+
+HEIGHT = 9
+"""Rows of a plot of one panel without its axis."""
+LOW_HEIGHT = 6
+"""Rows of each of several."""
+MARKS = "•×+o*#%@"
+"""Marks of curves, in order; more curves are left to the table."""
+COLORS = (75, 214, 36, 175, 221, 26, 167, 109)
+"""Colours of curves, from the 256-colour palette."""
+_THREAD, _DASH, _STROKE, _CUT = "·", "╌", "│", "↑"
+_LEAST_CELLS = 16
+_CLOSE = 6
+"""Points of a curve that are so many cells apart, or fewer, are connected by its marks."""
+_FACTOR = 50.0
+"""As in :mod:`traceviz.render.terminal.plot`."""
+_LONGEST_STROKE = 1.25
+"""Intervals are cut at this multiple of the largest value: they must not press the values together."""
+_TICK_GAP, _SHORT = 2, 3
+"""Cells between names of places, and of a short name."""
+
+Cell = tuple[str, int | None]
+"""A character, and which curve it is of."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Where values are between both ends of one direction: in ``cells`` with a ``margin`` before and behind them."""
+
+    start: float
+    end: float
+    cells: int
+    is_log: bool
+    margin: int = 0
+
+    @property
+    def last(self) -> int:
+        """The last cell, with the margin behind it."""
+        return self.cells - 1 + 2 * self.margin
+
+    def place(self, value: float) -> int:
+        """The cell of a value; beyond an end, that of the end."""
+        if self.end <= self.start or self.cells < 2:
+            return self.margin
+        start, end, at = map(math.log, (self.start, self.end, value)) if self.is_log else (self.start, self.end, value)
+        return self.margin + round(min(max((at - start) / (end - start), 0.0), 1.0) * (self.cells - 1))
+
+    def value(self, place: int) -> float:
+        """The value of a cell."""
+        part = place / max(self.cells - 1, 1)
+        if self.is_log:
+            return math.exp(math.log(self.start) + (math.log(self.end) - math.log(self.start)) * part)
+        return self.start + (self.end - self.start) * part
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """A curve, its number among those with marks (``None`` of a reference), and how far it stands beside its place.
+
+    Points of several curves have the same places: beside each other, all of them and their strokes are seen.
+    """
+
+    line: Line
+    number: int | None
+    aside: int
+
+    @property
+    def measured(self) -> Iterator[CurvePoint]:
+        """Its points that have a value."""
+        return (point for point in self.line.points if point.y is not None)
+
+    def column(self, point: CurvePoint, x: _Scale) -> int:
+        """The cell of a point."""
+        return min(max(x.place(point.x) + self.aside, 0), x.last)
+
+
+def _curves(panel: Panel, x: _Scale) -> list[_Curve]:
+    """The curves that have marks, and the references."""
+    found: list[_Curve] = []
+    marked = [line for line in panel.lines if line.style != "dashed"][: len(MARKS)]
+    for line in panel.lines:
+        if line.style == "dashed":
+            found.append(_Curve(line, None, 0))
+        elif line in marked:
+            number = marked.index(line)
+            found.append(_Curve(line, number, (2 * number - len(marked) + 1) // 2 if x.margin else 0))
+    return found
+
+
+def curves_lines(curves: Curves, width: int, *, color: bool) -> list[Text]:
+    """The first panels with one legend; nothing where there is no room, or nothing was measured."""
+    panels = [panel for panel in curves.panels[:MOST_PANELS] if _values(panel)]
+    height = HEIGHT if len(panels) == 1 else LOW_HEIGHT
+    drawn = [(panel, _plot(panel, curves.x, width - INDENT, height)) for panel in panels]
+    if not drawn or not all(rows for _, rows in drawn):
+        return []
+    lines = _legend(panels, width, color=color)
+    for number, (panel, rows) in enumerate(drawn):
+        lines += [Text()] if number else []
+        heading = _heading(panel) if len(drawn) > 1 else ""  # of one, the title of the section says it
+        lines += paragraph(sentence(heading), width, first=" " * INDENT, style=QUIET)
+        lines += [_styled(row, color=color) for row in rows]
+    return lines
+
+
+def _values(panel: Panel) -> list[float]:
+    return [point.y for line in panel.lines[: len(MARKS)] for point in line.points if point.y is not None]
+
+
+def _heading(panel: Panel) -> str:
+    """``CPU, of 2 cores``."""
+    return f"{panel.axis.label}{f', of {panel.full}' if panel.full else ''}"
+
+
+def _legend(panels: Sequence[Panel], width: int, *, color: bool) -> list[Text]:
+    """Marks with the names of their curves, and what strokes and dashes are; nothing for a single plain curve."""
+    lines = [line for line in panels[0].lines[: len(MARKS)] if line.style != "dashed"]
+    entries: list[tuple[str, str, str]] = []
+    if len(lines) > 1:
+        room = max((width - INDENT) // min(len(lines), 3) - 4, 12)
+        entries = [
+            (_mark(index), shorten(line.label, room), _style(index, color=color)) for index, line in _kept(lines)
+        ]
+    if any(line.style == "dashed" for line in panels[0].lines):
+        entries.append((_DASH, "ideal or by Amdahl's law", QUIET))
+    if any(point.low is not None for panel in panels for line in panel.lines for point in line.points):
+        entries.append((_STROKE, "95 % interval", QUIET))
+    legend: list[Text] = []
+    for mark, name, style in entries:
+        entry = Text.assemble((mark, style), f" {name}")
+        if legend and legend[-1].cell_len + 3 + entry.cell_len <= width:
+            legend[-1].append("   ").append_text(entry)
+        else:
+            legend.append(Text(" " * INDENT).append_text(entry))
+    return legend
+
+
+def _kept(lines: Sequence[Line]) -> Iterator[tuple[int, Line]]:
+    return enumerate(lines[: len(MARKS)])
+
+
+def _mark(index: int) -> str:
+    return MARKS[index % len(MARKS)]
+
+
+def _style(index: int | None, *, color: bool) -> str:
+    return f"color({COLORS[index % len(COLORS)]})" if color and index is not None else ""
+
+
+def _styled(row: Sequence[Cell], *, color: bool) -> Text:
+    """A row of cells, neighbours of one curve together."""
+    text = Text(" " * INDENT)
+    for character, index in row:
+        text.append(character, _style(index, color=color))
+    return text
+
+
+def _plot(panel: Panel, x: Axis, width: int, height: int) -> list[list[Cell]]:
+    """Rows of cells, from the top: the plot, its axis, and names of places below; none where there is no room."""
+    vertical = _vertical(panel, height)
+    labels = _labels(vertical, panel.axis)
+    cells = width - widest(labels) - 2
+    if cells < _LEAST_CELLS:
+        return []
+    horizontal = _horizontal(panel, x, cells)
+    canvas: list[list[Cell]] = [[(" ", None)] * cells for _ in range(height)]
+    _draw(canvas, _curves(panel, horizontal), horizontal, vertical)
+    rows = [
+        [*_plain(f"{label} {'┤' if label.strip() else '│'}"), *row] for label, row in zip(labels, canvas, strict=True)
+    ]
+    ticks = _ticks(panel, x, horizontal)
+    base = "".join("┬" if any(at == cell for at, _, _ in ticks) else "─" for cell in range(cells))
+    margin = widest(labels) + 1
+    below = "log" if vertical.is_log else ""
+    return [*rows, _plain(f"{' ' * margin}└{base}"), _plain(pad(below, margin + 1, right=True) + _names(ticks, cells))]
+
+
+def _plain(text: str) -> list[Cell]:
+    return [(character, None) for character in text]
+
+
+def _vertical(panel: Panel, height: int) -> _Scale:
+    """From zero, unless the axis says otherwise or values of many sizes need equal factors to be equally high."""
+    values = _values(panel)
+    highs = [point.high for line in panel.lines for point in line.points if point.high is not None]
+    most = max(values)
+    high = max(most, min(max(highs, default=most), most * _LONGEST_STROKE))
+    low = min(values)
+    if panel.axis.unit != "ratio" and low > 0 and high / low > _FACTOR:
+        return _Scale(low, high, height, is_log=True)
+    start = panel.axis.start if panel.axis.start is not None else min(low, 0.0)
+    end = panel.axis.end if panel.axis.end is not None else high
+    return _Scale(start, end if end > start else start + 1.0, height, is_log=False)
+
+
+def _horizontal(panel: Panel, x: Axis, cells: int) -> _Scale:
+    xs = [point.x for line in panel.lines for point in line.points]
+    start, end = (x.start if x.start is not None else min(xs)), (x.end if x.end is not None else max(xs))
+    curves = sum(line.style != "dashed" for line in panel.lines[: len(MARKS)])
+    margin = curves // 2 + 1 if len(set(xs)) * (curves + _TICK_GAP) <= cells else 0
+    return _Scale(start, end, cells - 2 * margin, is_log=x.log and start > 0, margin=margin)
+
+
+def _labels(scale: _Scale, axis: Axis) -> list[str]:
+    """Texts at the left of the rows: both ends, and one between."""
+    last = scale.cells - 1
+    shown = {0, last // 2, last}
+    texts = [
+        format_value(_rounded(scale.value(last - row)), axis.unit) if row in shown else "" for row in range(scale.cells)
+    ]
+    longest = widest(texts)
+    return [pad(text, longest, right=True) for text in texts]
+
+
+def _rounded(value: float) -> float | int:
+    """Whole numbers as such: 25 threads."""
+    return int(value) if value.is_integer() else round(value, 1) if abs(value) >= 10 else value
+
+
+def _draw(canvas: list[list[Cell]], curves: Sequence[_Curve], x: _Scale, y: _Scale) -> None:
+    """Strokes below, then what connects points, and their marks above all."""
+    for curve in curves:
+        for point in curve.measured:
+            _stroke(canvas, curve, point, x, y)
+    for curve in curves:
+        if curve.line.style != "points":
+            for first, second in pairwise(curve.line.points):
+                _connect(canvas, curve, first, second, x, y)
+    for curve in curves:
+        if curve.number is not None:
+            for point in curve.measured:
+                _put(canvas, curve.column(point, x), y.place(point.y or 0.0), (_mark(curve.number), curve.number))
+
+
+def _stroke(canvas: list[list[Cell]], curve: _Curve, point: CurvePoint, x: _Scale, y: _Scale) -> None:
+    """The interval of a point; an arrow where it goes on beyond the plot."""
+    if point.low is None or point.high is None:
+        return
+    for place in range(y.place(max(point.low, y.start)), y.place(point.high) + 1):
+        is_cut = place == y.cells - 1 and point.high > y.end
+        _put(canvas, curve.column(point, x), place, (_CUT if is_cut else _STROKE, curve.number))
+
+
+def _connect(  # noqa: PLR0917 (two points on a canvas with its scales)
+    canvas: list[list[Cell]], curve: _Curve, first: CurvePoint, second: CurvePoint, x: _Scale, y: _Scale
+) -> None:
+    """The cells between two points, where both were measured: as marks where they are close to each other."""
+    if first.y is None or second.y is None:
+        return
+    begin, end = curve.column(first, x), curve.column(second, x)
+    character = _DASH if curve.number is None else _mark(curve.number) if end - begin <= _CLOSE else _THREAD
+    for column in range(begin + 1, end):
+        place = y.place(first.y + (second.y - first.y) * (column - begin) / (end - begin))
+        if character != _THREAD or canvas[len(canvas) - 1 - place][column][0] == " ":
+            _put(canvas, column, place, (character, curve.number))
+
+
+def _put(canvas: list[list[Cell]], column: int, place: int, cell: Cell) -> None:
+    canvas[len(canvas) - 1 - place][column] = cell
+
+
+def _ticks(panel: Panel, x: Axis, scale: _Scale) -> list[tuple[int, int, str]]:
+    """Cell, first cell of its text, and text of each place that is named: points where there are few, else both ends.
+
+    A text that would touch its neighbour is left out; those of both ends come first.
+    """
+    xs = sorted({point.x for line in panel.lines for point in line.points})
+    few = len(xs) * (_TICK_GAP + _SHORT) <= scale.cells
+    values = xs if few else [scale.start, (scale.start + scale.end) / 2, scale.end]
+    placed: list[tuple[int, int, str]] = []
+    for value in sorted(values, key=lambda one: (one not in {values[0], values[-1]}, one)):
+        text = _name(x, value)
+        cell = scale.place(value)
+        begin = min(max(cell - len(text) // 2, 0), max(scale.last + 1 - len(text), 0))
+        spans = ((other, other + len(words)) for _, other, words in placed)
+        if all(begin + len(text) + _TICK_GAP <= first or last + _TICK_GAP <= begin for first, last in spans):
+            placed.append((cell, begin, text))
+    return sorted(placed)
+
+
+def _name(x: Axis, value: float) -> str:
+    if x.names:
+        return visible(x.names[min(max(round(value), 0), len(x.names) - 1)])[:20]
+    if x.unit == "ns":
+        return format_value(round(value), "ns") if value else "0 s"
+    return format_value(_rounded(value), x.unit)
+
+
+def _names(ticks: Sequence[tuple[int, int, str]], cells: int) -> str:
+    line = ""
+    for _, begin, text in ticks:
+        line = pad(line, begin) + text
+    return clip(line, cells)

@@ -244,7 +244,9 @@ def device_work(trace: TraceView) -> pl.DataFrame:
     leaves = {name: kernel_name(name) for name in names}
     families = {name: "collective" if name in communicates else "device_compute" for name in names}
     kernel = pl.col("kernel").cast(pl.String)
-    other = pl.when(pl.col("by_graph") & pl.col("graph_node_id").is_null()).then(pl.lit(_GRAPH)).otherwise(pl.lit(_COPY))
+    other = (
+        pl.when(pl.col("by_graph") & pl.col("graph_node_id").is_null()).then(pl.lit(_GRAPH)).otherwise(pl.lit(_COPY))
+    )
     return work.with_columns(
         pl.coalesce(kernel.replace_strict(leaves, default=None, return_dtype=pl.String), other).alias("leaf"),
         kernel.replace_strict(families, default="copy", return_dtype=pl.String).alias("family"),
@@ -276,7 +278,9 @@ def device_flame(trace: TraceView, called: Called, title: Title, time: Division,
     tree, leaf = tree.with_inside(place, codes, labels)
     processes = work["process_id"].to_numpy().astype(np.int64)
     begins, ends = work["begin_ns"].to_numpy(), work["end_ns"].to_numpy()
-    return owned_flame(tree, np.where(counted(time, work), leaf, -1), Spans(processes, begins, ends), title, time, bounds)
+    return owned_flame(
+        tree, np.where(counted(time, work), leaf, -1), Spans(processes, begins, ends), title, time, bounds
+    )
 
 
 def counted(time: Division, work: pl.DataFrame) -> Mask:
@@ -307,9 +311,7 @@ def _placed(trace: TraceView, work: pl.DataFrame, base: Tree, node: Array) -> tu
     return grown, np.where(named, found, node)
 
 
-def _at_top(
-    tree: Tree, node: Array, chosen: Mask, codes: Array, labels: tuple[Label, ...]
-) -> tuple[Tree, Array]:
+def _at_top(tree: Tree, node: Array, chosen: Mask, codes: Array, labels: tuple[Label, ...]) -> tuple[Tree, Array]:
     """Put ``chosen`` work into outermost nodes by ``codes``, into those that are there where they say the same."""
     if not chosen.any():
         return tree, node
@@ -334,7 +336,9 @@ def _scopes(tree: Tree, texts: list[str]) -> tuple[Tree, list[int]]:
     for text in texts:  # distinct operators, of which there are few
         node = root
         parts = operation_name(text, "op").split("/")
-        parts = [*parts[: _MOST_SCOPES - 1], "/".join(parts[_MOST_SCOPES - 1 :])] if len(parts) > _MOST_SCOPES else parts
+        parts = (
+            [*parts[: _MOST_SCOPES - 1], "/".join(parts[_MOST_SCOPES - 1 :])] if len(parts) > _MOST_SCOPES else parts
+        )
         for level, part in enumerate(parts):
             key = node, part
             if key not in paths:
@@ -345,7 +349,9 @@ def _scopes(tree: Tree, texts: list[str]) -> tuple[Tree, list[int]]:
             node = paths[key]
         places.append(node)
     codes = len(tree.labels) + np.arange(len(labels))
-    grown = Tree(np.concatenate([tree.parents, np.array(parents)]), np.concatenate([tree.codes, codes]), (*tree.labels, *labels))
+    grown = Tree(
+        np.concatenate([tree.parents, np.array(parents)]), np.concatenate([tree.codes, codes]), (*tree.labels, *labels)
+    )
     return grown, places
 
 
@@ -369,5 +375,3 @@ def threads_of(trace: TraceView, threads: pl.Series) -> tuple[Codes, tuple[str, 
 
 def _narrow(rows: Rows) -> Codes:
     return np.ascontiguousarray(rows, np.int32)
-
-

@@ -48,9 +48,7 @@ def difference(base: Flame, new: Flame, bounds: Bounds | None = None) -> Flame:
     parents: list[int] = []
     described: list[tuple[str, str, str]] = []
     places = [_placed(side, nodes, parents, described) for side in (new, base)]
-    classes = tuple(
-        sorted({*new.classes, *base.classes}, key=lambda known: (_ORDER.get(known[0], len(_ORDER)), known))
-    )
+    classes = tuple(sorted({*new.classes, *base.classes}, key=lambda known: (_ORDER.get(known[0], len(_ORDER)), known)))
     per_step = bool(base.steps and new.steps)
     own = [
         _own(side, place, len(parents), classes, side.steps if per_step else 1)

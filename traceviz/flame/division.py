@@ -112,7 +112,7 @@ class Division:
         whole = np.zeros(times.shape[0], np.int64)
         known = owners >= 0
         np.add.at(whole, owners[known], (spans.ends - spans.starts)[known])
-        return whole - times.sum(axis=1)
+        return np.asarray(whole - times.sum(axis=1))
 
 
 @once_per_trace
@@ -136,9 +136,7 @@ def division(trace: TraceView) -> Division:
     return Division(parts, host, device, words, steps)
 
 
-def _contained(
-    windows: dict[int, IntervalSet] | None, processes: Array, moments: Array
-) -> Mask:
+def _contained(windows: dict[int, IntervalSet] | None, processes: Array, moments: Array) -> Mask:
     if windows is None:
         return np.ones(moments.size, np.bool_)
     inside = np.zeros(moments.size, np.bool_)

@@ -39,13 +39,13 @@ def module_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[
     if names.source == "module hierarchy":
         tree, of_operator = _stated(names, operators)
         yield _host_of_operators(operators, tree, of_operator, time, bounds)
-        yield _device(trace, tree, _by_hierarchy(trace, operators, work, of_operator), work, time, bounds)
+        yield _device(tree, _by_hierarchy(trace, operators, work, of_operator), work, time, bounds)
         return
     called = _called(trace, names)
     if called.tree.calls.height:
         yield host_flame(trace, called, _HOST, time, bounds)
     tree, node = called.contexts(trace)
-    yield _device(trace, tree, _by_calls(trace, operators, work, called, node), work, time, bounds)
+    yield _device(tree, _by_calls(trace, operators, work, called, node), work, time, bounds)
 
 
 def _called(trace: TraceView, names: PartNames) -> Called:
@@ -77,9 +77,7 @@ class _Owners:
     of_part: Mask
 
 
-def _by_calls(
-    trace: TraceView, operators: OperatorCalls, work: pl.DataFrame, called: Called, node: Array
-) -> _Owners:
+def _by_calls(trace: TraceView, operators: OperatorCalls, work: pl.DataFrame, called: Called, node: Array) -> _Owners:
     """Owners where calls name the parts: as :func:`traceviz.analyses.program.module_paths.named_parts` has them."""
     launched, made = called.tree.around_known(work, "thread_id", "call_ns"), called.tree.around_known(work, *MADE)
     of_part = (made < 0) & work["named"].is_not_null().to_numpy()
@@ -112,12 +110,10 @@ def _forward_of(trace: TraceView, operators: OperatorCalls, row: Array) -> Array
     is_linked[backward] = True
     partner = np.full(is_linked.size + 1, -1, np.int64)
     partner[backward] = forward
-    return partner[np.append(operators.tree.nearest(is_linked), -1)[row]]
+    return np.asarray(partner[np.append(operators.tree.nearest(is_linked), -1)[row]])
 
 
-def _device(  # noqa: PLR0917 (columns)
-    trace: TraceView, tree: Tree, owners: _Owners, work: pl.DataFrame, time: Division, bounds: Bounds
-) -> Flame | None:
+def _device(tree: Tree, owners: _Owners, work: pl.DataFrame, time: Division, bounds: Bounds) -> Flame | None:
     """Device work of the parts, and of what the program names in graphs inside the part that launched them."""
     if not work.height:
         return None

@@ -1,9 +1,10 @@
 """From file to report on one screen: what the command line does, for notebooks and programs.
 
+>>> report = traceviz.analyze("trace.nsys-rep")
+>>> print(traceviz.to_text(report, "terminal"))
 >>> tables = traceviz.open("trace.nsys-rep")
 >>> tables.kernels.group_by("name").agg(pl.col("dur_ns").sum()).collect()
 >>> report = traceviz.analyze(tables)
->>> print(traceviz.to_text(report, "terminal"))
 
 Slow imports are left to the functions that need them, and come after the checks: that a file does not exist is reported
 at once.
@@ -35,7 +36,6 @@ from traceviz.selection import Selection
 from traceviz.trace_folder import is_trace_folder
 
 if TYPE_CHECKING:
-    from traceviz.analyses.run import analyze
     from traceviz.compare.compare import Comparison
     from traceviz.compare.report.document import document
     from traceviz.pictures.flame import Flame
@@ -331,6 +331,42 @@ def _part(
         return tables
 
 
+def analyze(
+    trace: TraceTables | str | Path | Sequence[str | Path],
+    options: AnalysisOptions | None = None,
+    sections: Collection[str] | None = None,
+) -> Report:
+    """Analyse a trace: one that was read, or a file or folder, or a list of those of one job's ranks.
+
+    >>> traceviz.analyze("trace.nsys-rep").verdict.sentence
+    >>> traceviz.analyze(["rank0.json.gz", "rank1.json.gz"], sections=["collectives"])
+
+    Of a path, only what the sections need is read; see :func:`report_on` for how it can be read.
+
+    Args:
+        trace: What :func:`open_trace` returned, or what it would take.
+        options: What the user tells about the program.
+        sections: Slugs of the sections to make; ``None`` for all.
+
+    Raises:
+        UsageError: a section does not exist, or ``trace`` is neither.
+        TracevizError: as :func:`open_trace`, and as :func:`traceviz.analyses.run.analyze`.
+    """
+    if isinstance(trace, str | Path):
+        return report_on(trace, sections=sections, options=options)
+    if isinstance(trace, list | tuple):
+        return report_on(*trace, sections=sections, options=options)
+    from traceviz.analyses.run import analyze as analyze_tables
+    from traceviz.tables import TraceTables
+
+    if not isinstance(trace, TraceTables):
+        raise UsageError(
+            f"A trace of type {type(trace).__name__} cannot be analysed.",
+            fix="Give a path, a list of paths, or the tables that traceviz.open returned.",
+        )
+    return analyze_tables(trace, options, sections)
+
+
 def _size(source: Path) -> int:
     """Bytes of a file, or of the files that lie in a folder; 0 where the system does not say."""
     with suppress(OSError):  # a link that leads nowhere: who reads says so, if it matters
@@ -489,7 +525,6 @@ _LARGE = 1 << 24
 """Bytes of files that are read so long that analyses are imported meanwhile."""
 _HOMES = {
     "Comparison": "traceviz.compare.compare",
-    "analyze": "traceviz.analyses.run",
     "document": "traceviz.compare.report.document",
 }
 

@@ -50,8 +50,9 @@ def test_the_empty_report_renders(any_renderer):
 
 
 def test_there_are_seven_renderers_sorted_by_name():
-    names = ["csv", "github", "html", "json", "junit", "markdown", "svg", "terminal"]
-    assert [renderer(name).name for name in FORMATS] == names
+    assert [renderer(name).name for name in FORMATS] == [
+        *("csv", "github", "html", "json", "junit", "markdown", "svg", "terminal")
+    ]
 
 
 def test_an_unknown_renderer_names_those_known():

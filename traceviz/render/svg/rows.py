@@ -30,6 +30,16 @@ def base_line(number: int) -> float:
     return row_top(number) + ROW_HEIGHT / 2 + LABEL_SIZE * 0.35
 
 
+def named(label: str, remark: str) -> str:
+    """A name with a remark: ``gemm (new)``."""
+    return f"{label} ({remark})" if remark else label
+
+
+def height_below(title: str) -> float:
+    """Pixels of the ticks of an axis and of its title."""
+    return TICK_GAP + LABEL_SIZE * (2.9 if title else 1.4)
+
+
 def axis_below(title: str, middle: float, height: float) -> tuple[Element, ...]:
     """The title of an axis below its ticks."""
     if not title:

@@ -157,8 +157,8 @@ def test_threads_are_told_apart_by_what_they_are_and_not_by_their_number():
     assert times(flame_of(view, "operators-host")) == {
         "training thread": 50,
         "training thread > aten::mm": 50,
-        "loader N": 30,
-        "loader N > decode": 30,
+        "thread loader N": 30,
+        "thread loader N > decode": 30,
     }
 
 

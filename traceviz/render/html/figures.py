@@ -22,14 +22,21 @@ _WIDE, _NARROW = 960, 400
 """Pixels of a figure on screens, and on those of telephones, where letters of the wide one would be too small."""
 
 
-def figures_of(report: Report) -> Markup:
-    """All figures that the report has, below one another; empty where it has none."""
+def figures_of(report: Report, *, for_telephones: bool = True) -> Markup:
+    """All figures that the report has, below one another; empty where it has none.
+
+    Args:
+        report: Any report document.
+        for_telephones: Draw each for narrow screens as well; the style sheet of a page shows one of the two.
+    """
     drawn = (figure_or_none(report, name) for name in _SHOWN.get(report.schema, ()))
     return joined(
         element(
             "figure",
             element("div", _markup(svg(one, _WIDE, standalone=False)), class_="tv-wide-figure"),
-            element("div", _markup(svg(one, _NARROW, standalone=False)), class_="tv-narrow-figure"),
+            element("div", _markup(svg(one, _NARROW, standalone=False)), class_="tv-narrow-figure")
+            if for_telephones
+            else "",
             class_="tv-drawn",
         )
         for one in drawn

@@ -156,7 +156,9 @@ def command(report: Report) -> str:
 def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -> Markup:
     report, pictures = content.report, content.pictures
     sections = [_Section("tv-verdict", "", _verdict(report)), *_reported(report, pictures)]
-    sections.insert(len(sections) if report.schema == SCHEMA else 1, _Section("tv-figures", "Figures", figures_of(report)))
+    sections.insert(
+        len(sections) if report.schema == SCHEMA else 1, _Section("tv-figures", "Figures", figures_of(report))
+    )
     sections += [_Section(part.name, part.title, part.markup(pictures)) for part in parts if pictures is not None]
     sections += [_Section(item.slug, item.title, _blocks(item, content), has_command=True) for item in report.sections]
     present = [section for section in (*sections, *_ends(report)) if section.content]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from traceviz.render.figures.of_reports import grid_titled, of_trace, quantity, rows_of
+from traceviz.render.figures.reading import Row, grid_with, of_trace, quantity, rows
 from traceviz.render.figures.values import Axis, Figure, NoFigure, RankedBar, RankedBars
 from traceviz.report import Report
-from traceviz.units import Value, counted, format_value
+from traceviz.units import counted, format_value
 
 LEAST_SHARE = 0.01
 """Functions with less are one bar together."""
@@ -16,15 +16,13 @@ _MOST = 20
 """Bars beside that of the rest, at most."""
 _SLUG = "cuda_api"
 
-Call = dict[str, Value]
-
 
 def api(report: Report) -> Figure | NoFigure:
     """A bar for each function with 1 % or more of the time, and one for the rest."""
-    grid = grid_titled(report, _SLUG, "", "name", "calls", "total_ns", "share_of_api")
-    if grid is None or not grid.rows:
+    grid = grid_with(report, _SLUG, "name", "calls", "total_ns", "share_of_api")
+    if grid is None:
         return NoFigure("no CUDA call was recorded")
-    calls = sorted(rows_of(grid), key=lambda call: -quantity(call["share_of_api"]))
+    calls = sorted(rows(grid), key=lambda call: -quantity(call["share_of_api"]))
     shown = [call for call in calls if quantity(call["share_of_api"]) >= LEAST_SHARE][:_MOST]
     rest = calls[len(shown) :]
     total = format_value(sum(int(quantity(call["total_ns"])) for call in calls), "ns")
@@ -37,7 +35,7 @@ def api(report: Report) -> Figure | NoFigure:
     )
 
 
-def _bars(calls: Sequence[Call]) -> Iterator[RankedBar]:
+def _bars(calls: Sequence[Row]) -> Iterator[RankedBar]:
     """One bar a function; the API is named where two have functions of one name."""
     names = Counter(str(call["name"]) for call in calls)
     for call in calls:
@@ -46,13 +44,13 @@ def _bars(calls: Sequence[Call]) -> Iterator[RankedBar]:
         yield RankedBar(name, label, quantity(call["share_of_api"]), detail=_detail([call]))
 
 
-def _rest(calls: Sequence[Call]) -> Iterator[RankedBar]:
+def _rest(calls: Sequence[Row]) -> Iterator[RankedBar]:
     share = sum(quantity(call["share_of_api"]) for call in calls)
     if share > 0:
         yield RankedBar("other", counted(len(calls), "other function"), share, detail=_detail(calls))
 
 
-def _detail(calls: Sequence[Call]) -> str:
+def _detail(calls: Sequence[Row]) -> str:
     """``92.0 ms in 4 calls``."""
     total = format_value(sum(int(quantity(call["total_ns"])) for call in calls), "ns")
     return f"{total} in {counted(sum(int(quantity(call['calls'])) for call in calls), 'call')}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from traceviz.report import Column, Grid, Prose, Report
+from traceviz.report import Column, Grid, Prose, Report, Timeline
 from traceviz.units import Value
 
 Row = Mapping[str, Value]
@@ -18,9 +18,11 @@ def grid_with(report: Report, slug: str, *names: str) -> Grid | None:
     return next((grid for grid in grids if wanted <= {column.name for column in grid.columns}), None)
 
 
-def titled(report: Report, slug: str, title: str) -> Grid | None:
-    """The grid of a section with this title; ``None`` where there is none with any row."""
-    return next((grid for grid in report.grids(slug) if grid.title == title and grid.rows), None)
+def titled(report: Report, slug: str, title: str, *names: str) -> Grid | None:
+    """The grid of a section with this title and these columns; ``None`` where there is none with any row."""
+    wanted = set(names)
+    grids = (grid for grid in report.grids(slug) if grid.title == title and grid.rows)
+    return next((grid for grid in grids if wanted <= {column.name for column in grid.columns}), None)
 
 
 def rows(grid: Grid) -> Iterator[Row]:
@@ -55,6 +57,23 @@ def text(value: Value) -> str:
 def about(report: Report) -> str:
     """What a report is about, in a few words: the first fact of its run."""
     return next((str(fact.value) for fact in report.run if fact.value is not None), "")
+
+
+def of_trace(report: Report) -> str:
+    """``of slow.pt.trace.json.gz``, for subtitles; empty where no name is known."""
+    name = about(report)
+    return f"of {name}" if name else ""
+
+
+def quantity(value: Value) -> float:
+    """A number of a report; zero where it has none, or none that can be drawn."""
+    return number(value) or 0.0
+
+
+def timelines(report: Report, slug: str) -> tuple[Timeline, ...]:
+    """Timelines of a section that show anything."""
+    blocks = (block for block in report.blocks(slug) if isinstance(block, Timeline))
+    return tuple(block for block in blocks if block.lanes and block.end_ns > block.start_ns)
 
 
 def sentences(report: Report, slug: str) -> tuple[str, ...]:

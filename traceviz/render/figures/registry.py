@@ -11,7 +11,6 @@ from traceviz.report import COMPARISON, POPULATION, SCHEMA, TREND, Report
 
 _FUNCTIONS = {
     SCHEMA: {
-        "curve": "curve:curve",
         "steps": "steps:steps",
         "utilization": "utilization:utilization",
         "api": "api:api",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from traceviz.render.figures.of_reports import exact, grid_titled, of_trace, quantity, rows_of
+from traceviz.render.figures.reading import Row, of_trace, quantity, rows, titled
 from traceviz.render.figures.values import Axis, Figure, NoFigure, Part, StackedBars, StackedRow
 from traceviz.report import BY_STEP, EVERY_STEP, Bars, Report
 from traceviz.units import Value, counted, format_value
@@ -48,14 +48,14 @@ def steps(report: Report) -> Figure | NoFigure:
     numbers = tuple(dict.fromkeys(step.number for step in found.steps))
     side_by_side = len(ranks) <= MOST_RANKS
     each = _round_number(len(numbers) * (len(ranks) if side_by_side else 1) / MOST_BARS)
-    rows = tuple(_rows(found, numbers, each, ranks if side_by_side else ()))
+    bars = tuple(_rows(found, numbers, each, ranks if side_by_side else ()))
     how = counted(len(numbers), "steady step")
     of_ranks = f" on {counted(len(ranks), 'rank')}" if len(ranks) > 1 else ""
     return StackedBars(
         title="Time of every step" + (", by class" if len(found.classes) > 1 else ""),
         subtitle=f"{how}{of_ranks} {of_trace(report)}".strip(),
         axis=Axis("step time", "ns"),
-        rows=rows,
+        rows=bars,
         rows_label="step" if each == 1 else "steps",
         upright=True,
         whole=_whole(report, found.classes),
@@ -65,28 +65,30 @@ def steps(report: Report) -> Figure | NoFigure:
 
 def _classified(report: Report) -> _Steps | None:
     """Steps with their classes; classes that take no time in any step are left out."""
-    grid = grid_titled(report, "breakdown", BY_STEP, "step")
+    grid = titled(report, "breakdown", BY_STEP, "step")
     if grid is None:
         return None
     columns = [column for column in grid.columns if column.unit == "ns" and column.name != "dur_ns"]
-    rows = list(rows_of(grid))
-    classes = [column for column in columns if any(quantity(row[column.name]) for row in rows)]
+    of_steps = list(rows(grid))
+    classes = [column for column in columns if any(quantity(row[column.name]) for row in of_steps)]
     if not classes:
         return None
-    found = (
-        _Step(row["step"], row.get("process"), tuple(max(quantity(row[c.name]), 0) for c in classes)) for row in rows
-    )
+    found = [_Step(row["step"], row.get("process"), tuple(_time(row[one.name]) for one in classes)) for row in of_steps]
     return _Steps(tuple((column.name, column.label) for column in classes), tuple(found))
 
 
 def _plain(report: Report) -> _Steps | None:
     """Steps without their classes, warm-up and cut ones left out."""
-    grid = grid_titled(report, "steps", EVERY_STEP, "step", "dur_ns")
+    grid = titled(report, "steps", EVERY_STEP, "step", "dur_ns")
     if grid is None:
         return None
-    rows = [row for row in rows_of(grid) if not row.get("warmup") and not row.get("cut")]
-    found = (_Step(row["step"], row.get("process"), (max(quantity(row["dur_ns"]), 0),)) for row in rows)
+    of_steps = [row for row in rows(grid) if not row.get("warmup") and not row.get("cut")]
+    found = [_Step(row["step"], row.get("process"), (_time(row["dur_ns"]),)) for row in of_steps]
     return _Steps((("step", "step"),), tuple(found))
+
+
+def _time(value: Value) -> float:
+    return max(quantity(value), 0.0)
 
 
 def _rows(found: _Steps, numbers: Sequence[Value], each: int, ranks: Sequence[Value]) -> Iterator[StackedRow]:
@@ -121,8 +123,7 @@ def _bar(
     means = [sum(step.times[number] for step in steps) / len(steps) for number in range(len(classes))]
     total = sum(means)
     parts = (
-        Part(key, name, exact(mean), mean / total if total else None)
-        for (key, name), mean in zip(classes, means, strict=True)
+        Part(key, name, mean, mean / total if total else None) for (key, name), mean in zip(classes, means, strict=True)
     )
     most = max(sum(step.times) for step in steps) if len(steps) > 1 else None
     return StackedRow(label, tuple(parts), remark, most, group)
@@ -154,6 +155,6 @@ def _notes(report: Report, each: int, ranks: Sequence[Value], *, side_by_side: b
         yield f"{counted(len(warmup), 'warm-up step')} left out: {took}."
 
 
-def _every_step(report: Report) -> Iterator[dict[str, Value]]:
-    grid = grid_titled(report, "steps", EVERY_STEP, "step", "dur_ns")
-    return iter(()) if grid is None else rows_of(grid)
+def _every_step(report: Report) -> Iterator[Row]:
+    grid = titled(report, "steps", EVERY_STEP, "step", "dur_ns")
+    return iter(()) if grid is None else rows(grid)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from traceviz.render.figures.of_reports import of_trace, timelines
+from traceviz.render.figures.reading import of_trace, timelines
 from traceviz.render.figures.values import Axis, CurvePoint, Curves, Figure, Line, NoFigure, Panel
 from traceviz.report import Lane, Report, Timeline
 from traceviz.units import format_ratio

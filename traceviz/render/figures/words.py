@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from traceviz.render.figures.values import Curves, Figure, Interval, Intervals, Line, Panel, RankedBars, StackedBars
-from traceviz.units import Unit, counted, format_ratio, format_value
+from traceviz.render.figures.values import (
+    Curves,
+    Figure,
+    Interval,
+    Intervals,
+    Line,
+    Panel,
+    RankedBars,
+    SignedBars,
+    StackedBars,
+)
+from traceviz.units import Unit, counted, format_change, format_ratio, format_value
 from traceviz.visible import bounded, visible
 
 _MOST = 12
@@ -27,6 +37,11 @@ def _sentences(figure: Figure) -> Iterator[str]:
         case RankedBars():
             values = (f"{_short(bar.label)} {format_value(bar.value, figure.axis.unit)}" for bar in figure.bars[:_MOST])
             yield _listed(values, len(figure.bars))
+        case SignedBars():
+            changes = (
+                f"{_short(bar.label)} {format_change(bar.value, figure.axis.unit)}" for bar in figure.bars[:_MOST]
+            )
+            yield _listed(changes, len(figure.bars))
         case Intervals():
             yield _listed((_of_interval(row, figure.axis.unit) for row in figure.rows[:_MOST]), len(figure.rows))
         case Curves():

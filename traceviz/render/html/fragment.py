@@ -8,7 +8,7 @@ from traceviz.render.first_screen import first_screen
 from traceviz.render.html.components.bars import bars
 from traceviz.render.html.components.blocks import block
 from traceviz.render.html.components.colors import properties
-from traceviz.render.html.components.element import element, joined, prose
+from traceviz.render.html.components.element import element, joined, line, prose
 from traceviz.render.html.components.facts import facts
 from traceviz.render.html.components.findings import finding
 from traceviz.render.html.components.grid import GridStyle
@@ -16,7 +16,6 @@ from traceviz.render.html.components.notes import notes
 from traceviz.render.html.inline import asset
 from traceviz.render.rows import blocks_for_people, by_time_at_stake
 from traceviz.report import SCHEMA, Report
-from traceviz.visible import sentence
 
 
 def fragment(report: Report) -> Markup:
@@ -26,7 +25,7 @@ def fragment(report: Report) -> Markup:
     sections = joined(
         element(
             "details",
-            element("summary", sentence(section.title or section.slug)),
+            element("summary", line(section.title or section.slug)),
             joined(
                 block(item, GridStyle(slug=section.slug, caption=section.title))
                 for item in blocks_for_people(section.blocks)

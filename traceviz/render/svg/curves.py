@@ -27,11 +27,14 @@ from traceviz.render.svg.scales import Scale, Tick, named_scale, scale
 from traceviz.units import format_value
 
 _ONE_PANEL, _PANEL, _LANE = 280.0, 150.0, 40.0
-"""Pixels of a panel: alone, one of several, one of many ratios."""
-_MANY = 3
+"""Pixels of a panel: alone, one of several, one of several ratios over time."""
+_FEW = 12
+"""Numbers that the horizontal axis names all, at most."""
 _DIRECT = 6
 """Curves whose names stand at their ends, at most."""
 _MOST_OF_WIDTH = 0.28
+_MOST_FULL = 110.0
+"""Pixels of the amount that an axis ends at."""
 _TOLD = 400
 """Points that say something under a pointer, at most."""
 _WITH_DOTS, _WITH_WHISKERS = 60, 40
@@ -50,7 +53,7 @@ class _Frame:
 
 def keys(figure: Curves) -> tuple[Key, ...]:
     """The legend; none where the names stand at the curves, or there is but one."""
-    if len(figure.lines) < 2 or _is_direct(figure) or _are_lanes(figure):
+    if len(figure.lines) < 2 or _is_direct(figure) or _is_named_by_panels(figure):
         return ()
     colours = inks(key for key, _ in figure.lines)
     return tuple(Key(colours[key], label, is_line=True) for key, label in figure.lines)
@@ -82,13 +85,18 @@ def draw(figure: Curves, width: float, height: float | None) -> Drawing:
     elements.append(line(left, bottom, left + frame.width, bottom, stroke=QUIET, stroke_width=1))
     elements.append(horizontal_axis(frame.x, left, bottom, 0, grid=False))
     title = axis_title(figure.x, frame.x)
-    elements += axis_below(title, left + frame.width / 2, bottom)
+    elements += axis_below(title, left, frame.width, bottom)
     return Drawing(tuple(elements), bottom + TICK_GAP + LABEL_SIZE * (2.9 if title else 1.4))
 
 
-def _are_lanes(figure: Curves) -> bool:
-    """Whether each panel shows one ratio, so that its title names the curve."""
-    return all(len(panel.lines) == 1 for panel in figure.panels) and len(figure.panels) > 1
+def _is_lane(panel: Panel) -> bool:
+    """Whether a panel shows ratios over time, for which little height is enough."""
+    return bool(panel.lines) and all(of.style == "area" for of in panel.lines)
+
+
+def _is_named_by_panels(figure: Curves) -> bool:
+    """Whether the title of each panel is the name of its only curve."""
+    return all(len(panel.lines) == 1 and panel.lines[0].label == panel.axis.label for panel in figure.panels)
 
 
 def _is_direct(figure: Curves) -> bool:
@@ -97,9 +105,12 @@ def _is_direct(figure: Curves) -> bool:
 
 def _panel_height(figure: Curves, height: float | None) -> float:
     count = len(figure.panels) or 1
+    lanes = all(map(_is_lane, figure.panels))
     if height is not None:
         return max((height - 30 - LABEL_SIZE * 1.8 * count) / count - 14, 24.0)
-    return _ONE_PANEL if count == 1 else _PANEL if count <= _MANY and not _are_lanes(figure) else _LANE
+    if lanes:
+        return _PANEL if count == 1 else _LANE
+    return _ONE_PANEL if count == 1 else _PANEL
 
 
 def _vertical(panel: Panel, height: float) -> Scale:
@@ -110,7 +121,11 @@ def _vertical(panel: Panel, height: float) -> Scale:
         for value in (point.y, point.low, point.high)
         if value is not None
     ]
-    return scale(panel.axis, values, height, _TICKS_APART if height > 60 else height, at_zero=not panel.axis.log)
+    chosen = scale(panel.axis, values, height, _TICKS_APART if height > 60 else height, at_zero=not panel.axis.log)
+    if not panel.full:
+        return chosen
+    full = Tick(chosen.end, shortened(panel.full, _MOST_FULL, LABEL_SIZE))
+    return replace(chosen, ticks=(Tick(chosen.start, "0"), full), unit="")
 
 
 def _horizontal(figure: Curves, width: float) -> Scale:
@@ -123,7 +138,7 @@ def _horizontal(figure: Curves, width: float) -> Scale:
     )
     chosen = scale(ends, values, width, _TIMES_APART)
     few = sorted(set(values))
-    if figure.x.unit in {"number", "count", "id"} and 1 < len(few) <= _MANY * 4:
+    if figure.x.unit in {"number", "count", "id"} and 1 < len(few) <= _FEW:
         plain = scale(replace(ends, unit="number"), values, width, 1.0)
         of_points = replace(plain, ticks=tuple(_tick(value) for value in few))
         if len(_thinned(of_points).ticks) == len(few):
@@ -150,16 +165,18 @@ def _thinned(horizontal: Scale) -> Scale:
 
 
 def _head(panel: Panel, vertical: Scale, frame: _Frame, y: float) -> Iterator[Element]:
-    """What a panel shows, above it at the left, and the amount of its full height at the right."""
+    """What a panel shows, above it at the left, and its remark at the right."""
     room = frame.left + frame.width
-    full = shortened(panel.full, room / 2, LABEL_SIZE)
-    title = shortened(axis_title(panel.axis, vertical), room - width_of(full, LABEL_SIZE) - 12, LABEL_SIZE)
+    remark = shortened(panel.remark, room / 2, LABEL_SIZE)
+    title = shortened(axis_title(panel.axis, vertical), room - width_of(remark, LABEL_SIZE) - 12, LABEL_SIZE)
     yield text(0, y, title, font_size=LABEL_SIZE, fill=QUIET)
-    if full:
-        yield text(room, y, full, font_size=LABEL_SIZE, fill=QUIET, text_anchor="end")
+    if remark:
+        yield text(room, y, remark, font_size=LABEL_SIZE, fill=QUIET, text_anchor="end")
 
 
-def _line(figure: Curves, panel: Panel, of: Line, ink: Ink, frame: _Frame, vertical: Scale) -> Iterator[Element]:
+def _line(  # noqa: PLR0917 (what is drawn, and where)
+    figure: Curves, panel: Panel, of: Line, ink: Ink, frame: _Frame, vertical: Scale
+) -> Iterator[Element]:
     points = [point for point in of.points if _can_be_drawn(point, frame.x, vertical)]
     runs = [
         [(frame.x.place(point.x), vertical.length - vertical.place(point.y or 0), point) for point in run]
@@ -204,7 +221,7 @@ def _line(figure: Curves, panel: Panel, of: Line, ink: Ink, frame: _Frame, verti
 
 
 def _can_be_drawn(point: CurvePoint, horizontal: Scale, vertical: Scale) -> bool:
-    return not (horizontal.log and point.x <= 0) and not (vertical.log and point.y is not None and point.y <= 0)
+    return horizontal.shows(point.x) and (point.y is None or vertical.shows(point.y))
 
 
 Place = tuple[float, float, CurvePoint]
@@ -243,20 +260,16 @@ def _intervals(runs: Sequence[Sequence[Place]], count: int, ink: Ink, vertical: 
 
 
 def _stairs(points: Sequence[CurvePoint], of: Line, ink: Ink, frame: _Frame, vertical: Scale) -> Iterator[Element]:
-    """Each value until the next point; the last one to the end of the axis unless it is none."""
+    """Each value until the next point, the last one to the end of the axis; nothing where nothing was measured."""
     zero = vertical.length - vertical.place(max(vertical.start, 0))
-    stairs = []
-    for is_there, run in groupby(pairwise([*points, None]), lambda pair: pair[0] is not None and pair[0].y is not None):
+    begins = [*(frame.x.place(point.x) for point in points), frame.width]
+    steps = [(begin, end, point.y) for (begin, end), point in zip(pairwise(begins), points, strict=True)]
+    for is_there, run in groupby(steps, lambda step: step[2] is not None):
         if not is_there:
             continue
-        steps = []
-        for point, after in run:
-            begin = frame.x.place(point.x)
-            end = frame.width if after is None else frame.x.place(after.x)
-            steps.append((begin, end, vertical.length - vertical.place(point.y)))
-        top = f"M{steps[0][0]:.1f} {steps[0][2]:.1f}" + "".join(f"V{y:.1f}H{end:.1f}" for _, end, y in steps)
-        stairs.append((top, steps[0][0]))
-    for top, begin in stairs:
+        stairs = [(begin, end, vertical.length - vertical.place(y or 0)) for begin, end, y in run]
+        begin, _, y = stairs[0]
+        top = f"M{begin:.1f} {y:.1f}" + "".join(f"V{height:.1f}H{end:.1f}" for _, end, height in stairs)
         if of.style == "area":
             yield element("path", d=f"{top}V{zero:.1f}H{begin:.1f}Z", fill=ink, fill_opacity="0.28")
         yield element("path", d=top, fill="none", stroke=ink, stroke_width=1.5)
@@ -281,7 +294,7 @@ def _end_names(figure: Curves, width: float) -> dict[str, str]:
     return {key: shortened(label, width * _MOST_OF_WIDTH, LABEL_SIZE) for key, label in figure.lines}
 
 
-def _ends(
+def _ends(  # noqa: PLR0917 (what is drawn, and where)
     panel: Panel, names: Mapping[str, str], colours: Mapping[str, Ink], frame: _Frame, vertical: Scale, top: float
 ) -> Iterator[Element]:
     """Names at the ends of curves, moved apart where those are close together."""

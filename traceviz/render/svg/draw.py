@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from traceviz.render.figures.values import Curves, Figure, Intervals, RankedBars, StackedBars
+from traceviz.render.figures.values import Curves, Figure, Intervals, RankedBars, SignedBars, StackedBars
 from traceviz.render.figures.words import in_words
-from traceviz.render.svg import curves, intervals, ranked, stacked
+from traceviz.render.svg import curves, intervals, ranked, signed, stacked
 from traceviz.render.svg.elements import BACKGROUND, FONTS, Element, dark_style, element, group, identity, rect, written
 from traceviz.render.svg.layout import MARGIN, Drawing, Key, below_each_other, heading, legend, notes
 
@@ -51,6 +51,8 @@ def _body(figure: Figure, width: float, height: float | None) -> Drawing:
             return stacked.draw(figure, width, height)
         case RankedBars():
             return ranked.draw(figure, width)
+        case SignedBars():
+            return signed.draw(figure, width)
         case Intervals():
             return intervals.draw(figure, width)
         case Curves():
@@ -69,7 +71,7 @@ def _document(figure: Figure, drawn: Drawing, width: int, height: int, *, standa
             element("desc", in_words(figure), id=f"{name}-desc"),
             *style,
             *content,
-            xmlns="http://www.w3.org/2000/svg" if standalone else None,
+            xmlns="http://www.w3.org/2000/svg",
             viewBox=f"0 0 {width} {height}",
             width=width,
             height=height,

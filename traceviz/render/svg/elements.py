@@ -27,7 +27,8 @@ BACKGROUND = Ink("background", palette.BACKGROUND)
 TEXT = Ink("text", palette.TEXT)
 QUIET = Ink("quiet", palette.QUIET)
 LINE = Ink("line", palette.LINE)
-WARNING = Ink("warning", palette.WARNING)
+GOOD = Ink("good", palette.GOOD)
+BAD = Ink("bad", palette.BAD)
 
 
 def inks(keys: Iterable[str]) -> dict[str, Ink]:

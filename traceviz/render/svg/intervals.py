@@ -4,30 +4,36 @@ from __future__ import annotations
 
 from traceviz.render.figures.values import Interval, Intervals
 from traceviz.render.svg.elements import QUIET, TEXT, Element, element, group, inks, line, text
-from traceviz.render.svg.layout import LABEL_SIZE, TICK_GAP, Drawing, axis_title, horizontal_axis, said, with_title
+from traceviz.render.svg.layout import LABEL_SIZE, Drawing, axis_title, horizontal_axis, said, with_title
 from traceviz.render.svg.lettering import shortened, width_of
 from traceviz.render.svg.ranked import whisker
 from traceviz.render.svg.rows import (
     ROW_HEIGHT,
     axis_below,
     base_line,
+    height_below,
     room_for_labels,
     row_labels,
     row_top,
     rows_height,
 )
 from traceviz.render.svg.scales import scale
-from traceviz.units import NOT_MEASURED, format_value
+from traceviz.units import format_value
 
 _TICKS_APART = 84.0
 _RADIUS = 4.5
+_MOST_BESIDE = 0.3
+"""Part of the figure's width that the words at the end of rows may take."""
 
 
 def draw(figure: Intervals, width: float) -> Drawing:
     """The intervals above their axis."""
     colours = inks(row.key for row in figure.rows)
     names = [row.label for row in figure.rows]
-    values = [NOT_MEASURED if row.value is None else format_value(row.value, figure.axis.unit) for row in figure.rows]
+    values = [
+        shortened(row.beside or format_value(row.value, figure.axis.unit), width * _MOST_BESIDE, LABEL_SIZE)
+        for row in figure.rows
+    ]
     left = room_for_labels(names, width)
     right = max((width_of(value, LABEL_SIZE) for value in values), default=0.0) + 14
     length = width - left - right
@@ -54,10 +60,10 @@ def draw(figure: Intervals, width: float) -> Drawing:
         *_reference(figure, left + horizontal.place(figure.reference or 0), left, length, height),
         *marks,
         group(*shown, font_size=LABEL_SIZE, fill=TEXT, text_anchor="end"),
-        *axis_below(title, left + length / 2, height),
+        *axis_below(title, left, length, height),
         transform=f"translate(0 {head:g})",
     )
-    return Drawing((body,), head + height + TICK_GAP + LABEL_SIZE * (2.9 if title else 1.4))
+    return Drawing((body,), head + height + height_below(title))
 
 
 def _ends(figure: Intervals) -> list[float]:
@@ -71,7 +77,7 @@ def _told(row: Interval, figure: Intervals) -> str:
     if row.low is not None and row.high is not None:
         name = f"{figure.interval} " * bool(figure.interval)
         ends = f"{name}{format_value(row.low, unit)} to {format_value(row.high, unit)}"
-    return f"{row.label}: {said(format_value(row.value, unit), ends, row.detail)}"
+    return f"{row.label}: {said(format_value(row.value, unit), ends, row.beside, row.detail)}"
 
 
 def _reference(figure: Intervals, at: float, left: float, length: float, height: float) -> tuple[Element, ...]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from traceviz.render.figures.values import RankedBar, RankedBars
 from traceviz.render.svg.elements import QUIET, TEXT, Element, group, inks, line, rect, text
-from traceviz.render.svg.layout import LABEL_SIZE, TICK_GAP, Drawing, axis_title, horizontal_axis, said
+from traceviz.render.svg.layout import LABEL_SIZE, Drawing, axis_title, horizontal_axis, said
 from traceviz.render.svg.lettering import width_of
 from traceviz.render.svg.rows import (
     ROW_HEIGHT,
     axis_below,
     base_line,
+    height_below,
     room_for_labels,
     row_labels,
     row_top,
@@ -53,9 +54,9 @@ def draw(figure: RankedBars, width: float) -> Drawing:
             *((group(*whiskers, stroke=TEXT, stroke_width=1.5),) if whiskers else ()),
             group(*shown, font_size=LABEL_SIZE, fill=TEXT),
             line(left + horizontal.place(0), 0, left + horizontal.place(0), height, stroke=QUIET, stroke_width=1),
-            *axis_below(title, left + length / 2, height),
+            *axis_below(title, left, length, height),
         ),
-        height + TICK_GAP + LABEL_SIZE * (2.9 if title else 1.4),
+        height + height_below(title),
     )
 
 

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from traceviz.render.figures.values import StackedBars, StackedRow
-from traceviz.render.svg.elements import BACKGROUND, QUIET, TEXT, Element, Ink, group, inks, line, rect, text
+from traceviz.render.svg.elements import (
+    BACKGROUND,
+    QUIET,
+    TEXT,
+    Element,
+    Ink,
+    element,
+    group,
+    inks,
+    line,
+    number,
+    rect,
+    text,
+)
 from traceviz.render.svg.layout import (
     LABEL_SIZE,
     TICK_GAP,
@@ -23,6 +36,8 @@ from traceviz.render.svg.rows import (
     ROW_HEIGHT,
     axis_below,
     base_line,
+    height_below,
+    named,
     room_for_labels,
     row_labels,
     row_top,
@@ -37,6 +52,8 @@ _GROUP_GAP = 0.7
 _WIDEST = 56.0
 _FEW = 14
 """Bars that have their sums above them, at most."""
+_PARTS_TOLD = 40
+"""Bars of which each part says what it is; of more, each bar does: the file stays small."""
 _TICKS_APART, _VALUES_APART = 42.0, 84.0
 
 
@@ -71,14 +88,20 @@ def _upright(figure: StackedBars, colours: Mapping[str, Ink], width: float, heig
     bar = min(slot * (0.8 if slot > 6 else 0.9), _WIDEST)
     bottom = top + length
     columns: dict[str, list[Element]] = {key: [] for key in colours}
-    sums, most = [], []
-    has_sums = len(figure.rows) <= _FEW
+    paths: dict[str, str] = dict.fromkeys(colours, "")
+    sums, most, covers = [], [], []
+    has_sums, each_told = len(figure.rows) <= _FEW, len(figure.rows) <= _PARTS_TOLD
     for row, place in zip(figure.rows, places, strict=True):
         x, y = left + place - bar / 2, bottom
         for part, told in _told(figure, row):
             tall = vertical.place(part[1]) - vertical.place(0)
             y -= tall
-            columns[part[0]].append(rect(x, y, bar, tall, told))
+            if each_told:
+                columns[part[0]].append(rect(x, y, bar, tall, told))
+            else:
+                paths[part[0]] += f"M{number(x)} {number(y)}h{number(bar)}v{number(tall)}H{number(x)}z"
+        if not each_told:
+            covers.append(rect(x, top, bar, length, _told_together(figure, row)))
         if has_sums and row.parts:
             total = format_value(row.total, figure.axis.unit)
             if width_of(total, LABEL_SIZE) <= slot - 2:
@@ -86,21 +109,29 @@ def _upright(figure: StackedBars, colours: Mapping[str, Ink], width: float, heig
         if row.most is not None and row.most > row.total:
             high = bottom - vertical.place(row.most)
             most.append(line(x, high, x + bar, high))
-    named = _named_groups(figure.rows, places)
-    ticks = thinned([tick for tick, _ in named], [place for _, place in named])
+    groups = _named_groups(figure.rows, places)
+    ticks = thinned([tick for tick, _ in groups], [place for _, place in groups])
     shown = {tick.value for tick in ticks}
     labels = [
         text(left + place, bottom + TICK_GAP + LABEL_SIZE, shortened(tick.label, room, LABEL_SIZE))
-        for tick, place in named
+        for tick, place in groups
         if tick.value in shown
     ]
     elements = [
-        text(0, LABEL_SIZE, axis_title(figure.axis, vertical), font_size=LABEL_SIZE, fill=QUIET),
+        text(
+            0,
+            LABEL_SIZE,
+            shortened(axis_title(figure.axis, vertical), width, LABEL_SIZE),
+            font_size=LABEL_SIZE,
+            fill=QUIET,
+        ),
         vertical_axis(vertical, left, room, top),
         *(group(*rects, fill=colours[key]) for key, rects in columns.items() if rects),
-        *((group(*most, stroke=QUIET, stroke_width=1.5),) if most else ()),
+        *(element("path", d=path, fill=colours[key]) for key, path in paths.items() if path),
+        *((group(*most, stroke=QUIET, stroke_width=1),) if most else ()),
         *((group(*sums, font_size=LABEL_SIZE - 1, fill=TEXT, text_anchor="middle"),) if sums else ()),
         line(left, bottom, left + room, bottom, stroke=QUIET, stroke_width=1),
+        *((group(*covers, fill="none", pointer_events="all"),) if covers else ()),
         group(*labels, font_size=LABEL_SIZE, fill=QUIET, text_anchor="middle"),
     ]
     if figure.rows_label:
@@ -112,7 +143,7 @@ def _upright(figure: StackedBars, colours: Mapping[str, Ink], width: float, heig
 
 def _told(figure: StackedBars, row: StackedRow) -> list[tuple[tuple[str, float], str]]:
     """Key and length of each part that can be seen, and what it says under a pointer."""
-    of = said(" ".join(filter(None, (figure.rows_label, row.label))), row.remark)
+    of = _name(figure, row)
     return [
         (
             (part.key, part.value),
@@ -124,11 +155,25 @@ def _told(figure: StackedBars, row: StackedRow) -> list[tuple[tuple[str, float],
     ]
 
 
+def _name(figure: StackedBars, row: StackedRow) -> str:
+    """``step 3``, ``steps 40 to 49``; ``slow (4 runs)``."""
+    if figure.upright:
+        return " ".join(filter(None, (figure.rows_label, row.label, row.remark)))
+    return named(row.label, row.remark)
+
+
+def _told_together(figure: StackedBars, row: StackedRow) -> str:
+    """What a bar of many says of all of its parts."""
+    parts = ", ".join(f"{part.label} {format_value(part.value, figure.axis.unit)}" for part in row.parts if part.value)
+    most = "" if row.most is None else f"the longest {format_value(row.most, figure.axis.unit)}"
+    return f"{_name(figure, row)}: {said(format_value(row.total, figure.axis.unit), most, parts)}"
+
+
 def _places(rows: Sequence[StackedRow], room: float) -> tuple[list[float], float]:
     """The middle of each bar, and the width that it has for itself."""
     units, at = [], 0.0
-    for number, row in enumerate(rows):
-        if number and (row.group or rows[number - 1].group) and row.group != rows[number - 1].group:
+    for position, row in enumerate(rows):
+        if position and (row.group or rows[position - 1].group) and row.group != rows[position - 1].group:
             at += _GROUP_GAP
         units.append(at + 0.5)
         at += 1
@@ -138,19 +183,21 @@ def _places(rows: Sequence[StackedRow], room: float) -> tuple[list[float], float
 
 def _named_groups(rows: Sequence[StackedRow], places: Sequence[float]) -> list[tuple[Tick, float]]:
     """A name and its place below each bar; one below all bars of a group."""
-    named: list[tuple[Tick, float]] = []
+    found: list[tuple[Tick, float]] = []
     begin = 0
-    for number, row in enumerate(rows):
-        is_last = number + 1 == len(rows) or not row.group or rows[number + 1].group != row.group
+    for position, row in enumerate(rows):
+        is_last = position + 1 == len(rows) or not row.group or rows[position + 1].group != row.group
         if is_last:
             label = row.group or row.label
-            named.append((Tick(len(named), shortened(label, 120.0, LABEL_SIZE)), (places[begin] + places[number]) / 2))
-            begin = number + 1
-    return named
+            found.append(
+                (Tick(len(found), shortened(label, 120.0, LABEL_SIZE)), (places[begin] + places[position]) / 2)
+            )
+            begin = position + 1
+    return found
 
 
 def _lying(figure: StackedBars, colours: Mapping[str, Ink], width: float) -> Drawing:
-    names = [" ".join(filter(None, (row.label, row.remark and f"({row.remark})"))) for row in figure.rows]
+    names = [named(row.label, row.remark) for row in figure.rows]
     left = room_for_labels(names, width)
     sums = [format_value(row.total, figure.axis.unit) for row in figure.rows]
     has_sums = figure.axis.unit != "ratio"  # shares of a whole add up to it
@@ -160,8 +207,8 @@ def _lying(figure: StackedBars, colours: Mapping[str, Ink], width: float) -> Dra
     height = rows_height(len(figure.rows))
     bars: dict[str, list[Element]] = {key: [] for key in colours}
     inside, totals = [], []
-    for number, row in enumerate(figure.rows):
-        x, y, middle = left, row_top(number), base_line(number)
+    for position, row in enumerate(figure.rows):
+        x, y, middle = left, row_top(position), base_line(position)
         for part, (_, told) in zip((part for part in row.parts if part.value > 0), _told(figure, row), strict=True):
             long = horizontal.place(part.value) - horizontal.place(0)
             bars[part.key].append(rect(x, y, long, ROW_HEIGHT, told))
@@ -171,9 +218,8 @@ def _lying(figure: StackedBars, colours: Mapping[str, Ink], width: float) -> Dra
                 inside.append(text(x + long / 2, middle, label))
             x += long
         if has_sums:
-            totals.append(text(x + 6, middle, sums[number]))
+            totals.append(text(x + 6, middle, sums[position]))
     title = axis_title(figure.axis, horizontal)
-    below = TICK_GAP + LABEL_SIZE * (2.9 if title else 1.4)
     return Drawing(
         (
             horizontal_axis(horizontal, left, 0, height),
@@ -182,7 +228,7 @@ def _lying(figure: StackedBars, colours: Mapping[str, Ink], width: float) -> Dra
             *((group(*inside, font_size=LABEL_SIZE - 1, fill=BACKGROUND, text_anchor="middle"),) if inside else ()),
             *((group(*totals, font_size=LABEL_SIZE, fill=TEXT),) if totals else ()),
             line(left, 0, left, height, stroke=QUIET, stroke_width=1),
-            *axis_below(title, left + length / 2, height),
+            *axis_below(title, left, length, height),
         ),
-        height + below,
+        height + height_below(title),
     )

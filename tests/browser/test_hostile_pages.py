@@ -156,7 +156,9 @@ def test_labels_and_tags_of_a_comparison_are_shown_as_text(
 ) -> None:
     labels = hostile.IMAGE.replace("=", ":"), hostile.ATTACKS["base"].replace("=", ":")
     groups = [
-        word for label, name in zip(labels, ("kineto", "run"), strict=True) for word in ("--group", f"{label}={traces[name]}")
+        word
+        for label, name in zip(labels, ("kineto", "run"), strict=True)
+        for word in ("--group", f"{label}={traces[name]}")
     ]
     made = make_page("compare", *groups)
     page = check_harmless(open_page, made, tmp_path)
@@ -178,9 +180,7 @@ def test_an_archive_of_hostile_traces_is_harmless_as_a_page(
 # Pieces of pages that others made
 
 
-def test_a_fragment_does_nothing_in_a_page_of_others(
-    traces: dict[str, Path], open_page: Open, tmp_path: Path
-) -> None:
+def test_a_fragment_does_nothing_in_a_page_of_others(traces: dict[str, Path], open_page: Open, tmp_path: Path) -> None:
     for name in ("kineto", "nsys", "xplane", "run"):
         place = tmp_path / f"{name}.html"
         body = fragment(api.report_on(traces[name]))

@@ -12,7 +12,6 @@ from traceviz.timeline.levels import levels
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Levels of rows of a few spans: the coarsest has two cells."""
-    monkeypatch.setattr(module, "LEAST_SPANS", 1)
     monkeypatch.setattr(module, "CELLS", 2)
     monkeypatch.setattr(module, "PER_CELL", 1)
 
@@ -48,11 +47,6 @@ def test_no_more_cells_than_are_allowed():
     spans = [(10 * at, 1, 0) for at in range(64)]
     assert [width for width, *_ in of(*spans, whole=640, most=10)] == [80, 320]
     assert [width for width, *_ in of(*spans, whole=640)] == [10 * 2, 80, 320]
-
-
-def test_rows_of_few_spans_have_none(monkeypatch):
-    monkeypatch.setattr(module, "LEAST_SPANS", 2)
-    assert of((0, 1, 0)) == []
 
 
 def by_hand(spans, width, whole):

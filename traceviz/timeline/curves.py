@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +12,18 @@ import polars as pl
 from traceviz.analyses.derived.frames import codes
 from traceviz.analyses.host.samples import METRICS
 from traceviz.nested import alike
-from traceviz.pictures.timeline import Array, Curve
+from traceviz.pictures.timeline import Curve
 from traceviz.timeline.owners import MACHINE, NOBODY
 from traceviz.timeline.sources import Making, numbers, starts_of
 
 MOST_POINTS = 1_000
 """Points of a curve: on no screen can more be told apart."""
+MOST_OF_ALL = 50_000
+"""Points of all curves of a page."""
 MOST_CURVES = 100
 """Curves of a page; what the report shows comes first."""
+_BASE_UNITS = {"%": (0.01, "ratio"), "1/s": (1.0, "per_second")}
+"""Units of samples that are others in a page, and what makes them so."""
 _LABELS = {metric.name: metric.label for metric in METRICS}
 _ORDER = {metric.name: place for place, metric in enumerate(METRICS)}
 
@@ -27,19 +32,22 @@ Floats = npt.NDArray[np.float64]
 
 def curves(making: Making, begin: int, end: int) -> tuple[Curve, ...]:
     """All curves of a timeline from ``begin`` to ``end``."""
-    found = [*_use(making, begin, end), *_memory(making), *_samples(making)]
-    return tuple(found[:MOST_CURVES])
+    found = [*_use(making, begin, end), *_memory(making), *_samples(making)][:MOST_CURVES]
+    most = min(MOST_POINTS, MOST_OF_ALL // max(len(found), 1))
+    return tuple(thinned(curve, most) for curve in found)
 
 
-def thinned(times: Array, values: Floats) -> tuple[Array, Floats]:
-    """At most :data:`MOST_POINTS` points: the mean of neighbours, at the time of the first."""
-    if times.size <= MOST_POINTS:
-        return times, values
-    first = np.arange(MOST_POINTS) * times.size // MOST_POINTS
+def thinned(curve: Curve, most: int) -> Curve:
+    """A curve of at most so many points: the mean of neighbours, at the time of the first."""
+    times, values = curve.times, curve.values
+    if times.size <= most:
+        return curve
+    first = np.arange(most) * times.size // most
     known = np.isfinite(values)
     sums = np.add.reduceat(np.where(known, values, 0.0), first)
     counts = np.add.reduceat(known.astype(np.int64), first)
-    return times[first], np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    return replace(curve, times=times[first], values=means)
 
 
 def _use(making: Making, begin: int, end: int) -> Iterator[Curve]:
@@ -74,8 +82,8 @@ def _memory(making: Making) -> Iterator[Curve]:
         pool = events["pool"][int(row)]
         where = making.owners.device(int(keys[1][row])) if keys[1][row] >= 0 else "host"
         label = f"{where} memory in use" + (f", {pool}" if pool else "")
-        points = thinned(times[rows], values[rows])
-        yield Curve(f"memory-{number}", label, making.owners.group(int(keys[0][row])), "bytes", *points)
+        owner = making.owners.group(int(keys[0][row]))
+        yield Curve(f"memory-{number}", label, owner, "bytes", times[rows], values[rows])
 
 
 def _samples(making: Making) -> Iterator[Curve]:
@@ -94,5 +102,6 @@ def _samples(making: Making) -> Iterator[Curve]:
         process, device = int(keys[0][row]), int(keys[1][row])
         label = _LABELS.get(metric, metric)
         label = f"{making.owners.device(device)} {label}" if device >= 0 else label
+        scale, base = _BASE_UNITS.get(unit, (1.0, unit))
         owner = making.owners.group(process) if process >= 0 or device < 0 else _group_of_device(making, device)
-        yield Curve(f"sample-{number}", label, owner, unit, *thinned(times[rows], values[rows]))
+        yield Curve(f"sample-{number}", label, owner, base, times[rows], values[rows] * scale)

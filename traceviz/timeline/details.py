@@ -106,7 +106,9 @@ def details(trace: TraceView, starts: Iterable[Array], budget: int, places: Sequ
         chosen.add_around(middle, half, f"{place.code}: {place.label}", most)
     _add_steps(chosen, steps)
     begin, end = trace.device_window if trace.rank_busy else trace.program_window
-    chosen.add_around((begin + end) // 2, (end - begin) // 2 + 1, "the middle", chosen.left)
+    chosen.add_around(
+        (begin + end) // 2, (end - begin) // 2 + 1, "as much around the middle as there is room for", chosen.left
+    )
     return joined(chosen.windows)
 
 

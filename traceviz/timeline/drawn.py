@@ -13,6 +13,9 @@ from traceviz.timeline.levels import CELLS, levels
 from traceviz.timeline.sources import Source
 from traceviz.timeline.spans import Seat, Spans, row_numbers
 
+LEAST_SPANS = 2_000
+"""Rows of fewer spans need no levels where they have them all: these can be drawn at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:
@@ -23,12 +26,14 @@ class Frame:
         whole: Its length.
         details: Where every event is shown; none for everywhere.
         cells_per_event: Cells of the finest level of a row for each of its spans.
+        least: Rows of fewer spans have them all, wherever detail is shown.
     """
 
     begin: int
     whole: int
     details: tuple[Detail, ...]
     cells_per_event: float
+    least: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,10 +61,16 @@ def drawn(source: Source, first: int, frame: Frame) -> Iterator[Drawn]:
         ordered = spans.in_order()
         rows, seen = [], []
         for row in _rows(ordered):
-            most = max(CELLS, int(row.starts.size * frame.cells_per_event))
-            seen.append(levels(row.starts, row.durations, row.names, frame.begin, frame.whole, most))
-            rows.append(_shown(row, frame.details))
+            shown = _shown(row, frame.details if row.starts.size >= frame.least else ())
+            rows.append(shown)
+            is_whole = shown.starts.size == row.starts.size
+            seen.append(() if is_whole and row.starts.size < LEAST_SPANS else _levels(row, frame))
         yield Drawn(seat, tuple(rows), tuple(seen), ordered.starts.size, int(ordered.durations.sum()))
+
+
+def _levels(row: Spans, frame: Frame) -> tuple[Level, ...]:
+    most = max(CELLS, int(row.starts.size * frame.cells_per_event))
+    return levels(row.starts, row.durations, row.names, frame.begin, frame.whole, most)
 
 
 def _rows(spans: Spans) -> Iterator[Spans]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import polars as pl
@@ -37,6 +38,7 @@ _CATEGORIES = {
 _OTHER_WORK = Family("host_compute", "Other host work")
 _MODULE_CALL = "nn.Module: "
 """How torch.profiler names the calls of modules among Python frames."""
+_OF_ONE_CALL = re.compile(r", (op_id|seq) = .*$", re.DOTALL)
 _ON_THREADS = ("start_ns", "dur_ns", "process_id", "thread_id")
 _KINDS: dict[str, tuple[LaneKind, str]] = {
     "nvtx": ("ranges", "ranges"),
@@ -72,8 +74,15 @@ def _names(making: Making, table: str) -> Codes:
         pairs = zip(texts["name"], texts["category"], strict=True)
         found = [making.names.number(name, _operation(name, category)) for name, category in pairs]
         return _codes(found)[making.trace.host_name_rows]
-    families = {"nvtx": always(_RANGE), "cuda_api": _api_families, "os_calls": always(_OS)}
-    return making.names.of_column(making.trace.frame(table, "name")["name"], families[table])
+    names = making.trace.frame(table, "name")["name"]
+    if table == "nvtx":
+        return making.names.of_column(names, always(_RANGE), _without_number)
+    return making.names.of_column(names, _api_families if table == "cuda_api" else always(_OS))
+
+
+def _without_number(name: str) -> str:
+    """The name of a range without the numbers that PyTorch gives each call: else no two calls had the same name."""
+    return _OF_ONE_CALL.sub("", name)
 
 
 def _codes(found: list[int]) -> Codes:

@@ -22,8 +22,6 @@ CELLS = 512
 """Cells of the coarsest level over the whole timeline."""
 GROWTH = 4
 """Cells of one level that make one of the next."""
-LEAST_SPANS = 2_000
-"""Rows of fewer spans need no levels: all their spans can be drawn at once."""
 PER_CELL = 4
 """Spans that a cell of the finest level holds on average: what holds fewer is drawn as it is."""
 _FULL = 255
@@ -42,7 +40,7 @@ class _Parts:
 def levels(  # noqa: PLR0917 (columns, and what they are divided by)
     starts: Array, durations: Array, names: Codes, begin: int, whole: int, most: int
 ) -> tuple[Level, ...]:
-    """Levels of a row, the finest first; none where it has few spans.
+    """Levels of a row, the finest first.
 
     Args:
         starts: Begin of each span, ascending; spans do not overlap.
@@ -52,8 +50,6 @@ def levels(  # noqa: PLR0917 (columns, and what they are divided by)
         whole: Its length.
         most: Cells that the finest level may have.
     """
-    if starts.size < LEAST_SPANS:
-        return ()
     finest = max(CELLS, min(starts.size // PER_CELL, most))
     steps = max(int(np.log2(finest / CELLS)) // 2, 0)
     width = max(-(-whole // (CELLS * GROWTH**steps)), 1)

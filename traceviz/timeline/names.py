@@ -60,11 +60,11 @@ class Names:
         numbers = [self.number(text, family) for text, family in zip(known, families(known), strict=True)]
         return np.array(numbers, np.int32)
 
-    def of_column(self, column: pl.Series, families: Families) -> Codes:
-        """Numbers of the names in a column of millions of rows, of which few are distinct."""
+    def of_column(self, column: pl.Series, families: Families, shown: Callable[[str], str] = str) -> Codes:
+        """Numbers of the names in a column of millions of rows, of which few are distinct, as they are ``shown``."""
         coded = codes(column)
         firsts = first_of_each(coded)
-        distinct = column.gather(firsts).cast(pl.String)
+        distinct = [None if text is None else shown(text) for text in column.gather(firsts).cast(pl.String)]
         return _looked_up(coded, coded[firsts], self.of_texts(distinct, families))
 
     def of_groups(

@@ -48,8 +48,8 @@ def stack_sources(making: Making) -> Iterator[Source]:
         return
     stacks = making.trace.frame("stacks", "start_ns", "dur_ns", "process_id", "thread_id", "stack_id")
     order = np.lexsort((starts_of(stacks), numbers(stacks["thread_id"])))
-    merged = _merged(stacks[order], _tree(making.trace.frame("stack_frames"), making.names))
-    spans, threads, processes = merged
+    frames = making.trace.frame("stack_frames", "stack_id", "parent_id", "function", "file", "origin")
+    spans, threads, processes = _merged(stacks[order], _tree(frames, making.names))
     end = int((spans.starts + spans.durations).max(initial=0))
     yield Source("stacks", spans.starts, end, lambda first: _threads(making, spans, processes, threads, first))
 

@@ -34,6 +34,8 @@ MOST_CELLS = 1 << 18
 """Cells of the finest levels of all rows together."""
 MOST_LANES = 400
 """Lanes of a timeline; of more, those of the threads that did least are left out, which the last lane says."""
+_SHARE_OF_SHORT = 2_000
+"""Rows with a smaller part of the events than one in so many have them all: the steps, the phases of a run."""
 _OF_CURVES = ("samples", "memory_events")
 """Tables of curves, which may begin before everything else."""
 
@@ -62,7 +64,7 @@ def timeline(trace: TraceView, budget: int = MOST_EVENTS, places: Sequence[Place
     firsts = _firsts(sources)
     events = sum(source.starts.size for source in sources)
     shown = details(trace, (source.starts for source in sources), budget, places) if events > budget else ()
-    frame = Frame(begin, end - begin, shown, MOST_CELLS / max(events, 1))
+    frame = Frame(begin, end - begin, shown, MOST_CELLS / max(events, 1), budget // _SHARE_OF_SHORT)
     made = [lane for source in sources for lane in drawn(source, firsts[source.key], frame)]
     lanes, left = _seated(made, making.owners)
     number_of = _numbers(lanes, events)

@@ -141,7 +141,7 @@ def _lanes(timeline: Timeline) -> Markup:
     heads = (("Group", False), ("Lane", False), ("Events", True), ("Time covered", True), ("Share", True))
     head = element("tr", *(element("th", text, scope="col", class_=_number(number)) for text, number in heads))
     length = max(timeline.end_ns - timeline.start_ns, 1)
-    rows = joined(_lane(lane, length, timeline.kept >= timeline.events) for lane in timeline.lanes)
+    rows = joined(_lane(lane, length, is_whole=timeline.kept >= timeline.events) for lane in timeline.lanes)
     table = element(
         "table",
         element("caption", "Lanes of the timeline"),
@@ -153,7 +153,7 @@ def _lanes(timeline: Timeline) -> Markup:
     return element("details", element("summary", "Lanes as a table"), scroll, class_="tv-timeline-text")
 
 
-def _lane(lane: Lane, length: int, is_whole: bool) -> Markup:
+def _lane(lane: Lane, length: int, *, is_whole: bool) -> Markup:
     events = sum(row.starts.size for row in lane.rows)
     first = next(iter(lane.rows), None)
     cells = int(lane.levels[0][0].covered.sum()) if lane.levels and lane.levels[0] else 0

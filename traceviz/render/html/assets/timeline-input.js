@@ -16,6 +16,8 @@ export function listenToTimeline(box, canvas, actions) {
     const act = TIMELINE_KEYS[event.key];
     if (!act) return;
     event.preventDefault();
+    // The page has keys of its own, "/" among them.
+    event.stopPropagation();
     act(actions);
   });
 }
@@ -79,7 +81,7 @@ function listenToPointers(canvas, actions) {
   const end = (event) => {
     if (!pointers.delete(event.pointerId)) return;
     if (event.type === "pointerup" && !drag.moved) actions.click(event.offsetX, event.offsetY);
-    else if (drag.selects) actions.selected();
+    else if (drag.selects) actions.endSelecting();
     if (!pointers.size) drag = null;
   };
   canvas.addEventListener("pointerup", end);

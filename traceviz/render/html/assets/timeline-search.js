@@ -91,5 +91,5 @@ export function nearestInRow(row, time) {
   const before = after - 1;
   const isInside = row.starts[before] + row.durations[before] > time || after === row.count;
   const gap = time - (row.starts[before] + row.durations[before]);
-  return { row, index: isInside || gap <= row.starts[after] - time ? before : after };
+  return { row, index: isInside || gap < row.starts[after] - time ? before : after };
 }

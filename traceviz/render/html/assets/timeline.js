@@ -297,11 +297,11 @@ class TimelineView {
     const [from, to] = [start - this.model.start, end - this.model.start];
     this.moveTo(fittedView(from, to, this.model.span, this.view.width));
     const lane = this.model.lanes.find((one) => one.key === laneKey);
-    const row = lane?.rows[0];
-    const span = row?.count ? nearestInRow(row, from) : null;
-    if (span && spanStart(span) === from && spanEnd(span) === to) this.select(span);
+    const nearest = (lane?.rows ?? []).filter((row) => row.count).map((row) => nearestInRow(row, from));
+    const span = nearest.find((one) => spanStart(one) === from && spanEnd(one) === to);
+    if (span) this.select(span);
     else this.selectWindow(from, to);
-    if (row) this.bringIntoView(row);
+    if (lane?.rows.length) this.bringIntoView(lane.rows[0]);
     this.element.scrollIntoView({ block: "nearest" });
     this.box.focus({ preventScroll: true });
   }
@@ -352,7 +352,7 @@ class TimelineView {
     this.drawMarks();
   }
 
-  selected() {
+  endSelecting() {
     if (this.window) this.selectWindow(this.window.from, this.window.to);
   }
 
@@ -396,6 +396,7 @@ class TimelineView {
       this.searchFor("");
     }
     this.say("");
+    this.tell({ start: null, end: null });
     this.drawMarks();
   }
 
@@ -416,7 +417,10 @@ class TimelineView {
   }
 
   tellWindow(from, to) {
-    const detail = { start: this.model.start + from, end: this.model.start + to };
+    this.tell({ start: this.model.start + from, end: this.model.start + to });
+  }
+
+  tell(detail) {
     document.dispatchEvent(new CustomEvent("traceviz:window", { detail }));
   }
 

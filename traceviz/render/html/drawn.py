@@ -19,7 +19,7 @@ def figure_parts(report: Report) -> Markup:
             "div",
             Markup(svg(figure, _WIDTH, standalone=False)),  # noqa: S704 (what is in it is escaped there)
             class_="tv-scroll tv-drawn",
-            role="region",
+            role="group",
             tabindex=0,
             aria_label=shown(figure.title),
         )

@@ -31,7 +31,7 @@ from traceviz.visible import sentence, visible
 
 HEIGHT = 9
 """Rows of a plot of one panel without its axis."""
-LOW_HEIGHT = 6
+LOW_HEIGHT = 7
 """Rows of each of several."""
 MARKS = "•×+o*#%@"
 """Marks of curves, in order; more curves are left to the table."""

@@ -28,7 +28,7 @@ LOOK = """() => {
   const links = attributes.filter((one) => ["href", "src", "action", "srcdoc", "xlink:href"].includes(one.name));
   return {
     injected: document.querySelectorAll("[data-evil]").length,
-    foreign: document.querySelectorAll("iframe, object, embed, base, link, form, img, animate, x, noscript").length,
+    foreign: document.querySelectorAll("iframe, object, embed, base, link, form, img, animate, x").length,
     handlers: attributes.filter((one) => one.name.startsWith("on")).map((one) => one.name),
     addresses: links.map((one) => one.value).filter((value) => !/^#|^https:\\/\\/[a-z]/.test(value)),
     styles: document.querySelectorAll("style").length,
@@ -133,10 +133,10 @@ def test_many_names_of_many_characters_make_no_large_page(
     make_page: MakePage, open_page: Open, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("many")
-    trace = hostile.many_names(folder / "many.pt.trace.json", names=5_000, characters=3_000)
-    assert trace.stat().st_size > 30_000_000
+    trace = hostile.many_names(folder / "many.pt.trace.json", names=1_000, characters=3_000)
+    assert trace.stat().st_size > 6_000_000
     made = make_page("report", trace)
-    assert made.stat().st_size < 4_000_000
+    assert made.stat().st_size < 1_500_000
     check_harmless(open_page, made, folder)
 
 

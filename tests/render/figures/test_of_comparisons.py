@@ -86,6 +86,13 @@ def test_parts_of_runs_have_colours_that_no_class_has():
     assert [part.key for row in drawn.rows for part in row.parts] == ["part compilation"] * 2
 
 
+def test_parts_are_in_the_order_of_the_side_that_has_most_of_them():
+    rows = [("a", name, name, MS) for name in ("imports", "steps", "shutdown")]
+    rows += [("b", name, name, MS) for name in ("imports", "compilation", "steps", "shutdown")]
+    drawn = figure(effect(grid(PARTS_OF_SIDES, "side part label mean_ns", *rows)), "parts")
+    assert [label for _, label in drawn.classes] == ["imports", "compilation", "steps", "shutdown"]
+
+
 def kernels(*rows):
     return comparison("kernels", grid("per step", "status name base_ns new_ns difference_ns", *rows))
 

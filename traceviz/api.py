@@ -1,9 +1,10 @@
 """From file to report on one screen: what the command line does, for notebooks and programs.
 
+>>> report = traceviz.analyze("trace.nsys-rep")
+>>> print(traceviz.to_text(report, "terminal"))
 >>> tables = traceviz.open("trace.nsys-rep")
 >>> tables.kernels.group_by("name").agg(pl.col("dur_ns").sum()).collect()
 >>> report = traceviz.analyze(tables)
->>> print(traceviz.to_text(report, "terminal"))
 
 Slow imports are left to the functions that need them, and come after the checks: that a file does not exist is reported
 at once.
@@ -15,7 +16,7 @@ import gc
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -35,9 +36,10 @@ from traceviz.selection import Selection
 from traceviz.trace_folder import is_trace_folder
 
 if TYPE_CHECKING:
-    from traceviz.analyses.run import analyze
     from traceviz.compare.compare import Comparison
     from traceviz.compare.report.document import document
+    from traceviz.pictures.flame import Flame
+    from traceviz.pictures.pictures import Pictures
     from traceviz.tables import TraceTables
 
 __all__ = [
@@ -51,7 +53,9 @@ __all__ = [
     "compare",
     "convert",
     "document",
+    "flame_differences",
     "open_trace",
+    "pictured",
     "report_on",
     "to_text",
     "why",
@@ -172,9 +176,134 @@ def report_on(
 ) -> Report:
     """Read traces and analyse them: :func:`open_trace`, a :class:`Selection`, :func:`analyze`."""
     sources = trace_files(paths)
-    readers = readers_of(sources, reader)
+    reading = _Reading(reader, run, max_size, max_memory, cache, progress)
+    tables = _part(sources, reading, sections, selection)
+    from traceviz.analyses.run import analyze
+
+    report = analyze(tables, options, sections)
+    return replace(report, run=(*source_facts(sources), *report.run))
+
+
+def pictured(
+    *paths: str | Path,
+    events: int | None = None,
+    sections: Collection[str] | None = None,
+    options: AnalysisOptions | None = None,
+    selection: Selection | None = None,
+    reader: str | None = None,
+    run: str | None = None,
+    max_size: int | None = None,
+    max_memory: int | None = None,
+    cache: bool = True,
+    progress: Progress = silent,
+) -> tuple[Report, Pictures]:
+    """As :func:`report_on`, and what a page shows beside the report: timeline, flame graphs, places of findings.
+
+    >>> report, pictures = pictured("trace.nsys-rep")
+    >>> to_text(report, "html", pictures=pictures)
+
+    Args:
+        paths: As for :func:`report_on`.
+        events: Events that the timeline may have: beyond, they are all there in some stretches of time only. ``None``
+            for as many as a page of 8 MB holds, 0 for no timeline.
+        sections: Sections of the report; pictures show the same without.
+        options: As for :func:`report_on`.
+        selection: As for :func:`report_on`; times of pictures are those of the whole trace.
+        reader: As for :func:`open_trace`.
+        run: As for :func:`open_trace`.
+        max_size: As for :func:`open_trace`.
+        max_memory: As for :func:`open_trace`.
+        cache: As for :func:`open_trace`.
+        progress: Receives progress.
+    """
+    sources = trace_files(paths)
+    reading = _Reading(reader, run, max_size, max_memory, cache, progress)
+    tables = _part(sources, reading, None, selection)
+    from traceviz.analyses.run import analyze_view, view
+    from traceviz.flame.flames import flames
+    from traceviz.pictures.pictures import Pictures
+    from traceviz.timeline.pictures import timeline_and_places
+
+    trace = view(tables, options)
+    report = analyze_view(trace, sections)
+    progress("drawing", 0, None)
+    with foreign_errors_in_words("The trace cannot be drawn."):
+        start = selection.start_ns or 0 if selection else 0
+        shown, places = timeline_and_places(trace, report.findings, events, start)
+        pictures = Pictures(shown, flames(trace), places)
+    return replace(report, run=(*source_facts(sources), *report.run)), pictures
+
+
+def flame_differences(
+    base: str | Path,
+    new: str | Path,
+    *,
+    options: AnalysisOptions | None = None,
+    selection: Selection | None = None,
+    reader: str | None = None,
+    run: str | None = None,
+    max_size: int | None = None,
+    max_memory: int | None = None,
+    cache: bool = True,
+    progress: Progress = silent,
+) -> tuple[Flame, ...]:
+    """Flame graphs of two traces as differences, per step where both have steps: for the page of a comparison.
+
+    The traces are read one after the other, so that the tables of one at a time are in memory.
+
+    >>> pictures = Pictures(flames=flame_differences("slow.nsys-rep", "repaired.nsys-rep"))
+    >>> to_text(compare("slow.nsys-rep", "repaired.nsys-rep"), "html", pictures=pictures)
+
+    Args:
+        base: The trace to compare with, or a folder that holds one.
+        new: The other one.
+        options: As for :func:`report_on`.
+        selection: As for :func:`report_on`.
+        reader: As for :func:`open_trace`.
+        run: As for :func:`open_trace`.
+        max_size: As for :func:`open_trace`.
+        max_memory: As for :func:`open_trace`.
+        cache: As for :func:`open_trace`.
+        progress: Receives progress.
+    """
+
+    def drawn(path: str | Path) -> tuple[Flame, ...]:
+        from traceviz.analyses.run import view
+        from traceviz.flame.difference import FINE
+        from traceviz.flame.flames import flames
+
+        gc.collect()  # tables of the other side hang in cycles
+        sources = trace_files((path,))
+        named_progress = _named_progress(Path(path).name, progress)
+        tables = _part(sources, _Reading(reader, run, max_size, max_memory, cache, named_progress), None, selection)
+        with foreign_errors_in_words(f"{named(sources)} cannot be drawn."):
+            return flames(view(tables, options), FINE)
+
+    before, after = drawn(base), drawn(new)
+    from traceviz.flame.difference import differences
+
+    return differences(before, after)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How traces are read: see :func:`open_trace`."""
+
+    reader: str | None
+    run: str | None
+    max_size: int | None
+    max_memory: int | None
+    cache: bool
+    progress: Progress
+
+
+def _part(
+    sources: list[Path], reading: _Reading, sections: Collection[str] | None, selection: Selection | None
+) -> TraceTables:
+    """What ``sections`` need of the selected part of a trace."""
+    readers = readers_of(sources, reading.reader)
     is_large = sum(map(_size, sources)) >= _LARGE
-    if is_large and len(sources) == 1 and max_memory is None:
+    if is_large and len(sources) == 1 and reading.max_memory is None:
         readers = [readers[0].reading_ahead(sources[0])]
     from traceviz.analyses.needs import columns_for, tables_for
     from traceviz.analyses.registry import PROPERTIES
@@ -184,13 +313,13 @@ def report_on(
         tables_for(sections),
         columns_for(sections),
         PROPERTIES,
-        progress=progress,
-        run=run,
-        max_size=max_size,
-        max_memory=max_memory,
-        cache=cache,
+        progress=reading.progress,
+        run=reading.run,
+        max_size=reading.max_size,
+        max_memory=reading.max_memory,
+        cache=reading.cache,
         window=selection.window if selection else None,
-        spill=spill_beyond(max_memory),
+        spill=spill_beyond(reading.max_memory),
         begun=_loader(sections) if is_large else nothing,
     )
     with foreign_errors_in_words(f"{named(sources)} cannot be read."):
@@ -198,11 +327,44 @@ def report_on(
         if selection and not selection.is_everything:
             from traceviz.cutting import select
 
-            tables = select(tables, selection)
-    from traceviz.analyses.run import analyze
+            return select(tables, selection)
+        return tables
 
-    report = analyze(tables, options, sections)
-    return replace(report, run=(*source_facts(sources), *report.run))
+
+def analyze(
+    trace: TraceTables | str | Path | Sequence[str | Path],
+    options: AnalysisOptions | None = None,
+    sections: Collection[str] | None = None,
+) -> Report:
+    """Analyse a trace: one that was read, or a file or folder, or a list of those of one job's ranks.
+
+    >>> traceviz.analyze("trace.nsys-rep").verdict.sentence
+    >>> traceviz.analyze(["rank0.json.gz", "rank1.json.gz"], sections=["collectives"])
+
+    Of a path, only what the sections need is read; see :func:`report_on` for how it can be read.
+
+    Args:
+        trace: What :func:`open_trace` returned, or what it would take.
+        options: What the user tells about the program.
+        sections: Slugs of the sections to make; ``None`` for all.
+
+    Raises:
+        UsageError: a section does not exist, or ``trace`` is neither.
+        TracevizError: as :func:`open_trace`, and as :func:`traceviz.analyses.run.analyze`.
+    """
+    if isinstance(trace, str | Path):
+        return report_on(trace, sections=sections, options=options)
+    if isinstance(trace, list | tuple):
+        return report_on(*trace, sections=sections, options=options)
+    from traceviz.analyses.run import analyze as analyze_tables
+    from traceviz.tables import TraceTables
+
+    if not isinstance(trace, TraceTables):
+        raise UsageError(
+            f"A trace of type {type(trace).__name__} cannot be analysed.",
+            fix="Give a path, a list of paths, or the tables that traceviz.open returned.",
+        )
+    return analyze_tables(trace, options, sections)
 
 
 def _size(source: Path) -> int:
@@ -329,14 +491,26 @@ def _check_none_is_saved(paths: Sequence[Path]) -> None:
             )
 
 
-def to_text(report: Report | Comparison, name: str = "terminal", options: RenderOptions | None = None) -> str:
-    """Text of a report or comparison in the format ``name`` (terminal, json, markdown, csv, ...)."""
+def to_text(
+    report: Report | Comparison,
+    name: str = "terminal",
+    options: RenderOptions | None = None,
+    pictures: Pictures | None = None,
+) -> str:
+    """Text of a report or comparison in the format ``name`` (terminal, json, markdown, csv, html ...).
+
+    Only pages (``html``) draw ``pictures``.
+    """
     from traceviz.render.registry import renderer
 
     if not isinstance(report, Report):
         from traceviz.compare.report.document import document
 
         report = document(report)
+    if name == "html" and pictures is not None:
+        from traceviz.render.html.page import page
+
+        return page(report, options or RenderOptions(), pictures)
     return renderer(name).render(report, options or RenderOptions())
 
 
@@ -351,7 +525,6 @@ _LARGE = 1 << 24
 """Bytes of files that are read so long that analyses are imported meanwhile."""
 _HOMES = {
     "Comparison": "traceviz.compare.compare",
-    "analyze": "traceviz.analyses.run",
     "document": "traceviz.compare.report.document",
 }
 

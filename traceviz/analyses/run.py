@@ -43,7 +43,6 @@ def load_analyses(sections: Collection[str] | None) -> None:
     api_kind("")  # compiles patterns
 
 
-@foreign_errors_in_words("The trace cannot be analysed.")
 def analyze(
     tables: TraceTables, options: AnalysisOptions | None = None, sections: Collection[str] | None = None
 ) -> Report:
@@ -62,7 +61,22 @@ def analyze(
         DamagedTraceError: the trace holds values that cannot be computed with.
         OutOfMemoryError: it needs more memory than there is.
     """
-    trace = TraceView(tables, options)
+    return analyze_view(view(tables, options), sections)
+
+
+@foreign_errors_in_words("The trace cannot be analysed.")
+def view(tables: TraceTables, options: AnalysisOptions | None = None) -> TraceView:
+    """A trace as analyses see it, for :func:`analyze_view` and for what needs the same intervals after it.
+
+    Raises:
+        DamagedTraceError, OutOfMemoryError: as :func:`analyze`.
+    """
+    return TraceView(tables, options)
+
+
+@foreign_errors_in_words("The trace cannot be analysed.")
+def analyze_view(trace: TraceView, sections: Collection[str] | None = None) -> Report:
+    """:func:`analyze`, of a trace that keeps what was derived of it."""
     tables = trace.tables
     results: dict[str, Any] = {}
     skipped: list[Skipped] = []

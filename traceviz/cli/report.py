@@ -10,6 +10,7 @@ import click
 
 from traceviz.cli.boundary import say
 from traceviz.cli.gate_options import gate_options
+from traceviz.cli.in_browser import HTML
 from traceviz.cli.options import (
     OutputOptions,
     PageOptions,
@@ -40,6 +41,12 @@ if TYPE_CHECKING:
     "--basis", default="traceviz", metavar="NAME", help="Classes of step time: traceviz, xprof, tensorboard, kineto."
 )
 @page_options
+@click.option(
+    "--timeline-events",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Events in the timeline of a page (1,000,000); of more, levels of detail show the rest. 0 for no timeline.",
+)
 @click.option("--why", "explains", is_flag=True, help="Only why the first sentence says what it says.")
 @click.option(
     "--require-verdict",
@@ -57,6 +64,7 @@ def report(
     gates: Gates | None,
     sections: tuple[str, ...],
     everything: bool,
+    timeline_events: int | None,
     basis: str,
     explains: bool,
     require_verdict: bool,
@@ -84,20 +92,28 @@ def report(
         raise UsageError("--all shows every section, and --section some of them.", fix="Give one of the two.")
     traces = traces or (_newest_run(),)
     output.check(traces)
-    with progress_bar_on_stderr() as progress:
-        document = api.report_on(
-            *traces,
-            sections=cli_gates.sections_needed(sections, gates),
-            options=part.analysis(basis),
-            selection=part.selection(),
-            progress=progress,
-            **asdict(reading),
+    is_drawn = output.format_name == HTML and not explains
+    if timeline_events is not None and not is_drawn:
+        raise UsageError(
+            "--timeline-events is about the timeline of a page, and there is none.", fix="Add --format html."
         )
+    with progress_bar_on_stderr() as progress:
+        asked = {
+            "sections": cli_gates.sections_needed(sections, gates),
+            "options": part.analysis(basis),
+            "selection": part.selection(),
+            "progress": progress,
+            **asdict(reading),
+        }
+        if is_drawn:
+            document, pictures = api.pictured(*traces, events=timeline_events, **asked)
+        else:
+            document, pictures = api.report_on(*traces, **asked), None
     document, results = cli_gates.judged(document, gates, sections)
     shown = api.why(document) if explains else document
     layout = page.layout(output.path, _shown_of(document, sections))
     layout = replace(layout, first_screen=not (everything or sections or explains), figure=output.figure)
-    output.write(api.to_text(shown, output.format_name, layout))
+    output.write(api.to_text(shown, output.format_name, layout, pictures))
     cli_gates.conclude(document, results, output.format_name)
     if require_verdict and document.verdict.code in {"cannot-judge", "partial"}:
         raise NoVerdictError("No verdict on the input pipeline is possible.", document.verdict.sentence)

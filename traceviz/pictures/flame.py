@@ -13,10 +13,10 @@ Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flame:
-    """One tree. Nodes are numbers; a node comes after its parent.
+    """One tree. Nodes are numbers; a node comes after its parent, and before its siblings of less time.
 
     Args:
-        key: Stable key: ``operators-host``, ``modules-device``, ``ranges``, ``stacks``.
+        key: Stable key: ``operators-host``, ``modules-device``, ``ranges-host``, ``stacks-samples``.
         label: For people.
         measure: Whose time it is: of the host, of the device, or of sampled stacks.
         whole: What the root is, in words: ``29 steady steps``.
@@ -27,6 +27,7 @@ class Flame:
         times: Inclusive nanoseconds, one row per node, one column per class; one column where there are no classes.
         base: The same of the other side, where this is a difference; ``None`` where it is none.
         places: ``file:line`` of a node, empty where there is none.
+        steps: Steps that the time is of; 0 where it is not of steps.
     """
 
     key: str
@@ -40,3 +41,4 @@ class Flame:
     times: Array
     base: Array | None = None
     places: tuple[str, ...] = ()
+    steps: int = 0

@@ -26,7 +26,7 @@ from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.launch.graphs import GraphTime, graph_time, with_origins
 from traceviz.analyses.derived.launch.join import work_with_calls
 from traceviz.analyses.derived.patterns import matches, replaced
-from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.program.autograd import backward_work
 from traceviz.analyses.program.operator_calls import OperatorCalls, operator_calls
 from traceviz.intervals import Array
@@ -47,7 +47,7 @@ _PART_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 }
 
 
-_MADE = ("made_thread_id", "made_ns")
+MADE = ("made_thread_id", "made_ns")
 """Where and when the node of work in a graph was made."""
 _MOST_LEVELS = 64
 """Names of parts of graphs with more dots are no paths of modules."""
@@ -71,27 +71,51 @@ class NamedParts:
     graphs: GraphTime
 
 
-def named_parts(trace: TraceView) -> NamedParts | None:
-    """The parts that ``trace`` names, from the first source that it has; ``None`` where it has none."""
+@dataclass(frozen=True, slots=True)
+class PartNames:
+    """What names the parts of a program.
+
+    Args:
+        source: Where the names come from.
+        calls: Rows of :attr:`TraceView.host_names` with ``part``, the name of the part that such a call is.
+        hierarchy: The modules around each operation that states them: ``op_id, path``; without rows for other sources.
+    """
+
+    source: ModuleSource
+    calls: pl.DataFrame
+    hierarchy: pl.DataFrame
+
+
+def part_names(trace: TraceView) -> PartNames | None:
+    """The first source of names that ``trace`` has; ``None`` where it has none."""
+    nothing = pl.DataFrame(schema={"op_id": pl.Int64, "path": pl.List(pl.String)})
     python = (pl.col("category") == "python") & matches(pl.col("name"), _FRAME)
-    operators = operator_calls(trace)
-    work = _work(trace)
     frames = trace.host_names.filter(python)
     if frames.height:
         part = replaced(pl.col("name"), _FRAME, "").alias("part")
-        return _of_calls(trace, operators, frames.with_columns(part), work, "nn.Module")
+        return PartNames("nn.Module", frames.with_columns(part), nothing)
     hierarchy = _hierarchy(trace)
+    ranges = having(trace.host_names, "category", "annotation").with_columns(pl.col("name").alias("part"))
     if hierarchy.height:
-        return _of_hierarchy(trace, operators, hierarchy, work)
-    ranges = having(trace.host_names, "category", "annotation")
+        return PartNames("module hierarchy", ranges.clear(), hierarchy)
     if ranges.height:
-        return _of_calls(trace, operators, ranges.with_columns(pl.col("name").alias("part")), work, "ranges")
-    if work["named"].count():
-        return _of_calls(trace, operators, ranges.with_columns(pl.col("name").alias("part")), work, "parts of graphs")
-    return None
+        return PartNames("ranges", ranges, nothing)
+    return PartNames("parts of graphs", ranges, nothing) if named_work(trace)["named"].count() else None
 
 
-def _work(trace: TraceView) -> pl.DataFrame:
+def named_parts(trace: TraceView) -> NamedParts | None:
+    """The parts that ``trace`` names, from the first source that it has; ``None`` where it has none."""
+    names = part_names(trace)
+    if names is None:
+        return None
+    operators, work = operator_calls(trace), named_work(trace)
+    if names.source == "module hierarchy":
+        return _of_hierarchy(trace, operators, names.hierarchy, work)
+    return _of_calls(trace, operators, names.calls, work, names.source)
+
+
+@once_per_trace
+def named_work(trace: TraceView) -> pl.DataFrame:
     """Device work with its call and what is known of its node; ``named`` is the path of the part of a graph."""
     duration = (pl.col("end_ns") - pl.col("begin_ns")).alias("dur_ns")
     work = with_origins(trace, work_with_calls(trace)).with_columns(duration)
@@ -120,12 +144,12 @@ def _of_calls(
     """Parts from calls that contain operators and launches in time, on their thread."""
     tree = CallTree.of(calls_named(trace, names))
     durations = work["dur_ns"].to_numpy()
-    launched, made = tree.around_known(work, "thread_id", "call_ns"), tree.around_known(work, *_MADE)
+    launched, made = tree.around_known(work, "thread_id", "call_ns"), tree.around_known(work, *MADE)
     of_part = (made < 0) & work["named"].is_not_null().to_numpy()
     row = np.where(made >= 0, made, np.where(of_part, -1, launched))
     nested = operators.tree
     of_operator = tree.around(nested.calls["thread_id"].to_numpy(), nested.starts)
-    by_node = nested.around_known(work, *_MADE)
+    by_node = nested.around_known(work, *MADE)
     caller = np.where(by_node >= 0, by_node, nested.around_known(work, "thread_id", "call_ns"))
     by_operator = np.where((row < 0) & ~of_part, caller, -1)  # work of a part counts there only
     backward = backward_work(trace, operators, nested.sums(by_operator, durations))
@@ -195,7 +219,7 @@ def _of_hierarchy(
     )
     sums = own.join(hierarchy, on="op_id").group_by("path")
     parts = sums.agg(pl.lit(None, pl.Int64).alias("calls"), pl.col("start_ns").min(), _own_times().sum())
-    made = tree.around_known(work, *_MADE)
+    made = tree.around_known(work, *MADE)
     of_part = (made < 0) & work["named"].is_not_null().to_numpy()
     alone = work.with_columns(number=pl.lit(-1, pl.Int64)).filter(pl.Series(of_part))
     inside = _parts_of_graphs(alone, pl.DataFrame(schema=_PATHS))

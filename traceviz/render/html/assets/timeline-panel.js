@@ -1,0 +1,155 @@
+// The panel below the drawing: what is selected, as the report says it.
+
+import { count, duration, percent } from "./format.js";
+import { colorSwatch, timelineElement, timelineTable } from "./timeline-dom.js";
+import { spanEnd, spanName, spanStart } from "./timeline-rows.js";
+import { launchedBy, launchOf, spansIn, windowBreakdown } from "./timeline-select.js";
+import { clockOf, exactDuration, familyText, laneText } from "./timeline-texts.js";
+
+const MOST_NAMES = 12;
+const MOST_SPANS = 100;
+
+// What is said of one span; `actions` has `select`, which a button for another span calls.
+export function spanPanel(model, span, links, colors, actions) {
+  const name = span.row.names[span.index];
+  const head = timelineElement(
+    "h3", { class: "tv-timeline-title" }, colorSwatch(colors[model.familyOf[name]]), spanName(model, span),
+  );
+  const facts = [
+    ["Family", familyText(model, name)],
+    ["Lane", laneText(span.row.lane)],
+    ["Starts at", clockOf(model, spanStart(span))],
+    ["Takes", exactDuration(spanEnd(span) - spanStart(span))],
+    ...launchFacts(model, span, links, actions),
+    ...collectiveFacts(model, span, links, actions),
+  ];
+  return [head, factList(facts)];
+}
+
+function launchFacts(model, span, links, actions) {
+  const launch = launchOf(links, span);
+  const launched = launchedBy(links, span);
+  const facts = [];
+  if (launch) {
+    facts.push(["Launched by", spanButton(model, launch.call, actions)]);
+    facts.push(["Launch to start", duration(launch.delay)]);
+  }
+  if (launched.spans.length === 1) facts.push(["Launched", spanButton(model, launched.spans[0], actions)]);
+  if (launched.spans.length > 1) facts.push(["Launched", `${count(launched.spans.length)} spans`]);
+  if (launched.spans.length) facts.push(["Device time of it", duration(launched.time)]);
+  return facts;
+}
+
+// When a collective began and ended on each rank: who comes last is whom the others wait for.
+function collectiveFacts(model, span, links, actions) {
+  const joined = links.filter((link) => link.kind === "collective").flatMap((link) => [link.source, link.target]);
+  const spans = [...new Map(joined.map((one) => [`${model.rows.indexOf(one.row)} ${one.index}`, one])).values()];
+  if (!spans.length) return [];
+  const last = spans.reduce((latest, one) => (spanStart(one) > spanStart(latest) ? one : latest));
+  const spread = spanStart(last) - Math.min(...spans.map(spanStart));
+  return [
+    ["Joined", `${spans.length} ranks, starts ${duration(spread)} apart`],
+    ["Last to start", spanButton(model, last, actions, laneText(last.row.lane))],
+  ];
+}
+
+function spanButton(model, span, actions, text = spanName(model, span)) {
+  const button = timelineElement("button", { type: "button", class: "tv-timeline-link" }, text);
+  button.addEventListener("click", () => actions.select(span));
+  return button;
+}
+
+function factList(facts) {
+  const entries = facts
+    .filter(([, value]) => value !== "")
+    .map(([term, value]) => timelineElement("div", {}, timelineElement("dt", {}, term), timelineElement("dd", {}, value)));
+  return timelineElement("dl", { class: "tv-timeline-facts" }, ...entries);
+}
+
+// What a window of time holds.
+export function windowPanel(model, from, to, colors, actions, title) {
+  const found = windowBreakdown(model, from, to);
+  const length = Math.max(1, to - from);
+  const tables = [
+    classTable(model, found.classes, length, colors),
+    deviceTable(found.devices, length),
+    nameTable(model, `Device work by name${found.devices.length > 1 ? ", all devices" : ""}`, found.kernels, colors),
+    familyTable(model, `Device work by family${found.devices.length > 1 ? ", all devices" : ""}`, found.kernels, colors),
+    nameTable(model, "API calls", found.calls, colors),
+    nameTable(model, "Operators, with what is in them", found.operators, colors),
+  ].filter(Boolean);
+  const text = `${clockOf(model, from)} to ${clockOf(model, to)} · ${exactDuration(to - from)}`;
+  return [
+    timelineElement("h3", { class: "tv-timeline-title" }, title),
+    timelineElement("p", { class: "tv-timeline-when" }, text),
+    timelineElement("div", { class: "tv-timeline-tables" }, ...tables),
+    spanList(model, from, to, actions),
+  ];
+}
+
+// A figure from levels is one of cells, not of events.
+function said(text, isExact) {
+  return isExact ? text : `${text}, about: not every event of this stretch is in the page`;
+}
+
+function classTable(model, { groups, rows, isExact }, length, colors) {
+  if (!rows.length) return null;
+  const columns = [{ text: "Class" }, ...groups.flatMap((group) => [{ text: group || "time", number: true }, { text: "Share", number: true }])];
+  const body = rows.map(({ name, times }) => [
+    named(model, name, colors), ...times.flatMap((time) => [duration(Math.round(time)), percent(time / length)]),
+  ]);
+  const sums = groups.map((_, position) => rows.reduce((sum, row) => sum + row.times[position], 0));
+  body.push(["Sum", ...sums.flatMap((sum) => [duration(Math.round(sum)), percent(sum / length)])]);
+  return timelineTable(said("Time by class", isExact), columns, body);
+}
+
+function deviceTable(devices, length) {
+  if (!devices.length) return null;
+  const columns = [{ text: "Device" }, { text: "Busy", number: true }, { text: "Share", number: true }];
+  const rows = devices.map(({ device, busy }) => [device, duration(Math.round(busy)), percent(busy / length)]);
+  return timelineTable(said("Device busy", devices.every((device) => device.isExact)), columns, rows);
+}
+
+function nameTable(model, caption, { names, isExact }, colors) {
+  if (!names.length) return null;
+  const columns = [{ text: "Name" }, { text: "Time", number: true }, { text: isExact ? "Calls" : "Cells", number: true }];
+  const rows = names.slice(0, MOST_NAMES).map(({ name, time, count: calls }) => [
+    named(model, name, colors), duration(Math.round(time)), count(calls),
+  ]);
+  const rest = names.slice(MOST_NAMES);
+  if (rest.length) {
+    const sum = (key) => rest.reduce((total, one) => total + one[key], 0);
+    rows.push([`${count(rest.length)} more`, duration(Math.round(sum("time"))), count(sum("count"))]);
+  }
+  return timelineTable(said(caption, isExact), columns, rows);
+}
+
+function familyTable(model, caption, { families, isExact }, colors) {
+  if (!families.length) return null;
+  const columns = [{ text: "Family" }, { text: "Time", number: true }, { text: isExact ? "Calls" : "Cells", number: true }];
+  const rows = families.map(({ family, time, count: calls }) => [
+    [colorSwatch(colors[family]), model.families[family].label], duration(Math.round(time)), count(calls),
+  ]);
+  return timelineTable(said(caption, isExact), columns, rows);
+}
+
+function named(model, name, colors) {
+  const text = timelineElement("span", { class: "tv-timeline-short", title: model.names[name] }, model.names[name]);
+  return [colorSwatch(colors[model.familyOf[name]]), text];
+}
+
+// The spans of the selection as a table, for those who cannot see the drawing; it is made when it is opened.
+function spanList(model, from, to, actions) {
+  const details = timelineElement("details", { class: "tv-timeline-list" }, timelineElement("summary", {}, "Spans as a table"));
+  details.addEventListener("toggle", () => {
+    if (!details.open || details.childElementCount > 1) return;
+    const { spans, isAll } = spansIn(model, from, to, MOST_SPANS);
+    const columns = [{ text: "Name" }, { text: "Lane" }, { text: "Starts at", number: true }, { text: "Takes", number: true }];
+    const rows = spans.map((span) => [
+      spanButton(model, span, actions), laneText(span.row.lane), clockOf(model, spanStart(span)),
+      duration(spanEnd(span) - spanStart(span)),
+    ]);
+    details.append(timelineTable(isAll ? `${count(spans.length)} spans` : `The first ${count(spans.length)} spans`, columns, rows));
+  });
+  return details;
+}

@@ -1,0 +1,517 @@
+// The timeline: holds what is in view and what is selected, and has all of it drawn at the next frame.
+
+import { count, duration } from "./format.js";
+import { familyColors, themeColors, timelinePaint } from "./timeline-colors.js";
+import { readTimeline } from "./timeline-data.js";
+import { colorSwatch, timelineElement } from "./timeline-dom.js";
+import { TimelineDrawing } from "./timeline-draw.js";
+import { listenToTimeline } from "./timeline-input.js";
+import { putLabels } from "./timeline-labels.js";
+import { AXIS_HEIGHT, firstFolds, laneGroups, laneLayout, stripOf } from "./timeline-layout.js";
+import { drawOverlay } from "./timeline-overlay.js";
+import { TimelineOverview } from "./timeline-overview.js";
+import { spanPanel, windowPanel } from "./timeline-panel.js";
+import { hasEvents, spanEnd, spanName, spanStart } from "./timeline-rows.js";
+import {
+  boundedView, clockSeconds, fittedView, pannedView, perPixel, pixelAt, timeAt, wholeView, zoomedView,
+} from "./timeline-scale.js";
+import { nearestInRow, neighbourInRow, nextFound, searchFamily, searchNames } from "./timeline-search.js";
+import { spanLinks } from "./timeline-select.js";
+import { clockOf, spokenSpan } from "./timeline-texts.js";
+import { placeTooltip, tooltipContent } from "./timeline-tooltip.js";
+import { underPoint } from "./timeline-under.js";
+
+const NARROW_PIXELS = 640;
+const ZOOM_MILLISECONDS = 160;
+const SEARCH_WAIT_MILLISECONDS = 120;
+// Spans of these kinds are windows of time: what happened inside of them is what one wants to know.
+const WINDOW_KINDS = new Set(["steps", "ranges", "ops", "phases", "device_ops", "stacks", "classes", "os"]);
+
+// Start the timeline of the document `root`, if it has one.
+export async function startTimeline(root) {
+  const element = root.getElementById("tv-timeline-view");
+  const header = root.getElementById("tv-timeline");
+  const data = root.getElementById("tv-timeline-data");
+  if (!element || !header || !data) return;
+  const model = await readTimeline(header.textContent, data.textContent);
+  performance.mark("tv-timeline-decoded");
+  element.timeline = new TimelineView(element, model);
+}
+
+class TimelineView {
+  constructor(element, model) {
+    this.element = element;
+    this.model = model;
+    this.part = (name) => element.querySelector(`.tv-timeline-${name}`);
+    this.groups = laneGroups(model);
+    this.folds = firstFolds(this.groups);
+    this.found = null;
+    this.selected = null;
+    this.window = null;
+    this.links = [];
+    this.under = null;
+    this.pointer = null;
+    this.frame = 0;
+    this.isDrawn = false;
+    this.buildStage();
+    this.view = wholeView(model.span, 1);
+    this.listen();
+    this.paintAgain();
+    this.resize();
+  }
+
+  buildStage() {
+    this.canvas = timelineElement("canvas", { class: "tv-timeline-canvas", "aria-hidden": "true" });
+    this.overlay = timelineElement("canvas", { class: "tv-timeline-overlay", "aria-hidden": "true" });
+    this.stage = timelineElement("div", { class: "tv-timeline-stage" }, this.canvas, this.overlay);
+    this.labels = timelineElement("div", { class: "tv-timeline-labels" });
+    this.sizer = timelineElement(
+      "div", { class: "tv-timeline-sizer" }, this.labels, timelineElement("div", { class: "tv-timeline-corner" }), this.stage,
+    );
+    this.box = this.part("box");
+    this.box.replaceChildren(this.sizer);
+    this.tooltip = timelineElement("div", { class: "tv-timeline-tooltip", "aria-hidden": "true", hidden: true });
+    this.part("frame").append(this.tooltip);
+    this.drawing = new TimelineDrawing(this.canvas, this.model);
+    this.overlayContext = this.overlay.getContext("2d");
+    const line = timelineElement("canvas", { class: "tv-timeline-overview", "aria-hidden": "true" });
+    this.part("frame").prepend(line);
+    this.overview = new TimelineOverview(line, this.model, (time) => this.centre(time));
+    for (const name of ["bar", "frame"]) this.part(name).hidden = false;
+  }
+
+  listen() {
+    listenToTimeline(this.box, this.overlay, this);
+    this.box.addEventListener("scroll", () => this.drawSoon());
+    new ResizeObserver(() => this.resize()).observe(this.box);
+    const themed = () => this.paintAgain();
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", themed);
+    new MutationObserver(themed).observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
+    addEventListener("beforeprint", () => (themed(), this.draw()));
+    addEventListener("afterprint", themed);
+    document.addEventListener("traceviz:show", ({ detail }) => this.show(detail.start, detail.end, detail.lane));
+    this.listenToBar();
+  }
+
+  listenToBar() {
+    for (const button of this.element.querySelectorAll("[data-act]")) {
+      button.addEventListener("click", () => TIMELINE_BUTTONS[button.dataset.act](this));
+    }
+    this.part("copy").hidden = !document.body.dataset.command;
+    const input = this.part("search");
+    let waiting = 0;
+    input.addEventListener("input", () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => this.searchFor(input.value), SEARCH_WAIT_MILLISECONDS);
+    });
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") {
+        clearTimeout(waiting);
+        this.searchFor(input.value);
+        this.next(!event.shiftKey);
+      } else if (event.key === "Escape") {
+        input.value = "";
+        this.searchFor("");
+        this.box.focus();
+      } else return;
+      event.preventDefault();
+    });
+  }
+
+  // Sizes and places
+
+  resize() {
+    const narrow = this.element.clientWidth < NARROW_PIXELS;
+    if (narrow !== this.narrow) {
+      this.narrow = narrow;
+      this.element.classList.toggle("tv-timeline-narrow", narrow);
+      this.layOut();
+    }
+    const width = Math.max(1, this.stage.clientWidth);
+    const height = this.box.clientHeight;
+    const ratio = devicePixelRatio || 1;
+    for (const canvas of [this.canvas, this.overlay]) {
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(height * ratio);
+      canvas.style.height = `${height}px`;
+    }
+    this.stage.style.height = `${height}px`;
+    this.overview.canvas.style.width = `${width}px`;
+    const isWhole = this.view.to - this.view.from >= this.model.span;
+    this.view = isWhole ? wholeView(this.model.span, width) : { ...this.view, width };
+    this.height = height;
+    if (ratio !== this.ratio) {
+      this.ratio = ratio;
+      this.paintAgain();
+    }
+    this.overview.fill(this.paint, width, ratio);
+    // A canvas of a new size is empty: until the next frame it would be seen to be.
+    this.draw();
+  }
+
+  layOut() {
+    this.layout = laneLayout(this.groups, this.folds, this.narrow);
+    this.sizer.style.height = `${this.layout.height}px`;
+    putLabels(this.labels, this.layout, (folded) => this.fold(folded));
+    this.drawSoon();
+  }
+
+  fold(folded) {
+    const [folds, key] = folded.lanes ? [this.folds.groups, folded.label] : [this.folds.lanes, folded];
+    if (!folds.delete(key)) folds.add(key);
+    this.layOut();
+  }
+
+  paintAgain() {
+    this.theme = themeColors(this.element);
+    this.colors = familyColors(this.model, this.theme);
+    this.putLegend();
+    this.paintFound();
+  }
+
+  paintFound() {
+    this.paint = timelinePaint(this.model, this.theme, this.found?.names ?? null, this.ratio ?? 1);
+    this.overview.fill(this.paint, this.view.width, this.ratio ?? 1);
+    this.drawSoon();
+  }
+
+  putLegend() {
+    const entries = this.model.families.map(({ label }, family) => {
+      const pressed = String(this.found?.family === family);
+      const button = timelineElement("button", { type: "button", "aria-pressed": pressed }, colorSwatch(this.colors[family]), label);
+      button.addEventListener("click", () => this.searchFamily(family));
+      return timelineElement("li", {}, button);
+    });
+    this.part("legend").replaceChildren(...entries);
+  }
+
+  // Drawing: at most once a frame
+
+  drawSoon() {
+    this.frame ||= requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    this.scene = {
+      view: this.view, layout: this.layout, paint: this.paint, found: this.found,
+      scroll: this.box.scrollTop, height: this.height, ratio: this.ratio,
+    };
+    this.drawing.draw(this.scene);
+    this.overview.draw(this.view);
+    this.drawMarks();
+    this.sayDetail();
+    if (this.isDrawn) return;
+    this.isDrawn = true;
+    performance.mark("tv-timeline-drawn");
+  }
+
+  drawMarks() {
+    const { selected, window, links, pointer } = this;
+    drawOverlay(this.overlayContext, this.scene, { hover: this.under?.span, selected, window, links, pointer });
+  }
+
+  // Where the budget left levels only, and they are wider than pixels.
+  sayDetail() {
+    const { from, to } = this.view;
+    const coarse = this.model.rows.some(
+      (row) => !row.isWhole && row.levels[0].width > perPixel(this.view) && !hasEvents(this.model, row, from, to),
+    );
+    if (coarse !== this.isCoarse) this.part("coarse").hidden = !coarse;
+    this.isCoarse = coarse;
+  }
+
+  // What is in view
+
+  setView(view) {
+    this.motion = null;
+    this.view = view;
+    this.drawSoon();
+  }
+
+  // Move there; at once for those who want no motion.
+  moveTo(view) {
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return this.setView(view);
+    const motion = (this.motion = { from: this.view, begin: performance.now() });
+    const step = (now) => {
+      if (this.motion !== motion) return;
+      const share = Math.min(1, Math.max(0, (now - motion.begin) / ZOOM_MILLISECONDS));
+      const eased = 1 - (1 - share) ** 3;
+      const between = (one, other) => one + (other - one) * eased;
+      const { from, to } = motion.from;
+      this.view = boundedView(between(from, view.from), between(to, view.to), this.model.span, this.view.width);
+      this.draw();
+      if (share < 1) requestAnimationFrame(step);
+      else this.setView({ ...view, width: this.view.width });
+    };
+    requestAnimationFrame(step);
+    return undefined;
+  }
+
+  centre(time) {
+    const half = (this.view.to - this.view.from) / 2;
+    this.setView(boundedView(time - half, time + half, this.model.span, this.view.width));
+  }
+
+  pan(pixels) {
+    this.setView(pannedView(this.view, pixels, this.model.span));
+  }
+
+  panShare(share) {
+    this.moveTo(pannedView(this.view, share * this.view.width, this.model.span));
+  }
+
+  drag(x, y) {
+    if (x) this.pan(x);
+    if (y) this.box.scrollTop += y;
+  }
+
+  zoomAt(factor, x) {
+    this.setView(zoomedView(this.view, factor, x, this.model.span));
+  }
+
+  // Zoom around the selection if it is in view, else around the middle.
+  zoomBy(factor) {
+    const { from, to } = this.chosenTime() ?? this.view;
+    const x = pixelAt(this.view, (from + to) / 2);
+    const middle = x >= 0 && x <= this.view.width ? x : this.view.width / 2;
+    this.moveTo(zoomedView(this.view, factor, middle, this.model.span));
+  }
+
+  whole() {
+    this.moveTo(wholeView(this.model.span, this.view.width));
+  }
+
+  fit() {
+    const time = this.chosenTime();
+    if (time) this.moveTo(fittedView(time.from, time.to, this.model.span, this.view.width));
+  }
+
+  chosenTime() {
+    return this.window ?? (this.selected && { from: spanStart(this.selected), to: spanEnd(this.selected) });
+  }
+
+  // Show a place of the trace's clock: zoom there, mark it, bring its lane into view.
+  show(start, end, laneKey = "") {
+    const [from, to] = [start - this.model.start, end - this.model.start];
+    this.moveTo(fittedView(from, to, this.model.span, this.view.width));
+    const lane = this.model.lanes.find((one) => one.key === laneKey);
+    const nearest = (lane?.rows ?? []).filter((row) => row.count).map((row) => nearestInRow(row, from));
+    const span = nearest.find((one) => spanStart(one) === from && spanEnd(one) === to);
+    if (span) this.select(span);
+    else this.selectWindow(from, to);
+    if (lane?.rows.length) this.bringIntoView(lane.rows[0]);
+    this.element.scrollIntoView({ block: "nearest" });
+    this.box.focus({ preventScroll: true });
+  }
+
+  bringIntoView(row) {
+    if (!stripOf(this.layout, row)) {
+      this.folds.groups.delete(row.lane.group);
+      this.layOut();
+    }
+    const { y, height } = stripOf(this.layout, row);
+    if (y < this.box.scrollTop + AXIS_HEIGHT) this.box.scrollTop = y - AXIS_HEIGHT - height;
+    if (y + height > this.box.scrollTop + this.height) this.box.scrollTop = y + 2 * height - this.height;
+  }
+
+  // Pointer
+
+  hover(x, y) {
+    this.pointer = x;
+    this.under = x === null ? null : underPoint(this.model, this.scene, x, y);
+    this.tooltip.hidden = !this.under;
+    if (this.under) {
+      this.tooltip.replaceChildren(...tooltipContent(this.model, this.under, this.colors));
+      const frame = this.part("frame").getBoundingClientRect();
+      const stage = this.stage.getBoundingClientRect();
+      placeTooltip(this.tooltip, frame, x + stage.left - frame.left, y + stage.top - frame.top);
+    }
+    this.drawMarks();
+  }
+
+  click(x, y) {
+    this.box.focus({ preventScroll: true });
+    const under = underPoint(this.model, this.scene, x, y);
+    if (under?.span) this.select(under.span);
+    else this.clear();
+  }
+
+  zoomTo(x, y) {
+    const under = underPoint(this.model, this.scene, x, y);
+    if (!under?.span) return;
+    this.select(under.span);
+    this.fit();
+  }
+
+  selecting(x, other) {
+    const [from, to] = [Math.min(x, other), Math.max(x, other)].map((at) => timeAt(this.view, at));
+    this.window = { from: Math.max(0, Math.round(from)), to: Math.min(this.model.span, Math.round(to)) };
+    this.tooltip.hidden = true;
+    this.drawMarks();
+  }
+
+  endSelecting() {
+    if (this.window) this.selectWindow(this.window.from, this.window.to);
+  }
+
+  // Selection
+
+  select(span) {
+    this.window = null;
+    this.selected = span;
+    this.links = spanLinks(this.model, span);
+    const [from, to] = [spanStart(span), spanEnd(span)];
+    const inside = WINDOW_KINDS.has(span.row.lane.kind) && to > from
+      ? windowPanel(this.model, from, to, this.colors, this, "What happened meanwhile") : [];
+    this.putPanel([...spanPanel(this.model, span, this.links, this.colors, this), ...inside]);
+    this.bringIntoView(span.row);
+    this.keepInView(from, to);
+    this.say(spokenSpan(this.model, span));
+    this.tellWindow(from, to);
+  }
+
+  selectWindow(from, to) {
+    if (to <= from) return this.clear();
+    this.selected = null;
+    this.links = [];
+    this.window = { from, to };
+    this.putPanel(windowPanel(this.model, from, to, this.colors, this, "Selected time"));
+    this.say(`${duration(to - from)} selected, from ${clockOf(this.model, from)}`);
+    this.tellWindow(from, to);
+    return undefined;
+  }
+
+  markView() {
+    this.selectWindow(Math.round(this.view.from), Math.round(this.view.to));
+  }
+
+  clear() {
+    const hadSearch = this.found && !this.selected && !this.window;
+    [this.selected, this.window, this.links] = [null, null, []];
+    this.putPanel([]);
+    if (hadSearch) {
+      this.part("search").value = "";
+      this.searchFor("");
+    }
+    this.say("");
+    this.tell({ start: null, end: null });
+    this.drawMarks();
+  }
+
+  putPanel(children) {
+    this.part("panel").replaceChildren(...children);
+    this.drawSoon();
+  }
+
+  keepInView(from, to) {
+    if (to >= this.view.from && from <= this.view.to) return;
+    const middle = (from + to) / 2;
+    const half = (this.view.to - this.view.from) / 2;
+    this.moveTo(boundedView(middle - half, middle + half, this.model.span, this.view.width));
+  }
+
+  say(text) {
+    this.part("live").textContent = text;
+  }
+
+  tellWindow(from, to) {
+    this.tell({ start: this.model.start + from, end: this.model.start + to });
+  }
+
+  tell(detail) {
+    document.dispatchEvent(new CustomEvent("traceviz:window", { detail }));
+  }
+
+  // The span before or after the selected one; the first in view where none is selected.
+  step(by) {
+    if (!this.selected) return this.selectFirst();
+    const span = neighbourInRow(this.selected, by);
+    return span ? this.select(span) : this.say("no more spans in this row");
+  }
+
+  selectFirst() {
+    const row = this.shownRows().find((one) => one.count);
+    if (row) this.select(nearestInRow(row, this.view.from));
+  }
+
+  stepRow(by) {
+    if (!this.selected) return this.selectFirst();
+    const rows = this.shownRows().filter((row) => row.count);
+    const row = rows[rows.indexOf(this.selected.row) + by];
+    const middle = (spanStart(this.selected) + spanEnd(this.selected)) / 2;
+    return row ? this.select(nearestInRow(row, middle)) : this.say("no more lanes");
+  }
+
+  shownRows() {
+    return this.layout.items.flatMap((item) => item.strips.flatMap((strip) => strip.rows));
+  }
+
+  // Search
+
+  search() {
+    this.part("search").focus();
+    this.part("search").select();
+  }
+
+  searchFor(text) {
+    this.setFound(searchNames(this.model, text), text.trim());
+  }
+
+  searchFamily(family) {
+    this.part("search").value = "";
+    const isOn = this.found?.family === family;
+    const found = isOn ? null : { ...searchFamily(this.model, family), family };
+    this.setFound(found, this.model.families[family].label);
+  }
+
+  setFound(found, text) {
+    this.found = found;
+    this.part("matches").textContent = found ? matchText(this.model, found, text) : "";
+    this.putLegend();
+    this.paintFound();
+  }
+
+  next(isForward) {
+    if (!this.found) return this.search();
+    const span = nextFound(this.model, this.found, this.selected, this.view.from, isForward);
+    return span ? this.select(span) : undefined;
+  }
+
+  async copyCommand() {
+    const { from, to } = this.chosenTime() ?? this.view;
+    const [begin, end] = [from, to].map((time) => clockSeconds(this.model.start + time));
+    const command = `${document.body.dataset.command} --from ${begin}s --to ${end}s`;
+    const isCopied = await navigator.clipboard.writeText(command).then(() => true, () => false);
+    // Where a browser refuses, the text is there to be copied by hand.
+    this.part("copied").textContent = isCopied ? `Copied: ${command}` : command;
+  }
+
+  help() {
+    const help = this.part("help");
+    help.open = !help.open;
+    if (help.open) help.scrollIntoView({ block: "nearest" });
+  }
+}
+
+function matchText(model, found, text) {
+  const some = found.count ? `${count(found.count)} spans, ${duration(found.time)} in all` : `no span has “${text.slice(0, 60)}”`;
+  return model.isWhole || !found.count ? some : `${some}, of those in the page`;
+}
+
+const TIMELINE_BUTTONS = {
+  in: (timeline) => timeline.zoomBy(0.5),
+  out: (timeline) => timeline.zoomBy(2),
+  left: (timeline) => timeline.panShare(-0.3),
+  right: (timeline) => timeline.panShare(0.3),
+  whole: (timeline) => timeline.whole(),
+  fit: (timeline) => timeline.fit(),
+  mark: (timeline) => timeline.markView(),
+  previous: (timeline) => timeline.step(-1),
+  following: (timeline) => timeline.step(1),
+  before: (timeline) => timeline.next(false),
+  after: (timeline) => timeline.next(true),
+  copy: (timeline) => timeline.copyCommand(),
+  help: (timeline) => timeline.help(),
+};

@@ -1,0 +1,159 @@
+"""Flame graphs in a page: the choices above them, and their data for the script that draws them."""
+
+from __future__ import annotations
+
+import json
+
+from markupsafe import Markup
+
+from traceviz.op_families import catalogue
+from traceviz.pictures.flame import Flame
+from traceviz.pictures.pictures import Pictures
+from traceviz.render.html.components.colors import fill
+from traceviz.render.html.components.element import element, joined, shown
+
+_LABELS = {
+    "op": "operator",
+    "module": "module",
+    "backward": "backward pass",
+    "range": "range or annotation",
+    "step": "step",
+    "input": "input",
+    "copy": "copy or fill",
+    "compilation": "compilation",
+    "python": "the program",
+    "library": "libraries",
+    "standard": "Python's library",
+    "native": "compiled code",
+    "launch_call": "launch call",
+    "sync_call": "waiting call",
+    "memory_call": "memory call",
+    "api_call": "other call of the device's API",
+    "device_compute": "kernel",
+    "collective": "collective",
+    "thread": "thread",
+    "other": "other",
+}
+_SAME_COLOR = {
+    "thread": "other",
+    "backward": "communication",
+    "library": "memset",
+    "standard": "host_compute",
+    "native": "other",
+}
+"""Families without a colour of their own have that of a key that is never beside them."""
+
+_SERIES = {
+    "convolution": 0,
+    "normalisation": 2,
+    "attention": 3,
+    "embedding": 3,
+    "activation": 4,
+    "movement": 5,
+    "optimizer": 6,
+    "pooling": 7,
+    "elementwise": 8,
+    "reduction": 10,
+    "loss": 10,
+    "matmul": 11,
+}
+"""Colours of the commonest families of operators; others have that of their place in the catalogue."""
+
+_WITHOUT_SCRIPT = (
+    "The graphs are drawn by the script of this page, which does not run here. The sections on operators, modules and "
+    "ranges have their figures."
+)
+_KEYS = (
+    "A node is as wide as its time, with all in it; what it calls is below it. Click a node, or press Enter, to fill "
+    "the width with it; Escape goes back. Arrow keys move between nodes."
+)
+_OF_DIFFERENCES = (
+    " In the difference, a node is as wide as the time of both sides together, and coloured by its change."
+)
+
+
+def flame_parts(pictures: Pictures) -> Markup:
+    """The choices, a place for the graph, and the data."""
+    data = Markup(flame_data(pictures.flames))  # noqa: S704 (JSON without < and >)
+    return element(
+        "div",
+        element("noscript", element("p", _WITHOUT_SCRIPT)),
+        element("div", _controls(pictures.flames), class_="tv-flame-controls", hidden=True),
+        element("script", data, type="application/json", id="tv-flame-data"),
+        class_="tv-flame",
+    )
+
+
+def _controls(flames: tuple[Flame, ...]) -> Markup:
+    differs = any(flame.base is not None for flame in flames)
+    trees = joined(element("option", shown(flame.label), value=number) for number, flame in enumerate(flames))
+    return joined(
+        (
+            element("label", "Graph ", element("select", trees, class_="tv-flame-tree")),
+            element("label", "Time ", element("select", class_="tv-flame-class")),
+            _views() if differs else Markup(),
+            element("label", "Search ", element("input", type="search", class_="tv-flame-search", spellcheck="false")),
+            element("button", "Copy as folded stacks", type="button", class_="tv-flame-copy"),
+            element("p", _KEYS + (_OF_DIFFERENCES if differs else ""), class_="tv-flame-hint"),
+        )
+    )
+
+
+def _views() -> Markup:
+    choices = (("difference", "difference"), ("new", "new"), ("base", "base"))
+    buttons = joined(
+        element(
+            "label",
+            element("input", type="radio", name="tv-flame-view", value=key, checked=key == "difference"),
+            f" {label}",
+        )
+        for key, label in choices
+    )
+    return element("fieldset", element("legend", "Side"), buttons, class_="tv-flame-views")
+
+
+def flame_data(flames: tuple[Flame, ...]) -> str:
+    """The graphs as JSON without ``<``, ``>`` and ``&``.
+
+    ``texts`` are what names and places are numbers of; ``families`` have the colours. Of each graph ``parents``,
+    ``names``, ``places`` and ``families`` have one number per node, ``times`` and ``base`` one list per class.
+    """
+    texts: dict[str, int] = {"": 0}
+    families = {family: place for place, family in enumerate(dict.fromkeys(f for one in flames for f in one.families))}
+    graphs = [_graph(flame, texts, families) for flame in flames]
+    colors = [
+        {"key": key, "label": _label(key), "color": fill(_SAME_COLOR.get(key, key), _place(key))} for key in families
+    ]
+    document = {"version": 1, "texts": list(texts), "families": colors, "flames": graphs}
+    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _graph(flame: Flame, texts: dict[str, int], families: dict[str, int]) -> dict[str, object]:
+    def number(text: str) -> int:
+        return texts.setdefault(shown(text), len(texts))
+
+    return {
+        "key": flame.key,
+        "label": shown(flame.label),
+        "measure": flame.measure,
+        "whole": shown(flame.whole),
+        "steps": flame.steps,
+        "parents": flame.parents.tolist(),
+        "names": [number(name) for name in flame.names],
+        "places": [number(place) for place in flame.places],
+        "families": [families[family] for family in flame.families],
+        "classes": [list(known) for known in flame.classes],
+        "times": flame.times.T.tolist(),
+        "base": None if flame.base is None else flame.base.T.tolist(),
+    }
+
+
+def _place(family: str) -> int:
+    """Among the colours of a series, the same in every page."""
+    known = list(catalogue().labels)
+    return _SERIES.get(family, known.index(family) if family in known else 0)
+
+
+def _label(family: str) -> str:
+    return _LABELS.get(family) or catalogue().labels.get(family, family).lower()

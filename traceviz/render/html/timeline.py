@@ -133,7 +133,7 @@ def _frame() -> Markup:
 
 def _help() -> Markup:
     keys = joined(joined((element("dt", key), element("dd", what))) for key, what in _KEYS)
-    return element("details", element("summary", "Keys and gestures"), element("dl", keys), class_="tv-timeline-help")
+    return element("details", element("summary", "Ctrl + wheel zooms, drag pans, Shift + drag selects time; all keys and gestures"), element("dl", keys), class_="tv-timeline-help")
 
 
 def _lanes(timeline: Timeline) -> Markup:

@@ -302,7 +302,7 @@ class TimelineView {
     if (span) this.select(span);
     else this.selectWindow(from, to);
     if (lane?.rows.length) this.bringIntoView(lane.rows[0]);
-    this.element.scrollIntoView({ block: "nearest" });
+    this.part("frame").scrollIntoView({ block: "center" });
     this.box.focus({ preventScroll: true });
   }
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from pathlib import Path
+from typing import ClassVar
 
 from traceviz.collectors import registry
 from traceviz.collectors.base import Problem
@@ -24,13 +25,14 @@ from traceviz.collectors.run.prepared import Prepared
 from traceviz.collectors.run.record import Recording, Tell, record, save
 from traceviz.collectors.run.tables import Tables, make_tables
 from traceviz.errors import UsageError
+from traceviz.shown import Shown
 from traceviz.version import __version__
 
-__all__ = ["CollectOptions", "Outcome", "collect", "prepare"]
+__all__ = ["CollectOptions", "Outcome", "collect", "prepare", "run_folder"]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+@dataclass(frozen=True, slots=True, repr=False)
+class Outcome(Shown):
     """A run that was recorded.
 
     Args:
@@ -42,12 +44,16 @@ class Outcome:
         problems: What went wrong in the recording, and is not in the first lines.
     """
 
+    shown_as: ClassVar[str] = "outcome"
     folder: Path
     exit_code: int
     status: str
     tables: Mapping[str, int] = field(default_factory=dict)
     verdict: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Outcome({str(self.folder)!r}, {self.status}, exit code {self.exit_code})"
 
 
 def silent(line: str) -> None:
@@ -65,7 +71,7 @@ def prepare(options: CollectOptions, command: Sequence[str]) -> Prepared:
         raise UsageError("There is no command to run.", fix="For example: traceviz collect -- python train.py")
     find_program(words[0], os.environ)
     states = {collector.name: collector.availability() for collector in registry.COLLECTORS}
-    plan = make_plan(options, words, _folder(options, words), states)
+    plan = make_plan(options, words, run_folder(options, words), states)
     collectors = tuple(collector for collector in registry.COLLECTORS if collector.name in plan.collectors)
     return Prepared(plan, options, collectors, states, dict(os.environ), {"traceviz": __version__})
 
@@ -93,7 +99,7 @@ def collect(options: CollectOptions, command: Sequence[str], *, verdict: bool = 
         return _with_tables(run, recording, watch, verdict=verdict, tell=tell)
 
 
-def _folder(options: CollectOptions, command: tuple[str, ...]) -> Path:
+def run_folder(options: CollectOptions, command: tuple[str, ...]) -> Path:
     """The run folder, absolute: the user's, else one that does not exist, named after the run and the time."""
     if options.output is not None:
         return Path(os.path.abspath(options.output))  # noqa: PTH100 (a link stays a link)

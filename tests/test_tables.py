@@ -382,8 +382,17 @@ def test_a_manifest_with_senseless_tables_is_damaged(folder: Path, tables) -> No
 def test_a_trace_in_a_notebook_lists_its_tables_and_rows() -> None:
     trace = tables(kernels=[(0, 1, "k")], cuda_api=[])
     assert repr(trace) == "TraceTables(run: 1, devices: 1, processes: 1, threads: 0, kernels: 1, cuda_api: 0, notes: 0)"
-    assert list(trace.to_pandas("kernels")) == ["kernels"]
+    assert {"kernels", "cuda_api", "to_pandas"} <= set(dir(trace))
+    assert "memcpy" not in dir(trace)
+
+
+def test_one_table_is_a_frame_of_pandas_and_several_are_frames_by_name() -> None:
+    trace = tables(kernels=[(0, 1, "k"), (5, 2, "k")], cuda_api=[])
+    assert trace.to_pandas("kernels")["dur_ns"].sum() == 3
+    assert list(trace.to_pandas("kernels", "cuda_api")) == ["kernels", "cuda_api"]
     assert set(trace.to_pandas()) == set(trace)
+    with pytest.raises(MissingTableError):
+        trace.to_pandas("memcpy")
 
 
 def _rewritten(folder: Path, name: str, table: pa.Table) -> None:

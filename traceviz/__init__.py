@@ -1,13 +1,16 @@
 """Where did the time go? Reports from profiler traces: a verdict, CUDA time share, input-pipeline bottlenecks.
 
 >>> import traceviz
+>>> report = traceviz.analyze("trace.nsys-rep")  # Report: .verdict, .findings, .sections, .fact(), .to_pandas(slug)
+>>> print(traceviz.to_text(report))  # in a notebook, `report` alone shows it
 >>> tables = traceviz.open("trace.nsys-rep")  # TraceTables: .kernels, .cuda_api, .nvtx ... as polars LazyFrames
->>> report = traceviz.analyze(tables)         # Report: .verdict, .findings, .sections, .fact(), .rows()
->>> print(traceviz.to_text(report))
+>>> report = traceviz.analyze(tables)  # what was read once can be analysed often
 >>> comparison = traceviz.compare_runs("slow.pt.trace.json.gz", "repaired.pt.trace.json.gz")  # for to_text, too
 >>> traceviz.plot(report, "steps").save("steps.svg")  # one figure; a notebook shows it
 >>> archive = traceviz.Archive("traces")  # many traces: .add(), .catalogue, .scan("kernels"), .query(sql), .report()
 >>> outcome = traceviz.collect(traceviz.CollectOptions(), ["python", "train.py"])  # a run folder: outcome.folder
+
+In a notebook, ``%load_ext traceviz`` brings ``%%traceviz``, which records the cell below it and shows its report.
 
 The names below are loaded on first use, so that importing the package costs nothing.
 """
@@ -17,6 +20,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from traceviz.shown import draw_with
 from traceviz.version import __version__
 
 if TYPE_CHECKING:
@@ -82,6 +86,20 @@ __all__ = [
     "step_range",
     "to_text",
 ]
+
+
+# Reports and tables stand far below what draws them in notebooks, and may not know it: it is named to them here.
+draw_with(lambda: import_module("traceviz.notebook.display"))
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext traceviz``: the magic ``%%traceviz``."""
+    import_module("traceviz.notebook.magics").load(shell)
+
+
+def __dir__() -> list[str]:
+    """The public names, also those that are not loaded yet, for completion."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 def __getattr__(name: str) -> Any:

@@ -1,9 +1,10 @@
 """From file to report on one screen: what the command line does, for notebooks and programs.
 
+>>> report = traceviz.analyze("trace.nsys-rep")
+>>> print(traceviz.to_text(report, "terminal"))
 >>> tables = traceviz.open("trace.nsys-rep")
 >>> tables.kernels.group_by("name").agg(pl.col("dur_ns").sum()).collect()
 >>> report = traceviz.analyze(tables)
->>> print(traceviz.to_text(report, "terminal"))
 
 Slow imports are left to the functions that need them, and come after the checks: that a file does not exist is reported
 at once.
@@ -35,9 +36,9 @@ from traceviz.selection import Selection
 from traceviz.trace_folder import is_trace_folder
 
 if TYPE_CHECKING:
-    from traceviz.analyses.run import analyze
     from traceviz.compare.compare import Comparison
     from traceviz.compare.report.document import document
+    from traceviz.pictures.flame import Flame
     from traceviz.pictures.pictures import Pictures
     from traceviz.tables import TraceTables
 
@@ -52,6 +53,7 @@ __all__ = [
     "compare",
     "convert",
     "document",
+    "flame_differences",
     "open_trace",
     "pictured",
     "report_on",
@@ -232,6 +234,57 @@ def pictured(
     return replace(report, run=(*source_facts(sources), *report.run)), pictures
 
 
+def flame_differences(
+    base: str | Path,
+    new: str | Path,
+    *,
+    options: AnalysisOptions | None = None,
+    selection: Selection | None = None,
+    reader: str | None = None,
+    run: str | None = None,
+    max_size: int | None = None,
+    max_memory: int | None = None,
+    cache: bool = True,
+    progress: Progress = silent,
+) -> tuple[Flame, ...]:
+    """Flame graphs of two traces as differences, per step where both have steps: for the page of a comparison.
+
+    The traces are read one after the other, so that the tables of one at a time are in memory.
+
+    >>> pictures = Pictures(flames=flame_differences("slow.nsys-rep", "repaired.nsys-rep"))
+    >>> to_text(compare("slow.nsys-rep", "repaired.nsys-rep"), "html", pictures=pictures)
+
+    Args:
+        base: The trace to compare with, or a folder that holds one.
+        new: The other one.
+        options: As for :func:`report_on`.
+        selection: As for :func:`report_on`.
+        reader: As for :func:`open_trace`.
+        run: As for :func:`open_trace`.
+        max_size: As for :func:`open_trace`.
+        max_memory: As for :func:`open_trace`.
+        cache: As for :func:`open_trace`.
+        progress: Receives progress.
+    """
+
+    def drawn(path: str | Path) -> tuple[Flame, ...]:
+        from traceviz.analyses.run import view
+        from traceviz.flame.difference import FINE
+        from traceviz.flame.flames import flames
+
+        gc.collect()  # tables of the other side hang in cycles
+        sources = trace_files((path,))
+        named_progress = _named_progress(Path(path).name, progress)
+        tables = _part(sources, _Reading(reader, run, max_size, max_memory, cache, named_progress), None, selection)
+        with foreign_errors_in_words(f"{named(sources)} cannot be drawn."):
+            return flames(view(tables, options), FINE)
+
+    before, after = drawn(base), drawn(new)
+    from traceviz.flame.difference import differences
+
+    return differences(before, after)
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """How traces are read: see :func:`open_trace`."""
@@ -276,6 +329,42 @@ def _part(
 
             return select(tables, selection)
         return tables
+
+
+def analyze(
+    trace: TraceTables | str | Path | Sequence[str | Path],
+    options: AnalysisOptions | None = None,
+    sections: Collection[str] | None = None,
+) -> Report:
+    """Analyse a trace: one that was read, or a file or folder, or a list of those of one job's ranks.
+
+    >>> traceviz.analyze("trace.nsys-rep").verdict.sentence
+    >>> traceviz.analyze(["rank0.json.gz", "rank1.json.gz"], sections=["collectives"])
+
+    Of a path, only what the sections need is read; see :func:`report_on` for how it can be read.
+
+    Args:
+        trace: What :func:`open_trace` returned, or what it would take.
+        options: What the user tells about the program.
+        sections: Slugs of the sections to make; ``None`` for all.
+
+    Raises:
+        UsageError: a section does not exist, or ``trace`` is neither.
+        TracevizError: as :func:`open_trace`, and as :func:`traceviz.analyses.run.analyze`.
+    """
+    if isinstance(trace, str | Path):
+        return report_on(trace, sections=sections, options=options)
+    if isinstance(trace, list | tuple):
+        return report_on(*trace, sections=sections, options=options)
+    from traceviz.analyses.run import analyze as analyze_tables
+    from traceviz.tables import TraceTables
+
+    if not isinstance(trace, TraceTables):
+        raise UsageError(
+            f"A trace of type {type(trace).__name__} cannot be analysed.",
+            fix="Give a path, a list of paths, or the tables that traceviz.open returned.",
+        )
+    return analyze_tables(trace, options, sections)
 
 
 def _size(source: Path) -> int:
@@ -436,7 +525,6 @@ _LARGE = 1 << 24
 """Bytes of files that are read so long that analyses are imported meanwhile."""
 _HOMES = {
     "Comparison": "traceviz.compare.compare",
-    "analyze": "traceviz.analyses.run",
     "document": "traceviz.compare.report.document",
 }
 

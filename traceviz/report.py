@@ -11,9 +11,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from traceviz.units import Unit, Value
+from traceviz.errors import UsageError
+from traceviz.later import Later
+from traceviz.shown import Shown
+from traceviz.units import Unit, Value, counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+else:
+    pl = Later("polars")
 
 SCHEMA = "traceviz.report/1"
 COMPARISON = "traceviz.comparison/1"
@@ -114,7 +123,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Shown):
     """A table: ``rows`` are complete, their values in the order of ``columns``; renderers choose how many to show.
 
     Args:
@@ -125,6 +134,7 @@ class Grid:
         complete: Every row is shown, however many there are.
     """
 
+    shown_as: ClassVar[str] = "grid"
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     title: str = ""
@@ -138,6 +148,17 @@ class Grid:
             raise ValueError(f"every row of grid {self.title!r} needs {width} values")
         if len({column.name for column in self.columns}) != width:
             raise ValueError(f"two columns of grid {self.title!r} have the same name")
+
+    def to_polars(self) -> pl.DataFrame:
+        """All rows in base units (ns, bytes, ratios 0 to 1), by the stable keys of the columns."""
+        names = [column.name for column in self.columns]
+        return pl.DataFrame(self.rows, names, orient="row", infer_schema_length=None, strict=False)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same for pandas; ``.attrs["units"]`` has the unit of each column."""
+        frame = self.to_polars().to_pandas()
+        frame.attrs["units"] = {column.name: column.unit for column in self.columns}
+        return frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +255,10 @@ Block = Facts | Grid | Bars | Timeline | Series | Prose
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class Section(Shown):
     """The result of one analysis. ``slug`` is stable; sections are in the order of the registry."""
 
+    shown_as: ClassVar[str] = "section"
     slug: str
     title: str
     blocks: tuple[Block, ...]
@@ -338,10 +360,11 @@ class Verdict:
     candidates: tuple[Candidate, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+@dataclass(frozen=True, slots=True, repr=False)
+class Report(Shown):
     """The whole report on one trace."""
 
+    shown_as: ClassVar[str] = "report"
     run: tuple[Fact, ...]
     verdict: Verdict
     sections: tuple[Section, ...] = ()
@@ -349,6 +372,12 @@ class Report:
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[Note, ...] = ()
     schema: str = field(default=SCHEMA)
+
+    def __repr__(self) -> str:
+        """One line: what it is about, and what it holds."""
+        source = next((fact.value for fact in self.run if fact.key == "source"), None)
+        held = f"{counted(len(self.sections), 'section')}, {counted(len(self.findings), 'finding')}"
+        return f"Report({f'{str(source)[:100]!r}, ' if source else ''}{held})"
 
     def section(self, slug: str) -> Section:
         """The section with this slug.
@@ -397,3 +426,43 @@ class Report:
                 names = [column.name for column in block.columns]
                 return [dict(zip(names, row, strict=True)) for row in block.rows]
         return []
+
+    def grid(self, slug: str, title: str | None = None) -> Grid:
+        """A table of section ``slug``: the one with this title, else the first.
+
+        Raises:
+            UsageError: there is no such section or table; the message says which there are, or why there is none.
+        """
+        skipped = next((skip.reason for skip in self.skipped if skip.slug == slug), "")
+        if skipped:
+            raise UsageError(f"There is no section {slug}: {skipped.rstrip('.')}.")
+        if slug not in {section.slug for section in self.sections}:
+            raise UsageError.unknown("section", slug, [section.slug for section in self.sections])
+        grids = list(self.grids(slug))
+        if not grids:
+            raise UsageError(f"Section {slug} has no table.", fix=f"See report.facts({slug!r}).")
+        if title is None:
+            return grids[0]
+        for grid in grids:
+            if grid.title == title:
+                return grid
+        raise UsageError.unknown(f"table of section {slug}", title, [grid.title for grid in grids])
+
+    def to_polars(self, slug: str, title: str | None = None) -> pl.DataFrame:
+        """All rows of :meth:`grid` as a polars ``DataFrame``, in base units.
+
+        >>> report.to_polars("kernels").head(3)
+        >>> report.to_polars("steps", title="Every step")
+
+        Raises:
+            UsageError: there is no such table.
+        """
+        return self.grid(slug, title).to_polars()
+
+    def to_pandas(self, slug: str, title: str | None = None) -> pd.DataFrame:
+        """The same for pandas; ``.attrs["units"]`` has the unit of each column.
+
+        Raises:
+            UsageError: there is no such table.
+        """
+        return self.grid(slug, title).to_pandas()

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from traceviz.foreign.json_documents import read_document
 from traceviz.foreign.parquet import DAMAGE, open_parquet
 from traceviz.later import Later
 from traceviz.row_groups import Window
+from traceviz.shown import Shown
 from traceviz.trace_folder import MANIFEST, MANIFEST_KIND, is_trace_folder
 from traceviz.whole_columns import read_pieces, read_whole
 
@@ -78,7 +79,7 @@ _buffer: Any = pa.py_buffer
 
 
 @dataclass(frozen=True, slots=True)
-class TraceTables:
+class TraceTables(Shown):
     """The tables of one trace, each an Arrow table or a Parquet file.
 
     Attributes of the names in :data:`traceviz.schema.TABLES` give polars ``LazyFrame`` views, for example
@@ -92,6 +93,7 @@ class TraceTables:
         MissingTableError: on access to a table that the trace does not have.
     """
 
+    shown_as: ClassVar[str] = "tables"
     sources: Mapping[str, Source] = field(repr=False)
     _frames: dict[str, pl.DataFrame] = field(init=False, repr=False, compare=False, default_factory=dict)
     _places: dict[str, Source] = field(init=False, repr=False, compare=False, default_factory=dict)
@@ -113,6 +115,10 @@ class TraceTables:
 
     def __repr__(self) -> str:
         return f"TraceTables({', '.join(f'{name}: {self.rows(name):,}' for name in self)})"
+
+    def __dir__(self) -> list[str]:
+        """What there is, with the tables of this trace, for completion."""
+        return sorted({*object.__dir__(self), *self})
 
     def __contains__(self, name: str) -> bool:
         return name in self.sources
@@ -216,12 +222,23 @@ class TraceTables:
         source = self._source(name)
         return pq.read_metadata(source).num_rows if isinstance(source, Path) else source.num_rows
 
-    def to_pandas(self, *names: str) -> dict[str, pd.DataFrame]:
-        """The named tables, or all, as pandas ``DataFrame`` by name.
+    @overload
+    def to_pandas(self, name: str, /) -> pd.DataFrame: ...
+
+    @overload
+    def to_pandas(self, *names: str) -> Any: ...
+
+    def to_pandas(self, *names: str) -> Any:
+        """Tables for pandas: one is a ``DataFrame``; several, or all of them without a name, are a dict by name.
+
+        >>> tables.to_pandas("kernels").groupby("name")["dur_ns"].sum()
+        >>> tables.to_pandas("kernels", "memcpy")["memcpy"]
 
         Raises:
             MissingTableError: the trace does not have one of them.
         """
+        if len(names) == 1:
+            return self.arrow(names[0]).to_pandas()
         return {name: self.arrow(name).to_pandas() for name in names or self}
 
     def replace(self, changed: Mapping[str, Source]) -> Self:

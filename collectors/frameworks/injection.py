@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from traceviz.collectors.base import STACKS, Availability, Collector, Plan
+from traceviz.errors import UsageError
 
 VARIABLE = "TRACEVIZ_INJECT"
 """Environment variable with the path of the settings that the hooks read."""
@@ -21,6 +25,8 @@ FOLDER = Path(__file__).parent.with_name("inject")
 
 STACKS_RATE = "TRACEVIZ_INJECT_STACKS"
 """Environment variable with the samples of stacks per second; empty where none are asked for."""
+
+_HOOKS = "traceviz_inject"
 
 INJECTED = ("tensorflow", "jax", "torch", "nvtx", STACKS)
 """Collectors that work inside the program."""
@@ -94,6 +100,31 @@ def injection_settings(plan: Plan) -> dict[str, object]:
         "device_tracer": plan.device_tracer,
         "options": {name: options for name, options in plan.options.items() if name in names},
     }
+
+
+def hooks_here() -> Any:
+    """The hooks in this very process, for recording parts of it: :mod:`traceviz_inject.live`, in place.
+
+    They go by the name that they have in recorded programs, under which ranges and figures of the program find them.
+
+    Raises:
+        UsageError: ``traceviz collect`` records this process.
+    """
+    if os.environ.get(VARIABLE):
+        raise UsageError(
+            "This process is being recorded by traceviz collect already.",
+            fix="Record the whole of it, or start it without.",
+        )
+    if _HOOKS not in sys.modules:
+        folder = FOLDER / _HOOKS
+        spec = spec_from_file_location(_HOOKS, folder / "__init__.py", submodule_search_locations=[str(folder)])
+        assert spec is not None
+        assert spec.loader is not None
+        module = sys.modules[_HOOKS] = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    live = import_module(f"{_HOOKS}.live")
+    live.install()
+    return live
 
 
 def _settings_file(plan: Plan) -> Path:

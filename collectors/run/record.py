@@ -19,7 +19,7 @@ from traceviz.collectors.base import Collector, Companion, Harvest, Plan, Proble
 from traceviz.collectors.frameworks.injection import write_injection
 from traceviz.collectors.program.processes import send_to
 from traceviz.collectors.program.signals import Watch, ending_by_request
-from traceviz.collectors.program.start import Started, start
+from traceviz.collectors.program.start import start
 from traceviz.collectors.program.supervise import STALLED_S, Ending, supervise
 from traceviz.collectors.run.ending import ending_of, oom_kills
 from traceviz.collectors.run.folder import new_run_folder, release, room
@@ -79,12 +79,12 @@ def record(run: Prepared, watch: Watch, tell: Tell) -> Recording:
         CommandNotFoundError, NotExecutableError: the program cannot be run; no folder is left.
     """
     began = time.monotonic_ns()
-    plan, manifest = run.plan, _manifest_before(run)
+    plan, manifest = run.plan, manifest_before(run)
     with new_run_folder(plan.folder, plan.collectors, force=run.options.force) as folder:
         with explained(plan.folder):
             write_injection(plan)
             write_manifest(plan.folder, manifest)
-        _check_room(run)
+        check_room(run)
         tell(_announcement(run))
         manifest = replace(manifest, overhead={"before_ns": time.monotonic_ns() - began})
         manifest, companions, ending = _run_program(run, manifest, folder.keep, watch, tell)
@@ -122,13 +122,13 @@ def _run_program(
         keep()
         manifest = replace(manifest, pid=started.pid, started_unix_ns=started.unix_ns)
         save(run.plan.folder, manifest, tell)
-        companions, problems = _start_companions(run, started)
+        companions, problems = start_companions(run, started.pid)
         ending = supervise(started, watch, wrapper, run.options.limit_s)
         if attempt == STARTS or not run.may_start_again(ending):
             break
         tell(f"{' and '.join(run.wrapping)} ended without starting the program; starting it again")
         # Nothing of a start that failed is left.
-        _stop_companions(companions)
+        stop_companions(companions)
         _end_helpers(run)
         for name in run.plan.collectors:
             shutil.rmtree(run.plan.raw(name), ignore_errors=True)
@@ -142,7 +142,7 @@ def _run_program(
     return replace(manifest, problems=(*problems, *_problems_of_wrapper(run, ending))), companions, ending
 
 
-def _check_room(run: Prepared) -> None:
+def check_room(run: Prepared) -> None:
     """Refuse what would break the program."""
     free = room(run.plan.folder)
     for collector in run.collectors:
@@ -172,7 +172,8 @@ def save(folder: Path, manifest: Manifest, tell: Tell) -> None:
         tell(f"the manifest cannot be written to {folder}: {error.strerror}.")
 
 
-def _manifest_before(run: Prepared) -> Manifest:
+def manifest_before(run: Prepared) -> Manifest:
+    """The manifest of a run that has not started."""
     plan, private = run.plan, run.options.keep_private
     return Manifest(
         name=run.options.name or program_name(plan.command),
@@ -199,13 +200,13 @@ def _problems_of_wrapper(run: Prepared, ending: Ending) -> tuple[Problem, ...]:
     return ()
 
 
-def _start_companions(run: Prepared, started: Started) -> tuple[tuple[tuple[str, Companion], ...], tuple[Problem, ...]]:
+def start_companions(run: Prepared, pid: int) -> tuple[tuple[tuple[str, Companion], ...], tuple[Problem, ...]]:
     """Start what runs beside the program; one that cannot be is a problem, and no reason to stop the program."""
     companions = []
     problems = []
     for collector in run.collectors:
         try:
-            companion = collector.start(run.plan, started.pid)
+            companion = collector.start(run.plan, pid)
         except (OSError, TracevizError) as error:
             problems.append(Problem("not-started", f"{collector.name} could not be started: {error}"))
         else:
@@ -246,9 +247,9 @@ def _finish(
     folder, manifest, complete = run.plan.folder, ended.manifest, False
     try:
         with ending_by_request(watch):
-            manifest = manifest.with_problems(_stop_companions(companions))
+            manifest = manifest.with_problems(stop_companions(companions))
             if ended.complete:
-                manifest = _harvest_all(run, manifest)
+                manifest = harvest_all(run, manifest)
                 complete = True
     except KeyboardInterrupt:
         tell("not waiting for what was recorded")
@@ -266,7 +267,7 @@ def _finish(
     return Recording(manifest, ended.exit_code, complete)
 
 
-def _stop_companions(companions: Sequence[tuple[str, Companion]]) -> tuple[Problem, ...]:
+def stop_companions(companions: Sequence[tuple[str, Companion]]) -> tuple[Problem, ...]:
     """Stop what runs beside the program; one that fails is a problem, and no reason to leave the others running."""
     problems = []
     for name, companion in companions:
@@ -284,7 +285,8 @@ def _end_helpers(run: Prepared) -> None:
             send_to(pid, signal.SIGKILL)
 
 
-def _harvest_all(run: Prepared, manifest: Manifest) -> Manifest:
+def harvest_all(run: Prepared, manifest: Manifest) -> Manifest:
+    """The manifest with what each collector left."""
     began = time.monotonic_ns()
     by_name = {collector.name: collector for collector in run.collectors}
     entries = tuple(

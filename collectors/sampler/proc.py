@@ -22,6 +22,7 @@ PROCESS_BYTES = 1 << 12
 MACHINE_BYTES = 1 << 18
 """More than one about the machine holds: that of 256 cores has 40 kB."""
 _CHUNK = 1 << 14
+_OWN_PID = os.getpid()
 
 
 class ProcessStat(NamedTuple):
@@ -271,7 +272,8 @@ class ProcessTree:
         """Whether a member is no part of the program; all are not before what wraps the program has started it."""
         if self.wrapped is not None and not self._wrappers:
             return True
-        return process.is_profiler or process.pid in self._wrappers
+        is_sampler = process.pid == _OWN_PID != self.root  # started by the program itself, to record a part of it
+        return is_sampler or process.is_profiler or process.pid in self._wrappers
 
     def _above(self, pid: int) -> set[int]:
         """Members from the parent of ``pid`` up; none where ``pid`` is no member."""

@@ -16,6 +16,8 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.command import run
+
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--hide-scrollbars", "--force-color-profile=srgb"),
@@ -66,6 +68,25 @@ class Opened:
 
 
 Open = Callable[..., Opened]
+MakePage = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def make_page(tmp_path_factory: pytest.TempPathFactory) -> MakePage:
+    """Pages by the command line, each made once for all tests of a worker: ``make_page("report", trace, "--all")``."""
+    folder = tmp_path_factory.mktemp("pages")
+    made: dict[tuple[str, ...], Path] = {}
+
+    def page(*words: str | Path) -> Path:
+        key = (*map(str, words),)
+        if key not in made:
+            path = folder / f"{len(made)}.html"
+            done = run(*words, "--format", "html", "-o", path)
+            assert (done.returncode, done.stderr) == (0, "")
+            made[key] = path
+        return made[key]
+
+    return page
 
 
 @pytest.fixture

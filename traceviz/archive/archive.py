@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -29,15 +29,18 @@ from traceviz.archive.storage.store import Store
 from traceviz.archive.upkeep import export, removal, verify
 from traceviz.parsers.base import Progress, silent
 from traceviz.report import Report
+from traceviz.shown import Shown
 
 
-class Archive:
+class Archive(Shown):
     """Many traces as one collection.
 
     Args:
         place: A folder, or a URL that fsspec knows (``s3://bucket/prefix``). It need not exist before :meth:`add`.
         options: Options of its file system (endpoint, credentials); by default those of the environment.
     """
+
+    shown_as: ClassVar[str] = "archive"
 
     def __init__(self, location: str | Path, options: Mapping[str, Any] | None = None) -> None:
         self.store = Store.at(location, options)

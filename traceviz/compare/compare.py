@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 from traceviz.compare.attribution import Attribution, attribute
 from traceviz.compare.changes.copies import CopyChanges, compare_copies
@@ -28,6 +29,7 @@ from traceviz.compare.sides.units_of_work import per_unit
 from traceviz.compare.work.remarks import OTHER_WORK
 from traceviz.compare.work.settings import Changed, settings_changed
 from traceviz.errors import UsageError
+from traceviz.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,8 @@ class PathChange:
     changed: tuple[Changed, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Shown):
     """Sides, of which the first is the base of all others.
 
     Args:
@@ -94,6 +96,7 @@ class Comparison:
         left_out: Runs that lack one of these tags.
     """
 
+    shown_as: ClassVar[str] = "comparison"
     sides: tuple[Side, ...]
     pairs: tuple[Pair, ...]
     path: tuple[PathChange, ...]
@@ -101,6 +104,9 @@ class Comparison:
     basis: Basis = STEP
     by: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Comparison({', '.join(repr(side.label[:100]) for side in self.sides)})"
 
     @property
     def shown(self) -> Pair:

@@ -31,11 +31,15 @@ Measure = Literal["host", "device", "samples"]
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a node says: its name, the key of its colour, and where it is written."""
+    """What a node says: its name, the key of its colour, and where it is written.
+
+    Nodes with a ``group`` lie in a node of that name: operators of one type, which have names by the hundred.
+    """
 
     name: str
     family: str
     place: str = ""
+    group: str = ""
 
 
 THREAD = "thread"
@@ -47,7 +51,7 @@ class Tree:
     """Names by the path of those around them, before their times are known.
 
     Args:
-        parents: Node around each, which comes before it; -1 for none.
+        parents: Node around each; -1 for none.
         codes: Row of ``labels`` of each.
         labels: What nodes say.
     """
@@ -114,7 +118,7 @@ class Called:
             np.concatenate([kinds + np.arange(shift), self.codes[found.first].astype(np.int64)]),
             (*self.labels, *(Label(name, THREAD) for name in names)),
         )
-        return tree, shift + found.of_call.astype(np.int64)
+        return _grouped(tree), shift + found.of_call.astype(np.int64)
 
     def ends(self) -> Array:
         """End of each call, none later than that of the call around it."""
@@ -134,18 +138,32 @@ def host_flame(trace: TraceView, called: Called, title: Title, time: Division, b
     spans = Spans(processes, called.tree.starts, called.ends())
     totals = np.zeros(tree.size, np.int64)
     np.add.at(totals, node, _lengths(time, spans))
-    inside = np.flatnonzero(tree.parents >= 0)
-    outer = inside[tree.parents[tree.parents[inside]] < 0] if called.is_by_thread else inside[:0]
-    np.add.at(totals, tree.parents[outer], totals[outer])
-    kept = folded(tree.parents, totals, bounds)
-    whole = kept.whole.copy()
-    alone = outer[whole[outer] < 0]  # of threads that are too small to be drawn
-    whole[alone] = whole[tree.parents[alone]]
-    owners = whole[node]
+    sums = np.bincount(node, minlength=tree.size) == 0  # threads and groups, which are no calls
+    kept = folded(tree.parents, _summed(tree.parents, totals, sums), bounds)
+    owners = _whole(tree.parents, kept.whole, sums)[node]
     times = _divided(time, spans, owners, kept.count)
-    for top in np.flatnonzero((kept.parents < 0) & (kept.sources >= 0)) if called.is_by_thread else ():
-        times[top] = times[kept.parents == top].sum(axis=0)
+    is_sum = (kept.sources >= 0) & sums[kept.sources]
+    times[is_sum] = 0
+    times = _summed(kept.parents, times, is_sum)
     return drawn(title, time, tree, kept, times)
+
+
+def _summed(parents: Array, values: Array, sums: Mask) -> Array:
+    """``values`` of nodes, with those of all children in place of nothing where a node is a sum."""
+    total = values.copy()
+    for rows in reversed(levels(parents)[1:]):
+        inside = rows[sums[parents[rows]]]
+        np.add.at(total, parents[inside], total[inside])
+    return total
+
+
+def _whole(parents: Array, whole: Array, sums: Mask) -> Array:
+    """:attr:`Folded.whole`, where what is in a sum that is too small to be drawn belongs to where the sum does."""
+    found = whole.copy()
+    for rows in levels(parents)[1:]:
+        alone = rows[(found[rows] < 0) & sums[parents[rows]]]
+        found[alone] = found[parents[alone]]
+    return found
 
 
 def owned_flame(  # noqa: PLR0917 (columns)
@@ -174,6 +192,24 @@ def _divided(time: Division, spans: Spans, owners: Array, count: int) -> Array:
     """Nanoseconds of each owner in each class, and in the last column in none."""
     times = time.times(spans, _narrow(owners), count)
     return np.concatenate([times, time.outside(spans, owners, times)[:, None]], axis=1)
+
+
+def _grouped(tree: Tree) -> Tree:
+    """The tree with a node around those that have a group and are in the same node."""
+    names = [label.group for label in tree.labels]
+    groups = tuple(dict.fromkeys(filter(None, names)))
+    if not groups:
+        return tree
+    number = {name: code for code, name in enumerate(groups)}
+    of_label = np.array([number.get(name, -1) for name in names], np.int64)
+    families = {label.group: label.family for label in reversed(tree.labels)}
+    rows = np.flatnonzero(of_label[tree.codes] >= 0)
+    grown, inner = tree.with_inside(
+        tree.parents[rows], of_label[tree.codes[rows]], tuple(Label(name, families[name]) for name in groups)
+    )
+    parents = grown.parents.copy()
+    parents[rows] = inner
+    return Tree(parents, grown.codes, grown.labels)
 
 
 def drawn(title: Title, time: Division, tree: Tree, kept: Folded, times: Array) -> Flame | None:

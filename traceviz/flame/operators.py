@@ -13,7 +13,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.flame.calls import Called, Label, Title, device_flame, host_flame
 from traceviz.flame.division import Division
 from traceviz.flame.folding import Bounds
-from traceviz.flame.words import api_family, operation_family, operation_name
+from traceviz.flame.words import api_family, operation_family, operation_group
 from traceviz.nested import Codes, alike
 from traceviz.pictures.flame import Flame
 from traceviz.visible import bounded
@@ -33,9 +33,7 @@ def operator_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterato
 def called_operators(trace: TraceView) -> Called:
     """All operations of the host but Python's, and the calls of the device's API."""
     number, names = trace.host_name_rows, trace.host_names
-    labels = [
-        Label(operation_name(name, category), operation_family(name, category)) for name, category in names.iter_rows()
-    ]
+    labels = [_label(name, category) for name, category in names.iter_rows()]
     distinct = list(dict.fromkeys(labels))
     code_of = {label: code for code, label in enumerate(distinct)}
     of_name = np.array([code_of[label] for label in labels], np.int32)
@@ -49,6 +47,11 @@ def called_operators(trace: TraceView) -> Called:
     tree = CallTree.of(both, ("thread_id", "process_id", "code"))
     code = tree.calls["code"].to_numpy()
     return Called(tree, code, (*distinct, *api_labels), launches=code >= len(distinct))
+
+
+def _label(name: str, category: str) -> Label:
+    shown, group = operation_group(name, category)
+    return Label(shown, operation_family(name, category), group=group)
 
 
 _TIMES = ("start_ns", "dur_ns", "process_id", "thread_id")

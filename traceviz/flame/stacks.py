@@ -93,7 +93,10 @@ def _label(function: str, file: str, line: int | None, origin: str) -> Label:
     short = "/".join(parts[-2:]) if parts[-1].startswith("__") else parts[-1]
     name = f"{function} ({short})" if short else function
     place = f"{file}:{line}" if file and line is not None else file
-    return Label(bounded(name), _FAMILIES.get(origin, "native"), bounded(place))
+    family = "module" if function.startswith(_MODULE) else _FAMILIES.get(origin, "native")
+    return Label(bounded(name), family, bounded(place))
 
 
+_MODULE = "nn.Module: "
+"""Frames that PyTorch's profiler makes for calls of modules."""
 _FAMILIES = {"program": "python", "library": "library", "standard": "standard"}

@@ -7,7 +7,8 @@ import re
 import polars as pl
 
 from traceviz.analyses.derived.calls.short_names import function_of
-from traceviz.analyses.derived.steps.search import training_thread
+from traceviz.analyses.derived.stacks.sampled import main_thread
+from traceviz.analyses.derived.steps.search import NO_THREAD, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.op_families import UNKNOWN, op_family
@@ -15,6 +16,7 @@ from traceviz.visible import bounded
 
 _ARGUMENTS = re.compile(r"(?s)#\w+=.*$")
 """What TensorFlow's profiler adds to names: ``#id=7,is_eager=0#``."""
+_TYPED = re.compile(r"(?P<name>[^:]+):(?P<type>[A-Z_][A-Za-z0-9_.>]*)$")
 _RUNNING_NUMBER = re.compile(r"0x[0-9a-fA-F]+|(?<![\w.])\d+(?:\.\d+)?(?![\w.])|(?<=[_#])\d+$")
 """As the section on ranges folds them."""
 _DIGITS = re.compile(r"\d+")
@@ -55,6 +57,15 @@ def operation_name(name: str, category: str) -> str:
     return without_numbers(plain) if category in {"step", "annotation"} else plain
 
 
+def operation_group(name: str, category: str) -> tuple[str, str]:
+    """The name of an operation of TensorFlow, ``dense/MatMul:MatMul``, and its type where that says something else."""
+    plain = operation_name(name, category)
+    match = _TYPED.match(plain) if category in {"op", "input"} else None
+    if match is None:
+        return plain, ""
+    return match["name"], match["type"] if match["type"] != match["name"] else ""
+
+
 def operation_family(name: str, category: str) -> str:
     """The colour of a host operation's node: of an operator, what it computes."""
     if category != "op":
@@ -76,12 +87,24 @@ def kernel_name(name: str) -> str:
 @once_per_trace
 def thread_labels(trace: TraceView) -> pl.DataFrame:
     """``thread_id, label`` of each thread: what its kind is called in any run of the program."""
-    training = {training_thread(trace, rank) for rank in trace.ranks}
+    training = {_training_thread(trace, rank) for rank in trace.ranks}
     labels: dict[int, str] = {}
     for thread, name in trace.frame("threads", "thread_id", pl.col("name").cast(pl.String)).iter_rows():
-        plain = _DIGITS.sub("N", bounded(name)) if name else OTHER_THREADS
+        plain = _kind_of_thread(name) if name else OTHER_THREADS
         labels[thread] = TRAINING_THREAD if thread in training else plain
     kinds = list(dict.fromkeys(labels.values()))
     known = {TRAINING_THREAD, *kinds[:_MOST_THREADS]}
     rows = [(thread, label if label in known else OTHER_THREADS) for thread, label in labels.items()]
     return pl.DataFrame(rows, {"thread_id": pl.Int64, "label": pl.String}, orient="row")
+
+
+def _kind_of_thread(name: str) -> str:
+    """The name of threads that differ by a number only."""
+    plain = _DIGITS.sub("N", bounded(name))
+    return plain if "thread" in plain.lower() else f"thread {plain}"
+
+
+def _training_thread(trace: TraceView, rank: int) -> int | None:
+    """The thread that trains; where no event says which, the one that runs the program's main code."""
+    known = training_thread(trace, rank)
+    return main_thread(trace, rank) if known == NO_THREAD else known

@@ -32,10 +32,16 @@ _raw = ""
 
 def install(settings: Settings) -> None:
     """Wait for what writes such files."""
-    global _raw  # noqa: PLW0603 known once per process
-    _raw = settings.folder
+    write_to(settings.folder)
     for module in WRITERS:
         hooks.when_imported(module, _hook)
+
+
+def write_to(raw: str) -> None:
+    """Tell of folders in a file below ``raw``; not at all where that is empty."""
+    global _raw  # noqa: PLW0603 the recording in progress
+    _raw = raw
+    _told.clear()
 
 
 def _hook(module: ModuleType) -> None:
@@ -59,7 +65,7 @@ def _telling(place: int, function: Any) -> Any:
 
 @guarded
 def _tell(folder: Any) -> None:
-    if not isinstance(folder, (str, os.PathLike)) or "://" in str(folder):
+    if not _raw or not isinstance(folder, (str, os.PathLike)) or "://" in str(folder):
         return
     import json  # noqa: PLC0415 only where there are such files
 

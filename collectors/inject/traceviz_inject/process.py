@@ -41,6 +41,12 @@ def claim() -> None:
     os.environ[OWNER] = str(os.getpid())
 
 
+def release() -> None:
+    """This process does not record any more, and what it starts from now on may."""
+    _state["owner"] = 0
+    os.environ.pop(OWNER, None)
+
+
 def claimed() -> bool:
     """Whether this very process has claimed to be the one that trains: not the one it was forked from."""
     return _state["owner"] == os.getpid()

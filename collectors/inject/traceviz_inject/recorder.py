@@ -107,6 +107,30 @@ class Recorder:
         ending.arm()
         self._later(max(0.0, self._due - time.monotonic()), self._start_in_time)
 
+    def begin(self) -> None:
+        """Record a part of a program that is running already, as a window by time from this moment on."""
+        if not self._window.is_timed:
+            self.attach()
+            return
+        CLOCK.listen(self._on_step, self._on_step_end, outermost=True)
+        ending.on_end(self._at_end)
+        ending.arm()
+        self._waiting_pid = os.getpid()
+        self._start_in_time()
+
+    def end(self, reason: str) -> None:
+        """That part is over: save. Of a framework that did nothing, nothing is said."""
+        ending.cancel(self._at_end)
+        while not self._lock.acquire(timeout=0.05):
+            pass  # who holds it may wait for this thread, which answers between two tries
+        try:
+            if self.state != WAITING or self._is_at_work():
+                self._at_end(reason)
+            if self.state == WAITING:
+                self.state = DONE
+        finally:
+            self._lock.release()
+
     def give_way(self) -> None:
         """The program starts the profiler itself: there is only one, and the program goes first."""
         if self.state == RECORDING:
@@ -198,13 +222,16 @@ class Recorder:
 
     def _start_in_time(self) -> None:
         """Start because it is time; not in a process that only starts others."""
-        if self.state != WAITING or not process.may_train() or (process.is_helper() and not process.claimed()):
+        if not process.may_train() or (process.is_helper() and not process.claimed()):
             return
-        if not self._is_at_work():
-            self._later(RETRY_S, self._start_in_time)
-            return
-        process.claim()
-        self._start(None)
+        with self._lock:
+            if self.state != WAITING:
+                return
+            if not self._is_at_work():
+                self._later(RETRY_S, self._start_in_time)
+                return
+            process.claim()
+            self._start(None)
 
     def _stop(self, reason: str | None = None) -> None:
         with self._lock, ending.uninterrupted():

@@ -8,6 +8,7 @@ the standard library        below its folder: ``json/encoder.py``               
 below the working folder    relative to it: ``src/data.py``                       program
 below the script's folder   relative to that                                      program
 a package elsewhere         from the package on, as its name says                 program
+a cell of a notebook        ``cell``: its file is named anew with each change     program
 anything else               the name alone                                        program
 ==========================  ====================================================  ==========
 
@@ -32,6 +33,8 @@ _INSTALLED = ("/site-packages/", "/dist-packages/")
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + "/"  # noqa: PTH100, PTH120
 _MADE = ("__autograph_generated_file", "<ipython-input-", "<eval_with_key>")
 """Beginnings of names that frameworks make up, a new one each time."""
+_CELLS, _CELL = "/ipykernel_", "cell"
+"""Part of the folder of files that a kernel names cells by, and what they are called."""
 _LONGEST = 200
 
 
@@ -60,6 +63,8 @@ class Places:
         """
         if path.startswith(OURS):
             return None
+        if _CELLS in path.rpartition("/")[0]:
+            return _CELL, PROGRAM
         file, origin = self._file(path.replace("\\", "/"), module)
         for made in _MADE:
             if file.startswith(made):

@@ -77,6 +77,8 @@ class _Recording:
     places: Places | None = None
     collecting_ns = 0
     listens = False
+    is_watching = False
+    """Whether forks, ends and collections of garbage are watched: once for all recordings of a process."""
 
 
 _STATE = _Recording()
@@ -84,23 +86,33 @@ _STEPS = Steps()
 _METRICS = Metrics()
 
 
-def begin(run: str, rate_hz: float) -> None:
+def begin(run: str, rate_hz: float, *, apart: frozenset[int] | None = None) -> None:
     """Sample this process from now on.
 
     Args:
         run: The run folder.
         rate_hz: Samples per second.
+        apart: Threads that are no part of what is sampled, where that is a part of this process; it is kept however
+            short it is.
     """
     if _STATE.sampler is not None or rate_hz <= 0:
         return
     _STATE.folder = os.path.join(os.path.abspath(run), "raw", COLLECTOR)  # noqa: PTH100, PTH118
     _STATE.rate_hz = rate_hz
     _STATE.places = Places(_working_folder())
-    _begin_here()
-    atexit.register(_end)  # the first to register is the last to be called
+    sampler = _begin_here()
+    if apart is not None:
+        sampler.apart, sampler.is_wanted = apart, True
+    if not _STATE.is_watching:
+        _STATE.is_watching = True
+        _watch()
+
+
+def _watch() -> None:
+    atexit.register(finish)  # the first to register is the last to be called
     gc.callbacks.append(_on_collection)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=_pause, after_in_parent=_go_on, after_in_child=_begin_in_child)
+        os.register_at_fork(before=pause, after_in_parent=_go_on, after_in_child=_begin_in_child)
     hooks.replace(os, "_exit", _saving, mark="__traceviz_stacks__")
     for replacing in ("execv", "execve"):
         hooks.replace(os, replacing, _saving_before_replaced, mark="__traceviz_stacks__")
@@ -219,11 +231,12 @@ def _working_folder() -> str:
         return ""
 
 
-def _begin_here() -> None:
+def _begin_here() -> Sampler:
     assert _STATE.places is not None
-    _STATE.sampler = Sampler(StackFile(_STATE.folder), _STATE.places, _STATE.rate_hz)
-    _STATE.sampler.make_seeker = _seeker
-    _STATE.sampler.start()
+    sampler = _STATE.sampler = Sampler(StackFile(_STATE.folder), _STATE.places, _STATE.rate_hz)
+    sampler.make_seeker = _seeker
+    sampler.start()
+    return sampler
 
 
 def _on_collection(phase: str, info: Any) -> None:
@@ -235,10 +248,13 @@ def _on_collection(phase: str, info: Any) -> None:
 
 
 @guarded
-def _end() -> None:
+def finish() -> None:
+    """Save what was sampled; the process may go on, and be sampled again."""
     sampler, _STATE.sampler = _STATE.sampler, None
     if sampler is not None:
         _save(sampler)
+    _STATE.listens = False
+    _STEPS.__init__()  # type: ignore[misc]  # to those that listen it is this one
 
 
 def _save(sampler: Sampler) -> None:
@@ -247,7 +263,8 @@ def _save(sampler: Sampler) -> None:
 
 
 @guarded
-def _pause() -> None:
+def pause() -> None:
+    """Take no more samples for now; what hooks tell is still noted."""
     if _STATE.sampler is not None:
         _STATE.sampler.stop(ends=False)
 
@@ -267,7 +284,7 @@ def _begin_in_child() -> None:
 
 def _saving(leave: Any) -> Any:
     def _exit(status: int) -> Any:
-        _end()
+        finish()
         leave(status)
 
     return _exit

@@ -143,6 +143,10 @@ class Sampler:
         self.late_ns = 0
         self._cpu_before_ns = 0
         self._clock_is_exact = _is_exact()
+        self.apart: frozenset[int] = frozenset()
+        """Threads that are not looked at: those of a notebook's kernel."""
+        self.is_wanted = False
+        """Whether what it samples is kept however short it lasts."""
         self.is_judged = False
         """Whether a profiler records, whose steps are those that are judged: samples of them are worth more than what
         they cost beside the profiler."""
@@ -229,6 +233,8 @@ class Sampler:
             self.ticks += 1
             frames = _stacks_of_threads()
             frames.pop(self._own, None)
+            for ident in self.apart:
+                frames.pop(ident, None)
             most = max([self._measure(ident, now) for ident in frames], default=0)
             for ident in frames:
                 self._look(self._threads[ident], frames[ident], now, most)
@@ -387,7 +393,8 @@ class Sampler:
     def _finish(self) -> None:
         """Write the end; nothing of a process that was over before it was worth a file."""
         now = _monotonic_ns()
-        if not (self._file.exists or self.metrics) and now - self._began_ns < FIRST_FLUSH_NS:
+        is_short = now - self._began_ns < FIRST_FLUSH_NS
+        if is_short and not (self._file.exists or self.metrics or self.is_wanted):
             return
         self._flush(now)
         self._file.append(f'["end",{now}]\n')

@@ -43,9 +43,14 @@ _NONE = len(SOURCES)
 class StepClock:
     """Counts steps, and tells listeners of them."""
 
-    __slots__ = ("_counts", "_driver", "_listeners", "_off", "_running")
+    __slots__ = ("_counts", "_driver", "_listeners", "_off", "_running", "recording")
 
     def __init__(self) -> None:
+        self.recording = 0
+        """Number of the recording in progress: a process whose parts are recorded has several, one after the other."""
+        self._start()
+
+    def _start(self) -> None:
         self._counts = dict.fromkeys(SOURCES, 0)
         self._driver = _NONE
         self._running = False
@@ -120,8 +125,13 @@ class StepClock:
             self._end(complete=False)
             self._driver = _NONE
 
+    def start_over(self) -> None:
+        """Count from 0, for a new recording, to which nobody listens yet."""
+        self.recording += 1
+        self._start()
+
     def turn_off(self) -> None:
-        """No more steps: this process turned out not to train."""
+        """No more steps: this process turned out not to train, or a recording of a part of it is over."""
         self._off = True
         self._listeners.clear()
 
@@ -169,15 +179,16 @@ class Leader:
 
     PATIENCE = 8
 
-    __slots__ = ("_leader", "_others")
+    __slots__ = ("_leader", "_others", "_recording")
 
     def __init__(self) -> None:
         self._leader: Callable[[], object | None] = lambda: None
         self._others = 0
+        self._recording = 0
 
     def leads(self, thing: object, reference: Callable[[], object | None]) -> bool:
         """Whether ``thing``, which is being called now, leads; ``reference()`` is it, or ``None`` once it is gone."""
-        leader = self._leader()
+        leader = self._leader() if self._recording == CLOCK.recording else None
         if leader is thing:
             self._others = 0
             return True
@@ -186,6 +197,7 @@ class Leader:
             return False
         self._leader = reference
         self._others = 0
+        self._recording = CLOCK.recording
         return True
 
     def retire(self, thing: object) -> bool:

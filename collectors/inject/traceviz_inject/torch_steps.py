@@ -24,6 +24,14 @@ LOOP = Loop("torch", "torch_optimizer", "torch_loader", "torch_call")
 def hook_optimizer(module: ModuleType) -> None:
     """See the steps of every optimizer, whichever class defines them, from outside of torch's own range for them."""
     hooks.replace(module.Optimizer, "profile_hook_step", _seen_optimizer)
+    for kind in _kinds_below(module.Optimizer):  # torch has put its range around the steps of those that were used
+        if getattr(kind.__dict__.get("step"), "hooked", False):
+            hooks.replace(kind, "step", functools.partial(seen_optimizer, LOOP))
+
+
+def _kinds_below(kind: type) -> list[type]:
+    below: list[type] = kind.__subclasses__()
+    return below + [deeper for found in below for deeper in _kinds_below(found)]
 
 
 def _seen_optimizer(profile_hook_step: Any) -> Any:

@@ -107,7 +107,7 @@ class Loop:
         self._epochs = 0
         self._epoch_begun_ns = self._last_step_ns = 0
         self._own_batches = self._own_steps = 0
-        self._learns = False
+        self._learnt_in: int | None = None
 
     @property
     def is_taking(self) -> bool:
@@ -183,8 +183,8 @@ class Loop:
 
     def gradients_begin(self) -> None:
         """Gradients are computed: something learns."""
-        if not self._learns:
-            self._learns = True
+        if self._learnt_in != CLOCK.recording:
+            self._learnt_in = CLOCK.recording
             note_fact(facts.GRADIENTS, 1)
 
     def optimizer_begins(self) -> bool:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,7 @@ from traceviz.render.options import RenderOptions
 from traceviz.render.terminal.renderer import TerminalRenderer
 from traceviz.report import Column, Grid, Prose, Report, Section, Verdict
 from traceviz.schema import TABLES
+from traceviz.shown import Shown
 from traceviz.units import Unit, Value, counted, format_value
 from traceviz.visible import visible_json
 
@@ -36,8 +37,8 @@ _IDS = frozenset({"address", "ordinal", "pid", "rank", "step", "stream", "tid"})
 _NARROW_FROM = pa.decimal128(38, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Leading:
+@dataclass(frozen=True, slots=True, repr=False)
+class Leading(Shown):
     """The first rows of an answer.
 
     Args:
@@ -45,8 +46,20 @@ class Leading:
         more: Whether there are further rows.
     """
 
+    shown_as: ClassVar[str] = "answer"
     table: pa.Table
     more: bool
+
+    def __repr__(self) -> str:
+        more = " and more" if self.more else ""
+        return f"Leading({counted(self.table.num_rows, 'row')}{more} of {', '.join(self.table.column_names)})"
+
+    @property
+    def document(self) -> Report:
+        """The rows as a report, with units, for renderers; the table has every column."""
+        grid = _grid(self.table, for_people=True)
+        notes = (Prose("There are more rows."),) if self.more else ()
+        return _document(counted(len(grid.rows), "row"), (grid, *notes))
 
 
 def leading(batches: pa.RecordBatchReader, limit: int) -> Leading:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
 from statistics import NormalDist
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from traceviz.archive.population.observations import DATE, Figure, figure, mixed
 from traceviz.archive.trends.change_points import ChangePoint, Numbers, Search, change_points
 from traceviz.compare.effect import half_widths, typical
 from traceviz.report import Better
+from traceviz.shown import Shown
 from traceviz.units import counted
 
 
@@ -127,8 +129,8 @@ class Trajectory:
         return self.loss is not None and (self.loss.change is None or abs(self.loss.change) >= limit)
 
 
-@dataclass(frozen=True, slots=True)
-class Trend:
+@dataclass(frozen=True, slots=True, repr=False)
+class Trend(Shown):
     """A figure over all runs.
 
     Args:
@@ -142,6 +144,7 @@ class Trend:
         options: How it was judged.
     """
 
+    shown_as: ClassVar[str] = "trend"
     figure: Figure
     better: Better
     by: str
@@ -150,6 +153,9 @@ class Trend:
     left_out: int
     mixed: tuple[tuple[str, int], ...]
     options: TrendOptions
+
+    def __repr__(self) -> str:
+        return f"Trend({self.figure.name!r}, {counted(len(self.groups), 'group')})"
 
 
 def trend(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from traceviz.render.figures.reading import Row, grid_with, number, rows, text
 from traceviz.render.figures.values import Axis, NoFigure, SignedBar, SignedBars
-from traceviz.report import Report
+from traceviz.report import Better, Report
 from traceviz.units import Unit, format_value
 
 MOST = 12
@@ -20,7 +20,7 @@ def kernels(report: Report) -> SignedBars | NoFigure:
     grid = grid_with(report, "kernels", "name", "status", "difference_ns")
     if grid is None:
         return NoFigure("kernels were not compared")
-    return _changes("Kernels that changed most", _pair(report, grid.title), list(rows(grid)), "kernel", "kernels")
+    return _changes("Kernels that changed most", _pair(report, grid.title), list(rows(grid)), "kernel", _KERNELS)
 
 
 def api_changes(report: Report) -> SignedBars | NoFigure:
@@ -43,6 +43,7 @@ def _pair(report: Report, of: str) -> str:
     return of if of.startswith(between) else f"{between}: {of}"
 
 
+_KERNELS = "kernels"
 _SAME = "same"
 """Status of what takes as long as before."""
 _TIMES = ("base_ns", "new_ns", "difference_ns")
@@ -77,9 +78,8 @@ def _changes(  # noqa: PLR0917 (what is drawn, and its words)
     rest = format_value(round(sum(change for _, change in left)), "ns") if unit == "ns" else ""
     more = f"{len(left):,} more {nouns if len(left) > 1 else noun} changed{f', by {rest} together' if rest else ''}."
     label = "change of time" if unit == "ns" else "change of the share of API time"
-    return SignedBars(
-        title, subtitle, Axis(label, unit), bars, "lower" if unit == "ns" else "", (more,) if left else ()
-    )
+    better: Better = "lower" if nouns == _KERNELS else ""  # a longer call may wait for what got faster
+    return SignedBars(title, subtitle, Axis(label, unit), bars, better, (more,) if left else ())
 
 
 def _remark(status: str) -> str:

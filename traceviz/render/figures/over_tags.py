@@ -68,7 +68,8 @@ def _curves(  # noqa: PLR0917 (what is drawn, and its words)
     left = len(list(_lines(grid, tag, tag))) - MOST
     said += (f"{left} more curves are in the table.",) if left > 0 else ()
     x = Axis(tag.removeprefix(TAG), "number", log=is_log)
-    return Curves(title, about(report), x, tuple(panels), notes=(*notes, *said, *sentences(report, slug)[:1]))
+    best = sentences(report, slug)[:1] if len(panels[0].lines) == 1 or slug == "scaling" else ()
+    return Curves(title, about(report), x, tuple(panels), notes=(*notes, *said, *best))
 
 
 def _panel(grid: Grid, tag: str, name: str, ends: tuple[str, str] | None = None) -> Panel:

@@ -62,7 +62,8 @@ def outliers(report: Report) -> SignedBars | NoFigure:
     """Figures of single traces that are far from those of their like, in modified z-scores."""
     grid = titled(report, "outliers", _EVERY) or grid_with(report, "outliers", "source", "metric", "score")
     table = list(rows(grid)) if grid is not None else []
-    drawn = [row for row in table if number(row["score"]) is not None][:MOST]
+    scored = [row for row in table if number(row["score"]) is not None]
+    drawn = sorted(scored, key=lambda row: -abs(number(row["score"]) or 0.0))[:MOST]
     if not drawn:
         return NoFigure("no trace stands out")
     left = len(table) - len(drawn)
@@ -73,7 +74,7 @@ def outliers(report: Report) -> SignedBars | NoFigure:
         tuple(
             SignedBar(
                 text(row["metric"]),
-                f"{text(row['source'])}{_rank(row)}: {text(row['metric'])}",
+                f"{text(row['metric'])}: {text(row['source'])}{_rank(row)}",
                 number(row["score"]),
                 f"{text(row['shown'])} against {text(row['shown_median'])}",
             )

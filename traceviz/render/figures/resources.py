@@ -30,8 +30,15 @@ def resources(report: Report) -> Curves | NoFigure:
         f"{about(report)}: each run from its start",
         Axis("time since the start of the run", "ns", 0, end_ns),
         tuple(panels[:MOST]),
-        notes=(f"{left} more not drawn: the table has them.",) if left > 0 else (),
+        notes=(*_left_out(report, panels), *((f"{left} more not drawn: the table has them.",) if left > 0 else ())),
     )
+
+
+def _left_out(report: Report, panels: list[Panel]) -> tuple[str, ...]:
+    """How many of the sides are drawn, where not all are."""
+    drawn = len({line.key for panel in panels for line in panel.lines})
+    count = next((number(fact.value) for fact in report.run if fact.key == "sides"), None) or drawn
+    return (f"{drawn} of {count:.0f} sides: others were not sampled, or come after them.",) if drawn < count else ()
 
 
 _FIRST = ("CPU", "memory", "GPU", "threads")
@@ -63,18 +70,20 @@ def _panels(report: Report, slug: str, timeline: Timeline) -> Iterator[Panel]:
 
 
 def _line(row: Row, lane: Lane, timeline: Timeline) -> Line:
-    """Means of equal slices, at their middles."""
+    """Means of equal slices, each from its start to the next one."""
     amount, count = number(row["amount"]) or 0.0, len(lane.values)
     width = (timeline.end_ns - timeline.start_ns) / count
     points = (
-        CurvePoint(timeline.start_ns + (index + 0.5) * width, None if value is None else value * amount)
+        CurvePoint(timeline.start_ns + index * width, None if value is None else value * amount)
         for index, value in enumerate(lane.values)
     )
     side = text(row["side"])
-    return Line(side, side, _without_end(tuple(points)))
+    return Line(side, side, _until_its_end(tuple(points), width), "steps")
 
 
-def _without_end(points: tuple[CurvePoint, ...]) -> tuple[CurvePoint, ...]:
-    """The points up to the last that was measured: after it, the run was over."""
+def _until_its_end(points: tuple[CurvePoint, ...], width: float) -> tuple[CurvePoint, ...]:
+    """The points up to the end of the last slice that was measured: after it, the run was over."""
     last = max((index for index, point in enumerate(points) if point.y is not None), default=-1)
-    return points[: last + 1]
+    if last < 0:
+        return ()
+    return (*points[: last + 1], CurvePoint(points[last].x + width, None))

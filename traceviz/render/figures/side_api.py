@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from traceviz.render.figures.reading import about, grid_with, number, rows, text
 from traceviz.render.figures.values import Axis, NoFigure, Part, StackedBars, StackedRow
 from traceviz.report import Report
+from traceviz.units import counted
 
 NOTABLE = 0.01
 """Functions from this share on, in any bar, have a part of their own."""
@@ -66,14 +67,14 @@ def stacked_shares(title: str, subtitle: str, shares: Shares, rows_label: str) -
     notable = sorted((name for name in most if most[name] >= NOTABLE), key=lambda name: (-most[name], name))[:MOST]
     hidden = len(most) - len(notable)
     bars = tuple(StackedRow(bar, tuple(_parts(of_bar, notable))) for bar, of_bar in shares.items())
-    notes = (f"Other: {hidden:,} functions, most with less than 1 % in every bar.",) if hidden else ()
+    notes = (f"{counted(hidden, 'other function')}, none with much time in any bar.",) if hidden else ()
     return StackedBars(
         title, subtitle, Axis("share of CUDA API time", "ratio", 0.0, 1.0), bars, rows_label, notes=notes
     )
 
 
 def _parts(shares: dict[str, float], notable: list[str]) -> Iterable[Part]:
-    yield from (Part(name, name, shares[name], shares[name]) for name in notable if shares.get(name))
+    yield from (Part(name, name, shares.get(name, 0.0), shares.get(name, 0.0)) for name in notable)
     rest = sum(share for name, share in shares.items() if name not in notable)
     if rest > 0:
         yield Part(OTHER, "other functions", rest, rest)

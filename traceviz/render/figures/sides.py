@@ -5,7 +5,7 @@ from __future__ import annotations
 from traceviz.render.figures.reading import about, column, grid_with, number, rows, text, titled
 from traceviz.render.figures.values import Axis, Interval, Intervals, NoFigure, Part, StackedBars, StackedRow
 from traceviz.report import CLASSES_OF_SIDES, PARTS_OF_SIDES, Report
-from traceviz.units import format_value
+from traceviz.units import Value, format_value
 
 _EFFECT = "effect"
 _BASE = "base"
@@ -34,7 +34,7 @@ def sides(report: Report) -> Intervals | NoFigure:
                 number(row["low_ns"]),
                 number(row["high_ns"]),
                 detail=_detail(row["speedup_low"], row["speedup_high"]),
-                beside=_beside(row["speedup"], text(row["verdict"])),
+                beside=_beside(row["mean_ns"], row["speedup"], text(row["verdict"])),
             )
             for row in table
         ),
@@ -44,14 +44,15 @@ def sides(report: Report) -> Intervals | NoFigure:
     )
 
 
-def _beside(speedup: object, verdict: str) -> str:
-    """``2.78× faster``; of a side that has no speed-up why: ``crashed: out of memory``."""
-    factor = number(speedup) if isinstance(speedup, int | float) else None
-    return f"{format_value(factor, 'factor')} {verdict}" if factor is not None and verdict != _BASE else verdict
+def _beside(time: Value, speedup: Value, verdict: str) -> str:
+    """``6.27 s · 2.78× faster``; of a side without a time why: ``crashed: out of memory``."""
+    factor = None if verdict == _BASE else number(speedup)
+    judged = verdict if factor is None else f"{format_value(factor, 'factor')} {verdict}"
+    return judged if number(time) is None else f"{format_value(time, 'ns')} · {judged}"
 
 
-def _detail(low: object, high: object) -> str:
-    ends = [number(end) if isinstance(end, int | float) else None for end in (low, high)]
+def _detail(low: Value, high: Value) -> str:
+    ends = [number(end) for end in (low, high)]
     if None in ends:
         return ""
     first, last = (format_value(end, "factor") for end in ends)
@@ -83,7 +84,10 @@ def _stacked(report: Report, title: str, key: str, heading: str, axis: str) -> S
         bars.append(
             StackedRow(
                 side,
-                tuple(Part(one, labels[one], time, time / whole) for one, time in of_side.items() if time > 0),
+                tuple(
+                    Part(one if key == "class" else f"part {one}", labels[one], time, time / whole if whole else 0.0)
+                    for one, time in of_side.items()
+                ),
             )
         )
     if not drawn:

@@ -30,8 +30,8 @@ def trend(report: Report) -> Curves | NoFigure:
     panels = tuple(_panel(one, places, is_one=is_one) for one in drawn)
     left = len(series) - len(drawn)
     return Curves(
-        about(report)[:1].upper() + about(report)[1:],
-        report.verdict.sentence,
+        next(section.title for section in report.sections if section.slug == _SLUG),
+        drawn[0].title.partition(";")[0] if is_one else about(report),
         Axis("" if by == "date" else by, "text", names=names),
         panels,
         marks=_marks(report, drawn[0]) if is_one else (),
@@ -60,9 +60,8 @@ def _panel(series: Series, places: dict[str, int], *, is_one: bool) -> Panel:
     ends = (*(level.start for level in series.levels[1:]), len(xs))
     levels: list[CurvePoint] = []
     for level, end in zip(series.levels, ends, strict=False):
-        first, last = xs[level.start], xs[end - 1]
-        levels += [CurvePoint(first, level.value), CurvePoint(last, level.value), CurvePoint(last, None)]
-    lines = (Line(LEVEL, "level", tuple(levels[:-1])),) if levels else ()
+        levels += [CurvePoint(xs[level.start] - 0.5, level.value), CurvePoint(xs[end - 1] + 0.5, None)]
+    lines = (Line(LEVEL, "level", tuple(levels), "steps"),) if levels else ()
     return Panel(axis, (Line(RUN, "run", runs, "points"), *lines))
 
 

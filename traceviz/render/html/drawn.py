@@ -1,27 +1,45 @@
-"""Figures of a report in its page: those of :mod:`traceviz.render.figures`, in the colours of the page."""
+"""Figures of a report in its page: those of :mod:`traceviz.render.figures`, in the colours of the page.
+
+Each is there twice: in the width of a page, and in that of a telephone, where letters of the first would be too small.
+The style sheet shows one of them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from markupsafe import Markup
 
-from traceviz.render.figures.registry import figures
-from traceviz.render.html.components.element import element, joined, shown
+from traceviz.render.figures.registry import figure_or_none, figures
+from traceviz.render.figures.values import Figure
+from traceviz.render.html.components.element import element, joined
 from traceviz.render.svg.draw import svg
-from traceviz.report import Report
+from traceviz.report import COMPARISON, POPULATION, TREND, Report
 
-_WIDTH = 960
+_WIDTHS = {"tv-wide-figure": 960, "tv-narrow-figure": 400}
+"""Pixels of both, by their class."""
+_SHOWN: Mapping[str, tuple[str, ...]] = {
+    COMPARISON: ("sides", "curve", "scaling", "classes", "parts", "kernels", "api", "api_changes", "resources"),
+    POPULATION: ("frameworks", "at_stake", "outliers"),
+    TREND: ("trend",),
+}
+"""Figures of a page, by the schema of its report: what was asked first, then where it comes from."""
 
 
 def figure_parts(report: Report) -> Markup:
     """All figures that ``report`` has, one below the other; nothing where it has none."""
-    return joined(
-        element(
-            "div",
-            Markup(svg(figure, _WIDTH, standalone=False)),  # noqa: S704 (what is in it is escaped there)
-            class_="tv-scroll tv-drawn",
-            role="region",
-            tabindex=0,
-            aria_label=shown(figure.title),
-        )
-        for _, figure in figures(report)
-    )
+    return joined(element("figure", joined(_renditions(figure)), class_="tv-drawn") for figure in _figures(report))
+
+
+def _figures(report: Report) -> Iterator[Figure]:
+    if report.schema not in _SHOWN:
+        yield from (figure for _, figure in figures(report))
+        return
+    found = (figure_or_none(report, name) for name in _SHOWN[report.schema])
+    yield from (figure for figure in found if figure is not None)
+
+
+def _renditions(figure: Figure) -> Iterator[Markup]:
+    for name, width in _WIDTHS.items():
+        drawn = Markup(svg(figure, width, standalone=False))  # noqa: S704 (what is in it is escaped there)
+        yield element("div", drawn, class_=name)

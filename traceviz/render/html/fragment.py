@@ -1,54 +1,126 @@
-"""The report as a piece of a page that others made: a notebook, documentation. No script, and no style but its own."""
+"""The report as a piece of a page that others made: a notebook, documentation. No script, and no style but its own.
+
+What a first screen shows is open; all sections are below it, folded. Long tables are cut, so that a notebook with many
+reports stays small.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from markupsafe import Markup
 
 from traceviz.render.first_screen import first_screen
 from traceviz.render.html.components.bars import bars
 from traceviz.render.html.components.blocks import block
-from traceviz.render.html.components.colors import properties
+from traceviz.render.html.components.colors import properties_in_others
 from traceviz.render.html.components.element import element, joined, line, prose
 from traceviz.render.html.components.facts import facts
 from traceviz.render.html.components.findings import finding
-from traceviz.render.html.components.grid import GridStyle
-from traceviz.render.html.components.notes import notes
+from traceviz.render.html.components.grid import GridStyle, grid
+from traceviz.render.html.components.notes import notes, skipped
+from traceviz.render.html.figures import figures_of
 from traceviz.render.html.inline import asset
 from traceviz.render.rows import blocks_for_people, by_time_at_stake
-from traceviz.report import SCHEMA, Report
+from traceviz.report import SCHEMA, Block, Fact, Grid, Report, Section
+from traceviz.units import counted
+
+MOST_CHARACTERS = 180_000
+"""Of a report, with its style: some notebooks hold dozens of them."""
+_ROWS = (50, 20, 10, 5)
+"""Rows of a table, the first number with which the report is short enough."""
+_FEW = 3
+"""So many folded sections need no fold around them."""
+_NOT_SHOWN = frozenset({"format", "source_schema", "t0_unix_ns", "reader", "driver_version", "cuda_version", "host"})
+"""Facts about the recording that few ask for."""
 
 
-def fragment(report: Report) -> Markup:
-    """What ran, the verdict, where the time went, findings that fold open, and the sections, each folded."""
-    charts = first_screen(report).bars if report.schema == SCHEMA else ()
-    found = joined(finding(item) for item in by_time_at_stake(report.findings))
-    sections = joined(
-        element(
-            "details",
-            element("summary", line(section.title or section.slug)),
-            joined(
-                block(item, GridStyle(slug=section.slug, caption=section.title))
-                for item in blocks_for_people(section.blocks)
-            ),
-            class_="tv-folded",
-        )
-        for section in report.sections
-    )
-    return scoped(
-        joined(
-            (
-                facts(fact for fact in report.run if fact.value is not None),
-                element("p", prose(report.verdict.sentence), class_="tv-verdict"),
-                joined(bars(chart) for chart in charts),
-                found,
-                sections,
-                notes(report.notes),
-            )
-        )
-    )
+def fragment(report: Report, foot: str = "", most: int = MOST_CHARACTERS) -> Markup:
+    """What ran, the verdict, where the time went, findings that fold open, and the sections, folded.
+
+    Args:
+        report: Any report document.
+        foot: What comes last.
+        most: Characters that it may have.
+    """
+    figures = figures_of(report, for_telephones=False)
+    for rows, drawn in (*((rows, figures) for rows in _ROWS), (_ROWS[-1], Markup())):
+        made = scoped(joined((_head(report, rows), _sections(report, rows, drawn), foot)))
+        if len(made) <= most:
+            return made
+    said = f"{counted(len(report.sections), 'section')} of this report are too long to be shown here."
+    return scoped(joined((_head(report, _ROWS[-1]), element("p", said, class_="tv-elsewhere"), foot)))
 
 
-def scoped(content: Markup) -> Markup:
+def section_blocks(section: Section, rows: int = _ROWS[0]) -> Markup:
+    """What is in a section, for people."""
+    return joined(_block(item, section, rows) for item in blocks_for_people(section.blocks))
+
+
+def grid_of(table: Grid, rows: int = _ROWS[0], slug: str = "", caption: str = "") -> Markup:
+    """A table of its first ``rows`` rows, how many more there are, and what has all of them."""
+    words = ", ".join(repr(text) for text in (slug, table.title if slug else "") if text)
+    return grid(table, GridStyle(rows, slug, caption, most=rows, command=f".to_pandas({words})"))
+
+
+def scoped(body: Markup) -> Markup:
     """Components within an element that brings their style, which holds for it alone."""
-    style = f"{properties('.tv-fragment')}{asset('components.css')}"
-    return element("div", element("style", Markup(style)), content, class_="tv-fragment")  # noqa: S704 (our own text)
+    components = f".tv-fragment:not(#tv) {{\n{asset('components.css')}}}\n"
+    sheet = f"{properties_in_others('.tv-fragment')}{components}{asset('fragment.css')}"
+    return element("div", element("style", Markup(sheet)), body, class_="tv-fragment")  # noqa: S704 (our own text)
+
+
+def _head(report: Report, rows: int) -> Markup:
+    """What is always open."""
+    said = element("p", prose(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else ""
+    found = joined(finding(item) for item in by_time_at_stake(report.findings))
+    if report.schema != SCHEMA:
+        return joined((_about(report.run), said, found))
+    screen = first_screen(report)
+    tables = joined(section_blocks(_titled(section), min(rows, max(screen.rows, 1))) for section in screen.tables)
+    gates = section_blocks(screen.gates, rows) if screen.gates else ""
+    return joined((_about(screen.run), said, gates, joined(map(bars, screen.bars)), found, tables))
+
+
+def _titled(section: Section) -> Section:
+    """The section with its title above each table, which stands without it."""
+    blocks = tuple(
+        replace(item, title=" · ".join(filter(None, (section.title, item.title)))) if isinstance(item, Grid) else item
+        for item in section.blocks
+    )
+    return replace(section, blocks=blocks)
+
+
+def _about(run: tuple[Fact, ...]) -> Markup:
+    return facts(fact for fact in run if fact.value not in {None, ""} and fact.key not in _NOT_SHOWN)
+
+
+def _sections(report: Report, rows: int, figures: Markup) -> Markup:
+    """All sections and the figures, each folded, and all of them in one; of a document whose head is short, the first
+    section and the figures are open before that.
+    """
+    is_short = report.schema != SCHEMA
+    folds = [
+        _fold(section.title or section.slug, section_blocks(section, rows), is_open=is_short and not position)
+        for position, section in enumerate(report.sections)
+    ]
+    if figures:
+        folds.insert(is_short, _fold("Figures", figures, is_open=is_short))
+    ends = ((skipped(report.skipped), "Not measured"), (notes(report.notes), "Notes"))
+    folds += [_fold(title, part) for part, title in ends if part]
+    opened = 1 + bool(figures) if is_short else 0
+    rest = folds[opened:]
+    if len(rest) <= _FEW:
+        return joined(folds)
+    title = f"{'More' if opened else 'All of it'}: {counted(len(rest), 'section')}"
+    return joined((*folds[:opened], _fold(title, joined(rest))))
+
+
+def _block(item: Block, section: Section, rows: int) -> Markup:
+    if isinstance(item, Grid):
+        return grid_of(item, rows, section.slug, section.title)
+    return block(item, GridStyle(slug=section.slug, caption=section.title))
+
+
+def _fold(title: str, body: Markup, *, is_open: bool = False) -> Markup:
+    return element("details", element("summary", line(title)), body, class_="tv-folded", open=is_open)

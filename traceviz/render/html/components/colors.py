@@ -57,6 +57,25 @@ def properties(root: str) -> str:
     )
 
 
+def properties_in_others(root: str) -> str:
+    """The same within pages that others made: dark where these say that they are, whatever the system prefers."""
+    light = _declared({name: color.light for name, color in _colors().items()})
+    dark = _declared({name: color.dark for name, color in _colors().items()})
+    dark_roots = ",\n".join(f"{page} {root}" for page in _DARK_PAGES)
+    return f"{root} {{\n  color-scheme: light;\n{light}}}\n{dark_roots} {{\n  color-scheme: dark;\n{dark}}}\n"
+
+
+_DARK_PAGES = (
+    '[data-jp-theme-light="false"]',  # JupyterLab, Jupyter Notebook
+    ".vscode-dark",
+    ".vscode-high-contrast:not(.vscode-high-contrast-light)",
+    'html[theme="dark"]',  # Colab
+    '[data-theme="dark"]',  # documentation, and pages of traceviz
+    ".dark",  # marimo
+)
+"""How pages that may hold a fragment say that they are dark."""
+
+
 def _colors() -> dict[str, Color]:
     named = {_property(key): color for key, color in (_OF_PAGES | COLORS).items()}
     return named | {f"--tv-series-{number}": color for number, color in enumerate(SERIES)}

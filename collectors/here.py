@@ -1,0 +1,80 @@
+"""Recording a part of this very process: what ``%%traceviz`` does with a cell of a notebook.
+
+>>> with recorded_here(CollectOptions()) as part:
+...     train(model)
+>>> part.folder, part.manifest.status
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from traceviz.collectors import registry
+from traceviz.collectors.base import Window
+from traceviz.collectors.collect import run_folder
+from traceviz.collectors.frameworks.injection import hooks_here
+from traceviz.collectors.run.plan import CollectOptions, make_plan
+from traceviz.collectors.run.prepared import Prepared
+from traceviz.collectors.run.within import COLLECTORS, NOT_HERE, Part, Tell, recorded_part
+from traceviz.version import __version__
+
+__all__ = ["WHOLE", "CollectOptions", "Part", "prepare_here", "recorded_here", "watch_frameworks"]
+
+LONGEST_S = 30.0
+"""How much of a part the profilers record unless they are told: they hold all of it in memory until it is saved."""
+WHOLE = Window(0, None, 0.0, LONGEST_S)
+"""From the beginning of the part."""
+
+
+def watch_frameworks() -> None:
+    """Put our hooks in place ahead of a recording: of JAX, they see only functions that are jitted afterwards.
+
+    Raises:
+        UsageError: ``traceviz collect`` records this process.
+    """
+    hooks_here()
+
+
+def prepare_here(options: CollectOptions, command: Sequence[str]) -> Prepared:
+    """What :func:`recorded_here` would do. Nothing is created.
+
+    Raises:
+        UsageError, MissingToolError: there is no such collector, or one cannot record here.
+    """
+    states = {
+        collector.name: collector.availability() if collector.name in COLLECTORS else NOT_HERE
+        for collector in registry.COLLECTORS
+    }
+    words = tuple(command)
+    plan = make_plan(replace(options, nvtx=False), words, run_folder(options, words), states)
+    collectors = tuple(collector for collector in registry.COLLECTORS if collector.name in plan.collectors)
+    return Prepared(plan, options, collectors, states, dict(os.environ), {"traceviz": __version__})
+
+
+@contextmanager
+def recorded_here(
+    options: CollectOptions,
+    command: Sequence[str] = ("notebook", "cell"),
+    apart: Collection[int] = (),
+    tell: Tell | None = None,
+) -> Iterator[Part]:
+    """Record the body into a run folder like one of ``traceviz collect``; its tables are made by who reads it.
+
+    The window counts from the beginning of the body: :data:`WHOLE`, or steps of its own. What ends the body with an
+    error may be stated as ``part.error`` instead of being raised.
+
+    Args:
+        options: What to record, and where to.
+        command: What the manifest says was run.
+        apart: Threads, by their identifiers in Python, whose stacks are no part of it.
+        tell: Receives lines for the user as they come up.
+
+    Raises:
+        UsageError, MissingToolError: as :func:`prepare_here`; or this process is being recorded already.
+        OutputExistsError, OutputError: there is no place for the run folder.
+    """
+    with recorded_part(prepare_here(options, command), apart, tell or (lambda _: None)) as part:
+        yield part

@@ -1,0 +1,188 @@
+"""Recording a part of this very process, such as a cell of a notebook: the same run folder, and no program to start.
+
+::
+
+    folder, raw/NAME, inject.json -> manifest "running" -> sampler beside us, hooks in here
+        -> the part runs and ends -> hooks save -> harvest of each collector -> manifest with its end
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from traceviz.collectors.base import RESOURCES, STACKS, Availability, Companion, Problem
+from traceviz.collectors.frameworks.injection import hooks_here, write_injection
+from traceviz.collectors.run.ending import ending_of
+from traceviz.collectors.run.folder import new_run_folder, release
+from traceviz.collectors.run.manifest import Manifest, Status, write_manifest
+from traceviz.collectors.run.prepared import Prepared
+from traceviz.collectors.run.record import (
+    check_room,
+    harvest_all,
+    manifest_before,
+    save,
+    start_companions,
+    stop_companions,
+)
+from traceviz.collectors.sampler.collector import DESCRIPTION
+from traceviz.files import explained
+
+COLLECTORS = frozenset({"jax", RESOURCES, STACKS, "tensorflow", "torch"})
+"""Those that can record a process that is running already."""
+NOT_HERE = Availability("unsupported", "It records a program from its start, and this process is running already.")
+_PATIENCE_S = 3.0
+"""How long the sampler of resources may take to begin, in seconds."""
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """The clocks at a moment, and what this process and its children have used until then."""
+
+    unix_ns: int = field(default_factory=time.time_ns)
+    monotonic_ns: int = field(default_factory=time.monotonic_ns)
+    user_ns: int = field(default_factory=lambda: _used("ru_utime"))
+    system_ns: int = field(default_factory=lambda: _used("ru_stime"))
+
+    def usage_until(self, later: _Moment) -> Mapping[str, int]:
+        """What was used in between; memory is the most of the whole process so far."""
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        used = {"user_ns": later.user_ns - self.user_ns, "system_ns": later.system_ns - self.system_ns}
+        return {**used, "max_rss_bytes": most}
+
+
+@dataclass(slots=True)
+class Part:
+    """A part of this process while it is recorded, and then what became of it.
+
+    Args:
+        run: How it is recorded.
+        manifest: Its manifest; complete once the part is over.
+        error: What ended it, where it was to be an error; set this before it is over.
+        began: When it did.
+    """
+
+    run: Prepared
+    manifest: Manifest
+    error: BaseException | None = None
+    began: _Moment = field(default_factory=_Moment)
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return self.run.plan.folder
+
+
+def _used(what: str) -> int:
+    groups = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    seconds: float = sum(getattr(resource.getrusage(group), what) for group in groups)
+    return round(seconds * 1e9)
+
+
+@contextmanager
+def recorded_part(run: Prepared, apart: Collection[int], tell: Tell) -> Iterator[Part]:
+    """Record the body. What it raises is raised again, once what was recorded has been collected.
+
+    Args:
+        run: How.
+        apart: Threads whose stacks are no part of it.
+        tell: Receives what the user should know at once.
+
+    Raises:
+        OutputExistsError, OutputError: there is no place for the run folder.
+        UsageError: this process is being recorded already.
+    """
+    began = time.monotonic_ns()
+    plan, hooks = run.plan, hooks_here()
+    part = Part(run, manifest_before(run))
+    with new_run_folder(plan.folder, plan.collectors, force=run.options.force) as folder:
+        check_room(run)
+        with explained(plan.folder):
+            settings = write_injection(plan)
+            write_manifest(plan.folder, part.manifest)
+        companions, problems = start_companions(run, os.getpid())
+        try:
+            _await_sampler(run)
+            hooks.begin(str(settings), plan.stacks_hz if STACKS in plan.collectors else 0.0, frozenset(apart))
+        except BaseException:
+            stop_companions(companions)
+            raise
+        folder.keep()
+    part.began = _Moment()
+    overhead = {"before_ns": part.began.monotonic_ns - began}
+    part.manifest = replace(
+        part.manifest,
+        pid=os.getpid(),
+        started_unix_ns=part.began.unix_ns,
+        problems=problems,
+        overhead=overhead,
+    )
+    save(plan.folder, part.manifest, tell)
+    try:
+        yield part
+    except BaseException as error:
+        part.error = error
+        raise
+    finally:
+        _finish(part, hooks, companions, tell)
+
+
+def _await_sampler(run: Prepared) -> None:
+    """Wait until resources are sampled: many a part is over before the sampler has been loaded."""
+    if RESOURCES not in run.plan.collectors:
+        return
+    begun = run.plan.raw(RESOURCES) / DESCRIPTION
+    due = time.monotonic() + _PATIENCE_S
+    while not begun.exists() and time.monotonic() < due:
+        time.sleep(0.01)
+
+
+def _finish(part: Part, hooks: Any, companions: tuple[tuple[str, Companion], ...], tell: Tell) -> None:
+    """Save what recorded, and collect it; whatever happens, nothing of ours goes on."""
+    ended = _Moment()
+    manifest = _manifest_after(part, ended)
+    complete = False
+    try:
+        hooks.end("the end of the part")
+        manifest = manifest.with_problems(stop_companions(companions))
+        manifest = harvest_all(part.run, manifest)
+        complete = True
+    finally:
+        if not complete:
+            stop_companions(companions)
+            message = "The recording was ended before what was recorded had been collected."
+            manifest = manifest.with_problems((Problem("not-harvested", message),))
+        release(part.folder)
+        part.manifest = manifest
+        save(part.folder, manifest, tell)
+
+
+def _manifest_after(part: Part, ended: _Moment) -> Manifest:
+    status, code = _outcome(part.error)
+    said = (
+        "" if part.error is None else f"Traceback (most recent call last):\n{type(part.error).__name__}: {part.error}"
+    )
+    return replace(
+        part.manifest,
+        status=status,
+        code=code,
+        ending=ending_of(status, code=code, number=None, output=said),
+        ended_unix_ns=part.began.unix_ns + ended.monotonic_ns - part.began.monotonic_ns,
+        duration_ns=ended.monotonic_ns - part.began.monotonic_ns,
+        usage=part.began.usage_until(ended),
+    )
+
+
+def _outcome(error: BaseException | None) -> tuple[Status, int]:
+    """Status and exit code, as of a program that ends with ``error``."""
+    if error is None:
+        return "finished", 0
+    return ("interrupted", 130) if isinstance(error, KeyboardInterrupt) else ("failed", 1)

@@ -1,0 +1,162 @@
+"""``%%traceviz``: record the cell below it, and show its report.
+
+The only module that needs IPython, which has loaded it: ``%load_ext traceviz``.
+"""
+
+from __future__ import annotations
+
+import shlex
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from IPython.core.error import UsageError as MagicUsageError
+from IPython.display import display
+
+from traceviz.cli.collect import read_options
+from traceviz.collectors.here import WHOLE, CollectOptions, recorded_here, watch_frameworks
+from traceviz.errors import TracevizError, UsageError
+from traceviz.notebook.recording import Recorded, with_report
+
+NAME = "cell"
+"""What a run is called, unless it is given a name."""
+
+HELP = """Record the cell below, and show its report.
+
+%%traceviz [--with NAMES] [-o RUN] [--name NAME] [--tag KEY=VALUE] [--duration TIME | --steps FIRST:END] [--force]
+
+Records with what works in a running process: the profilers of torch, TensorFlow and JAX where the cell uses them
+(torch, tensorflow, jax), Python's stacks (stacks), CPU, memory, threads and GPUs (resources). The run folder, by
+default traceviz-runs/cell-TIME, is like one of traceviz collect. The result of the cell is what was recorded:
+
+    _.report     the report, as from traceviz.analyze
+    _.folder     the run folder
+
+--with, --profilers NAMES  Collectors, separated by commas (auto: all that are ready).
+-o, --output RUN           Run folder to create.
+--name NAME                Name of the run (cell).
+--tag KEY=VALUE            A tag to find the run by; may be repeated.
+--duration TIME            How much of the cell the profilers record, from its beginning (30s). Stacks and resources are
+                           sampled throughout.
+--delay TIME               Let the profilers begin this long after the cell did.
+--steps FIRST:END          Let them record these steps instead, counted from 0 in the cell.
+--rate, --stacks-rate N    Samples of resources and of stacks per second (10, 100).
+--no-keep-raw              Drop the profilers' own files once tables have been made of them.
+--keep-private             Store the host's name, too.
+--force                    Replace an existing run folder.
+
+If the cell fails, what was recorded until then is kept and shown, then the error as ever. Cells that await at their top
+level cannot be recorded."""
+
+_KERNEL = frozenset({"IPython", "debugpy", "ipykernel", "jupyter_client", "pydevd", "tornado", "zmq"})
+"""Packages of a notebook's kernel."""
+_ALIASES = {"--profilers": "--with"}
+_WHOLE_PROGRAMS = ("--nsys-args", "--nvtx", "--time-limit", "--dry-run")
+"""Options of ``traceviz collect`` that need a program of their own."""
+_WINDOW = ("--steps", "--delay", "--duration")
+
+
+def load(shell: Any) -> None:
+    """Register the magic, and put hooks in place so that they see what is imported and compiled from now on."""
+    shell.register_magic_function(_magic, magic_kind="cell", magic_name="traceviz")
+    watch_frameworks()
+
+
+def _magic(line: str, cell: str) -> Recorded | None:
+    __tracebackhide__ = True  # what the cell raises is shown as if it had run alone
+    from IPython import get_ipython  # noqa: PLC0415 (the one that runs this)
+
+    words = _words(line)
+    if "--help" in words or "-h" in words:
+        print(HELP)  # noqa: T201 (magics answer so)
+        return None
+    shell: Any = get_ipython()
+    shell.compile.ast_parse(shell.transform_cell(cell))  # a cell that is no Python is not recorded
+    try:
+        options = cell_options(words)
+        with recorded_here(options, apart=threads_of_kernel(), tell=_say) as part:
+            part.error = _run(shell, cell)
+        recorded = with_report(part)
+    except TracevizError as error:
+        raise MagicUsageError(" ".join(filter(None, (error.what, error.why, error.fix)))) from None
+    if part.error is None:
+        return recorded
+    display(recorded)  # type: ignore[no-untyped-call]
+    raise part.error
+
+
+_magic.__doc__ = HELP
+
+
+def cell_options(words: Sequence[str]) -> CollectOptions:
+    """The options of ``%%traceviz``: those of ``traceviz collect`` that fit a part of a program.
+
+    Raises:
+        UsageError: one of them is not what it should be, or does not fit.
+    """
+    given = [_ALIASES.get(word, word) for word in words]
+    for option in _WHOLE_PROGRAMS:
+        if any(word == option or word.startswith(f"{option}=") for word in given):
+            raise UsageError(f"{option} is for a whole program.", fix="Run it with traceviz collect.")
+    try:
+        options, _ = read_options(given)
+    except UsageError as error:
+        raise UsageError(f"{shlex.join(words)!r} are no options of %%traceviz.", error.why, error.fix) from error
+    if not any(word.split("=")[0] in _WINDOW for word in given):
+        options = replace(options, window=WHOLE)
+    name = options.name or NAME
+    return replace(options, name=name, output=None if options.output is None else Path(options.output))
+
+
+_SHOWS = "showtraceback"
+"""The method of IPython's shell that shows what code raised."""
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise MagicUsageError(f"The options of %%traceviz cannot be split: {error}.") from error
+
+
+def _run(shell: Any, cell: str) -> BaseException | None:
+    """Run the cell; the error that ended it, which has not been shown yet."""
+    with _errors_kept(shell):
+        result = shell.run_cell(_in_place(cell), store_history=False)
+    error: BaseException | None = result.error_before_exec or result.error_in_exec
+    return error
+
+
+def _in_place(cell: str) -> str:
+    """The cell with a line in place of the magic's, so that its lines have their numbers of the notebook."""
+    return cell if cell.lstrip().startswith("%%") else f"# %%traceviz\n{cell}"
+
+
+def threads_of_kernel() -> list[int]:
+    """Threads with which IPython and the kernel do their own work, by their identifiers."""
+    return [thread.ident for thread in threading.enumerate() if thread.ident and _is_of_kernel(thread)]
+
+
+def _is_of_kernel(thread: threading.Thread) -> bool:
+    """Whether the thread, or the function that it runs, comes with them."""
+    target: Any = getattr(thread, "_target", None)
+    homes = (type(thread), type(getattr(target, "__self__", None)), target)
+    return any(str(getattr(home, "__module__", "")).partition(".")[0] in _KERNEL for home in homes)
+
+
+@contextmanager
+def _errors_kept(shell: Any) -> Iterator[None]:
+    """IPython shows what a cell raises as soon as it does; here that is raised again once the recording is complete."""
+    own = vars(shell).get(_SHOWS)
+    setattr(shell, _SHOWS, lambda *_, **__: None)
+    try:
+        yield
+    finally:
+        delattr(shell, _SHOWS) if own is None else setattr(shell, _SHOWS, own)
+
+
+def _say(line: str) -> None:
+    print(f"traceviz: {line}")  # noqa: T201 (beside what the cell prints)

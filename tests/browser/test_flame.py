@@ -209,9 +209,11 @@ def test_hostile_names_are_text_and_bounded(shown):
 
 
 @pytest.mark.parametrize("width_of_page", [360, 2560])
-def test_pages_are_no_wider_than_the_window(shown, width_of_page):
+def test_graphs_are_no_wider_than_the_window_and_follow_it(shown, width_of_page):
     page = shown(flame(), width=width_of_page).page
-    assert page.evaluate("document.documentElement.scrollWidth") <= width_of_page
+    part = page.locator(".tv-flame")
+    assert part.evaluate("element => element.scrollWidth <= element.clientWidth")
+    assert part.bounding_box()["width"] <= width_of_page
     page.set_viewport_size({"width": 700, "height": 900})
     page.wait_for_timeout(50)
     assert page.locator(".tv-flame-node").count() == 7

@@ -16,6 +16,7 @@ from traceviz.flame.division import OUTSIDE, Division, Spans
 from traceviz.flame.folding import OTHER, Bounds, Folded, accumulated, folded, levels
 from traceviz.flame.words import (
     OTHER_THREADS,
+    kernel_family,
     kernel_name,
     operation_family,
     operation_name,
@@ -240,9 +241,8 @@ def device_work(trace: TraceView) -> pl.DataFrame:
     """All device work with its call and where its node was made, and ``leaf`` and ``family``: what the work is."""
     work = with_origins(trace, work_with_calls(trace))
     names = work["kernel"].unique().drop_nulls().cast(pl.String).to_list()
-    communicates = {name for name, kernel in trace.kernel_classes.items() if kernel.family == "communication"}
     leaves = {name: kernel_name(name) for name in names}
-    families = {name: "collective" if name in communicates else "device_compute" for name in names}
+    families = {name: kernel_family(trace.kernel_classes[name].family) for name in names}
     kernel = pl.col("kernel").cast(pl.String)
     other = (
         pl.when(pl.col("by_graph") & pl.col("graph_node_id").is_null()).then(pl.lit(_GRAPH)).otherwise(pl.lit(_COPY))

@@ -11,6 +11,7 @@ from traceviz.analyses.derived.stacks.sampled import main_thread
 from traceviz.analyses.derived.steps.search import NO_THREAD, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.cuda_names import ApiKind, api_kind
+from traceviz.kernel_names import UNKNOWN as UNKNOWN_KERNEL
 from traceviz.op_families import UNKNOWN, op_family
 from traceviz.visible import bounded
 
@@ -77,6 +78,11 @@ def operation_family(name: str, category: str) -> str:
 def api_family(name: str) -> str:
     """The colour of the node of a call of the device's API."""
     return _OF_API[api_kind(name)]
+
+
+def kernel_family(family: str) -> str:
+    """The colour of the node of a kernel of this family (:mod:`traceviz.kernel_names`)."""
+    return {UNKNOWN_KERNEL: "device_compute", "communication": "collective"}.get(family, family)
 
 
 def kernel_name(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from tests.flame.trees import made
 from tests.render.sample_report import sample_report
@@ -227,3 +228,22 @@ def test_three_thousand_nodes_are_drawn_as_far_as_they_are_wide_enough(shown):
     node(page, "root").click()
     assert page.locator(".tv-flame-table tbody tr").count() == 0
     opened.check_quiet()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_zoomed_searched_and_as_a_table(shown, scheme):
+    new = flame([("train", (12 * MS, 44 * MS)), ("train > load", (12 * MS, 0)), ("train > step", (0, 44 * MS))])
+    page = shown(difference(flame(), new), scheme=scheme).page
+    assert broken_rules(page) == []
+    node(page, "load").click()
+    page.locator(".tv-flame-search").fill("train")
+    page.locator(".tv-flame-table summary").click()
+    assert broken_rules(page) == []
+    page.locator('input[value="base"]').check()
+    assert broken_rules(page) == []
+
+
+def broken_rules(page):
+    """Rules of axe that the graph breaks."""
+    found = Axe().run(page, context={"include": [[".tv-flame"]]}).response["violations"]
+    return [rule["id"] for rule in found]

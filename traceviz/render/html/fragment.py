@@ -14,22 +14,23 @@ from traceviz.render.first_screen import first_screen
 from traceviz.render.html.components.bars import bars
 from traceviz.render.html.components.blocks import block
 from traceviz.render.html.components.colors import properties_in_others
-from traceviz.render.html.components.element import element, joined, prose
+from traceviz.render.html.components.element import element, joined, line, prose
 from traceviz.render.html.components.facts import facts
 from traceviz.render.html.components.findings import finding
 from traceviz.render.html.components.grid import GridStyle, grid
 from traceviz.render.html.components.notes import notes, skipped
 from traceviz.render.html.drawn import figure_parts
-from traceviz.render.html.inline import style
+from traceviz.render.html.inline import asset
 from traceviz.render.rows import blocks_for_people, by_time_at_stake
 from traceviz.report import SCHEMA, Block, Fact, Grid, Report, Section
 from traceviz.units import counted
-from traceviz.visible import sentence
 
 MOST_CHARACTERS = 180_000
 """Of a report, with its style: some notebooks hold dozens of them."""
 _ROWS = (50, 20, 10, 5)
 """Rows of a table, the first number with which the report is short enough."""
+_FEW = 3
+"""So many folded sections need no fold around them."""
 _NOT_SHOWN = frozenset({"format", "source_schema", "t0_unix_ns", "reader", "driver_version", "cuda_version", "host"})
 """Facts about the recording that few ask for."""
 
@@ -42,7 +43,7 @@ def fragment(report: Report, foot: str = "", most: int = MOST_CHARACTERS) -> Mar
         foot: What comes last.
         most: Characters that it may have.
     """
-    figures = figure_parts(report)
+    figures = figure_parts(report, for_telephones=False)
     for rows, drawn in (*((rows, figures) for rows in _ROWS), (_ROWS[-1], Markup())):
         made = scoped(joined((_head(report, rows), _sections(report, rows, drawn), foot)))
         if len(made) <= most:
@@ -64,7 +65,8 @@ def grid_of(table: Grid, rows: int = _ROWS[0], slug: str = "", caption: str = ""
 
 def scoped(body: Markup) -> Markup:
     """Components within an element that brings their style, which holds for it alone."""
-    sheet = f"{properties_in_others('.tv-fragment')}{style(('components.css', 'fragment.css'))}"
+    components = f".tv-fragment:not(#tv) {{\n{asset('components.css')}}}\n"
+    sheet = f"{properties_in_others('.tv-fragment')}{components}{asset('fragment.css')}"
     return element("div", element("style", Markup(sheet)), body, class_="tv-fragment")  # noqa: S704 (our own text)
 
 
@@ -94,15 +96,24 @@ def _about(run: tuple[Fact, ...]) -> Markup:
 
 
 def _sections(report: Report, rows: int, figures: Markup) -> Markup:
-    """All sections, folded but for the first of a document whose head is short; figures before them."""
+    """All sections and the figures, each folded, and all of them in one; of a document whose head is short, the first
+    section and the figures are open before that.
+    """
     is_short = report.schema != SCHEMA
-    drawn = figures if is_short or not figures else _fold("Figures", figures)
-    sections = joined(
+    folds = [
         _fold(section.title or section.slug, section_blocks(section, rows), is_open=is_short and not position)
         for position, section in enumerate(report.sections)
-    )
+    ]
+    if figures:
+        folds.insert(is_short, _fold("Figures", figures, is_open=is_short))
     ends = ((skipped(report.skipped), "Not measured"), (notes(report.notes), "Notes"))
-    return joined((drawn, sections, *(_fold(title, part) for part, title in ends if part)))
+    folds += [_fold(title, part) for part, title in ends if part]
+    opened = 1 + bool(figures) if is_short else 0
+    rest = folds[opened:]
+    if len(rest) <= _FEW:
+        return joined(folds)
+    title = f"{'More' if opened else 'All of it'}: {counted(len(rest), 'section')}"
+    return joined((*folds[:opened], _fold(title, joined(rest))))
 
 
 def _block(item: Block, section: Section, rows: int) -> Markup:
@@ -112,4 +123,4 @@ def _block(item: Block, section: Section, rows: int) -> Markup:
 
 
 def _fold(title: str, body: Markup, *, is_open: bool = False) -> Markup:
-    return element("details", element("summary", sentence(title)), body, class_="tv-folded", open=is_open)
+    return element("details", element("summary", line(title)), body, class_="tv-folded", open=is_open)

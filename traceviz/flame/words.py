@@ -95,9 +95,11 @@ def thread_labels(trace: TraceView) -> pl.DataFrame:
     """``thread_id, label`` of each thread: what its kind is called in any run of the program."""
     training = {_training_thread(trace, rank) for rank in trace.ranks}
     labels: dict[int, str] = {}
-    for thread, name in trace.frame("threads", "thread_id", pl.col("name").cast(pl.String)).iter_rows():
+    known_threads = trace.frame("threads", "thread_id", "process_id", pl.col("name").cast(pl.String))
+    for thread, process, name in known_threads.iter_rows():
         plain = _kind_of_thread(name) if name else OTHER_THREADS
-        labels[thread] = TRAINING_THREAD if thread in training else plain
+        whose = "" if process in trace.ranks else "worker process: "
+        labels[thread] = TRAINING_THREAD if thread in training else f"{whose}{plain}"
     kinds = list(dict.fromkeys(labels.values()))
     known = {TRAINING_THREAD, *kinds[:_MOST_THREADS]}
     rows = [(thread, label if label in known else OTHER_THREADS) for thread, label in labels.items()]

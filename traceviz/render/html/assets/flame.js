@@ -309,7 +309,7 @@ class FlameGraph {
   fillLegend() {
     const families = new Map();
     this.flame.families.forEach((family, node) => {
-      if (family && this.widths[node]) families.set(`${family.label} ${family.color}`, [family.label, family.color]);
+      if (family && this.widths[node]) families.set(family.label, [family.label, family.color]);
     });
     const scale = [
       ["less time than the base", "var(--tv-good)"],

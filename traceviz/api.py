@@ -38,6 +38,7 @@ from traceviz.trace_folder import is_trace_folder
 if TYPE_CHECKING:
     from traceviz.compare.compare import Comparison
     from traceviz.compare.report.document import document
+    from traceviz.pictures.flame import Flame
     from traceviz.pictures.pictures import Pictures
     from traceviz.tables import TraceTables
 
@@ -52,6 +53,7 @@ __all__ = [
     "compare",
     "convert",
     "document",
+    "flame_differences",
     "open_trace",
     "pictured",
     "report_on",
@@ -232,6 +234,57 @@ def pictured(
     return replace(report, run=(*source_facts(sources), *report.run)), pictures
 
 
+def flame_differences(
+    base: str | Path,
+    new: str | Path,
+    *,
+    options: AnalysisOptions | None = None,
+    selection: Selection | None = None,
+    reader: str | None = None,
+    run: str | None = None,
+    max_size: int | None = None,
+    max_memory: int | None = None,
+    cache: bool = True,
+    progress: Progress = silent,
+) -> tuple[Flame, ...]:
+    """Flame graphs of two traces as differences, per step where both have steps: for the page of a comparison.
+
+    The traces are read one after the other, so that the tables of one at a time are in memory.
+
+    >>> pictures = Pictures(flames=flame_differences("slow.nsys-rep", "repaired.nsys-rep"))
+    >>> to_text(compare("slow.nsys-rep", "repaired.nsys-rep"), "html", pictures=pictures)
+
+    Args:
+        base: The trace to compare with, or a folder that holds one.
+        new: The other one.
+        options: As for :func:`report_on`.
+        selection: As for :func:`report_on`.
+        reader: As for :func:`open_trace`.
+        run: As for :func:`open_trace`.
+        max_size: As for :func:`open_trace`.
+        max_memory: As for :func:`open_trace`.
+        cache: As for :func:`open_trace`.
+        progress: Receives progress.
+    """
+
+    def drawn(path: str | Path) -> tuple[Flame, ...]:
+        from traceviz.analyses.run import view
+        from traceviz.flame.difference import FINE
+        from traceviz.flame.flames import flames
+
+        gc.collect()  # tables of the other side hang in cycles
+        sources = trace_files((path,))
+        named_progress = _named_progress(Path(path).name, progress)
+        tables = _part(sources, _Reading(reader, run, max_size, max_memory, cache, named_progress), None, selection)
+        with foreign_errors_in_words(f"{named(sources)} cannot be drawn."):
+            return flames(view(tables, options), FINE)
+
+    before, after = drawn(base), drawn(new)
+    from traceviz.flame.difference import differences
+
+    return differences(before, after)
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """How traces are read: see :func:`open_trace`."""
@@ -245,7 +298,7 @@ class _Reading:
 
 
 def _part(
-    sources: list[Path], reading: _Reading, sections: Collection[str] | None, selection: Selection | None
+    sources: Sequence[Path], reading: _Reading, sections: Collection[str] | None, selection: Selection | None
 ) -> TraceTables:
     """What ``sections`` need of the selected part of a trace."""
     readers = readers_of(sources, reading.reader)

@@ -45,7 +45,18 @@ JSON_ATTACKS = {**ATTACKS, "nul": "nul\x00nul", "surrogate": "lone\ud800lone\udf
 """With what only JSON carries."""
 WHOLE = "__proto__", "constructor", "toString", "", " "
 """Names that are attacks as they are: keys that every object of JavaScript has, and names of nothing to see."""
-SAFE_JSON = "cu", "ProfilerStep", "[memory]", "Iteration", "process_", "thread_", "aten::", "nccl", "enumerate(", "Optim"
+SAFE_JSON = (
+    "cu",
+    "ProfilerStep",
+    "[memory]",
+    "Iteration",
+    "process_",
+    "thread_",
+    "aten::",
+    "nccl",
+    "enumerate(",
+    "Optim",
+)
 """Beginnings of texts of a Kineto trace that its reader needs as they are."""
 FILE_NAME = f"{IMAGE}'\u202e\n;{{}}"
 """Of a file: all but a slash."""
@@ -99,7 +110,11 @@ def xplane(place: Path, steps: int = 4) -> Path:
     host_events, kernels = [], []
     for step in range(steps):
         at = step * 100 * US
-        launched = {"correlation_id": Unsigned(step), "context_id": "$$1", "tf_op": Ref(attacks(f"dense{step}/x:MatMul"))}
+        launched = {
+            "correlation_id": Unsigned(step),
+            "context_id": "$$1",
+            "tf_op": Ref(attacks(f"dense{step}/x:MatMul")),
+        }
         host_events += [
             event("train", at, 90 * US, {"step_num": step, "_r": 1}),
             event(f"IteratorGetNext:{attacks('next')}", at + US, 10 * US),
@@ -129,7 +144,9 @@ def many_names(place: Path, names: int, characters: int) -> Path:
     steps = 5
     for step in range(steps):
         times = {"ts": 1000 + step * 10 * names, "dur": 10 * names - 1}
-        events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1, **times})
+        events.append(
+            {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1, **times}
+        )
     for number in range(names):
         filled = f"{number:07}{IMAGE}".ljust(characters, "z")
         at = 1000 + number * steps * 10
@@ -138,10 +155,25 @@ def many_names(place: Path, names: int, characters: int) -> Path:
         events += [
             {"ph": "X", "cat": "cpu_op", "name": f"o{filled}", "pid": 1, "tid": 1, "ts": at + 1, "dur": 20},
             {
-                **{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": at + 2},
-                **{"dur": 3, "args": launched},
+                "ph": "X",
+                "cat": "cuda_runtime",
+                "name": "cudaLaunchKernel",
+                "pid": 1,
+                "tid": 1,
+                "ts": at + 2,
+                "dur": 3,
+                "args": launched,
             },
-            {"ph": "X", "cat": "kernel", "name": f"k{filled}", "pid": 0, "tid": 7, "ts": at + 9, "dur": 30, "args": stream},
+            {
+                "ph": "X",
+                "cat": "kernel",
+                "name": f"k{filled}",
+                "pid": 0,
+                "tid": 7,
+                "ts": at + 9,
+                "dur": 30,
+                "args": stream,
+            },
         ]
     header = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU", "totalGlobalMem": 1 << 30}]}
     place.write_text(json.dumps({**header, "traceEvents": events, "traceName": place.name}))

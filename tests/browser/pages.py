@@ -13,9 +13,14 @@ from playwright.sync_api import Page
 from tests.conftest import REPOSITORY
 
 SAMPLES = REPOSITORY / "sample_traces"
-_TIMELINE = re.compile(r'<script [^>]*id="tv-timeline(?:-data)?"[^>]*>.*?</script>', re.DOTALL)
+_TIMELINE = re.compile(r'<section [^>]*id="timeline".*?</section>', re.DOTALL)
+_ASSETS = REPOSITORY / "traceviz" / "render" / "html" / "assets"
 _INLINE = re.compile(r"<(script|style)([^>]*)>(.*?)</\1>", re.DOTALL)
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
+_OVERFLOW = """async () => {
+  for (let frame = 0; frame < 3; frame += 1) await new Promise((done) => requestAnimationFrame(done));
+  return document.documentElement.scrollWidth - document.documentElement.clientWidth;
+}"""
 UNFOLD = """() => {
   for (const details of document.querySelectorAll("details")) details.open = true;
   for (const more of document.querySelectorAll(".tv-more")) more.click();
@@ -30,8 +35,10 @@ def all_samples() -> list[str]:
 
 
 def without_timeline(page: Path) -> int:
-    """Bytes of a page but for the data of its timeline."""
-    return len(_TIMELINE.sub("", page.read_text(encoding="utf-8")).encode())
+    """Bytes of a page but for its timeline: the section with the data, its scripts and its style."""
+    text, sections = _TIMELINE.subn("", page.read_text(encoding="utf-8"))
+    assets = sum(file.stat().st_size for file in _ASSETS.glob("timeline*")) if sections else 0
+    return len(text.encode()) - assets
 
 
 def policy(text: str) -> dict[str, str]:
@@ -59,5 +66,5 @@ def inline(text: str) -> list[tuple[str, str]]:
 
 
 def overflow(page: Page) -> int:
-    """Pixels by which the page is wider than its window."""
-    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+    """Pixels by which the page is wider than its window, once what is drawn has its new size."""
+    return int(page.evaluate(_OVERFLOW))

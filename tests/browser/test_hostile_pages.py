@@ -28,7 +28,7 @@ LOOK = """() => {
   const links = attributes.filter((one) => ["href", "src", "action", "srcdoc", "xlink:href"].includes(one.name));
   return {
     injected: document.querySelectorAll("[data-evil]").length,
-    foreign: document.querySelectorAll("iframe, object, embed, base, link, form, img, animate, x, noscript").length,
+    foreign: document.querySelectorAll("iframe, object, embed, base, link, form, img, animate, x").length,
     handlers: attributes.filter((one) => one.name.startsWith("on")).map((one) => one.name),
     addresses: links.map((one) => one.value).filter((value) => !/^#|^https:\\/\\/[a-z]/.test(value)),
     styles: document.querySelectorAll("style").length,
@@ -133,10 +133,10 @@ def test_many_names_of_many_characters_make_no_large_page(
     make_page: MakePage, open_page: Open, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("many")
-    trace = hostile.many_names(folder / "many.pt.trace.json", names=5_000, characters=3_000)
-    assert trace.stat().st_size > 30_000_000
+    trace = hostile.many_names(folder / "many.pt.trace.json", names=1_000, characters=3_000)
+    assert trace.stat().st_size > 6_000_000
     made = make_page("report", trace)
-    assert made.stat().st_size < 4_000_000
+    assert made.stat().st_size < 1_500_000
     check_harmless(open_page, made, folder)
 
 
@@ -156,7 +156,9 @@ def test_labels_and_tags_of_a_comparison_are_shown_as_text(
 ) -> None:
     labels = hostile.IMAGE.replace("=", ":"), hostile.ATTACKS["base"].replace("=", ":")
     groups = [
-        word for label, name in zip(labels, ("kineto", "run"), strict=True) for word in ("--group", f"{label}={traces[name]}")
+        word
+        for label, name in zip(labels, ("kineto", "run"), strict=True)
+        for word in ("--group", f"{label}={traces[name]}")
     ]
     made = make_page("compare", *groups)
     page = check_harmless(open_page, made, tmp_path)
@@ -178,9 +180,7 @@ def test_an_archive_of_hostile_traces_is_harmless_as_a_page(
 # Pieces of pages that others made
 
 
-def test_a_fragment_does_nothing_in_a_page_of_others(
-    traces: dict[str, Path], open_page: Open, tmp_path: Path
-) -> None:
+def test_a_fragment_does_nothing_in_a_page_of_others(traces: dict[str, Path], open_page: Open, tmp_path: Path) -> None:
     for name in ("kineto", "nsys", "xplane", "run"):
         place = tmp_path / f"{name}.html"
         body = fragment(api.report_on(traces[name]))

@@ -418,3 +418,16 @@ def test_a_table_that_1_option_alone_does_not_make_is_refused(with_crash, option
     done = run(with_crash, *options)
     assert (done.exit_code, done.stdout) == (2, "")
     assert why in done.stderr
+
+
+def test_a_page_of_two_traces_has_flame_graphs_of_their_difference_and_one_of_saved_reports_has_none(samples, saved):
+    traces = [str(samples / "kineto" / f"{name}.pt.trace.json.gz") for name in ("slow", "repaired")]
+    drawn = run("compare", *traces, "--format", "html")
+    assert drawn.exit_code == 0
+    text = re.search(r'<script type="application/json" id="tv-flame-data">(.*?)</script>', drawn.stdout)[1]
+    flame = json.loads(text)["flames"][0]
+    assert flame["whole"] == "one step on average: 12 steady steps, and 10 steady steps of the base"
+    tops = [node for node, parent in enumerate(flame["parents"]) if parent < 0]
+    sides = [sum(column[node] for column in flame[side] for node in tops) for side in ("base", "times")]
+    assert [round(side / 1e6) for side in sides] == [197, 71]
+    assert "tv-flame-data" not in run("compare", *map(str, saved[:2]), "--format", "html").stdout

@@ -1,4 +1,4 @@
-"""Flame graphs have the figures of the sections of a report: operators, modules and ranges, of samples and of public traces."""
+"""Flame graphs have the figures of the sections of a report: operators, modules, ranges, of samples and public traces."""
 
 import os
 from dataclasses import replace
@@ -17,7 +17,7 @@ from traceviz.analyses.program.ranges import RangesAnalysis
 from traceviz.flame.division import division
 from traceviz.flame.flames import flames
 from traceviz.flame.modules import module_flames
-from traceviz.flame.operators import operator_flames
+from traceviz.flame.operators import called_operators, operator_flames
 from traceviz.flame.ranges import range_flames
 from traceviz.flame.words import operation_name, without_numbers
 from traceviz.report import Skipped
@@ -77,21 +77,14 @@ def test_operators_have_the_times_of_their_section(path):
     if "operators-host" in found:
         total, own = sums(checked(found["operators-host"]), set(rows))
         called = [name for name in shared if rows[name]["calls"]]
-        nests = found["operators-host"].times.sum() > 0 and not crossing(view)
-        if nests:
+        if called_operators(view).tree.nests:  # else calls end with those around them
             assert {name: total.get(name, 0) for name in called} == {name: rows[name]["host_ns"] for name in called}
+            assert {name: own.get(name, 0) for name in called} == {name: rows[name]["host_self_ns"] for name in called}
     if "operators-device" in found and not result.graphs.graph_ns:
         _, own = sums(checked(found["operators-device"]), set(rows))
         for name in shared:
             if rows[name]["calls"]:
                 assert own.get(name, 0) == rows[name]["device_self_ns"], name
-
-
-def crossing(view):
-    """Whether calls of the device's API reach out of operators, or operators out of others."""
-    from traceviz.flame.operators import called_operators
-
-    return not called_operators(view).tree.nests
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name[-60:])
@@ -110,7 +103,9 @@ def test_modules_have_the_times_of_their_section(path):
         device[path_of] = device.get(path_of, 0) + row["device_ns"] + row["backward_ns"]
     for key, expected in (("modules-host", host), ("modules-device", device)):
         flame = found.get(key)
-        values = {} if flame is None else dict(zip(paths(checked(flame)), flame.times.sum(axis=1).tolist(), strict=True))
+        values = (
+            {} if flame is None else dict(zip(paths(checked(flame)), flame.times.sum(axis=1).tolist(), strict=True))
+        )
         drawn = {name: value for name, value in values.items() if not name.endswith("(backward)")}
         assert drawn == {name: value for name, value in expected.items() if value}, key
 

@@ -133,7 +133,11 @@ def test_operators_of_tensorflow_lie_in_a_node_of_their_type_without_arguments()
 
 
 def test_device_work_without_a_call_lies_in_the_scopes_of_its_operator():
-    kernels = [(0, 10, "k1", {"op": "model/dense/MatMul:MatMul"}), (10, 5, "k2", {"op": "model/Relu:Relu"}), (20, 7, "x")]
+    kernels = [
+        (0, 10, "k1", {"op": "model/dense/MatMul:MatMul"}),
+        (10, 5, "k2", {"op": "model/Relu:Relu"}),
+        (20, 7, "x"),
+    ]
     found = times(flame_of(trace(kernels=kernels), "operators-device"))
     assert found["device work by operator > model"] == 15
     assert found["device work by operator > model > dense > MatMul:MatMul > k1"] == 10
@@ -153,8 +157,8 @@ def test_threads_are_told_apart_by_what_they_are_and_not_by_their_number():
     assert times(flame_of(view, "operators-host")) == {
         "training thread": 50,
         "training thread > aten::mm": 50,
-        "loader N": 30,
-        "loader N > decode": 30,
+        "thread loader N": 30,
+        "thread loader N > decode": 30,
     }
 
 
@@ -178,7 +182,11 @@ def test_backward_work_lies_in_the_module_of_its_forward_operator():
     ]
     ids = {op[2]: number for number, op in enumerate(ops)}
     args = [
-        *((ids[name], key, {"integer": value}) for name in ("aten::linear", "AddmmBackward0") for key, value in numbered.items()),
+        *(
+            (ids[name], key, {"integer": value})
+            for name in ("aten::linear", "AddmmBackward0")
+            for key, value in numbered.items()
+        ),
         (ids["AddmmBackward0"], "Fwd thread id", {"integer": 1}),
     ]
     view = trace(
@@ -268,7 +276,9 @@ def test_the_outermost_nodes_have_all_time_in_which_a_call_runs(ops):
             if extra["thread_id"] == thread:
                 busy[start : start + length] = True
         total += int(busy.sum())
-    found = [flame.times[flame.parents < 0].sum() for flame in flames(view, Bounds(0.0)) if flame.key == "operators-host"]
+    found = [
+        flame.times[flame.parents < 0].sum() for flame in flames(view, Bounds(0.0)) if flame.key == "operators-host"
+    ]
     assert sum(found) == total
 
 

@@ -195,17 +195,19 @@ def test_stacks_are_rows_by_depth_and_the_same_frame_in_samples_after_each_other
 
 
 def test_what_began_before_the_trace_is_in_the_timeline():
+    of_host = {"device_id": None, "unit": "%"}
     shown = timeline(
         trace(
             phases=[(-500, 2000, "program", "train.py"), (-100, 200, "loading", "torch.load")],
-            samples=[(at, "program CPU", value, {"device_id": None}) for at, value in ((-600, 50.0), (2500, 90.0))],
+            samples=[(-600, "program CPU", 50.0, of_host), (2500, "program CPU", 90.0, of_host)],
             nvtx=[(0, 10, "a")],
         )
     )
     assert (shown.start_ns, shown.end_ns) == (-600, 2500)
     assert rows(shown, "phases-0") == [[(-500, 2000, "program: train.py")], [(-100, 200, "loading: torch.load")]]
     (curve,) = (curve for curve in shown.curves if curve.key.startswith("sample"))
-    assert (curve.label, curve.times.tolist(), curve.values.tolist()) == ("CPU, program", [-600, 2500], [50.0, 90.0])
+    assert (curve.label, curve.unit, curve.times.tolist()) == ("CPU, program", "ratio", [-600, 2500])
+    assert curve.values.tolist() == [0.5, 0.9]
 
 
 def test_memory_in_use_is_a_curve_of_each_pool():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from traceviz.cli.gate_options import gate_options
+from traceviz.cli.in_browser import HTML
 from traceviz.cli.options import (
     OutputOptions,
     PageOptions,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from traceviz.compare.compare import Pair
     from traceviz.compare.options import Against, CompareOptions, Tables
     from traceviz.gates.gates import GateResult, Gates
+    from traceviz.pictures.flame import Flame
+    from traceviz.pictures.pictures import Pictures
     from traceviz.report import Report
 
 
@@ -202,24 +205,43 @@ def compare(
     members = how.members()
     output.check([*sides, *(run for runs in members.values() for run in runs)])
     with progress_bar_on_stderr() as progress:
+        selection, options = part.selection(), part.analysis()
+        read = {"selection": selection, "progress": progress, **asdict(reading)}
         comparison = api.compare(
             *sides,
             groups=members,
             by=how.tags(),
             base=how.base,
             options=how.options(tables),
-            analysis=part.analysis(),
-            selection=part.selection(),
-            progress=progress,
-            **asdict(reading),
+            analysis=options,
+            **read,
         )
+        traces = _two_traces(sides, how) if output.format_name == HTML else None
+        flames = api.flame_differences(*traces, options=options, **read) if traces else ()
     document, results = _judged(comparison, gates)
     shown = sections or tables.sections(output.format_name)
     layout = replace(page.layout(output.path, shown), figure=output.figure)
-    output.write(api.to_text(document, output.format_name, layout))
+    output.write(api.to_text(document, output.format_name, layout, _pictures(flames)))
     cli_gates.conclude(document, results, output.format_name)
     if require_verdict:
         _require_verdicts(comparison)
+
+
+def _two_traces(sides: tuple[Path, ...], how: _How) -> tuple[Path, Path] | None:
+    """The traces of a base and one other side; ``None`` where there are more, or one is a report without its tables."""
+    from traceviz.compare.sides.from_files import is_saved_report, one_run
+
+    if len(sides) != _TWO or how.groups or how.by or how.base:
+        return None
+    base, new = map(one_run, sides)
+    return None if is_saved_report(base) or is_saved_report(new) else (base, new)
+
+
+def _pictures(flames: tuple[Flame, ...]) -> Pictures | None:
+    """What a page shows beside the comparison; ``None`` for nothing."""
+    from traceviz.pictures.pictures import Pictures
+
+    return Pictures(flames=flames) if flames else None
 
 
 def _matching(path: str) -> list[str]:

@@ -153,8 +153,8 @@ class OutputOptions:
         from traceviz.render.registry import check_format
 
         check_format(self.format_name)
-        check_figure(self.figure, self.format_name)
         check_page(self.format_name, self.path, opens=self.opens)
+        check_figure(self.figure, self.format_name)
         if self.path is None:
             return
         for source in sources:

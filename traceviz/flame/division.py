@@ -112,7 +112,7 @@ class Division:
         whole = np.zeros(times.shape[0], np.int64)
         known = owners >= 0
         np.add.at(whole, owners[known], (spans.ends - spans.starts)[known])
-        return whole - times.sum(axis=1)
+        return np.asarray(whole - times.sum(axis=1))
 
 
 @once_per_trace

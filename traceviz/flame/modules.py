@@ -39,13 +39,13 @@ def module_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[
     if names.source == "module hierarchy":
         tree, of_operator = _stated(names, operators)
         yield _host_of_operators(operators, tree, of_operator, time, bounds)
-        yield _device(trace, tree, _by_hierarchy(trace, operators, work, of_operator), work, time, bounds)
+        yield _device(tree, _by_hierarchy(trace, operators, work, of_operator), work, time, bounds)
         return
     called = _called(trace, names)
     if called.tree.calls.height:
         yield host_flame(trace, called, _HOST, time, bounds)
     tree, node = called.contexts(trace)
-    yield _device(trace, tree, _by_calls(trace, operators, work, called, node), work, time, bounds)
+    yield _device(tree, _by_calls(trace, operators, work, called, node), work, time, bounds)
 
 
 def _called(trace: TraceView, names: PartNames) -> Called:
@@ -110,12 +110,10 @@ def _forward_of(trace: TraceView, operators: OperatorCalls, row: Array) -> Array
     is_linked[backward] = True
     partner = np.full(is_linked.size + 1, -1, np.int64)
     partner[backward] = forward
-    return partner[np.append(operators.tree.nearest(is_linked), -1)[row]]
+    return np.asarray(partner[np.append(operators.tree.nearest(is_linked), -1)[row]])
 
 
-def _device(  # noqa: PLR0917 (columns)
-    trace: TraceView, tree: Tree, owners: _Owners, work: pl.DataFrame, time: Division, bounds: Bounds
-) -> Flame | None:
+def _device(tree: Tree, owners: _Owners, work: pl.DataFrame, time: Division, bounds: Bounds) -> Flame | None:
     """Device work of the parts, and of what the program names in graphs inside the part that launched them."""
     if not work.height:
         return None

@@ -90,12 +90,18 @@ def thread_labels(trace: TraceView) -> pl.DataFrame:
     training = {_training_thread(trace, rank) for rank in trace.ranks}
     labels: dict[int, str] = {}
     for thread, name in trace.frame("threads", "thread_id", pl.col("name").cast(pl.String)).iter_rows():
-        plain = _DIGITS.sub("N", bounded(name)) if name else OTHER_THREADS
+        plain = _kind_of_thread(name) if name else OTHER_THREADS
         labels[thread] = TRAINING_THREAD if thread in training else plain
     kinds = list(dict.fromkeys(labels.values()))
     known = {TRAINING_THREAD, *kinds[:_MOST_THREADS]}
     rows = [(thread, label if label in known else OTHER_THREADS) for thread, label in labels.items()]
     return pl.DataFrame(rows, {"thread_id": pl.Int64, "label": pl.String}, orient="row")
+
+
+def _kind_of_thread(name: str) -> str:
+    """The name of threads that differ by a number only."""
+    plain = _DIGITS.sub("N", bounded(name))
+    return plain if "thread" in plain.lower() else f"thread {plain}"
 
 
 def _training_thread(trace: TraceView, rank: int) -> int | None:

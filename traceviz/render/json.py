@@ -44,6 +44,7 @@ from traceviz.report import (
     Verdict,
 )
 from traceviz.units import Unit, Value
+from traceviz.visible import bounded
 
 Object = dict[str, Any]
 Number = int | float
@@ -77,9 +78,18 @@ def dumps(report: Report) -> str:
 
 
 def compact(report: Report) -> str:
-    """The same on one line, for an element of a page: ``<`` and ``>`` are escapes, so that no text ends the element."""
-    text = json.dumps(_report(report), allow_nan=False, separators=(",", ":"))
+    """The same on one line, for an element of a page: no text ends the element, and texts are of bounded length."""
+    text = json.dumps(_bounded(_report(report)), allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _bounded(value: Any) -> Any:
+    """The same object, with the start and end of texts that are very long."""
+    if isinstance(value, str):
+        return bounded(value)
+    if isinstance(value, dict):
+        return {bounded(key): _bounded(item) for key, item in value.items()}
+    return [_bounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def loads(text: str) -> Report:

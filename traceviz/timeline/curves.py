@@ -22,6 +22,8 @@ MOST_OF_ALL = 50_000
 """Points of all curves of a page."""
 MOST_CURVES = 100
 """Curves of a page; what the report shows comes first."""
+_BASE_UNITS = {"%": (0.01, "ratio"), "1/s": (1.0, "per_second")}
+"""Units of samples that are others in a page, and what makes them so."""
 _LABELS = {metric.name: metric.label for metric in METRICS}
 _ORDER = {metric.name: place for place, metric in enumerate(METRICS)}
 
@@ -100,5 +102,6 @@ def _samples(making: Making) -> Iterator[Curve]:
         process, device = int(keys[0][row]), int(keys[1][row])
         label = _LABELS.get(metric, metric)
         label = f"{making.owners.device(device)} {label}" if device >= 0 else label
+        scale, base = _BASE_UNITS.get(unit, (1.0, unit))
         owner = making.owners.group(process) if process >= 0 or device < 0 else _group_of_device(making, device)
-        yield Curve(f"sample-{number}", label, owner, unit, times[rows], values[rows])
+        yield Curve(f"sample-{number}", label, owner, base, times[rows], values[rows] * scale)

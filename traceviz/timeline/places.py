@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from traceviz.analyses.capture.whole_run import OUTSIDE
 from traceviz.analyses.derived.device.layouts import LAYOUT_KERNELS
 from traceviz.analyses.derived.device.rank_names import rank_numbers
 from traceviz.analyses.derived.frames import are_named, bounds, end_ns, parts_by, taken
@@ -19,6 +20,7 @@ from traceviz.analyses.derived.host.classes import IDLE_CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import waiting_copies
 from traceviz.analyses.derived.judged_time import judged_time, steady_time
 from traceviz.analyses.derived.patterns import matches
+from traceviz.analyses.derived.run_parts.parts import STARTUP, run_parts
 from traceviz.analyses.derived.stacks.sampled import sampled_stacks
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView
@@ -27,6 +29,7 @@ from traceviz.analyses.ranks.ranks import RanksAnalysis
 from traceviz.cuda_names import ApiKind
 from traceviz.intervals import IntervalSet, union_all
 from traceviz.kernel_names import KernelClass
+from traceviz.op_families import plain_name
 from traceviz.pictures.pictures import Place
 from traceviz.report import Finding
 from traceviz.units import format_ns
@@ -195,16 +198,37 @@ def _phase(words: str, *kinds: str) -> Rule:
     return rule
 
 
-def _before_steps(trace: TraceView, _: Finding) -> _Stretch | None:
-    """From the start of the program to its first step, as hooks in it saw them."""
-    phases = trace.frame("phases", "start_ns", "process_id", pl.col("kind").cast(pl.String))
-    steps = phases.filter(pl.col("kind") == "step")
-    if not steps.height:
-        return None
-    process = int(steps["process_id"][0])
-    own = phases.filter((pl.col("process_id") == process) & (pl.col("kind") == "program"))
-    begin = min([*own["start_ns"], int(steps["start_ns"][0])])
-    return _Stretch(begin, int(steps["start_ns"][0]), process, f"phases-{process}", "the start of the program")
+def _part(words: str, *parts: str, in_loop: bool = False) -> Rule:
+    """The longest stretch of some parts of the run, of the process that trains."""
+
+    def rule(trace: TraceView, _: Finding) -> _Stretch | None:
+        run = run_parts(trace)
+        if run is None:
+            return None
+        time = union_all(run.times[part] for part in parts if part in run.times)
+        time = time.intersect(run.loop) if in_loop else time
+        if not len(time):
+            return None
+        at = int(time.durations.argmax())
+        return _Stretch(int(time.starts[at]), int(time.ends[at]), run.process_id, f"run-{run.process_id}", words)
+
+    return rule
+
+
+def _named(words: str) -> Rule:
+    """The longest call of what the finding names as the largest."""
+
+    def rule(trace: TraceView, finding: Finding) -> _Stretch | None:
+        name = next((fact.value for fact in finding.evidence if fact.key == "largest"), None)
+        texts = trace.host_names["name"].to_list()
+        meant = np.array([name in {text, plain_name(text)} for text in texts], bool)
+        if not meant.any():
+            return None
+        ops = trace.frame("host_ops", "start_ns", "dur_ns", "process_id", "thread_id")
+        rows = np.flatnonzero(meant[trace.host_name_rows])
+        return _longest(trace, taken(ops, rows).with_columns(end_ns()), f"{words}, {name}", _of_thread("ops"))
+
+    return rule
 
 
 def _sampled(words: str, *kinds: str) -> Rule:
@@ -311,15 +335,19 @@ RULES: dict[str, Rule] = {
     "TV503": _late_collective,
     **dict.fromkeys(("TV504", "TV506"), _COMMUNICATION),
     "TV505": _PARAMETERS,
+    "TV606": _named("the longest call of the operator with most time"),
+    "TV607": _named("the longest call of what takes most time"),
     "TV610": _sampled("the longest input and output", "io", "saving"),
     "TV611": _sampled("the longest stretch of Python", "python"),
     "TV612": _sampled("the longest wait for the interpreter", "gil"),
     "TV613": _sampled("the longest wait for a lock or a thread", "lock", "sleep"),
     "TV614": _sampled("the longest logging", "logging"),
     "TV615": _phase("the longest garbage collection", "collection"),
-    "TV702": _phase("the longest validation", "validation"),
-    "TV703": _phase("the longest saving", "saving"),
-    "TV704": _before_steps,
+    "TV701": _part("the longest time outside of steps", *OUTSIDE),
+    "TV702": _part("the longest validation", "validation"),
+    "TV703": _part("the longest saving in the loop", "saving", in_loop=True),
+    "TV704": _part("the longest part of the start", *STARTUP),
+    "TV705": _part("the longest time between steps", "between"),
     "TV902": _of_class("the longest work of the profiler", "profiler"),
 }
 """How the place of a finding is found, by its code."""

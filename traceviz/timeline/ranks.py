@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +10,13 @@ import polars as pl
 
 from traceviz.analyses.derived.device.rank_names import rank_numbers
 from traceviz.analyses.derived.host.classes import LABELS, host_classes
+from traceviz.analyses.derived.run_parts.parts import LABELS as PARTS
+from traceviz.analyses.derived.run_parts.parts import run_parts
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_calls, collective_skew
 from traceviz.analyses.ranks.ranks import RanksAnalysis
+from traceviz.intervals import IntervalSet
 from traceviz.pictures.timeline import Array, Family
 from traceviz.timeline.names import always
 from traceviz.timeline.owners import NOBODY
@@ -49,6 +52,7 @@ def rank_sources(making: Making) -> Iterator[Source]:
         ordered = steps.sort("start_ns", maintain_order=True).with_columns(last)
         yield Source.of("steps", [ordered], lambda first: _steps(making, ordered, first))
     yield from _classes(making)
+    yield from _parts(making)
     if making.trace.tables.rows("phases"):
         columns = ("start_ns", "dur_ns", "process_id", "kind", "name", "number")
         phases = making.trace.frame("phases", *columns)
@@ -72,22 +76,32 @@ def _steps(making: Making, steps: pl.DataFrame, first: int) -> Lanes:
 def _classes(making: Making) -> Iterator[Source]:
     for process, classes in host_classes(making.trace).items():
         sets = {key: owned for key, owned in classes.sets.items() if len(owned)}
-        if len(sets) < 2:  # nothing was seen that tells one time from another
-            continue
-        starts = np.concatenate([owned.starts for owned in sets.values()])
-        lasts = np.concatenate([owned.durations for owned in sets.values()])
-        numbered = [making.names.number(LABELS[key], Family(key, LABELS[key])) for key in sets]
-        names = np.repeat(np.array(numbered, np.int32), [len(owned) for owned in sets.values()])
-        order = np.argsort(starts)
-        yield _classes_of(process, Spans(starts[order], lasts[order], names[order], np.arange(order.size)))
+        if len(sets) > 1:  # else nothing was seen that tells one time from another
+            seat = Seat(f"classes-{process}", "what the time is spent on", "classes", process)
+            yield _exclusive(making, seat, sets, LABELS)
 
 
-def _classes_of(process: int, spans: Spans) -> Source:
+def _parts(making: Making) -> Iterator[Source]:
+    run = run_parts(making.trace)
+    times = {key: owned for key, owned in run.times.items() if len(owned)} if run else {}
+    if run and times:
+        seat = Seat(f"run-{run.process_id}", "parts of the run", "phases", run.process_id, place=-1)
+        yield _exclusive(making, seat, times, PARTS)
+
+
+def _exclusive(making: Making, seat: Seat, sets: Mapping[str, IntervalSet], labels: Mapping[str, str]) -> Source:
+    """The lane of sets of time of which no two share any."""
+    starts = np.concatenate([owned.starts for owned in sets.values()])
+    lasts = np.concatenate([owned.durations for owned in sets.values()])
+    numbered = [making.names.number(labels[key], Family(key, labels[key])) for key in sets]
+    names = np.repeat(np.array(numbered, np.int32), [len(owned) for owned in sets.values()])
+    order = np.argsort(starts)
+    starts, lasts, names = starts[order], lasts[order], names[order]
+
     def lanes(first: int) -> Lanes:
-        numbered = Spans(spans.starts, spans.durations, spans.names, first + spans.origins)
-        yield Seat(f"classes-{process}", "what the time is spent on", "classes", process), numbered
+        yield seat, Spans(starts, lasts, names, first + np.arange(starts.size))
 
-    return Source(f"classes-{process}", spans.starts, int(spans.starts[-1] + spans.durations[-1]), lanes)
+    return Source(seat.key, starts, int(starts[-1] + lasts[-1]), lanes)
 
 
 def _phases(making: Making, phases: pl.DataFrame, first: int) -> Lanes:

@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from traceviz.cli.in_browser import OPEN_HELP, check_page, chosen_format
-from traceviz.cli.options import (
-    FIGURE_HELP,
-    PAGE_WIDTH,
-    PICTURE_WIDTH_HELP,
-    WIDTH_HELP,
-    page_width,
-    show,
-    wants_color,
-)
+from traceviz.cli.options import FIGURE_HELP, PAGE_WIDTH, PICTURE_WIDTH_HELP, WIDTH_HELP, page_width, show, wants_color
 
 if TYPE_CHECKING:
     from traceviz.report import Report

@@ -72,8 +72,8 @@ def named_sides(
     """
     for path in (*paths, *(run for runs in groups.values() for run in runs)):
         check_regular(path, inside=not is_run_folder(path))  # of all, before the first is read
-    runs = [_one_run(path) for path in paths]
-    members = {label: [_one_run(path) for path in of_group] for label, of_group in groups.items()}
+    runs = [one_run(path) for path in paths]
+    members = {label: [one_run(path) for path in of_group] for label, of_group in groups.items()}
     for run in (*runs, *(run for of_group in members.values() for run in of_group)):
         _of_file(run, recognise)
     reports = [_of_file(run, read) for run in runs]
@@ -131,7 +131,7 @@ def _run_name(report: Report) -> str | None:
     return None if name is None else str(name)
 
 
-def _one_run(path: Path) -> Path:
+def one_run(path: Path) -> Path:
     """The run or saved report that a path is, or the only one in it.
 
     Raises:

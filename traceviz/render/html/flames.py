@@ -67,6 +67,9 @@ _KEYS = (
     "A node is as wide as its time, with all in it; what it calls is below it. Click a node, or press Enter, to fill "
     "the width with it; Escape goes back. Arrow keys move between nodes."
 )
+_OF_DIFFERENCES = (
+    " In the difference, a node is as wide as the time of both sides together, and coloured by its change."
+)
 
 
 def flame_parts(pictures: Pictures) -> Markup:
@@ -82,15 +85,16 @@ def flame_parts(pictures: Pictures) -> Markup:
 
 
 def _controls(flames: tuple[Flame, ...]) -> Markup:
+    differs = any(flame.base is not None for flame in flames)
     trees = joined(element("option", shown(flame.label), value=number) for number, flame in enumerate(flames))
     return joined(
         (
             element("label", "Graph ", element("select", trees, class_="tv-flame-tree")),
             element("label", "Time ", element("select", class_="tv-flame-class")),
-            _views() if any(flame.base is not None for flame in flames) else Markup(),
+            _views() if differs else Markup(),
             element("label", "Search ", element("input", type="search", class_="tv-flame-search", spellcheck="false")),
             element("button", "Copy as folded stacks", type="button", class_="tv-flame-copy"),
-            element("p", _KEYS, class_="tv-flame-hint"),
+            element("p", _KEYS + (_OF_DIFFERENCES if differs else ""), class_="tv-flame-hint"),
         )
     )
 

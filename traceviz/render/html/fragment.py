@@ -14,17 +14,16 @@ from traceviz.render.first_screen import first_screen
 from traceviz.render.html.components.bars import bars
 from traceviz.render.html.components.blocks import block
 from traceviz.render.html.components.colors import properties_in_others
-from traceviz.render.html.components.element import element, joined, prose
+from traceviz.render.html.components.element import element, joined, line, prose
 from traceviz.render.html.components.facts import facts
 from traceviz.render.html.components.findings import finding
 from traceviz.render.html.components.grid import GridStyle, grid
 from traceviz.render.html.components.notes import notes, skipped
-from traceviz.render.html.figures import figures_of
+from traceviz.render.html.drawn import figure_parts
 from traceviz.render.html.inline import asset
 from traceviz.render.rows import blocks_for_people, by_time_at_stake
 from traceviz.report import SCHEMA, Block, Fact, Grid, Report, Section
 from traceviz.units import counted
-from traceviz.visible import sentence
 
 MOST_CHARACTERS = 180_000
 """Of a report, with its style: some notebooks hold dozens of them."""
@@ -44,7 +43,7 @@ def fragment(report: Report, foot: str = "", most: int = MOST_CHARACTERS) -> Mar
         foot: What comes last.
         most: Characters that it may have.
     """
-    figures = figures_of(report, for_telephones=False)
+    figures = figure_parts(report, for_telephones=False)
     for rows, drawn in (*((rows, figures) for rows in _ROWS), (_ROWS[-1], Markup())):
         made = scoped(joined((_head(report, rows), _sections(report, rows, drawn), foot)))
         if len(made) <= most:
@@ -124,4 +123,4 @@ def _block(item: Block, section: Section, rows: int) -> Markup:
 
 
 def _fold(title: str, body: Markup, *, is_open: bool = False) -> Markup:
-    return element("details", element("summary", sentence(title)), body, class_="tv-folded", open=is_open)
+    return element("details", element("summary", line(title)), body, class_="tv-folded", open=is_open)

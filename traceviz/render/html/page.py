@@ -22,7 +22,7 @@ from traceviz.render.html.components.facts import facts
 from traceviz.render.html.components.findings import finding
 from traceviz.render.html.components.grid import GridStyle
 from traceviz.render.html.components.notes import notes, skipped
-from traceviz.render.html.figures import figures_of
+from traceviz.render.html.drawn import figure_parts
 from traceviz.render.html.inline import content_hash, script, style
 from traceviz.render.html.parts import Part, parts_of
 from traceviz.render.json import compact
@@ -155,10 +155,9 @@ def command(report: Report) -> str:
 
 def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -> Markup:
     report, pictures = content.report, content.pictures
+    figures = _Section("tv-figures", "Figures", figure_parts(report))
     sections = [_Section("tv-verdict", "", _verdict(report)), *_reported(report, pictures)]
-    sections.insert(
-        len(sections) if report.schema == SCHEMA else 1, _Section("tv-figures", "Figures", figures_of(report))
-    )
+    sections.insert(len(sections) if report.schema == SCHEMA else 1, figures)
     sections += [_Section(part.name, part.title, part.markup(pictures)) for part in parts if pictures is not None]
     sections += [_Section(item.slug, item.title, _blocks(item, content), has_command=True) for item in report.sections]
     present = [section for section in (*sections, *_ends(report)) if section.content]

@@ -90,9 +90,15 @@ def _about(timeline: Timeline) -> Markup:
 
 def _detail(detail: Detail) -> Markup:
     """A button that shows the stretch, and its reason where there is no script."""
-    attributes = {"data_start": detail.start_ns, "data_end": detail.end_ns, "data_lane": ""}
     button = element(
-        "button", shown(detail.reason), type_="button", class_="tv-show tv-timeline-link", hidden=True, **attributes
+        "button",
+        shown(detail.reason),
+        type_="button",
+        class_="tv-show tv-timeline-link",
+        hidden=True,
+        data_start=detail.start_ns,
+        data_end=detail.end_ns,
+        data_lane="",
     )
     return element("span", button, element("noscript", shown(detail.reason)), " ")
 

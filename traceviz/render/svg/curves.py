@@ -85,7 +85,7 @@ def draw(figure: Curves, width: float, height: float | None) -> Drawing:
     elements.append(line(left, bottom, left + frame.width, bottom, stroke=QUIET, stroke_width=1))
     elements.append(horizontal_axis(frame.x, left, bottom, 0, grid=False))
     title = axis_title(figure.x, frame.x)
-    elements += axis_below(title, left + frame.width / 2, bottom)
+    elements += axis_below(title, left, frame.width, bottom)
     return Drawing(tuple(elements), bottom + TICK_GAP + LABEL_SIZE * (2.9 if title else 1.4))
 
 
@@ -221,7 +221,7 @@ def _line(  # noqa: PLR0917 (what is drawn, and where)
 
 
 def _can_be_drawn(point: CurvePoint, horizontal: Scale, vertical: Scale) -> bool:
-    return not (horizontal.log and point.x <= 0) and not (vertical.log and point.y is not None and point.y <= 0)
+    return horizontal.shows(point.x) and (point.y is None or vertical.shows(point.y))
 
 
 Place = tuple[float, float, CurvePoint]

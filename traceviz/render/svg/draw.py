@@ -71,7 +71,7 @@ def _document(figure: Figure, drawn: Drawing, width: int, height: int, *, standa
             element("desc", in_words(figure), id=f"{name}-desc"),
             *style,
             *content,
-            xmlns="http://www.w3.org/2000/svg" if standalone else None,
+            xmlns="http://www.w3.org/2000/svg",
             viewBox=f"0 0 {width} {height}",
             width=width,
             height=height,

@@ -60,7 +60,7 @@ def draw(figure: Intervals, width: float) -> Drawing:
         *_reference(figure, left + horizontal.place(figure.reference or 0), left, length, height),
         *marks,
         group(*shown, font_size=LABEL_SIZE, fill=TEXT, text_anchor="end"),
-        *axis_below(title, left + length / 2, height),
+        *axis_below(title, left, length, height),
         transform=f"translate(0 {head:g})",
     )
     return Drawing((body,), head + height + height_below(title))

@@ -54,7 +54,7 @@ def draw(figure: RankedBars, width: float) -> Drawing:
             *((group(*whiskers, stroke=TEXT, stroke_width=1.5),) if whiskers else ()),
             group(*shown, font_size=LABEL_SIZE, fill=TEXT),
             line(left + horizontal.place(0), 0, left + horizontal.place(0), height, stroke=QUIET, stroke_width=1),
-            *axis_below(title, left + length / 2, height),
+            *axis_below(title, left, length, height),
         ),
         height + height_below(title),
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from traceviz.render.svg.elements import QUIET, TEXT, Element, element, group, text
 from traceviz.render.svg.layout import LABEL_SIZE, TICK_GAP
 from traceviz.render.svg.lettering import shortened, width_of
+from traceviz.render.text import simplify_signature
 from traceviz.visible import bounded, visible
 
 ROW_HEIGHT, ROW_GAP = 22.0, 9.0
@@ -40,17 +41,18 @@ def height_below(title: str) -> float:
     return TICK_GAP + LABEL_SIZE * (2.9 if title else 1.4)
 
 
-def axis_below(title: str, middle: float, height: float) -> tuple[Element, ...]:
-    """The title of an axis below its ticks."""
+def axis_below(title: str, left: float, length: float, height: float) -> tuple[Element, ...]:
+    """The title of an axis below its ticks, in its middle."""
     if not title:
         return ()
+    title, middle = shortened(title, length, LABEL_SIZE), left + length / 2
     y = height + TICK_GAP + LABEL_SIZE * 2.5
     return (text(middle, y, title, font_size=LABEL_SIZE, fill=QUIET, text_anchor="middle"),)
 
 
 def room_for_labels(names: Sequence[str], width: float) -> float:
     """Pixels for the names, with a gap between them and the axis."""
-    widest = max((width_of(visible(bounded(name)), LABEL_SIZE) for name in names), default=0.0)
+    widest = max((width_of(visible(bounded(simplify_signature(name))), LABEL_SIZE) for name in names), default=0.0)
     return min(widest, width * _MOST) + _GAP
 
 
@@ -65,6 +67,6 @@ def row_labels(names: Sequence[str], left: float) -> Element:
 
 
 def _label(name: str, number: int, left: float) -> Element:
-    shown = shortened(name, left - _GAP + 0.01, LABEL_SIZE)  # the longest fits exactly
+    shown = shortened(simplify_signature(name), left - _GAP + 0.01, LABEL_SIZE)  # the longest fits exactly
     whole = (element("title", name),) if shown != visible(bounded(name)) else ()
     return element("text", shown, *whole, x=left - _GAP, y=base_line(number))

@@ -10,6 +10,9 @@ from traceviz.render.figures.values import Axis
 from traceviz.units import MINUS, scale_of
 
 _STEPS = (1, 2, 2.5, 5, 10)
+_FARTHEST_LOG = 1e30
+_FARTHEST, _SMALLEST, _NEAREST = 1e300, 1e-290, 1e-12
+"""What is farther than the first, or nearer to its neighbour than the last of its size, has no place of its own."""
 _DECADES_WITH_PARTS = 1.5
 """A logarithmic axis of fewer powers of ten also names 2 and 5 times of each."""
 
@@ -33,10 +36,18 @@ class Scale:
     unit: str
     log: bool = False
 
+    def shows(self, value: float | None) -> bool:
+        """Whether a value has a place on the axis."""
+        return value is not None and math.isfinite(value) and not (self.log and _within(value) <= 0)
+
     def place(self, value: float) -> float:
-        """Pixels from the begin of the axis."""
+        """Pixels from the begin of the axis; what has no place on it, such as zero on a logarithmic one, is there."""
+        if not self.shows(value):
+            return 0.0
+        value = _within(value)
         if self.log:
-            return self.length * math.log(value / self.start) / (math.log(self.end / self.start) or 1)
+            share = math.log(_on_log(value) / self.start) / (math.log(self.end / self.start) or 1)
+            return self.length * share
         return self.length * (value - self.start) / ((self.end - self.start) or 1)
 
 
@@ -48,20 +59,21 @@ def scale(axis: Axis, values: Sequence[float], length: float, spacing: float, *,
         values: All that it has to show, in base units; not finite ones do not count.
         length: Pixels.
         spacing: Pixels between ticks, at least about.
-        at_zero: Whether it begins at zero where ``axis`` does not say.
+        at_zero: Whether it has a zero, as of bars; then it is not logarithmic.
     """
-    finite = [value for value in values if math.isfinite(value)]
-    if axis.log:
-        finite = [value for value in finite if value > 0] or [1.0]
+    finite = [_within(value) for value in values if math.isfinite(value)]
+    is_log = axis.log and not at_zero
+    if is_log:
+        finite = [_on_log(value) for value in finite if value > 0] or [1.0]
     finite = finite or [0.0]
     low, high = min(finite), max(finite)
-    if axis.log:
+    if is_log:
         return _logarithmic(axis, low, high, length, spacing)
-    if axis.start is None and at_zero:
-        low = min(low, 0)
+    if at_zero:
+        low, high = min(low, 0.0), max(high, 0.0)
     low = low if axis.start is None else axis.start
     high = high if axis.end is None else axis.end
-    if high <= low:
+    if high - low <= _NEAREST * max(abs(low), abs(high), _SMALLEST):
         low, high = (low, low + (abs(low) or 1)) if at_zero or low == 0 else (low - abs(low) / 2, low + abs(low) / 2)
     unit = scale_of(max(abs(low), abs(high)), axis.unit)
     step = _round_step((high - low) / unit.size / max(length / spacing, 1))
@@ -76,9 +88,17 @@ def scale(axis: Axis, values: Sequence[float], length: float, spacing: float, *,
     return Scale(start, end, length, ticks, unit.name)
 
 
+def _within(value: float) -> float:
+    return 0.0 if abs(value) < _SMALLEST else min(max(value, -_FARTHEST), _FARTHEST)
+
+
+def _on_log(value: float) -> float:
+    return min(max(value, 1 / _FARTHEST_LOG), _FARTHEST_LOG)
+
+
 def _logarithmic(axis: Axis, low: float, high: float, length: float, spacing: float) -> Scale:
-    low = low if axis.start is None else axis.start
-    high = high if axis.end is None else axis.end
+    low = low if axis.start is None else _on_log(axis.start)
+    high = high if axis.end is None else _on_log(axis.end)
     unit = scale_of(high, axis.unit)
     decades = math.log10(high / low) if high > low else 0
     parts = (1, 2, 5) if decades <= max(length / spacing / 3, _DECADES_WITH_PARTS) else (1,)

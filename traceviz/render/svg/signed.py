@@ -29,13 +29,13 @@ def draw(figure: SignedBars, width: float) -> Drawing:
     """The bars above their axis, and the change and a few words at the right of each."""
     names = [named(bar.label, bar.remark) for bar in figure.bars]
     changes = [format_change(bar.value, figure.axis.unit) for bar in figure.bars]
-    beside = [f"{change}  {bar.beside}".strip() for bar, change in zip(figure.bars, changes, strict=True)]
+    beside = [named(change, bar.beside) for bar, change in zip(figure.bars, changes, strict=True)]
     shown = [shortened(words, width * _MOST_BESIDE, LABEL_SIZE) for words in beside]
     left = room_for_labels(names, width)
     right = max((width_of(words, LABEL_SIZE) for words in shown), default=0.0) + 14
     length = width - left - right
     values = [0.0, *(bar.value for bar in figure.bars if bar.value is not None)]
-    horizontal = scale(figure.axis, values, length, _TICKS_APART)
+    horizontal = scale(figure.axis, values, length, _TICKS_APART, at_zero=True)
     height = rows_height(len(figure.bars))
     zero = horizontal.place(0)
     bars = []
@@ -57,7 +57,7 @@ def draw(figure: SignedBars, width: float) -> Drawing:
                 text_anchor="end",
             ),
             line(left + zero, 0, left + zero, height, stroke=QUIET, stroke_width=1),
-            *axis_below(title, left + length / 2, height),
+            *axis_below(title, left, length, height),
         ),
         height + height_below(title),
     )

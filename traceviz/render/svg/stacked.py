@@ -118,7 +118,13 @@ def _upright(figure: StackedBars, colours: Mapping[str, Ink], width: float, heig
         if tick.value in shown
     ]
     elements = [
-        text(0, LABEL_SIZE, axis_title(figure.axis, vertical), font_size=LABEL_SIZE, fill=QUIET),
+        text(
+            0,
+            LABEL_SIZE,
+            shortened(axis_title(figure.axis, vertical), width, LABEL_SIZE),
+            font_size=LABEL_SIZE,
+            fill=QUIET,
+        ),
         vertical_axis(vertical, left, room, top),
         *(group(*rects, fill=colours[key]) for key, rects in columns.items() if rects),
         *(element("path", d=path, fill=colours[key]) for key, path in paths.items() if path),
@@ -222,7 +228,7 @@ def _lying(figure: StackedBars, colours: Mapping[str, Ink], width: float) -> Dra
             *((group(*inside, font_size=LABEL_SIZE - 1, fill=BACKGROUND, text_anchor="middle"),) if inside else ()),
             *((group(*totals, font_size=LABEL_SIZE, fill=TEXT),) if totals else ()),
             line(left, 0, left, height, stroke=QUIET, stroke_width=1),
-            *axis_below(title, left + length / 2, height),
+            *axis_below(title, left, length, height),
         ),
         height + height_below(title),
     )

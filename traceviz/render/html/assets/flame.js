@@ -79,7 +79,6 @@ class FlameGraph {
     this.classes.disabled = this.flame.classes.length < 2;
     if (this.views) this.views.disabled = !this.flame.base;
     this.graph.setAttribute("aria-label", this.flame.label);
-    this.fillLegend();
     this.measure();
   }
 
@@ -98,6 +97,7 @@ class FlameGraph {
     this.begins = flamePlaces(flame, this.widths);
     while (this.zoomed && !this.widths[this.zoomed]) this.zoomed = flame.parents[this.zoomed];
     while (this.current && !this.widths[this.current]) this.current = flame.parents[this.current];
+    this.fillLegend();
     this.mark();
     this.fillTable();
   }
@@ -181,11 +181,19 @@ class FlameGraph {
     element.style.left = `${left}%`;
     element.style.width = `${width}%`;
     element.style.top = `${this.depths[node] * FLAME_ROW}px`;
-    if ((width / 100) * this.drawnWidth >= FLAME_TEXT) element.textContent = this.flame.names[node];
+    if ((width / 100) * this.drawnWidth >= FLAME_TEXT) element.textContent = this.written(node);
     if (this.flags) element.classList.add(this.flags[node] ? "tv-flame-match" : "tv-flame-dim");
     if (this.depths[node] < this.depths[this.zoomed]) element.classList.add("tv-flame-around");
     this.paint(element, node);
     return element;
+  }
+
+  // The name; in a difference with the change, which colour alone must not tell.
+  written(node) {
+    const name = this.flame.names[node];
+    if (this.view !== "difference" || !this.change(node)) return name;
+    const other = this.others[node];
+    return `${flameChange(this.times[node], other) || "new"} ${name}`;
   }
 
   paint(element, node) {
@@ -227,10 +235,9 @@ class FlameGraph {
 
   changeFacts(node) {
     const difference = this.times[node] - this.others[node];
-    const facts = [["base", duration(this.others[node])]];
-    const sign = difference > 0 ? "+" : "";
-    const share = this.others[node] ? `, ${sign}${percent(difference / this.others[node])}` : "";
-    return [...facts, ["change", `${sign}${duration(difference)}${share}`]];
+    const share = flameChange(this.times[node], this.others[node]);
+    const text = `${difference > 0 ? "+" : ""}${duration(difference)}${share ? `, ${share}` : ""}`;
+    return [["base", duration(this.others[node])], ["change", text]];
   }
 
   describe(node) {
@@ -300,12 +307,17 @@ class FlameGraph {
   }
 
   fillLegend() {
-    const items = new Map();
-    for (const family of this.flame.families) if (family) items.set(family.key, family);
-    const entries = [...items.values()].map(({ label, color }) => flameSwatch(label, color));
-    const scale = [["less than the base", "var(--tv-good)"], ["more", "var(--tv-bad)"]];
-    this.legend.replaceChildren(...entries);
-    if (this.flame.base) this.legend.append(...scale.map(([label, color]) => flameSwatch(label, color)));
+    const families = new Map();
+    this.flame.families.forEach((family, node) => {
+      if (family && this.widths[node]) families.set(family.key, [family.label, family.color]);
+    });
+    const scale = [
+      ["less time than the base", "var(--tv-good)"],
+      ["as much", "var(--tv-quiet)"],
+      ["more", "var(--tv-bad)"],
+    ];
+    const entries = this.view === "difference" ? scale : [...families.values()];
+    this.legend.replaceChildren(...entries.map(([label, color]) => flameSwatch(label, color)));
   }
 
   fillTable() {
@@ -373,6 +385,11 @@ async function flameCopied(text) {
 function flameNodeOf(event) {
   const element = event.target.closest(".tv-flame-node");
   return element ? Number(element.dataset.node) : null;
+}
+
+// "+12.3 %" of the base; nothing where the base has no time.
+function flameChange(time, other) {
+  return other ? `${time > other ? "+" : ""}${percent((time - other) / other)}` : "";
 }
 
 function flameShort(name) {

@@ -36,20 +36,27 @@ function foldButton(text, closed, key, press) {
   const button = timelineElement(
     "button", { type: "button", "aria-expanded": String(!closed), "data-fold": key, title: text },
     timelineElement("span", { class: "tv-timeline-fold", "aria-hidden": "true" }, closed ? "▸" : "▾"),
-    timelineElement("span", { class: "tv-timeline-name" }, text),
+    ...nameParts(text),
   );
   button.addEventListener("click", press);
   return button;
 }
 
 function plainLabel(text) {
-  return timelineElement("div", { title: text }, timelineElement("span", { class: "tv-timeline-name" }, text));
+  return timelineElement("div", { title: text }, ...nameParts(text));
+}
+
+// What a name ends with tells lanes of one thread apart: of a long name the middle is left out, not the end.
+function nameParts(text) {
+  const end = /(?<=\)) [^()]{1,14}$| \S{1,10}$/.exec(text)?.[0] ?? "";
+  const parts = [timelineElement("span", { class: "tv-timeline-name" }, text.slice(0, text.length - end.length))];
+  if (end) parts.push(timelineElement("span", { class: "tv-timeline-end" }, end));
+  return parts;
 }
 
 function curveLabel(curve) {
   const most = curve.unit === "ratio" ? Math.max(1, curve.largest) : curve.largest;
   const scale = timelineElement("span", { class: "tv-timeline-rows" }, `up to ${figureText(most, curve.unit)}`);
-  const label = plainLabel(curve.label);
-  label.append(scale);
-  return label;
+  const name = timelineElement("div", { class: "tv-timeline-line", title: curve.label }, ...nameParts(curve.label));
+  return timelineElement("div", {}, name, scale);
 }

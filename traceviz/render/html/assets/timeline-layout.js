@@ -7,7 +7,7 @@ const ROW_STEP = 19;
 const LANE_ROOM = 5;
 const CURVE_HEIGHT = 38;
 const LABEL_LINE = 16;
-const OPEN_ROWS = 8;
+const OPEN_ROWS = 12;
 const OPEN_GROUPS_ROWS = 240;
 
 // Groups with their lanes and curves, in the order in which they first occur.

@@ -106,7 +106,7 @@ function classTable(model, { groups, rows, isExact }, length, colors) {
 function deviceTable(devices, length) {
   if (!devices.length) return null;
   const columns = [{ text: "Device" }, { text: "Busy", number: true }, { text: "Share", number: true }];
-  const rows = devices.map(({ group, busy }) => [group || "device", duration(Math.round(busy)), percent(busy / length)]);
+  const rows = devices.map(({ device, busy }) => [device, duration(Math.round(busy)), percent(busy / length)]);
   return timelineTable(said("Device busy", devices.every((device) => device.isExact)), columns, rows);
 }
 

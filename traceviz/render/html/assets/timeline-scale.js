@@ -4,7 +4,7 @@
 const NANOSECONDS_OF_A_PIXEL = 0.02;
 const TICK_PIXELS = 96;
 const TIME_UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
-const LONGEST_TICK = 100_000;
+const TICK_DIGITS = 3;
 
 export function wholeView(span, width) {
   return { from: 0, to: span, width };
@@ -58,24 +58,30 @@ export function pixelGrid(view, ratio) {
 // Where ticks are, with their texts; `base` is what times are counted from where they would be too long to read.
 export function timeTicks(view, start) {
   const step = tickStep(Math.max(1, perPixel(view) * TICK_PIXELS));
-  const [size, unit] = TIME_UNITS.find(([one]) => step >= one) ?? TIME_UNITS.at(-1);
-  const long = (view.to + start) / size >= LONGEST_TICK;
-  const base = long ? Math.floor((view.from + start) / (size * 1000)) * size * 1000 : 0;
+  const [first, last] = [view.from + start, view.to + start];
+  const [size, unit] = unitOf(last);
+  if (step >= size / 10 ** TICK_DIGITS) return { ticks: ticksOf(first, last, step, start, size, unit, ""), base: "", step };
+  const [part, partUnit] = unitOf(step);
+  const base = Math.floor(first / (part * 1000)) * part * 1000;
+  return { ticks: ticksOf(first, last, step, start, part, partUnit, "+", base), base: clockTime(base), step };
+}
+
+function ticksOf(first, last, step, start, size, unit, sign, base = 0) {
   const ticks = [];
-  for (let time = Math.ceil((view.from + start) / step) * step; time <= view.to + start; time += step) {
-    const text = `${long ? "+" : ""}${shortNumber((time - base) / size)} ${unit}`;
-    ticks.push({ time: time - start, text });
+  for (let number = Math.ceil(first / step); number * step <= last; number++) {
+    const value = Number(((number * step - base) / size).toFixed(TICK_DIGITS));
+    ticks.push({ time: number * step - start, text: `${sign}${value.toLocaleString("en-US")} ${unit}` });
   }
-  return { ticks, base: long ? clockTime(base) : "", step };
+  return ticks;
+}
+
+function unitOf(time) {
+  return TIME_UNITS.find(([size]) => time >= size) ?? TIME_UNITS.at(-1);
 }
 
 function tickStep(least) {
   const power = 10 ** Math.floor(Math.log10(least));
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least * 0.999);
-}
-
-function shortNumber(value) {
-  return Number(value.toPrecision(9)).toLocaleString("en-US", { maximumFractionDigits: 3 });
 }
 
 // A time on the trace's clock, exactly: "1.204 s", "13.102954 ms", "123 ns".

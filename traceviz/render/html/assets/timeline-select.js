@@ -82,14 +82,20 @@ function familiesOf(model, names) {
   return [...families.values()].sort((one, other) => other.time - one.time);
 }
 
-// For each group with device work: how much of the window any stream works.
+// For each device: how much of the window any of its streams works.
 function deviceUse(model, lanes, from, to) {
-  const groups = [...new Set(lanes.map((lane) => lane.group))];
-  return groups.map((group) => {
-    const rows = lanes.filter((lane) => lane.group === group).flatMap((lane) => lane.rows);
+  const devices = Map.groupBy(lanes, deviceName);
+  return [...devices].map(([device, own]) => {
+    const rows = own.flatMap((lane) => lane.rows);
     const isExact = rows.every((row) => hasEvents(model, row, from, to));
-    return { group, isExact, busy: isExact ? unionTime(rows, from, to) : coveredTime(rows, from, to) };
+    return { device, isExact, busy: isExact ? unionTime(rows, from, to) : coveredTime(rows, from, to) };
   });
+}
+
+// "GPU 0" of a lane "GPU 0 stream 7"; where a label names no device, that of its group.
+function deviceName({ label, group }) {
+  const device = / stream .*$/.test(label) ? label.replace(/ stream .*$/, "") : "";
+  return [device, group].filter(Boolean).join(" · ") || "device";
 }
 
 // Time that spans of any row cover: begins and ends in order, counted up and down.

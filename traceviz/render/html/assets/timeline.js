@@ -396,6 +396,7 @@ class TimelineView {
       this.searchFor("");
     }
     this.say("");
+    this.tell({ start: null, end: null });
     this.drawMarks();
   }
 
@@ -416,7 +417,10 @@ class TimelineView {
   }
 
   tellWindow(from, to) {
-    const detail = { start: this.model.start + from, end: this.model.start + to };
+    this.tell({ start: this.model.start + from, end: this.model.start + to });
+  }
+
+  tell(detail) {
     document.dispatchEvent(new CustomEvent("traceviz:window", { detail }));
   }
 

@@ -7,12 +7,11 @@ from itertools import accumulate
 from markupsafe import Markup
 
 from traceviz.render.html.components.colors import fills
-from traceviz.render.html.components.element import element, joined, number, shown
+from traceviz.render.html.components.element import element, joined, line, number, shown
 from traceviz.render.html.components.terms import term
 from traceviz.render.rows import bars_heading, number_of
 from traceviz.report import Bar, Bars
 from traceviz.units import Unit, format_ratio, format_value
-from traceviz.visible import sentence
 
 _WIDTH = 1000
 _HEIGHT = 24
@@ -20,7 +19,7 @@ _HEIGHT = 24
 
 def bars(block: Bars, slug: str = "") -> Markup:
     """A figure: heading, the bar, and a table of its parts with their values; parts of nothing are named."""
-    heading = sentence(bars_heading(block))
+    heading = line(bars_heading(block))
     colors = fills([part.key for part in block.bars])
     parts = [(part, color) for part, color in zip(block.bars, colors, strict=True) if part.share > 0]
     return element(
@@ -60,7 +59,11 @@ def _stacked(block: Bars, parts: list[tuple[Bar, str]], heading: str) -> Markup:
 
 
 def _said(part: Bar, unit: Unit) -> str:
-    return f"{shown(part.label)}: {format_value(part.value, unit)}, {format_ratio(part.share)}"
+    return f"{shown(part.label)}: {_value(part, unit)}, {format_ratio(part.share)}"
+
+
+def _value(part: Bar, unit: Unit) -> str:
+    return shown(format_value(part.value, unit))
 
 
 def _head() -> Markup:
@@ -79,7 +82,7 @@ def _part(part: Bar, color: str, unit: Unit, slug: str) -> Markup:
     return element(
         "tr",
         element("th", swatch, term(part.label, part.key, slug), scope="row"),
-        element("td", format_value(part.value, unit), class_="tv-number"),
+        element("td", _value(part, unit), class_="tv-number"),
         element("td", format_ratio(part.share), class_="tv-number"),
     )
 
@@ -90,4 +93,4 @@ def _nothing(block: Bars, slug: str) -> Markup:
     if not parts:
         return Markup()
     names = Markup(", ").join(term(part.label, part.key, slug) for part in parts)
-    return element("p", f"{format_value(parts[0].value, block.unit)}: ", names, class_="tv-none")
+    return element("p", f"{_value(parts[0], block.unit)}: ", names, class_="tv-none")

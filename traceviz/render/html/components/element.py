@@ -40,9 +40,14 @@ def shown(text: str) -> str:
     return visible(bounded(text))
 
 
+def line(text: str) -> str:
+    """A sentence or title: its line breaks become spaces, the rest as :func:`shown`."""
+    return sentence(bounded(text))
+
+
 def prose(text: str) -> Markup:
     """A sentence for people; lines do not end between a number and its unit."""
-    return Markup(_BEFORE_UNIT.sub("&nbsp;", str(escape(sentence(text)))))  # noqa: S704 (it is escaped)
+    return Markup(_BEFORE_UNIT.sub("&nbsp;", str(escape(line(text)))))  # noqa: S704 (it is escaped)
 
 
 def number(value: float) -> str:

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from traceviz.render.html.components.element import element, joined, number, shown
+from traceviz.render.html.components.element import element, joined, line, number, shown
 from traceviz.render.html.components.names import name
 from traceviz.render.html.components.terms import term
 from traceviz.render.rows import ShownRows, bar_ratios, shown_columns, shown_rows, telling_columns
 from traceviz.report import Column, Grid, Row
 from traceviz.units import Value, format_change, format_value
-from traceviz.visible import sentence
 
 _TEXTS = frozenset({"text", "bool"})
 _BAR = 60
@@ -43,7 +42,7 @@ class GridStyle:
 
 def grid(block: Grid, style: GridStyle) -> Markup:
     """The table; rows to fold are marked, and what all of these sum up to is a row of its own."""
-    title = sentence(block.title)
+    title = line(block.title)
     if not shown_columns(block):
         return Markup()
     if not block.rows:
@@ -53,7 +52,7 @@ def grid(block: Grid, style: GridStyle) -> Markup:
     carried = block.rows[: style.most if style.has_script else first]
     positions = telling_columns(block, ShownRows(carried, 0, None))
     columns = [block.columns[position] for position in positions]
-    caption = element("caption", title or sentence(style.caption) or "Table", class_="tv-unseen")
+    caption = element("caption", title or line(style.caption) or "Table", class_="tv-unseen")
     heads = joined(_heading(column, style.slug) for column in columns)
     table = element(
         "table",
@@ -63,7 +62,7 @@ def grid(block: Grid, style: GridStyle) -> Markup:
         _foot(folded, positions, columns),
         class_="tv-grid",
     )
-    label = ": ".join(part for part in (sentence(style.caption), title or "table") if part)  # sections have their title
+    label = ": ".join(part for part in (line(style.caption), title or "table") if part)  # sections have their title
     region = element("div", table, class_="tv-scroll", role="region", tabindex=0, aria_label=label)
     elsewhere = _elsewhere(len(block.rows) - len(carried), style) if style.has_script or folded.rest is None else ""
     kind = "tv-table" if style.has_script else "tv-table tv-with-rest"
@@ -143,7 +142,7 @@ def _foot(folded: ShownRows, positions: tuple[int, ...], columns: list[Column]) 
 
 
 def _sum(value: Value, column: Column) -> str:
-    return "" if value is None else format_value(value, column.unit)
+    return "" if value is None else shown(format_value(value, column.unit))
 
 
 def _elsewhere(count: int, style: GridStyle) -> Markup:

@@ -6,10 +6,9 @@ from itertools import groupby, pairwise
 
 from markupsafe import Markup
 
-from traceviz.render.html.components.element import element, joined, number, shown
+from traceviz.render.html.components.element import element, joined, line, number, shown
 from traceviz.report import Series
 from traceviz.units import format_value
-from traceviz.visible import sentence
 
 _WIDTH, _HEIGHT = 1000, 200
 
@@ -20,7 +19,7 @@ def series(block: Series) -> Markup:
     if not values:
         return Markup()
     low, high = min(0.0, *values), max(values)
-    title = sentence(block.title)
+    title = line(block.title)
     drawn = element(
         "svg",
         _levels(block, low, high),

@@ -7,12 +7,11 @@ from itertools import groupby
 from markupsafe import Markup
 
 from traceviz.render.html.components.colors import fills
-from traceviz.render.html.components.element import element, joined, number, shown
+from traceviz.render.html.components.element import element, joined, line, number, shown
 from traceviz.render.html.components.names import name
 from traceviz.render.terminal.blocks import mean
 from traceviz.report import Lane, Timeline
 from traceviz.units import NOT_MEASURED, format_ns, format_ratio
-from traceviz.visible import sentence
 
 _HEIGHT = 20
 
@@ -28,11 +27,11 @@ def timeline(block: Timeline) -> Markup:
     )
     colors = fills([""] * len(block.lanes))
     rows = joined(_lane(lane, color) for lane, color in zip(block.lanes, colors, strict=True))
-    caption = element("caption", sentence(block.title) or "Over time", class_="tv-unseen")
+    caption = element("caption", line(block.title) or "Over time", class_="tv-unseen")
     table = element("table", caption, element("thead", element("tr", heads)), element("tbody", rows), class_="tv-lanes")
-    label = sentence(block.title) or "over time"
+    label = line(block.title) or "over time"
     region = element("div", table, class_="tv-scroll", role="region", tabindex=0, aria_label=label)
-    heading = element("h3", sentence(block.title)) if block.title else ""
+    heading = element("h3", line(block.title)) if block.title else ""
     return element("div", heading, region, class_="tv-table-of-lanes")
 
 

@@ -1,0 +1,56 @@
+"""``--format svg --figure NAME``: one figure as a file, and what is refused."""
+
+import pytest
+from click.testing import CliRunner
+
+from tests.render.svg.drawn import parsed, titles
+from traceviz.cli.main import main
+
+SLOW = "sample_traces/kineto/slow.pt.trace.json.gz"
+REPAIRED = "sample_traces/kineto/repaired.pt.trace.json.gz"
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_a_report_writes_its_10_steps_and_says_what_the_text_says(tmp_path):
+    path = tmp_path / "steps.svg"
+    assert run("report", SLOW, "--format", "svg", "--figure", "steps", "-o", path).exit_code == 0
+    drawn = path.read_text(encoding="utf-8")
+    text = run("report", SLOW, "--section", "breakdown").stdout
+    assert len(titles(drawn)) == 21
+    assert "61.2 %" in text
+    assert "input wait 61.2 %" in drawn
+
+
+def test_without_a_name_the_first_figure_goes_to_stdout_as_wide_as_asked_for():
+    result = run("report", SLOW, "--format", "svg", "--width", "500")
+    assert parsed(result.stdout).get("width") == "500"
+    assert titles(result.stdout)[0] == "Time of every step, by class"
+
+
+def test_a_comparison_of_2_sides_has_their_classes(tmp_path):
+    path = tmp_path / "classes.svg"
+    assert run("compare", SLOW, REPAIRED, "--format", "svg", "--figure", "classes", "-o", path).exit_code == 0
+    assert any("input wait" in title for title in titles(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--figure", "steps"], "--figure steps is a picture, and --format terminal shows none"),
+        (["--figure", "stairs", "--format", "svg"], "There is no figure 'stairs'."),
+        (["--figure", "api", "--format", "svg"], "This report has no figure 'api': no CUDA call was recorded."),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_with_exit_code_2(arguments, words):
+    result = run("report", SLOW, *arguments)
+    assert result.exit_code == 2
+    assert words in str(result.stderr)
+
+
+def test_help_names_4_figures_and_says_which_is_drawn_where_none_is_named():
+    for command in (["report"], ["compare"], ["archive", "trend"]):
+        text = " ".join(run(*command, "--help").stdout.split())
+        assert all(name in text for name in ("--figure NAME", "steps", "api", "utilization", "curve"))

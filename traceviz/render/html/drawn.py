@@ -1,0 +1,52 @@
+"""Figures of a report in its page: those of :mod:`traceviz.render.figures`, in the colours of the page.
+
+Each is there twice: in the width of a page, and in that of a telephone, where letters of the first would be too small.
+The style sheet shows one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from markupsafe import Markup
+
+from traceviz.render.figures.registry import figure_or_none, figures
+from traceviz.render.figures.values import Figure
+from traceviz.render.html.components.element import element, joined
+from traceviz.render.svg.draw import svg
+from traceviz.report import COMPARISON, POPULATION, TREND, Report
+
+_WIDE = "tv-wide-figure"
+_WIDTHS = {_WIDE: 960, "tv-narrow-figure": 400}
+"""Pixels of both, by their class."""
+_SHOWN: Mapping[str, tuple[str, ...]] = {
+    COMPARISON: ("sides", "curve", "scaling", "classes", "parts", "kernels", "api", "api_changes", "resources"),
+    POPULATION: ("frameworks", "at_stake", "outliers"),
+    TREND: ("trend",),
+}
+"""Figures of a page, by the schema of its report: what was asked first, then where it comes from."""
+
+
+def figure_parts(report: Report, *, for_telephones: bool = True) -> Markup:
+    """All figures that ``report`` has, one below the other; nothing where it has none.
+
+    Args:
+        report: Any report document.
+        for_telephones: Draw each for narrow screens as well; the style sheet of a page shows one of the two.
+    """
+    names = tuple(_WIDTHS) if for_telephones else (_WIDE,)
+    return joined(element("figure", joined(_renditions(figure, names)), class_="tv-drawn") for figure in _figures(report))
+
+
+def _figures(report: Report) -> Iterator[Figure]:
+    if report.schema not in _SHOWN:
+        yield from (figure for _, figure in figures(report))
+        return
+    found = (figure_or_none(report, name) for name in _SHOWN[report.schema])
+    yield from (figure for figure in found if figure is not None)
+
+
+def _renditions(figure: Figure, names: tuple[str, ...]) -> Iterator[Markup]:
+    for name in names:
+        drawn = Markup(svg(figure, _WIDTHS[name], standalone=False))  # noqa: S704 (what is in it is escaped there)
+        yield element("div", drawn, class_=name)

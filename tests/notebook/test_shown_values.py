@@ -35,12 +35,13 @@ archive.report()
 ---
 from traceviz.archive.query.answer import leading
 from traceviz.archive.query.engine import Engine
-with Engine(archive.store) as engine:
-    answer = leading(engine.sql("SELECT name, sum(dur_ns) AS total_ns FROM kernels GROUP BY name ORDER BY 2 DESC"), 3)
+QUERY = "SELECT name, sum(dur_ns) AS total_ns FROM kernels GROUP BY name ORDER BY 2 DESC"
+with Engine(archive.store) as engine, engine.answer(QUERY) as batches:
+    answer = leading(batches, 3)
 answer
 ---
 from traceviz.archive.trends.trend import trend
-trend(archive.rows(), "step_median_ns")
+trend(archive.rows(), "step_median")
 ---
 dir(traceviz), dir(tables)
 """
@@ -127,7 +128,7 @@ def test_an_archive_lists_its_traces_or_says_how_to_add_some(outputs) -> None:
 def test_a_population_and_a_trend_are_shown_as_their_reports(outputs) -> None:
     assert outputs["population"].plain.startswith("1 of 2 traces waits for input.")
     assert "CUDA API time by function, for each framework" in words(outputs["population"].html)
-    assert "Trend('step_median_ns', 1 group)" in outputs["trend"].plain
+    assert "Trend('step_median', 1 group)" in outputs["trend"].plain
 
 
 def test_an_answer_has_units_and_says_that_there_is_more(outputs) -> None:

@@ -202,7 +202,7 @@ class FlameGraph {
       const color = change === 0 ? "var(--tv-quiet)" : change < 0 ? "var(--tv-good)" : "var(--tv-bad)";
       element.dataset.change = change === 0 ? "same" : change < 0 ? "better" : "worse";
       element.style.setProperty("--tv-flame-color", color);
-      element.style.setProperty("--tv-flame-strength", `${Math.round(12 + 43 * Math.abs(change))}%`);
+      element.style.setProperty("--tv-flame-strength", `${Math.round(12 + 38 * Math.abs(change))}%`);
     } else if (this.flame.families[node]) {
       element.style.setProperty("--tv-flame-color", this.flame.families[node].color);
     }

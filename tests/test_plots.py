@@ -44,6 +44,11 @@ def test_a_comparison_has_figures_of_its_sides():
     assert parsed(drawn.svg).get("width") == "720"
 
 
+def test_the_picture_in_the_readme_is_that_of_the_sample():
+    """It is made by: traceviz report sample_traces/kineto/slow.pt.trace.json.gz --format svg -o docs/steps.svg --force"""
+    assert Path("docs/steps.svg").read_text(encoding="utf-8") == traceviz.plot(SLOW, "steps").svg + "\n"
+
+
 def test_a_notebook_shows_the_figure_as_wide_as_it_is_asked_for():
     drawn = traceviz.plot(by_step((1, 0, 60, 40)), width=480, height=300)
     assert drawn._repr_svg_() == drawn._repr_html_() == drawn.svg

@@ -45,7 +45,7 @@ def test_a_comparison_has_figures_of_its_sides():
 
 
 def test_the_picture_in_the_readme_is_that_of_the_sample():
-    """It is made by: traceviz report sample_traces/kineto/slow.pt.trace.json.gz --format svg -o docs/steps.svg --force"""
+    """Made by: traceviz report sample_traces/kineto/slow.pt.trace.json.gz --format svg -o docs/steps.svg --force."""
     assert Path("docs/steps.svg").read_text(encoding="utf-8") == traceviz.plot(SLOW, "steps").svg + "\n"
 
 

@@ -28,11 +28,7 @@ from traceviz.render.html.parts import Part, parts_of
 from traceviz.render.json import compact
 from traceviz.render.options import RenderOptions, select
 from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake
-<<<<<<< HEAD
 from traceviz.report import COMPARISON, LISTING, POPULATION, SCHEMA, TREND, Grid, Report, Section, Series, Severity
-=======
-from traceviz.report import COMPARISON, LISTING, POPULATION, SCHEMA, TREND, Grid, Report, Section, Severity
->>>>>>> lanes
 
 _KINDS = {COMPARISON: "Comparison", LISTING: "Traces", POPULATION: "Archive report", TREND: "Trend"}
 _BEHIND = frozenset({"format", "source_schema", "t0_unix_ns", "reader", "driver_version", "cuda_version", "host"})

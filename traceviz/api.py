@@ -298,7 +298,7 @@ class _Reading:
 
 
 def _part(
-    sources: list[Path], reading: _Reading, sections: Collection[str] | None, selection: Selection | None
+    sources: Sequence[Path], reading: _Reading, sections: Collection[str] | None, selection: Selection | None
 ) -> TraceTables:
     """What ``sections`` need of the selected part of a trace."""
     readers = readers_of(sources, reading.reader)

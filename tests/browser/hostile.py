@@ -155,8 +155,14 @@ def many_names(place: Path, names: int, characters: int) -> Path:
         events += [
             {"ph": "X", "cat": "cpu_op", "name": f"o{filled}", "pid": 1, "tid": 1, "ts": at + 1, "dur": 20},
             {
-                **{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": at + 2},
-                **{"dur": 3, "args": launched},
+                "ph": "X",
+                "cat": "cuda_runtime",
+                "name": "cudaLaunchKernel",
+                "pid": 1,
+                "tid": 1,
+                "ts": at + 2,
+                "dur": 3,
+                "args": launched,
             },
             {
                 "ph": "X",

@@ -18,7 +18,7 @@ def by_step(*rows):
     table = tuple((step, rank, (wait + host) * MS, wait * MS, 0, host * MS) for step, rank, wait, host in rows)
     whole = sum(row[2] for row in table)
     bars = (
-        Bar(one.name, one.label, value := sum(row[place] for row in table), value / whole)  # noqa: F841
+        Bar(one.name, one.label, value := sum(row[place] for row in table), value / whole)
         for place, one in enumerate(CLASSES, 3)
     )
     classes = Section(

@@ -112,7 +112,7 @@ def _rows(found: _Steps, numbers: Sequence[Value], each: int, ranks: Sequence[Va
 
 def _round_number(least: float) -> int:
     """The smallest of 1, 2, 5, 10, 20, 50, ... that is not below ``least``."""
-    power = 10 ** math.floor(math.log10(max(least, 1)))
+    power: int = 10 ** math.floor(math.log10(max(least, 1)))
     return next(part * power for part in (1, 2, 5, 10) if part * power >= least)
 
 

@@ -16,7 +16,8 @@ from traceviz.render.html.components.element import element, joined
 from traceviz.render.svg.draw import svg
 from traceviz.report import COMPARISON, POPULATION, TREND, Report
 
-_WIDTHS = {"tv-wide-figure": 960, "tv-narrow-figure": 400}
+_WIDE = "tv-wide-figure"
+_WIDTHS = {_WIDE: 960, "tv-narrow-figure": 400}
 """Pixels of both, by their class."""
 _SHOWN: Mapping[str, tuple[str, ...]] = {
     COMPARISON: ("sides", "curve", "scaling", "classes", "parts", "kernels", "api", "api_changes", "resources"),
@@ -26,9 +27,17 @@ _SHOWN: Mapping[str, tuple[str, ...]] = {
 """Figures of a page, by the schema of its report: what was asked first, then where it comes from."""
 
 
-def figure_parts(report: Report) -> Markup:
-    """All figures that ``report`` has, one below the other; nothing where it has none."""
-    return joined(element("figure", joined(_renditions(figure)), class_="tv-drawn") for figure in _figures(report))
+def figure_parts(report: Report, *, for_telephones: bool = True) -> Markup:
+    """All figures that ``report`` has, one below the other; nothing where it has none.
+
+    Args:
+        report: Any report document.
+        for_telephones: Draw each for narrow screens as well; the style sheet of a page shows one of the two.
+    """
+    names = tuple(_WIDTHS) if for_telephones else (_WIDE,)
+    return joined(
+        element("figure", joined(_renditions(figure, names)), class_="tv-drawn") for figure in _figures(report)
+    )
 
 
 def _figures(report: Report) -> Iterator[Figure]:
@@ -39,7 +48,7 @@ def _figures(report: Report) -> Iterator[Figure]:
     yield from (figure for figure in found if figure is not None)
 
 
-def _renditions(figure: Figure) -> Iterator[Markup]:
-    for name, width in _WIDTHS.items():
-        drawn = Markup(svg(figure, width, standalone=False))  # noqa: S704 (what is in it is escaped there)
+def _renditions(figure: Figure, names: tuple[str, ...]) -> Iterator[Markup]:
+    for name in names:
+        drawn = Markup(svg(figure, _WIDTHS[name], standalone=False))  # noqa: S704 (what is in it is escaped there)
         yield element("div", drawn, class_=name)

@@ -19,7 +19,7 @@ from traceviz.render.html.components.facts import facts
 from traceviz.render.html.components.findings import finding
 from traceviz.render.html.components.grid import GridStyle, grid
 from traceviz.render.html.components.notes import notes, skipped
-from traceviz.render.html.figures import figures_of
+from traceviz.render.html.drawn import figure_parts
 from traceviz.render.html.inline import asset
 from traceviz.render.rows import blocks_for_people, by_time_at_stake
 from traceviz.report import SCHEMA, Block, Fact, Grid, Report, Section
@@ -43,7 +43,7 @@ def fragment(report: Report, foot: str = "", most: int = MOST_CHARACTERS) -> Mar
         foot: What comes last.
         most: Characters that it may have.
     """
-    figures = figures_of(report, for_telephones=False)
+    figures = figure_parts(report, for_telephones=False)
     for rows, drawn in (*((rows, figures) for rows in _ROWS), (_ROWS[-1], Markup())):
         made = scoped(joined((_head(report, rows), _sections(report, rows, drawn), foot)))
         if len(made) <= most:

@@ -37,6 +37,7 @@ _KEYS = (
     ("Touch", "one finger pans, two fingers zoom, a tap selects"),
     ("Colours", "press one of the legend to see its spans alone"),
 )
+_HELP = "Ctrl + wheel zooms, drag pans, Shift + drag selects time; all keys and gestures"
 _MOST_DETAILS = 12
 _NAME = "Timeline. Arrow keys pan, W and S zoom, brackets step through spans, question mark lists all keys."
 
@@ -90,9 +91,15 @@ def _about(timeline: Timeline) -> Markup:
 
 def _detail(detail: Detail) -> Markup:
     """A button that shows the stretch, and its reason where there is no script."""
-    attributes = {"data_start": detail.start_ns, "data_end": detail.end_ns, "data_lane": ""}
     button = element(
-        "button", shown(detail.reason), type_="button", class_="tv-show tv-timeline-link", hidden=True, **attributes
+        "button",
+        shown(detail.reason),
+        type_="button",
+        class_="tv-show tv-timeline-link",
+        hidden=True,
+        data_start=detail.start_ns,
+        data_end=detail.end_ns,
+        data_lane="",
     )
     return element("span", button, element("noscript", shown(detail.reason)), " ")
 
@@ -133,7 +140,7 @@ def _frame() -> Markup:
 
 def _help() -> Markup:
     keys = joined(joined((element("dt", key), element("dd", what))) for key, what in _KEYS)
-    return element("details", element("summary", "Keys and gestures"), element("dl", keys), class_="tv-timeline-help")
+    return element("details", element("summary", _HELP), element("dl", keys), class_="tv-timeline-help")
 
 
 def _lanes(timeline: Timeline) -> Markup:

@@ -18,6 +18,7 @@ import {
 } from "./timeline-scale.js";
 import { nearestInRow, neighbourInRow, nextFound, searchFamily, searchNames } from "./timeline-search.js";
 import { spanLinks } from "./timeline-select.js";
+import { STRIPED_PIXELS } from "./timeline-strips.js";
 import { clockOf, spokenSpan } from "./timeline-texts.js";
 import { placeTooltip, tooltipContent } from "./timeline-tooltip.js";
 import { underPoint } from "./timeline-under.js";
@@ -216,8 +217,9 @@ class TimelineView {
   // Where the budget left levels only, and they are wider than pixels.
   sayDetail() {
     const { from, to } = this.view;
+    const striped = (perPixel(this.view) * STRIPED_PIXELS) / this.ratio;
     const coarse = this.model.rows.some(
-      (row) => !row.isWhole && row.levels[0].width > perPixel(this.view) && !hasEvents(this.model, row, from, to),
+      (row) => !row.isWhole && row.levels[0].width >= striped && !hasEvents(this.model, row, from, to),
     );
     if (coarse !== this.isCoarse) this.part("coarse").hidden = !coarse;
     this.isCoarse = coarse;

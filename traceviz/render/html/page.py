@@ -28,7 +28,7 @@ from traceviz.render.html.parts import Part, parts_of
 from traceviz.render.json import compact
 from traceviz.render.options import RenderOptions, select
 from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake
-from traceviz.report import COMPARISON, LISTING, POPULATION, SCHEMA, TREND, Grid, Report, Section, Severity
+from traceviz.report import COMPARISON, LISTING, POPULATION, SCHEMA, TREND, Grid, Report, Section, Series, Severity
 
 _KINDS = {COMPARISON: "Comparison", LISTING: "Traces", POPULATION: "Archive report", TREND: "Trend"}
 _BEHIND = frozenset({"format", "source_schema", "t0_unix_ns", "reader", "driver_version", "cuda_version", "host"})
@@ -257,7 +257,10 @@ def _blocks(section: Section, content: _Content) -> Markup:
         command=f"{prints} --section {section.slug} --format csv" if prints else "",
         has_script=True,
     )
-    return joined(block(item, style_of_tables) for item in blocks_for_people(section.blocks))
+    blocks = blocks_for_people(section.blocks)
+    if content.report.schema == TREND:  # its figure has them
+        blocks = [item for item in blocks if not isinstance(item, Series)]
+    return joined(block(item, style_of_tables) for item in blocks)
 
 
 def _ends(report: Report) -> list[_Section]:

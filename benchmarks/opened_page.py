@@ -27,10 +27,13 @@ from playwright.sync_api import CDPSession, Error, Page, Route, sync_playwright
 PATIENCE_S = 60.0
 SECONDS = 2.0
 FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync")
-_FRAMES = """
-window.__frames = [];
-(function note(now) { window.__frames.push(now); requestAnimationFrame(note); })(performance.now());
-"""
+_FRAMES = """() => {
+  const frames = window.__frames = [];
+  (function note(now) {
+    frames.push(now);
+    if (window.__frames === frames) requestAnimationFrame(note);
+  })(performance.now());
+}"""
 _OPEN = {
     "traceviz": "() => performance.getEntriesByName('tv-timeline-drawn')[0]?.startTime",
     "viztracer": "() => window.__opened",
@@ -98,10 +101,9 @@ def measured(page: Page, options: argparse.Namespace) -> dict[str, Any]:
 
 def pan_and_zoom(page: Page) -> dict[str, Any]:
     """Drag the timeline, then zoom into it and out again by Ctrl and the wheel."""
-    canvas = page.locator("#tv-timeline-view canvas, .tv-timeline canvas").first
-    canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
-    assert box is not None
+    page.locator("#timeline").scroll_into_view_if_needed()
+    boxes = [box for canvas in page.locator("#timeline canvas").all() if (box := canvas.bounding_box())]
+    box = max(boxes, key=lambda one: one["width"] * one["height"])  # the others are an overview and curves
     left, middle = box["x"] + box["width"] * 0.4, box["y"] + min(box["height"], 300) / 2
     page.mouse.move(left, middle)
     page.keyboard.down("Control")

@@ -51,7 +51,8 @@ WEB_COMPONENTS = "webcomponents.js@0.7.24"
 """What its page loads from cdnjs.cloudflare.com."""
 COLUMNS = ("events", "page of", "make", "peak", "page", "without timeline", "open", "pan", "zoom", "memory")
 _PART = "pages"
-_DATA = re.compile(r'<script [^>]*id="tv-timeline(?:-data)?"[^>]*>.*?</script>', re.DOTALL)
+_TIMELINE = re.compile(r'<section [^>]*id="timeline".*?</section>', re.DOTALL)
+_ASSETS = HERE.parent / "traceviz" / "render" / "html" / "assets"
 _EVENTS = """
 SELECT 'python3' AS process, globalTid & 0xFFFFFF AS track, value AS name, start, end
 FROM CUPTI_ACTIVITY_KIND_RUNTIME JOIN StringIds ON id = nameId
@@ -70,9 +71,10 @@ class Made:
 
     @property
     def small_bytes(self) -> int | None:
-        """Bytes of the page without the data of the timeline; ``None`` for a page of another tool."""
-        text = self.page.read_text(encoding="utf-8", errors="replace")
-        return len(_DATA.sub("", text).encode()) if 'id="tv-timeline"' in text else None
+        """Bytes of the page without its timeline, scripts and style included; ``None`` for a page of another tool."""
+        text, sections = _TIMELINE.subn("", self.page.read_text(encoding="utf-8", errors="replace"))
+        assets = sum(file.stat().st_size for file in _ASSETS.glob("timeline*"))
+        return len(text.encode()) - assets if sections else None
 
 
 def main() -> None:

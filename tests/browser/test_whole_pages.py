@@ -153,3 +153,8 @@ def test_a_summary_folds_and_unfolds_by_the_keyboard(make_page: MakePage, open_p
     first.locator("summary").focus()
     page.keyboard.press("Enter")
     assert first.evaluate("(details) => details.open") is not was_open
+
+
+def test_a_summary_without_events_has_no_timeline(make_page: MakePage) -> None:
+    assert 'id="tv-timeline"' in make_page(*TYPICAL["nsys"]).read_text(encoding="utf-8")
+    assert "tv-timeline" not in make_page(*TYPICAL["summary"]).read_text(encoding="utf-8")

@@ -190,3 +190,14 @@ def test_columns_longer_than_what_is_coded_at_once_come_back():
     back, _ = unpacked(packed(timeline(lane(row, levels=((),)))))
     assert same(back.lanes[0].rows[0], row)
     assert back.lanes[0].rows[0].durations.sum() == (starts % 997).sum() > 298_000_000
+
+
+@pytest.mark.parametrize(
+    ("names", "length", "kept"), [(3, 2_500, 2_000), (999, 2_001, 2_000), (1_100, 2_001, 1_000), (20_000, 150, 120)]
+)
+def test_many_long_names_lose_their_middle_so_that_the_header_stays_small(names, length, kept):
+    texts = tuple(f"{number:06}{'a' * (length - 10)}end{number % 10}" for number in range(names))
+    shown = json.loads(packed(Timeline(0, 1, texts, (), np.zeros(names, np.int64), ())).header)["names"]
+    assert max(map(len, shown)) <= kept
+    assert sum(map(len, shown)) <= 2_400_000
+    assert (shown[1][:6], shown[1][-4:]) == ("000001", "end1")

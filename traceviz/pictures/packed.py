@@ -49,6 +49,10 @@ from traceviz.visible import bounded, visible
 
 VERSION = 1
 """Version of the packing."""
+MOST_CHARACTERS = 2_000_000
+"""Characters of all names together, where 120 of each fit into that."""
+_LENGTHS = 2_000, 1_000, 500, 250, 120
+"""How long a name may be, if all are to fit."""
 _RAW = -15
 """Window of zlib without header and checksum: deflate-raw."""
 _AT_ONCE = 1 << 18
@@ -89,7 +93,7 @@ def packed(timeline: Timeline, places: Iterable[Place] = ()) -> Packed:
         "end": timeline.end_ns,
         "events": timeline.events,
         "kept": timeline.kept,
-        "names": [_text(name) for name in timeline.names],
+        "names": _names(timeline.names),
         "families": [{"key": _text(family.key), "label": _text(family.label)} for family in timeline.families],
         "familyOf": timeline.family_of.tolist(),
         "lanes": [_lane(lane, start, columns) for lane in timeline.lanes],
@@ -107,6 +111,15 @@ def packed(timeline: Timeline, places: Iterable[Place] = ()) -> Packed:
 
 def _text(text: str) -> str:
     return bounded(visible(bounded(text)))
+
+
+def _names(texts: Sequence[str]) -> list[str]:
+    """The names; where they are many and long, without the middle of the longest: the header is not deflated."""
+    shown = [_text(text) for text in texts]
+    lengths = np.array([len(text) for text in shown], np.int64)
+    most = next((length for length in _LENGTHS if np.minimum(lengths, length).sum() <= MOST_CHARACTERS), _LENGTHS[-1])
+    tail = most // 3
+    return [text if len(text) <= most else f"{text[: most - tail - 1]}…{text[-tail:]}" for text in shown]
 
 
 def _lane(lane: Lane, start: int, columns: _Columns) -> dict[str, Any]:

@@ -28,6 +28,8 @@ def timeline_and_places(
         return None, ()
     found = places(trace, findings)
     shown = timeline(trace, MOST_EVENTS if events is None else events, found)
+    if not shown.lanes and not shown.curves:  # a summary has no events
+        return None, ()
     known = {lane.key for lane in shown.lanes}
     found = tuple(place if place.lane in known else replace(place, lane="") for place in found)
     return moved(shown, start), tuple(_moved_place(place, start) for place in found)

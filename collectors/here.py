@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -18,10 +18,10 @@ from traceviz.collectors.collect import run_folder
 from traceviz.collectors.frameworks.injection import hooks_here
 from traceviz.collectors.run.plan import CollectOptions, make_plan
 from traceviz.collectors.run.prepared import Prepared
-from traceviz.collectors.run.within import COLLECTORS, NOT_HERE, Part, Tell, recorded_part
+from traceviz.collectors.run.within import COLLECTORS, NOT_HERE, Around, Part, Tell, recorded_part
 from traceviz.version import __version__
 
-__all__ = ["WHOLE", "CollectOptions", "Part", "prepare_here", "recorded_here", "watch_frameworks"]
+__all__ = ["WHOLE", "Around", "CollectOptions", "Part", "prepare_here", "recorded_here", "watch_frameworks"]
 
 LONGEST_S = 30.0
 """How much of a part the profilers record unless they are told: they hold all of it in memory until it is saved."""
@@ -58,7 +58,7 @@ def prepare_here(options: CollectOptions, command: Sequence[str]) -> Prepared:
 def recorded_here(
     options: CollectOptions,
     command: Sequence[str] = ("notebook", "cell"),
-    apart: Collection[int] = (),
+    around: Around | None = None,
     tell: Tell | None = None,
 ) -> Iterator[Part]:
     """Record the body into a run folder like one of ``traceviz collect``; its tables are made by who reads it.
@@ -69,12 +69,12 @@ def recorded_here(
     Args:
         options: What to record, and where to.
         command: What the manifest says was run.
-        apart: Threads, by their identifiers in Python, whose stacks are no part of it.
+        around: Threads and callers whose stacks are no part of it.
         tell: Receives lines for the user as they come up.
 
     Raises:
         UsageError, MissingToolError: as :func:`prepare_here`; or this process is being recorded already.
         OutputExistsError, OutputError: there is no place for the run folder.
     """
-    with recorded_part(prepare_here(options, command), apart, tell or (lambda _: None)) as part:
+    with recorded_part(prepare_here(options, command), around or Around(), tell or (lambda _: None)) as part:
         yield part

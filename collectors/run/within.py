@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import resource
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from traceviz.collectors.base import RESOURCES, STACKS, Availability, Companion, Problem
@@ -41,6 +42,19 @@ _PATIENCE_S = 3.0
 """How long the sampler of resources may take to begin, in seconds."""
 
 Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is around a part of a process, and no part of it.
+
+    Args:
+        threads: Threads by their identifiers in Python.
+        code: The function that runs it; what calls that is not shown either.
+    """
+
+    threads: frozenset[int] = frozenset()
+    code: CodeType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +102,12 @@ def _used(what: str) -> int:
 
 
 @contextmanager
-def recorded_part(run: Prepared, apart: Collection[int], tell: Tell) -> Iterator[Part]:
+def recorded_part(run: Prepared, around: Around, tell: Tell) -> Iterator[Part]:
     """Record the body. What it raises is raised again, once what was recorded has been collected.
 
     Args:
         run: How.
-        apart: Threads whose stacks are no part of it.
+        around: What is around it.
         tell: Receives what the user should know at once.
 
     Raises:
@@ -111,7 +125,8 @@ def recorded_part(run: Prepared, apart: Collection[int], tell: Tell) -> Iterator
         companions, problems = start_companions(run, os.getpid())
         try:
             _await_sampler(run)
-            hooks.begin(str(settings), plan.stacks_hz if STACKS in plan.collectors else 0.0, frozenset(apart))
+            stacks_hz = plan.stacks_hz if STACKS in plan.collectors else 0.0
+            hooks.begin(str(settings), stacks_hz, around.threads, around.code)
         except BaseException:
             stop_companions(companions)
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from tests.flame.trees import made
 from tests.render.sample_report import sample_report
@@ -209,9 +210,11 @@ def test_hostile_names_are_text_and_bounded(shown):
 
 
 @pytest.mark.parametrize("width_of_page", [360, 2560])
-def test_pages_are_no_wider_than_the_window(shown, width_of_page):
+def test_graphs_are_no_wider_than_the_window_and_follow_it(shown, width_of_page):
     page = shown(flame(), width=width_of_page).page
-    assert page.evaluate("document.documentElement.scrollWidth") <= width_of_page
+    part = page.locator(".tv-flame")
+    assert part.evaluate("element => element.scrollWidth <= element.clientWidth")
+    assert part.bounding_box()["width"] <= width_of_page
     page.set_viewport_size({"width": 700, "height": 900})
     page.wait_for_timeout(50)
     assert page.locator(".tv-flame-node").count() == 7
@@ -225,3 +228,22 @@ def test_three_thousand_nodes_are_drawn_as_far_as_they_are_wide_enough(shown):
     node(page, "root").click()
     assert page.locator(".tv-flame-table tbody tr").count() == 0
     opened.check_quiet()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_zoomed_searched_and_as_a_table(shown, scheme):
+    new = flame([("train", (12 * MS, 44 * MS)), ("train > load", (12 * MS, 0)), ("train > step", (0, 44 * MS))])
+    page = shown(difference(flame(), new), scheme=scheme).page
+    assert broken_rules(page) == []
+    node(page, "load").click()
+    page.locator(".tv-flame-search").fill("train")
+    page.locator(".tv-flame-table summary").click()
+    assert broken_rules(page) == []
+    page.locator('input[value="base"]').check()
+    assert broken_rules(page) == []
+
+
+def broken_rules(page):
+    """Rules of axe that the graph breaks."""
+    found = Axe().run(page, context={"include": [[".tv-flame"]]}).response["violations"]
+    return [rule["id"] for rule in found]

@@ -18,6 +18,7 @@ from tests.browser.timeline_pages import (
     opened_timeline,
     pixels,
     point,
+    rgb,
     small_timeline,
     spans,
     state,
@@ -27,7 +28,7 @@ from traceviz.pictures.timeline import Detail
 
 pytestmark = pytest.mark.browser
 WHITE = [255, 255, 255]
-MATMUL, ELEMENTWISE, INPUT_WAIT = [47, 111, 181], [194, 90, 0], [194, 90, 0]
+MATMUL, ELEMENTWISE, INPUT_WAIT = rgb("matmul"), rgb("elementwise"), rgb("input_wait")
 
 
 def distinct(row_: list[list[int]]) -> set[tuple[int, ...]]:
@@ -85,14 +86,14 @@ def test_every_event_is_drawn_when_one_zooms_in(open_page: Open, tmp_path: Path)
 def test_colours_follow_the_theme(open_page: Open, tmp_path: Path) -> None:
     page = opened_timeline(open_page, tmp_path, small_timeline()).page
     light = pixels(page, "classes")
-    assert light[int(len(light) * 0.1)] == [194, 90, 0]
+    assert light[int(len(light) * 0.1)] == INPUT_WAIT
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    assert pixels(page, "classes")[int(len(light) * 0.1)] == [245, 154, 76]
+    assert pixels(page, "classes")[int(len(light) * 0.1)] == rgb("input_wait", is_dark=True)
     page.evaluate("document.documentElement.dataset.theme = 'light'")
     page.emulate_media(color_scheme="dark")
-    assert pixels(page, "classes")[int(len(light) * 0.1)] == [194, 90, 0]
+    assert pixels(page, "classes")[int(len(light) * 0.1)] == INPUT_WAIT
     page.evaluate("delete document.documentElement.dataset.theme")
-    assert pixels(page, "classes")[int(len(light) * 0.1)] == [245, 154, 76]
+    assert pixels(page, "classes")[int(len(light) * 0.1)] == rgb("input_wait", is_dark=True)
 
 
 def test_the_page_says_where_it_has_no_single_events(open_page: Open, tmp_path: Path) -> None:

@@ -8,7 +8,18 @@ import pytest
 
 from tests.browser.conftest import Open
 from tests.browser.made_timelines import made_timeline
-from tests.browser.timeline_pages import NAMES, act, named, opened_timeline, pixels, point, small_timeline, state, texts
+from tests.browser.timeline_pages import (
+    NAMES,
+    act,
+    named,
+    opened_timeline,
+    pixels,
+    point,
+    rgb,
+    small_timeline,
+    state,
+    texts,
+)
 
 pytestmark = pytest.mark.browser
 HOSTILE = (
@@ -62,10 +73,10 @@ def test_search_counts_jumps_and_fades_the_others(open_page: Open, tmp_path: Pat
     page.keyboard.press("Enter")
     assert state(page, "[t.selected.row.depth, t.selected.index]") == [1, 0]
     shown = pixels(page, "device")
-    assert shown[int(len(shown) * 0.9)] == [194, 90, 0]
+    assert shown[int(len(shown) * 0.9)] == rgb("elementwise")
     assert min(shown[int(len(shown) * 0.4)]) > 180
     page.keyboard.press("Escape")
-    assert pixels(page, "device")[int(len(shown) * 0.4)] == [47, 111, 181]
+    assert pixels(page, "device")[int(len(shown) * 0.4)] == rgb("matmul")
     page.keyboard.press("/")
     page.keyboard.type("nothing like it")
     page.keyboard.press("Enter")
@@ -84,7 +95,7 @@ def test_a_colour_of_the_legend_shows_its_spans_alone(open_page: Open, tmp_path:
 def test_found_spans_are_seen_among_ten_thousand_others(open_page: Open, tmp_path: Path) -> None:
     page = opened_timeline(open_page, tmp_path, made_timeline(100_000)).page
     act(page, "t.searchFor('cudaStreamSynchronize')")
-    reds = [color for color in pixels(page, "api") if color == [192, 51, 77]]
+    reds = [color for color in pixels(page, "api") if color == rgb("sync_call")]
     assert len(reds) > 100
 
 
@@ -164,4 +175,4 @@ def test_a_page_is_printed_as_it_is_seen(open_page: Open, tmp_path: Path) -> Non
     page = opened_timeline(open_page, tmp_path, small_timeline()).page
     page.emulate_media(media="print")
     assert page.locator(".tv-timeline-bar").is_hidden()
-    assert pixels(page, "classes")[10] == [194, 90, 0]
+    assert pixels(page, "classes")[10] == rgb("input_wait")

@@ -16,6 +16,7 @@ from traceviz.pictures.pictures import Pictures, Place
 from traceviz.pictures.timeline import Arrows, Curve, Family, Lane, LaneKind, Level, Row, Timeline
 from traceviz.render.html.page import page
 from traceviz.render.options import RenderOptions
+from traceviz.render.palette import COLORS
 
 START = 500
 """The trace's clock where the timeline begins."""
@@ -23,6 +24,12 @@ NAMES = ("step 1", "input wait", "device compute", "sgemm", "add", "cudaLaunchKe
 FAMILIES = ("step", "input_wait", "device_compute", "matmul", "elementwise", "launch_call", "op")
 DRAWN = "() => performance.getEntriesByName('tv-timeline-drawn').length > 0"
 VIEW = "document.getElementById('tv-timeline-view').timeline"
+
+
+def rgb(key: str, *, is_dark: bool = False) -> list[int]:
+    """Red, green and blue of a key of the palette."""
+    found = COLORS[key]
+    return list(bytes.fromhex((found.dark if is_dark else found.light)[1:]))
 
 
 def spans(first: int, *given: tuple[int, int, int]) -> Row:

@@ -1,4 +1,4 @@
-"""Flame graphs have the figures of the sections of a report: operators, modules, ranges, of samples and public traces."""
+"""Flame graphs have the figures of the sections on operators, modules and ranges: of samples and of public traces."""
 
 import os
 from dataclasses import replace

@@ -55,7 +55,7 @@ def test_device_work_lies_in_the_operators_that_launched_it_and_is_named_by_its_
         "training thread > aten::linear > aten::addmm": 80,
         "training thread > aten::linear > aten::addmm > gemm": 80,
     }
-    assert flame.families[-1] == "device_compute"
+    assert flame.families[-2:] == ("matmul", "gemm")
 
 
 def test_recursion_is_kept_level_by_level():
@@ -162,6 +162,23 @@ def test_threads_are_told_apart_by_what_they_are_and_not_by_their_number():
     }
 
 
+def test_the_thread_that_trains_comes_first_however_much_others_wait():
+    rows = sampled((0, 10, "a.py:1 main"), (0, 500, "b.py:1 wait", {"thread_id": 1}))
+    view = trace(**rows, threads=[(0, 0, "MainThread"), (1, 0, "waiter 3")], span_ns=500)
+    flame = flame_of(view, "stacks-samples")
+    assert flame.names == ("training thread", "main (a.py)", "thread waiter N", "wait (b.py)")
+
+
+def test_threads_of_processes_that_are_no_ranks_say_so():
+    view = trace(
+        host_ops=[(0, 50, "aten::mm"), (0, 20, "decode", {"process_id": 1, "thread_id": 1})],
+        processes=[(0, "python", {"rank": 0}), (1, "python")],
+        threads=[(0, 0, "MainThread"), (1, 1, "MainThread")],
+        run=PYTORCH,
+    )
+    assert times(flame_of(view, "operators-host"))["worker process: MainThread > decode"] == 20
+
+
 def test_ranges_nest_on_their_threads_with_their_domain_and_the_work_launched_in_them():
     view = trace(
         nvtx=[(0, 100, "step 1"), (10, 50, "forward", {"domain": "net"}), (200, 60, "step 2")],
@@ -232,6 +249,12 @@ def test_small_nodes_are_one_beside_those_that_stay():
     ops = [(0, 1000, "aten::big"), (1000, 3, "a"), (1003, 2, "b"), (1005, 4, "c")]
     found = times(flame_of(trace(host_ops=ops, run=PYTORCH), "operators-host", Bounds(least=0.01)))
     assert found == {"training thread": 1009, "training thread > aten::big": 1000, f"training thread > {OTHER}": 9}
+
+
+def test_recursion_is_drawn_to_a_depth_of_200():
+    deep = [(level, 1000 - 2 * level, "f") for level in range(400)]
+    flame = flame_of(trace(host_ops=deep, run=PYTORCH), "operators-host", Bounds(least=0.0))
+    assert (len(flame.names), flame.names[-1], int(flame.times[-1].sum())) == (200, OTHER, 1000 - 2 * 198)
 
 
 def test_a_trace_without_calls_has_no_graph():

@@ -9,7 +9,7 @@ from traceviz.flame.flames import flames
 from traceviz.flame.folding import Bounds
 from traceviz.pictures.flame import Flame
 
-EVERYTHING = Bounds(least=0.0, most=10**9)
+EVERYTHING = Bounds(least=0.0, most=10**9, deepest=10**9)
 
 
 def flame_of(view, key, bounds=EVERYTHING):

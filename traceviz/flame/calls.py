@@ -16,6 +16,8 @@ from traceviz.flame.division import OUTSIDE, Division, Spans
 from traceviz.flame.folding import OTHER, Bounds, Folded, accumulated, folded, levels
 from traceviz.flame.words import (
     OTHER_THREADS,
+    TRAINING_THREAD,
+    kernel_family,
     kernel_name,
     operation_family,
     operation_name,
@@ -44,6 +46,7 @@ class Label:
 
 THREAD = "thread"
 """Family of the outermost nodes: threads, and what else work belongs to."""
+TRAINING = Label(TRAINING_THREAD, THREAD)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +67,12 @@ class Tree:
     def size(self) -> int:
         """Nodes."""
         return int(self.parents.size)
+
+    @property
+    def training(self) -> Array:
+        """The node of the thread that trains, which is drawn first; empty where there is none."""
+        code = next((row for row, label in enumerate(self.labels) if label == TRAINING), None)
+        return np.flatnonzero((self.parents < 0) & (self.codes == code)) if code is not None else self.parents[:0]
 
     def with_inside(self, around: Array, codes: Array, labels: tuple[Label, ...]) -> tuple[Tree, Array]:
         """The tree with further nodes, by the node around each and their label; and the node of each row."""
@@ -139,7 +148,7 @@ def host_flame(trace: TraceView, called: Called, title: Title, time: Division, b
     totals = np.zeros(tree.size, np.int64)
     np.add.at(totals, node, _lengths(time, spans))
     sums = np.bincount(node, minlength=tree.size) == 0  # threads and groups, which are no calls
-    kept = folded(tree.parents, _summed(tree.parents, totals, sums), bounds)
+    kept = folded(tree.parents, _summed(tree.parents, totals, sums), bounds, tree.training)
     owners = _whole(tree.parents, kept.whole, sums)[node]
     times = _divided(time, spans, owners, kept.count)
     is_sum = (kept.sources >= 0) & sums[kept.sources]
@@ -177,7 +186,7 @@ def owned_flame(  # noqa: PLR0917 (columns)
     known = node >= 0
     own = np.zeros(tree.size, np.int64)
     np.add.at(own, node[known], _lengths(time, spans)[known])
-    kept = folded(tree.parents, accumulated(tree.parents, own), bounds)
+    kept = folded(tree.parents, accumulated(tree.parents, own), bounds, tree.training)
     owners = np.where(known, np.append(kept.own, -1)[node], -1)
     times = accumulated(kept.parents, _divided(time, spans, owners, kept.count))
     return drawn(title, time, tree, kept, times)
@@ -240,9 +249,8 @@ def device_work(trace: TraceView) -> pl.DataFrame:
     """All device work with its call and where its node was made, and ``leaf`` and ``family``: what the work is."""
     work = with_origins(trace, work_with_calls(trace))
     names = work["kernel"].unique().drop_nulls().cast(pl.String).to_list()
-    communicates = {name for name, kernel in trace.kernel_classes.items() if kernel.family == "communication"}
     leaves = {name: kernel_name(name) for name in names}
-    families = {name: "collective" if name in communicates else "device_compute" for name in names}
+    families = {name: kernel_family(trace.kernel_classes[name].family) for name in names}
     kernel = pl.col("kernel").cast(pl.String)
     other = (
         pl.when(pl.col("by_graph") & pl.col("graph_node_id").is_null()).then(pl.lit(_GRAPH)).otherwise(pl.lit(_COPY))

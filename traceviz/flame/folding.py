@@ -29,10 +29,12 @@ class Bounds:
     Args:
         least: Share of the whole below which a node is not drawn by itself.
         most: Nodes of a tree, those called :data:`OTHER` among them.
+        deepest: Nodes from the outermost to the innermost.
     """
 
     least: float = 0.001
     most: int = 3000
+    deepest: int = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,22 +83,28 @@ def accumulated(parents: Rows, own: Array) -> Array:
     return total
 
 
-def folded(parents: Rows, times: Array, bounds: Bounds) -> Folded:
+def folded(parents: Rows, times: Array, bounds: Bounds, first: Array | None = None) -> Folded:
     """Fold a tree.
 
     Args:
         parents: The node around each, before it or after it; -1 for none.
         times: Inclusive time of each; none has more than the node around it.
         bounds: How small and how many nodes may be.
+        first: Nodes that come before their siblings, however small.
     """
     whole = int(times[parents < 0].sum())
-    return _placed(parents, times, _kept(parents, times, max(bounds.least * whole, 1), bounds.most))
+    order = times.copy()
+    if first is not None:
+        order[first] = whole + 1
+    return _placed(parents, times, order, _kept(parents, times, max(bounds.least * whole, 1), bounds))
 
 
-def _kept(parents: Rows, times: Array, least: float, most: int) -> Mask:
+def _kept(parents: Rows, times: Array, least: float, bounds: Bounds) -> Mask:
     """Which nodes stay, so that with those that stand for others there are not too many: the largest do."""
-    order = np.lexsort((depths(parents), -times))  # of as much time the outer one comes first, so that parents stay
+    depth, most = depths(parents), bounds.most
+    order = np.lexsort((depth, -times))  # of as much time the outer one comes first, so that parents stay
     order = order[: int(np.searchsorted(-times[order], -least, side="right"))]
+    order = order[depth[order] < bounds.deepest - 1]
     allowed = min(order.size, most)
     while True:
         kept = np.zeros(parents.size, np.bool_)
@@ -114,8 +122,8 @@ def _others(parents: Rows, times: Array, kept: Mask) -> Array:
     return np.asarray(np.unique(parents[left]), np.int64)
 
 
-def _placed(parents: Rows, times: Array, kept: Mask) -> Folded:
-    """The nodes that stay in order: depth first, of siblings that of most time first, and what is left last."""
+def _placed(parents: Rows, times: Array, sizes: Array, kept: Mask) -> Folded:
+    """The nodes that stay in order: depth first, of siblings that of largest size first, and what is left last."""
     above = _others(parents, times, kept)
     rows = np.flatnonzero(kept)
     sources = np.concatenate([rows, np.full(above.size, -1, np.int64)])
@@ -124,8 +132,7 @@ def _placed(parents: Rows, times: Array, kept: Mask) -> Folded:
     other = np.full(parents.size + 1, -1, np.int64)
     other[above] = rows.size + np.arange(above.size)
     inner = np.concatenate([number[np.where(parents[rows] >= 0, parents[rows], -1)], number[above]])
-    sizes = np.concatenate([times[rows], np.full(above.size, -1, np.int64)])
-    order = _depth_first(inner, sizes)
+    order = _depth_first(inner, np.concatenate([sizes[rows], np.full(above.size, -1, np.int64)]))
     place = np.empty(order.size + 1, np.int64)
     place[order], place[-1] = np.arange(order.size), -1
     whole, own = np.full(parents.size, -1, np.int64), np.full(parents.size, -1, np.int64)

@@ -11,6 +11,7 @@ from traceviz.analyses.derived.stacks.sampled import main_thread
 from traceviz.analyses.derived.steps.search import NO_THREAD, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.cuda_names import ApiKind, api_kind
+from traceviz.kernel_names import UNKNOWN as UNKNOWN_KERNEL
 from traceviz.op_families import UNKNOWN, op_family
 from traceviz.visible import bounded
 
@@ -79,6 +80,11 @@ def api_family(name: str) -> str:
     return _OF_API[api_kind(name)]
 
 
+def kernel_family(family: str) -> str:
+    """The colour of the node of a kernel of this family (:mod:`traceviz.kernel_names`)."""
+    return {UNKNOWN_KERNEL: "device_compute", "communication": "collective"}.get(family, family)
+
+
 def kernel_name(name: str) -> str:
     """The name of a kernel's node: its function, without types and arguments."""
     return bounded(function_of(bounded(name)))
@@ -89,9 +95,11 @@ def thread_labels(trace: TraceView) -> pl.DataFrame:
     """``thread_id, label`` of each thread: what its kind is called in any run of the program."""
     training = {_training_thread(trace, rank) for rank in trace.ranks}
     labels: dict[int, str] = {}
-    for thread, name in trace.frame("threads", "thread_id", pl.col("name").cast(pl.String)).iter_rows():
+    known_threads = trace.frame("threads", "thread_id", "process_id", pl.col("name").cast(pl.String))
+    for thread, process, name in known_threads.iter_rows():
         plain = _kind_of_thread(name) if name else OTHER_THREADS
-        labels[thread] = TRAINING_THREAD if thread in training else plain
+        whose = "" if process in trace.ranks else "worker process: "
+        labels[thread] = TRAINING_THREAD if thread in training else f"{whose}{plain}"
     kinds = list(dict.fromkeys(labels.values()))
     known = {TRAINING_THREAD, *kinds[:_MOST_THREADS]}
     rows = [(thread, label if label in known else OTHER_THREADS) for thread, label in labels.items()]

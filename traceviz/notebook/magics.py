@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from IPython.core.error import UsageError as MagicUsageError
+from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from traceviz.cli.collect import read_options
-from traceviz.collectors.here import WHOLE, CollectOptions, recorded_here, watch_frameworks
+from traceviz.collectors.here import WHOLE, Around, CollectOptions, recorded_here, watch_frameworks
 from traceviz.errors import TracevizError, UsageError
 from traceviz.notebook.recording import Recorded, with_report
 
@@ -77,7 +78,8 @@ def _magic(line: str, cell: str) -> Recorded | None:
     shell.compile.ast_parse(shell.transform_cell(cell))  # a cell that is no Python is not recorded
     try:
         options = cell_options(words)
-        with recorded_here(options, apart=threads_of_kernel(), tell=_say) as part:
+        around = Around(frozenset(threads_of_kernel()), InteractiveShell.run_code.__code__)
+        with recorded_here(options, around=around, tell=_say) as part:
             part.error = _run(shell, cell)
         recorded = with_report(part)
     except TracevizError as error:

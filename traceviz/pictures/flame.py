@@ -13,7 +13,7 @@ Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flame:
-    """One tree. Nodes are numbers; a node comes after its parent, and before its siblings of less time.
+    """One tree. Nodes are numbers in its order: a node, then all in it; of siblings mostly that of most time first.
 
     Args:
         key: Stable key: ``operators-host``, ``modules-device``, ``ranges-host``, ``stacks-samples``.

@@ -246,8 +246,10 @@ def _straggler(trace: TraceView, finding: Finding) -> _Stretch | None:
     """The slowest step of the rank that the finding names."""
     rank = next((fact.value for fact in finding.evidence if fact.key == "rank"), None)
     process = next((process for process, number in rank_numbers(trace).items() if number == rank), None)
+    if process is None:
+        return None
     steps = training_steps(trace).steady.filter(pl.col("process_id") == process)
-    return _longest(trace, steps, f"the slowest step of rank {rank}", _steps) if process is not None else None
+    return _longest(trace, steps, f"the slowest step of rank {rank}", _steps)
 
 
 def _uneven_step(trace: TraceView, _: Finding) -> _Stretch | None:

@@ -21,7 +21,7 @@ from .parts import PARTS
 from .steps import CLOCK
 
 if TYPE_CHECKING:
-    from types import ModuleType
+    from types import CodeType, ModuleType
     from typing import Any
 
     from .config import Settings
@@ -111,13 +111,14 @@ def _install_all() -> None:
         _begin_with_frameworks(_STATE["settings"])
 
 
-def begin(path: str, stacks_hz: float, apart: frozenset[int]) -> None:
+def begin(path: str, stacks_hz: float, threads: frozenset[int], outside: CodeType | None) -> None:
     """Record from now on.
 
     Args:
         path: The settings, ``inject.json`` in the run folder.
         stacks_hz: Samples of stacks per second; 0 for none.
-        apart: Threads that are no part of it.
+        threads: Those that are no part of it.
+        outside: The function that runs it.
 
     Raises:
         RuntimeError: a recording is in progress.
@@ -135,7 +136,7 @@ def begin(path: str, stacks_hz: float, apart: frozenset[int]) -> None:
     _STATE["settings"] = settings
     CLOCK.start_over()
     if stacks_hz:
-        stack_recording.begin(run, stacks_hz, apart=apart)
+        stack_recording.begin(run, stacks_hz, (threads, outside))
         stack_recording.clock_of_steps()
     if _SEATS:
         _begin_with_frameworks(settings)

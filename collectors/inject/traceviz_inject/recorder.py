@@ -90,6 +90,7 @@ class Recorder:
         self._folder = ""
         self._status: Status | None = None
         self._was_at_work = False
+        self._is_over = False
         self._due = 0.0
         self._waiting_pid = 0
         self.state = WAITING
@@ -124,6 +125,7 @@ class Recorder:
         while not self._lock.acquire(timeout=0.05):
             pass  # who holds it may wait for this thread, which answers between two tries
         try:
+            self._is_over = True
             if self.state != WAITING or self._is_at_work():
                 self._at_end(reason)
             if self.state == WAITING:
@@ -190,6 +192,8 @@ class Recorder:
 
     def _start(self, number: int | None) -> None:
         with self._lock, ending.uninterrupted():
+            if self._is_over:
+                return
             status = self._tell()
             self._rank, self._source, self._recorded = CLOCK.rank, CLOCK.source, 0
             try:
@@ -222,16 +226,13 @@ class Recorder:
 
     def _start_in_time(self) -> None:
         """Start because it is time; not in a process that only starts others."""
-        if not process.may_train() or (process.is_helper() and not process.claimed()):
+        if self.state != WAITING or not process.may_train() or (process.is_helper() and not process.claimed()):
             return
-        with self._lock:
-            if self.state != WAITING:
-                return
-            if not self._is_at_work():
-                self._later(RETRY_S, self._start_in_time)
-                return
-            process.claim()
-            self._start(None)
+        if not self._is_at_work():
+            self._later(RETRY_S, self._start_in_time)
+            return
+        process.claim()
+        self._start(None)
 
     def _stop(self, reason: str | None = None) -> None:
         with self._lock, ending.uninterrupted():

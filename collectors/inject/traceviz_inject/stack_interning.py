@@ -51,7 +51,7 @@ class Interning:
 
     __slots__ = (
         *("_called", "_calls", "_codes", "_frames", "_known", "_lines", "_names"),
-        *("_next_frame", "_next_stack", "_places", "_stacks", "stepping"),
+        *("_next_frame", "_next_stack", "_places", "_stacks", "outside", "stepping"),
     )
 
     def __init__(self, lines: list[str], places: Places) -> None:
@@ -66,13 +66,19 @@ class Interning:
         self._called: dict[str, int] = {}
         self._next_frame = 0
         self._next_stack = 0
+        self.outside: CodeType | None = None
+        """A function that is around what is sampled: it and what called it is no part of a stack."""
         self.stepping: dict[int, CodeType] = {}
         """By the number of a stack: the outermost function in it that may end a step of the program, by its name."""
 
     def number(self, frame: FrameType | None) -> int:
         """The number of the stack whose innermost frame this is; -1 if all of it is ours."""
         frames: list[FrameType] = []
+        outside = self.outside
         while frame is not None and len(frames) < FARTHEST:
+            if frame.f_code is outside:
+                frame = None
+                break
             frames.append(frame)
             frame = frame.f_back
         if len(frames) > DEEPEST:

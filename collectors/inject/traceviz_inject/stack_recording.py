@@ -23,6 +23,7 @@ from .status import complain, guarded
 
 TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
 if TYPE_CHECKING:
+    from types import CodeType
     from typing import Any
 
     from .config import Settings
@@ -86,14 +87,14 @@ _STEPS = Steps()
 _METRICS = Metrics()
 
 
-def begin(run: str, rate_hz: float, *, apart: frozenset[int] | None = None) -> None:
+def begin(run: str, rate_hz: float, around: tuple[frozenset[int], CodeType | None] | None = None) -> None:
     """Sample this process from now on.
 
     Args:
         run: The run folder.
         rate_hz: Samples per second.
-        apart: Threads that are no part of what is sampled, where that is a part of this process; it is kept however
-            short it is.
+        around: Threads that are no part of what is sampled, and the function that runs it, where it is a part of this
+            process; it is kept however short it is.
     """
     if _STATE.sampler is not None or rate_hz <= 0:
         return
@@ -101,8 +102,8 @@ def begin(run: str, rate_hz: float, *, apart: frozenset[int] | None = None) -> N
     _STATE.rate_hz = rate_hz
     _STATE.places = Places(_working_folder())
     sampler = _begin_here()
-    if apart is not None:
-        sampler.apart, sampler.is_wanted = apart, True
+    if around is not None:
+        sampler.leave_out(*around)
     if not _STATE.is_watching:
         _STATE.is_watching = True
         _watch()

@@ -29,7 +29,7 @@ from .status import complain, explain
 TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
+    from types import CodeType, FrameType
     from typing import Any
 
     from .stack_file import StackFile
@@ -156,6 +156,11 @@ class Sampler:
         """Name, value, step, epoch, time, source: the same."""
         self.facts: dict[str, int] = {}
         """What holds of the process as a whole, by name."""
+
+    def leave_out(self, threads: frozenset[int], outside: CodeType | None) -> None:
+        """Sample a part of a process, however short: without these threads, and what this function is called by."""
+        self.apart, self.is_wanted = threads, True
+        self._interning.outside = outside
 
     def start(self) -> None:
         """Begin, or go on."""

@@ -21,6 +21,7 @@ def test_a_device_and_2_metrics_of_the_host_are_3_panels_over_the_time_of_both()
         *(("GPU 0", "", "mean 50.0 %"), ("CPU", "16 cores", ""), ("memory", "42.1 GB", ""))
     ]
     assert (found.x.start, found.x.end) == (-2 * S, 8 * S)
+    assert found.title == "Use of devices and the host over time"
 
 
 def test_a_slice_begins_where_the_one_before_ends():
@@ -34,6 +35,14 @@ def test_of_18_lanes_16_are_drawn_and_the_rest_is_said():
     assert isinstance(found, Curves)
     assert len(found.panels) == 16
     assert found.notes == ("2 more are left out.",)
+
+
+def test_memory_of_a_device_is_called_so():
+    memory = Timeline("", 0, S, (Lane("CUDA:0", (0.5,)),))
+    found = of(device_use=Timeline("", 0, S, (Lane("GPU 0", (0.5,)),)), memory=memory)
+    assert isinstance(found, Curves)
+    assert [panel.axis.label for panel in found.panels] == ["GPU 0", "memory of CUDA:0"]
+    assert (found.title, of(memory=memory).title) == ("Use of devices over time", "Use of device memory over time")
 
 
 def test_devices_that_did_nothing_are_no_figure():

@@ -15,7 +15,10 @@ def points(*values, low=None):
     return tuple(CurvePoint(x, y, low, y) for x, y in enumerate(values, 1))
 
 
-def curves(*lines, x=Axis("batch"), **options):
+BATCH = Axis("batch")
+
+
+def curves(*lines, x=BATCH, **options):
     return Curves("t", "", x, (Panel(Axis("step time", "ns"), lines),), **options)
 
 

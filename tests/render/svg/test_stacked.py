@@ -1,5 +1,7 @@
 """Bars of parts: their lengths add up, and what they say is what the terminal prints."""
 
+from itertools import pairwise
+
 import pytest
 
 from tests.render.svg.drawn import rectangles, texts, titles
@@ -78,7 +80,7 @@ def test_bars_of_one_group_have_one_name_and_a_gap_to_the_next_group():
     rows = tuple(StackedRow(step, (part("step", 10),), f"of rank {rank}", group=step) for step in "78" for rank in "01")
     drawn = svg(StackedBars("t", "", Axis("", "ns"), rows, "step", upright=True))
     lefts = [bar.x for bar in rectangles(drawn)]
-    apart = [after - before for before, after in zip(lefts, lefts[1:], strict=False)]
+    apart = [after - before for before, after in pairwise(lefts)]
     assert texts(drawn).count("7") == 1
     assert apart[1] == pytest.approx(1.7 * apart[0], rel=0.01)
     assert rectangles(drawn)[3].said == "step 8 of rank 1: step 10.0 ms"

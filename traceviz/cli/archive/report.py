@@ -58,6 +58,8 @@ def report(
     from traceviz.archive.storage.store import Store
 
     _check_page(page)
+    if job and per:
+        raise UsageError("--per compares groups of traces, and --job reports on one job.", fix="Leave one of them out.")
     request = ReportRequest(Store.at(archive), condition or "", job or "", top, per)
     runner = _runner(request.store, workers, scheduler)
     page.print(_answer(report_for, request, runner if scheduler else None), top)

@@ -28,9 +28,9 @@ def api(report: Report) -> Figure | NoFigure:
     total = format_value(sum(int(quantity(call["total_ns"])) for call in calls), "ns")
     count = counted(sum(int(quantity(call["calls"])) for call in calls), "call")
     return RankedBars(
-        title="Share of each function in CUDA API time",
+        title="CUDA API time by function",
         subtitle=f"{count}, {total} on all threads, {of_trace(report)}".removesuffix(", "),
-        axis=Axis("", "ratio"),
+        axis=Axis("share of CUDA API time", "ratio"),
         bars=(*_bars(shown), *_rest(rest)),
     )
 

@@ -68,7 +68,7 @@ def _curves(  # noqa: PLR0917 (what is drawn, and its words)
     left = len(list(_lines(grid, tag, tag))) - MOST
     said += (f"{left} more curves are in the table.",) if left > 0 else ()
     x = Axis(tag.removeprefix(TAG), "number", log=is_log)
-    best = sentences(report, slug)[:1] if len(panels[0].lines) == 1 or slug == "scaling" else ()
+    best = sentences(report, slug)[:1] if len(list(_lines(grid, tag, tag))) == 1 else ()
     return Curves(title, about(report), x, tuple(panels), notes=(*notes, *said, *best))
 
 

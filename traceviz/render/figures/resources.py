@@ -12,7 +12,7 @@ from traceviz.units import UNITS, Unit
 
 _SECTIONS = ("resources", "device_use")
 """Where lanes are: of the host and of its devices as sampled, and of the work of the devices."""
-MOST = 6
+MOST = 4
 """Panels at most."""
 
 
@@ -30,7 +30,10 @@ def resources(report: Report) -> Curves | NoFigure:
         f"{about(report)}: each run from its start",
         Axis("time since the start of the run", "ns", 0, end_ns),
         tuple(panels[:MOST]),
-        notes=(*_left_out(report, panels), *((f"{left} more not drawn: the table has them.",) if left > 0 else ())),
+        notes=(
+            *_left_out(report, panels),
+            *((f"{left} more not drawn: section resources has them.",) if left > 0 else ()),
+        ),
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from traceviz.render.figures.reading import about, column, grid_with, number, rows, text, titled
+from collections.abc import Sequence
+
+from traceviz.render.figures.reading import Row, about, column, grid_with, number, rows, text, titled
 from traceviz.render.figures.values import Axis, Interval, Intervals, NoFigure, Part, StackedBars, StackedRow
 from traceviz.report import CLASSES_OF_SIDES, PARTS_OF_SIDES, Report
 from traceviz.units import Value, format_value
@@ -74,7 +76,7 @@ def _stacked(report: Report, title: str, key: str, heading: str, axis: str) -> S
     if grid is None:
         return NoFigure("the reports do not list the classes of every step" if key == "class" else "no run has parts")
     table = list(rows(grid))
-    drawn = dict.fromkeys(text(row[key]) for row in table if (number(row["mean_ns"]) or 0) > 0)
+    drawn = _in_order([row for row in table if (number(row["mean_ns"]) or 0) > 0], key)
     labels = {text(row[key]): text(row["label"]) for row in reversed(table)}
     times = {(text(row["side"]), text(row[key])): number(row["mean_ns"]) for row in table}
     bars = []
@@ -95,3 +97,11 @@ def _stacked(report: Report, title: str, key: str, heading: str, axis: str) -> S
     missing = [(side.label, labels[one]) for side in bars for one in drawn if times.get((side.label, one), 0.0) is None]
     notes = tuple(f"{side} does not measure {name}: its time there is in other classes." for side, name in missing[:3])
     return StackedBars(heading, about(report), Axis(axis, "ns"), tuple(bars), rows_label="side", notes=notes)
+
+
+def _in_order(table: Sequence[Row], key: str) -> list[str]:
+    """What the bars consist of, in the order of the side that has most of it: parts follow each other in time."""
+    of_sides: dict[str, list[str]] = {}
+    for row in table:
+        of_sides.setdefault(text(row["side"]), []).append(text(row[key]))
+    return list(dict.fromkeys(one for names in sorted(of_sides.values(), key=len, reverse=True) for one in names))

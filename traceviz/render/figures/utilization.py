@@ -9,7 +9,8 @@ from traceviz.render.figures.values import Axis, CurvePoint, Curves, Figure, Lin
 from traceviz.report import Lane, Report, Timeline
 from traceviz.units import format_ratio
 
-_SLUGS = ("device_use", "host", "memory")
+_DEVICES, _HOST, _MEMORY = "device_use", "host", "memory"
+_SLUGS = (_DEVICES, _HOST, _MEMORY)
 """Sections whose timelines share the trace's clock, in the order in which they are drawn."""
 _LEAST = 0.001
 """Shares below this cannot be told from zero."""
@@ -27,7 +28,7 @@ def utilization(report: Report) -> Figure | NoFigure:
     end = max(timeline.end_ns for _, timeline in found)
     left_out = len(panels) - _MOST
     return Curves(
-        title="Use of devices and host over time" if len({slug for slug, _ in found}) > 1 else _ONLY[found[0][0]],
+        title=_title({slug for slug, _ in found}),
         subtitle=f"{of_trace(report)[3:]}",
         x=Axis("time", "ns", start, end),
         panels=panels[:_MOST],
@@ -35,12 +36,15 @@ def utilization(report: Report) -> Figure | NoFigure:
     )
 
 
-_ONLY = {
-    "device_use": "Use of devices over time",
-    "host": "Use of the host over time",
-    "memory": "Use of device memory over time",
-}
-_KEYS = {"device_use": "device_compute", "host": "host_compute", "memory": "copy"}
+def _title(slugs: set[str]) -> str:
+    if slugs == {_MEMORY}:
+        return "Use of device memory over time"
+    of_devices = "devices" if slugs - {_HOST} else ""
+    of_host = "the host" if _HOST in slugs else ""
+    return f"Use of {' and '.join(filter(None, (of_devices, of_host)))} over time"
+
+
+_KEYS = {_DEVICES: "device_compute", _HOST: "host_compute", _MEMORY: "copy"}
 """Keys of their colours."""
 
 
@@ -54,8 +58,9 @@ def _panels(slug: str, timeline: Timeline) -> Iterator[Panel]:
         measured = [value for value in lane.values if value is not None]
         if measured:
             mean = "" if lane.whole else f"mean {format_ratio(sum(measured) / len(measured))}"
-            line = Line(_KEYS[slug], lane.label, tuple(_points(timeline, lane)), "area")
-            yield Panel(Axis(lane.label, "ratio", 0.0, 1.0), (line,), full=lane.whole, remark=mean)
+            label = f"memory of {lane.label}" if slug == _MEMORY else lane.label
+            line = Line(_KEYS[slug], label, tuple(_points(timeline, lane)), "area")
+            yield Panel(Axis(label, "ratio", 0.0, 1.0), (line,), full=lane.whole, remark=mean)
 
 
 def _points(timeline: Timeline, lane: Lane) -> Iterator[CurvePoint]:

@@ -35,7 +35,9 @@ def figure_parts(report: Report, *, for_telephones: bool = True) -> Markup:
         for_telephones: Draw each for narrow screens as well; the style sheet of a page shows one of the two.
     """
     names = tuple(_WIDTHS) if for_telephones else (_WIDE,)
-    return joined(element("figure", joined(_renditions(figure, names)), class_="tv-drawn") for figure in _figures(report))
+    return joined(
+        element("figure", joined(_renditions(figure, names)), class_="tv-drawn") for figure in _figures(report)
+    )
 
 
 def _figures(report: Report) -> Iterator[Figure]:

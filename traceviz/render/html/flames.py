@@ -6,6 +6,7 @@ import json
 
 from markupsafe import Markup
 
+from traceviz.kernel_names import catalogue as kernels
 from traceviz.op_families import catalogue
 from traceviz.pictures.flame import Flame
 from traceviz.pictures.pictures import Pictures
@@ -13,13 +14,13 @@ from traceviz.render.html.components.colors import fill
 from traceviz.render.html.components.element import element, joined, shown
 
 _LABELS = {
-    "op": "operator",
+    "op": "other operators",
     "module": "module",
     "backward": "backward pass",
     "range": "range or annotation",
     "step": "step",
     "input": "input",
-    "copy": "copy or fill",
+    "copy": "copies and layout",
     "compilation": "compilation",
     "python": "the program",
     "library": "libraries",
@@ -29,8 +30,11 @@ _LABELS = {
     "sync_call": "waiting call",
     "memory_call": "memory call",
     "api_call": "other call of the device's API",
-    "device_compute": "kernel",
-    "collective": "collective",
+    "device_compute": "other kernels",
+    "collective": "communication",
+    "gemm": "matrix products",
+    "matmul": "matrix products",
+    "movement": "copies and layout",
     "thread": "thread",
     "other": "other",
 }
@@ -42,22 +46,6 @@ _SAME_COLOR = {
     "native": "other",
 }
 """Families without a colour of their own have that of a key that is never beside them."""
-
-_SERIES = {
-    "convolution": 0,
-    "normalisation": 2,
-    "attention": 3,
-    "embedding": 3,
-    "activation": 4,
-    "movement": 5,
-    "optimizer": 6,
-    "pooling": 7,
-    "elementwise": 8,
-    "reduction": 10,
-    "loss": 10,
-    "matmul": 11,
-}
-"""Colours of the commonest families of operators; others have that of their place in the catalogue."""
 
 _WITHOUT_SCRIPT = (
     "The graphs are drawn by the script of this page, which does not run here. The sections on operators, modules and "
@@ -151,9 +139,10 @@ def _graph(flame: Flame, texts: dict[str, int], families: dict[str, int]) -> dic
 
 def _place(family: str) -> int:
     """Among the colours of a series, the same in every page."""
-    known = list(catalogue().labels)
-    return _SERIES.get(family, known.index(family) if family in known else 0)
+    known = [*catalogue().labels, *kernels().labels]
+    return known.index(family) if family in known else 0
 
 
 def _label(family: str) -> str:
-    return _LABELS.get(family) or catalogue().labels.get(family, family).lower()
+    known = _LABELS.get(family) or catalogue().labels.get(family) or kernels().labels.get(family) or family
+    return known if family in _LABELS else f"{known[:1].lower()}{known[1:]}"

@@ -17,7 +17,7 @@ from traceviz.render.html.components.bars import bars
 from traceviz.render.html.components.blocks import block
 from traceviz.render.html.components.candidates import candidates
 from traceviz.render.html.components.colors import properties
-from traceviz.render.html.components.element import element, joined, prose, shown
+from traceviz.render.html.components.element import element, joined, line, prose, shown
 from traceviz.render.html.components.facts import facts
 from traceviz.render.html.components.findings import finding
 from traceviz.render.html.components.grid import GridStyle
@@ -28,8 +28,7 @@ from traceviz.render.html.parts import Part, parts_of
 from traceviz.render.json import compact
 from traceviz.render.options import RenderOptions, select
 from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake
-from traceviz.report import COMPARISON, LISTING, POPULATION, SCHEMA, TREND, Grid, Report, Section, Severity
-from traceviz.visible import sentence
+from traceviz.report import COMPARISON, LISTING, POPULATION, SCHEMA, TREND, Grid, Report, Section, Series, Severity
 
 _KINDS = {COMPARISON: "Comparison", LISTING: "Traces", POPULATION: "Archive report", TREND: "Trend"}
 _BEHIND = frozenset({"format", "source_schema", "t0_unix_ns", "reader", "driver_version", "cuda_version", "host"})
@@ -180,7 +179,7 @@ def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -
 
 def _navigation(sections: list[_Section]) -> Markup:
     links = joined(
-        element("li", element("a", sentence(section.title), href=f"#{shown(section.slug)}"))
+        element("li", element("a", line(section.title), href=f"#{shown(section.slug)}"))
         for section in sections
         if section.title
     )
@@ -210,7 +209,7 @@ def _tools() -> Markup:
 
 def _section(section: _Section) -> Markup:
     name = shown(section.slug)
-    heading = element("h2", sentence(section.title), id_=f"{name}-heading") if section.title else ""
+    heading = element("h2", line(section.title), id_=f"{name}-heading") if section.title else ""
     return element(
         "section",
         element("div", heading, class_="tv-heading") if heading else "",
@@ -258,7 +257,10 @@ def _blocks(section: Section, content: _Content) -> Markup:
         command=f"{prints} --section {section.slug} --format csv" if prints else "",
         has_script=True,
     )
-    return joined(block(item, style_of_tables) for item in blocks_for_people(section.blocks))
+    blocks = blocks_for_people(section.blocks)
+    if content.report.schema == TREND:  # its figure has them
+        blocks = [item for item in blocks if not isinstance(item, Series)]
+    return joined(block(item, style_of_tables) for item in blocks)
 
 
 def _ends(report: Report) -> list[_Section]:

@@ -37,6 +37,7 @@ _KEYS = (
     ("Touch", "one finger pans, two fingers zoom, a tap selects"),
     ("Colours", "press one of the legend to see its spans alone"),
 )
+_HELP = "Ctrl + wheel zooms, drag pans, Shift + drag selects time; all keys and gestures"
 _MOST_DETAILS = 12
 _NAME = "Timeline. Arrow keys pan, W and S zoom, brackets step through spans, question mark lists all keys."
 
@@ -139,7 +140,7 @@ def _frame() -> Markup:
 
 def _help() -> Markup:
     keys = joined(joined((element("dt", key), element("dd", what))) for key, what in _KEYS)
-    return element("details", element("summary", "Keys and gestures"), element("dl", keys), class_="tv-timeline-help")
+    return element("details", element("summary", _HELP), element("dl", keys), class_="tv-timeline-help")
 
 
 def _lanes(timeline: Timeline) -> Markup:

@@ -26,6 +26,8 @@ _OTHER, _WIDE = 0.8, 1.05
 BOLD = 1.13
 """Bold letters are wider by this."""
 ELLIPSIS = "…"
+_AT_START = 0.6
+"""Part of a name that is shortened inside that stands before the ellipsis."""
 
 
 def width_of(text: str, size: float) -> float:
@@ -38,14 +40,27 @@ def shortened(text: str, most: float, size: float) -> str:
     text = visible(bounded(text))
     if width_of(text, size) <= most:
         return text
+    return _start(text, most / size - _width(ELLIPSIS)).rstrip() + ELLIPSIS
+
+
+def shortened_inside(text: str, most: float, size: float) -> str:
+    """The same, with the ellipsis inside: names of kernels and files often differ at their ends."""
+    text = visible(bounded(text))
+    if width_of(text, size) <= most:
+        return text
     room = most / size - _width(ELLIPSIS)
-    kept = 0
-    for character in text:
+    start = _start(text, room * _AT_START).rstrip()
+    end = _start(text[::-1], room - sum(map(_width, start)))[::-1].lstrip()
+    return f"{start}{ELLIPSIS}{end}"
+
+
+def _start(text: str, room: float) -> str:
+    """The characters that fit ``room`` font sizes."""
+    for kept, character in enumerate(text):
         room -= _width(character)
         if room < 0:
-            break
-        kept += 1
-    return text[:kept].rstrip() + ELLIPSIS
+            return text[:kept]
+    return text
 
 
 def wrapped(text: str, most: float, size: float) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from traceviz.render.svg.elements import QUIET, TEXT, Element, element, group, text
 from traceviz.render.svg.layout import LABEL_SIZE, TICK_GAP
-from traceviz.render.svg.lettering import shortened, width_of
+from traceviz.render.svg.lettering import shortened, shortened_inside, width_of
 from traceviz.render.text import simplify_signature
 from traceviz.visible import bounded, visible
 
@@ -67,6 +67,6 @@ def row_labels(names: Sequence[str], left: float) -> Element:
 
 
 def _label(name: str, number: int, left: float) -> Element:
-    shown = shortened(simplify_signature(name), left - _GAP + 0.01, LABEL_SIZE)  # the longest fits exactly
+    shown = shortened_inside(simplify_signature(name), left - _GAP + 0.01, LABEL_SIZE)  # the longest fits exactly
     whole = (element("title", name),) if shown != visible(bounded(name)) else ()
     return element("text", shown, *whole, x=left - _GAP, y=base_line(number))

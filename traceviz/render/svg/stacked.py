@@ -54,7 +54,7 @@ _FEW = 14
 """Bars that have their sums above them, at most."""
 _PARTS_TOLD = 40
 """Bars of which each part says what it is; of more, each bar does: the file stays small."""
-_TICKS_APART, _VALUES_APART = 42.0, 84.0
+_TICKS_APART, _VALUES_APART = 38.0, 84.0
 
 
 def keys(figure: StackedBars) -> tuple[Key, ...]:

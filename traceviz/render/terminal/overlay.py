@@ -31,7 +31,7 @@ from traceviz.visible import sentence, visible
 
 HEIGHT = 9
 """Rows of a plot of one panel without its axis."""
-LOW_HEIGHT = 6
+LOW_HEIGHT = 7
 """Rows of each of several."""
 MARKS = "•×+o*#%@"
 """Marks of curves, in order; more curves are left to the table."""
@@ -243,7 +243,7 @@ def _labels(scale: _Scale, axis: Axis) -> list[str]:
 
 def _rounded(value: float) -> float | int:
     """Whole numbers as such: 25 threads."""
-    return int(value) if value.is_integer() else round(value, 1) if abs(value) >= 10 else value
+    return int(value) if float(value).is_integer() else round(value, 1) if abs(value) >= 10 else value
 
 
 def _draw(canvas: list[list[Cell]], curves: Sequence[_Curve], x: _Scale, y: _Scale) -> None:

@@ -36,7 +36,7 @@ function copySeconds(nanoseconds) {
   return `${whole / 1_000_000_000n}${rest && `.${rest}`}s`;
 }
 
-async function copyText(text) {
+export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;

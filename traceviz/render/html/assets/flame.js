@@ -202,7 +202,7 @@ class FlameGraph {
       const color = change === 0 ? "var(--tv-quiet)" : change < 0 ? "var(--tv-good)" : "var(--tv-bad)";
       element.dataset.change = change === 0 ? "same" : change < 0 ? "better" : "worse";
       element.style.setProperty("--tv-flame-color", color);
-      element.style.setProperty("--tv-flame-strength", `${Math.round(12 + 38 * Math.abs(change))}%`);
+      element.style.setProperty("--tv-flame-strength", `${Math.round(12 + 34 * Math.abs(change))}%`);
     } else if (this.flame.families[node]) {
       element.style.setProperty("--tv-flame-color", this.flame.families[node].color);
     }
@@ -309,7 +309,7 @@ class FlameGraph {
   fillLegend() {
     const families = new Map();
     this.flame.families.forEach((family, node) => {
-      if (family && this.widths[node]) families.set(family.key, [family.label, family.color]);
+      if (family && this.widths[node]) families.set(family.label, [family.label, family.color]);
     });
     const scale = [
       ["less time than the base", "var(--tv-good)"],

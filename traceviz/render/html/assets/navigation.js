@@ -7,11 +7,14 @@ export function startNavigation(root) {
     if (section) links.set(section, link);
   }
   const seen = new Set();
+  // What is being read is what crosses a band below the top, where links scroll to.
+  const band = { rootMargin: "-96px 0px -70% 0px" };
   const observer = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) seen[isIntersecting ? "add" : "delete"](target);
     const first = [...links.keys()].find((section) => seen.has(section));
+    if (!first) return;
     for (const [section, link] of links) navigationMark(link, section === first);
-  });
+  }, band);
   for (const section of links.keys()) observer.observe(section);
   const unfold = () => {
     const target = root.getElementById(decodeURIComponent(location.hash.slice(1)));

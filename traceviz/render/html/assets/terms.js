@@ -17,7 +17,8 @@ export function startTerms(root) {
   root.addEventListener("pointerover", (event) => (termsOf(event.target) ? show(event) : hide()));
   root.addEventListener("focusin", (event) => (termsOf(event.target) ? show(event) : hide()));
   root.addEventListener("focusout", hide);
-  root.addEventListener("scroll", hide, { capture: true, passive: true });
+  // What has the focus scrolls into sight, and its meaning with it.
+  root.addEventListener("scroll", () => termsPlace(root, tip), { capture: true, passive: true });
   root.addEventListener("keydown", (event) => event.key === "Escape" && hide());
 }
 
@@ -30,6 +31,12 @@ function termsShow(tip, target) {
   tip.textContent = term.dataset.meaning;
   tip.hidden = false;
   term.setAttribute("aria-describedby", tip.id);
+  termsPlace(term.ownerDocument, tip);
+}
+
+function termsPlace(root, tip) {
+  const term = root.querySelector("[aria-describedby=tv-tip]");
+  if (tip.hidden || !term) return;
   const place = term.getBoundingClientRect();
   const size = tip.getBoundingClientRect();
   const isBelow = place.bottom + TERMS_GAP + size.height <= innerHeight;

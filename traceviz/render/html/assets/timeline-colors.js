@@ -20,10 +20,15 @@ export function themeColors(element) {
   };
 }
 
-// For each family of the model its colour; families without one of their own take those of the series in order.
+// For each family of the model its colour; families without one of their own take those of the series that no other
+// family has.
 export function familyColors(model, theme) {
+  const own = model.families.map(({ key }) => theme.family(key));
+  const series = Array.from({ length: TIMELINE_SERIES }, (_, position) => theme.series(position));
+  const free = series.filter((color) => !own.includes(color));
+  const left = free.length ? free : series;
   let unknown = 0;
-  return model.families.map(({ key }) => theme.family(key) || theme.series(unknown++));
+  return own.map((color) => color || left[unknown++ % left.length]);
 }
 
 // What strips and texts are painted with; `found` has 1 for each name that stays coloured, null where all do.

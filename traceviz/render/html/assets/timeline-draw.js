@@ -137,9 +137,8 @@ export class TimelineDrawing {
   }
 
   drawCurve(item, { view, paint, scroll }) {
-    const { curve, top } = item;
-    const area = { left: 0, top: item.y - scroll + top, height: item.height - top - 5, width: view.width };
-    const points = curvePoints(curve, view, area);
+    const area = curveArea(item, scroll);
+    const points = curvePoints(item.curve, view, area);
     const context = this.context;
     context.fillStyle = paint.theme.series(0);
     context.strokeStyle = paint.theme.series(0);
@@ -202,7 +201,7 @@ function curvePoints(curve, view, area) {
     if (Number.isNaN(curve.values[i])) part = null;
     else {
       if (!part) parts.push((part = []));
-      addPoint(part, pixelAt(view, curve.times[i]), area.top + area.height * (1 - scaledValue(curve, curve.values[i])));
+      addPoint(part, pixelAt(view, curve.times[i]), curveHeight(curve, curve.values[i], area));
     }
     if (curve.times[i] > view.to) break;
   }
@@ -215,8 +214,13 @@ function addPoint(part, x, y) {
   else part.push(x, y);
 }
 
+// Where a curve is drawn, from top to bottom.
+export function curveArea(item, scroll) {
+  return { top: item.y - scroll + item.top, height: item.height - item.top - 5 };
+}
+
 // A share of the whole stays one of 100 %; other figures fill their height with their largest value.
-function scaledValue(curve, value) {
+export function curveHeight(curve, value, { top, height }) {
   const most = curve.unit === "ratio" ? Math.max(1, curve.largest) : curve.largest || 1;
-  return Math.max(0, Math.min(1, value / most));
+  return top + height * (1 - Math.max(0, Math.min(1, value / most)));
 }

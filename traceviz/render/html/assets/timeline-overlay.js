@@ -2,9 +2,12 @@
 // has a canvas of its own, so that to move a pointer draws no lanes again.
 
 import { duration } from "./format.js";
+import { curveArea, curveHeight } from "./timeline-draw.js";
 import { AXIS_HEIGHT, stripOf } from "./timeline-layout.js";
 import { spanEnd, spanStart } from "./timeline-rows.js";
-import { pixelAt } from "./timeline-scale.js";
+import { pixelAt, timeAt } from "./timeline-scale.js";
+import { figureText } from "./timeline-texts.js";
+import { nearestValue } from "./timeline-under.js";
 
 const LEAST_OUTLINE = 3;
 
@@ -19,6 +22,7 @@ export function drawOverlay(context, scene, marks) {
   context.beginPath();
   context.rect(0, AXIS_HEIGHT, view.width, height - AXIS_HEIGHT);
   context.clip();
+  if (marks.pointer !== null) drawValues(context, scene, marks.pointer);
   for (const link of marks.links) drawLink(context, scene, link);
   if (marks.hover) drawOutline(context, scene, marks.hover, paint.theme.text, 1);
   if (marks.selected) drawOutline(context, scene, marks.selected, paint.theme.text, 2);
@@ -57,6 +61,37 @@ function drawPointer(context, { height, paint }, x) {
   context.globalAlpha = 0.5;
   context.fillRect(Math.round(x), AXIS_HEIGHT, 1, height);
   context.globalAlpha = 1;
+}
+
+// The value of each curve at the pointer, on a ground of its own so that it can be read.
+function drawValues(context, scene, x) {
+  const { view, paint, layout, scroll } = scene;
+  context.font = `600 11px ${paint.theme.font}`;
+  context.textBaseline = "middle";
+  for (const item of layout.items) {
+    const index = item.kind === "curve" ? nearestValue(item.curve, timeAt(view, x)) : null;
+    if (index === null || Number.isNaN(item.curve.values[index])) continue;
+    const area = curveArea(item, scroll);
+    const y = curveHeight(item.curve, item.curve.values[index], area);
+    drawValue(context, paint.theme, figureText(item.curve.values[index], item.curve.unit), {
+      x: pixelAt(view, item.curve.times[index]), y, middle: area.top + area.height / 2, width: view.width,
+    });
+  }
+}
+
+function drawValue(context, theme, text, { x, y, middle, width }) {
+  context.fillStyle = theme.accent;
+  context.beginPath();
+  context.arc(x, y, 3, 0, 2 * Math.PI);
+  context.fill();
+  const room = context.measureText(text).width + 8;
+  const left = x + 8 + room > width ? x - 8 - room : x + 8;
+  context.fillStyle = theme.background;
+  context.globalAlpha = 0.85;
+  context.fillRect(left, middle - 8, room, 16);
+  context.globalAlpha = 1;
+  context.fillStyle = theme.text;
+  context.fillText(text, left + 4, middle + 0.5);
 }
 
 function drawOutline(context, scene, span, color, width) {

@@ -8,6 +8,7 @@ import { clockOf, exactDuration, familyText, laneText } from "./timeline-texts.j
 
 const MOST_NAMES = 12;
 const MOST_SPANS = 100;
+const SHARED_RANKS = 2;
 
 // What is said of one span; `actions` has `select`, which a button for another span calls.
 export function spanPanel(model, span, links, colors, actions) {
@@ -92,15 +93,18 @@ function said(text, isExact) {
   return isExact ? text : `${text}, about: not every event of this stretch is in the page`;
 }
 
+// One column of time for each rank, and its share of the window where there is room for it.
 function classTable(model, { groups, rows, isExact }, length, colors) {
   if (!rows.length) return null;
-  const columns = [{ text: "Class" }, ...groups.flatMap((group) => [{ text: group || "time", number: true }, { text: "Share", number: true }])];
-  const body = rows.map(({ name, times }) => [
-    named(model, name, colors), ...times.flatMap((time) => [duration(Math.round(time)), percent(time / length)]),
-  ]);
+  const hasShares = groups.length <= SHARED_RANKS;
+  const figures = (time) => (hasShares ? [duration(Math.round(time)), percent(time / length)] : [duration(Math.round(time))]);
+  const heads = groups.flatMap((group) => [group || "time", ...(hasShares ? ["Share"] : [])]);
+  const body = rows.map(({ name, times }) => [named(model, name, colors), ...times.flatMap(figures)]);
   const sums = groups.map((_, position) => rows.reduce((sum, row) => sum + row.times[position], 0));
-  body.push(["Sum", ...sums.flatMap((sum) => [duration(Math.round(sum)), percent(sum / length)])]);
-  return timelineTable(said("Time by class", isExact), columns, body);
+  const columns = [{ text: "Class" }, ...heads.map((text) => ({ text, number: true }))];
+  const table = timelineTable(said("Time by class", isExact), columns, [...body, ["Sum", ...sums.flatMap(figures)]]);
+  table.classList.toggle("tv-timeline-wide", !hasShares);
+  return table;
 }
 
 function deviceTable(devices, length) {

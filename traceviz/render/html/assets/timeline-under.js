@@ -32,7 +32,14 @@ function underRow(model, row, time, pixel) {
 }
 
 function underCurve(curve, time) {
-  const index = firstFrom(curve.times, time);
-  const nearest = index > 0 && (index === curve.count || time - curve.times[index - 1] < curve.times[index] - time) ? index - 1 : index;
-  return curve.count ? { curve, index: nearest, time: curve.times[nearest] } : null;
+  const index = nearestValue(curve, time);
+  return index === null ? null : { curve, index, time: curve.times[index] };
+}
+
+// Position of the value that was measured nearest to `time`; null where a curve has none.
+export function nearestValue({ times, count }, time) {
+  if (!count) return null;
+  const after = firstFrom(times, time);
+  const isBefore = after > 0 && (after === count || time - times[after - 1] < times[after] - time);
+  return isBefore ? after - 1 : after;
 }

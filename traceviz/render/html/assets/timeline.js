@@ -1,5 +1,6 @@
 // The timeline: holds what is in view and what is selected, and has all of it drawn at the next frame.
 
+import { copyText } from "./copy.js";
 import { count, duration } from "./format.js";
 import { familyColors, themeColors, timelinePaint } from "./timeline-colors.js";
 import { readTimeline } from "./timeline-data.js";
@@ -302,7 +303,7 @@ class TimelineView {
     if (span) this.select(span);
     else this.selectWindow(from, to);
     if (lane?.rows.length) this.bringIntoView(lane.rows[0]);
-    this.element.scrollIntoView({ block: "nearest" });
+    this.part("frame").scrollIntoView({ block: "center" });
     this.box.focus({ preventScroll: true });
   }
 
@@ -483,7 +484,7 @@ class TimelineView {
     const { from, to } = this.chosenTime() ?? this.view;
     const [begin, end] = [from, to].map((time) => clockSeconds(this.model.start + time));
     const command = `${document.body.dataset.command} --from ${begin}s --to ${end}s`;
-    const isCopied = await navigator.clipboard.writeText(command).then(() => true, () => false);
+    const isCopied = await copyText(command);
     // Where a browser refuses, the text is there to be copied by hand.
     this.part("copied").textContent = isCopied ? `Copied: ${command}` : command;
   }

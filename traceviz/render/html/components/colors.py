@@ -33,16 +33,27 @@ _OF_PAGES = {
 }
 
 
+_GREY = frozenset({"other", "unexplained", "profiler"})
+
+
 def fill(key: str, position: int) -> str:
     """The colour of ``key``; of an unknown one, that of its ``position`` among what is drawn beside it."""
     return f"var({_property(key)})" if key in COLORS else f"var(--tv-series-{position % len(SERIES)})"
 
 
 def fills(keys: Sequence[str]) -> list[str]:
-    """The colours of ``keys``, which are drawn beside each other; unknown ones take those that no known one has."""
-    taken = {COLORS[key] for key in keys if key in COLORS}
-    free = cycle([number for number, color in enumerate(SERIES) if color not in taken] or range(len(SERIES)))
-    return [f"var({_property(key)})" if key in COLORS else f"var(--tv-series-{next(free)})" for key in keys]
+    """The colours of ``keys``, which are drawn beside each other: what is known has its own, the first of a colour.
+
+    Others take colours that no known one has. What is other, or not explained, is grey.
+    """
+    first = {COLORS[key]: key for key in reversed(keys) if key in COLORS}
+    free = cycle([number for number, color in enumerate(SERIES) if color not in first] or range(len(SERIES)))
+    return [
+        f"var({_property(key)})"
+        if key in COLORS and (key == first[COLORS[key]] or key in _GREY)
+        else f"var(--tv-series-{next(free)})"
+        for key in keys
+    ]
 
 
 def properties(root: str) -> str:

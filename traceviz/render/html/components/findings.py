@@ -44,7 +44,7 @@ def _places(places: Sequence[Place]) -> Markup:
             "button",
             f"Show in the timeline: {shown(place.label)}",
             type_="button",
-            class_="tv-show",
+            class_="tv-button tv-show",
             hidden=True,
             data_start=place.start_ns,
             data_end=place.end_ns,

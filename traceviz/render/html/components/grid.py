@@ -63,7 +63,7 @@ def grid(block: Grid, style: GridStyle) -> Markup:
         class_="tv-grid",
     )
     label = ": ".join(part for part in (line(style.caption), title or "table") if part)  # sections have their title
-    region = element("div", table, class_="tv-scroll", role="region", tabindex=0, aria_label=label)
+    region = element("div", table, class_="tv-scroll", role="group", tabindex=0, aria_label=label)
     elsewhere = _elsewhere(len(block.rows) - len(carried), style) if style.has_script or folded.rest is None else ""
     kind = "tv-table" if style.has_script else "tv-table tv-with-rest"
     heading = element("h3", title) if title else ""

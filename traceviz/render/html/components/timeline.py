@@ -30,7 +30,7 @@ def timeline(block: Timeline) -> Markup:
     caption = element("caption", line(block.title) or "Over time", class_="tv-unseen")
     table = element("table", caption, element("thead", element("tr", heads)), element("tbody", rows), class_="tv-lanes")
     label = line(block.title) or "over time"
-    region = element("div", table, class_="tv-scroll", role="region", tabindex=0, aria_label=label)
+    region = element("div", table, class_="tv-scroll", role="group", tabindex=0, aria_label=label)
     heading = element("h3", line(block.title)) if block.title else ""
     return element("div", heading, region, class_="tv-table-of-lanes")
 

@@ -78,6 +78,7 @@ def test_a_shell_completes_the_1_figure_of_a_trace_that_begins_with_s():
     assert [one.value for one in shell.get_completions(["report", "--figure"], "s")] == ["steps"]
 
 
+@pytest.mark.process
 def test_an_archive_of_2_traces_has_a_figure_and_so_has_a_trend_of_them(tmp_path):
     archive = tmp_path / "archive"
     assert run("archive", "add", archive, SLOW, REPAIRED).exit_code == 0

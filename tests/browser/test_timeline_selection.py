@@ -163,3 +163,11 @@ def test_the_spans_of_a_selection_are_a_table_too(open_page: Open, tmp_path: Pat
         ["cudaLaunchKernel", "api · rank 0", "100.5 µs", "10.0 µs"],
         ["aten::mm", "ops · rank 0", "100.5 µs", "20.0 µs"],
     ]
+
+
+def test_an_operator_within_one_of_its_name_counts_once(open_page: Open, tmp_path: Path) -> None:
+    page = opened_timeline(open_page, tmp_path, small_timeline()).page
+    act(page, "t.selectWindow(0, 1000000)")
+    assert table(page, "Operators") == [["aten::mm", "160 µs", "2"]]
+    act(page, "t.selectWindow(110000, 200000)")
+    assert table(page, "Operators") == [["aten::mm", "90.0 µs", "2"]]

@@ -7,6 +7,7 @@ const MOST_LINKS = 64;
 const DEVICE_KINDS = new Set(["device"]);
 const CALL_KINDS = new Set(["api"]);
 const OPERATOR_KINDS = new Set(["ops"]);
+const NO_OPERATORS = new Set(["step", "python", "range"]);
 
 // The breakdown of [from, to]: all times in nanoseconds.
 export function windowBreakdown(model, from, to) {
@@ -17,7 +18,7 @@ export function windowBreakdown(model, from, to) {
     devices: deviceUse(model, lanes(DEVICE_KINDS), from, to),
     kernels: namesIn(model, lanes(DEVICE_KINDS), from, to),
     calls: namesIn(model, lanes(CALL_KINDS), from, to),
-    operators: namesIn(model, lanes(OPERATOR_KINDS), from, to),
+    operators: operatorsIn(model, lanes(OPERATOR_KINDS), from, to),
   };
 }
 
@@ -49,6 +50,36 @@ function namesIn(model, lanes, from, to) {
   counts.forEach((count, name) => count && names.push({ name, time: times[name], count }));
   names.sort((one, other) => other.time - one.time || other.count - one.count);
   return { names, isExact, families: familiesOf(model, names) };
+}
+
+// Operators by name; steps, ranges and Python's functions, which share their lanes, are none. An operator within one of
+// the same name counts once in the time, as in the report.
+function operatorsIn(model, lanes, from, to) {
+  const found = namesIn(model, lanes, from, to);
+  const repeated = new Float64Array(model.names.length);
+  for (const { rows } of found.isExact ? lanes : []) {
+    rows.forEach((row, depth) => addRepeated(row, rows.slice(0, depth), from, to, repeated));
+  }
+  const names = found.names
+    .filter(({ name }) => !NO_OPERATORS.has(model.families[model.familyOf[name]].key))
+    .map((one) => ({ ...one, time: Math.max(0, one.time - repeated[one.name]) }))
+    .sort((one, other) => other.time - one.time || other.count - one.count);
+  return { ...found, names };
+}
+
+// Time of spans of `row` that lie in a span of the same name in a row around it.
+function addRepeated(row, outer, from, to, times) {
+  const { starts, durations, names, count } = row;
+  const places = outer.map((one) => firstEndingAfter(one, from));
+  for (let i = firstEndingAfter(row, from); i < count && starts[i] < to; i++) {
+    const isRepeated = outer.some((one, position) => {
+      let at = places[position];
+      while (at < one.count && one.starts[at] + one.durations[at] <= starts[i]) at += 1;
+      places[position] = at;
+      return at < one.count && one.starts[at] <= starts[i] && one.names[at] === names[i];
+    });
+    if (isRepeated) times[names[i]] += Math.min(to, starts[i] + durations[i]) - Math.max(from, starts[i]);
+  }
 }
 
 function addSpans(row, from, to, times, counts) {

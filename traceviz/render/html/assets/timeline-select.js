@@ -52,34 +52,41 @@ function namesIn(model, lanes, from, to) {
   return { names, isExact, families: familiesOf(model, names) };
 }
 
-// Operators by name; steps, ranges and Python's functions, which share their lanes, are none. An operator within one of
-// the same name counts once in the time, as in the report.
+// Operators by name, with the time of those inside of them and (`own`) without, most of which comes first; steps,
+// ranges and Python's functions, which share their lanes, are none. An operator within one of the same name counts once.
 function operatorsIn(model, lanes, from, to) {
   const found = namesIn(model, lanes, from, to);
   const repeated = new Float64Array(model.names.length);
+  const inside = new Float64Array(model.names.length);
   for (const { rows } of found.isExact ? lanes : []) {
-    rows.forEach((row, depth) => addRepeated(row, rows.slice(0, depth), from, to, repeated));
+    rows.forEach((row, depth) => addNested(row, rows.slice(0, depth), from, to, repeated, inside));
   }
   const names = found.names
     .filter(({ name }) => !NO_OPERATORS.has(model.families[model.familyOf[name]].key))
-    .map((one) => ({ ...one, time: Math.max(0, one.time - repeated[one.name]) }))
-    .sort((one, other) => other.time - one.time || other.count - one.count);
+    .map(({ name, time, count }) => ({ name, count, time: time - repeated[name], own: time - inside[name] }))
+    .sort((one, other) => other.own - one.own || other.count - one.count);
   return { ...found, names };
 }
 
-// Time of spans of `row` that lie in a span of the same name in a row around it.
-function addRepeated(row, outer, from, to, times) {
+// Adds the time of spans of `row` to `inside` of the name around them, and to `repeated` where that or one further out
+// is their own.
+function addNested(row, outer, from, to, repeated, inside) {
   const { starts, durations, names, count } = row;
   const places = outer.map((one) => firstEndingAfter(one, from));
   for (let i = firstEndingAfter(row, from); i < count && starts[i] < to; i++) {
-    const isRepeated = outer.some((one, position) => {
-      let at = places[position];
-      while (at < one.count && one.starts[at] + one.durations[at] <= starts[i]) at += 1;
-      places[position] = at;
-      return at < one.count && one.starts[at] <= starts[i] && one.names[at] === names[i];
-    });
-    if (isRepeated) times[names[i]] += Math.min(to, starts[i] + durations[i]) - Math.max(from, starts[i]);
+    const time = Math.min(to, starts[i] + durations[i]) - Math.max(from, starts[i]);
+    const around = outer.map((one, depth) => nameAround(one, places, depth, starts[i]));
+    if (around.includes(names[i])) repeated[names[i]] += time;
+    if (around.length && around.at(-1) >= 0) inside[around.at(-1)] += time;
   }
+}
+
+// The name of the span of `row` that is around `time`, -1 where none is; `places` keeps how far each row was read.
+function nameAround(row, places, depth, time) {
+  let at = places[depth];
+  while (at < row.count && row.starts[at] + row.durations[at] <= time) at += 1;
+  places[depth] = at;
+  return at < row.count && row.starts[at] <= time ? row.names[at] : -1;
 }
 
 function addSpans(row, from, to, times, counts) {

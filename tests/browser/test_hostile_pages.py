@@ -1,10 +1,10 @@
-"""Names of a trace that are HTML, scripts, styles, addresses or invisible do nothing in a page: they are shown as text."""
+"""Names that are HTML, scripts, styles, addresses or invisible do nothing in a page: they are shown as text."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 from playwright.sync_api import Page
@@ -222,7 +222,7 @@ def test_figures_of_hostile_names_are_svg_and_nothing_else(
         text = place.read_text(encoding="utf-8")
         assert len(text) < MOST_BYTES
         assert STEERS.findall(text) == []
-        elements = [*ElementTree.fromstring(text).iter()]
+        elements = [*ET.fromstring(text).iter()]
         assert {element.tag.removeprefix(SVG) for element in elements} <= DRAWN
         names = {name for element in elements for name in element.attrib}
         assert {name for name in names if name.startswith("on") or name in {"href", "data-evil", "style"}} == set()

@@ -1,6 +1,7 @@
 """``--format svg --figure NAME``: one figure as a file, and what is refused."""
 
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from tests.render.svg.drawn import parsed, titles
@@ -41,6 +42,7 @@ def test_a_comparison_of_2_sides_has_their_classes(tmp_path):
     [
         (["--figure", "steps"], "--figure steps is a picture, and --format terminal shows none"),
         (["--figure", "stairs", "--format", "svg"], "There is no figure 'stairs'."),
+        (["--figure", "classes", "--format", "svg"], "Figures 'classes' are of comparisons."),
         (["--figure", "api", "--format", "svg"], "This report has no figure 'api': no CUDA call was recorded."),
     ],
 )
@@ -50,7 +52,17 @@ def test_what_cannot_be_drawn_is_refused_with_exit_code_2(arguments, words):
     assert words in str(result.stderr)
 
 
-def test_help_names_4_figures_and_says_which_is_drawn_where_none_is_named():
-    for command in (["report"], ["compare"], ["archive", "trend"]):
-        text = " ".join(run(*command, "--help").stdout.split())
-        assert all(name in text for name in ("--figure NAME", "steps", "api", "utilization", "curve"))
+def test_help_names_the_figures_of_a_command_and_which_is_drawn_where_none_is_named():
+    said = {
+        ("report",): "Figure of an SVG: steps, utilization, api (the first of these that there is).",
+        ("compare",): "Figure of an SVG: curve, scaling, sides, classes, ",
+        ("archive", "report"): "Figure of an SVG: frameworks, verdicts, ",
+        ("archive", "trend"): "Figure of an SVG: trend.",
+    }
+    for command, words in said.items():
+        assert words in " ".join(run(*command, "--help").stdout.split())
+
+
+def test_a_shell_completes_the_1_figure_of_a_trace_that_begins_with_s():
+    shell = ShellComplete(main, {}, "traceviz", "_TRACEVIZ_COMPLETE")
+    assert [one.value for one in shell.get_completions(["report", "--figure"], "s")] == ["steps"]

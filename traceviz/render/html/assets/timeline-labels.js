@@ -21,7 +21,8 @@ function itemLabel(item, fold) {
 }
 
 const LABELS = {
-  group: ({ group, closed }, fold) => foldButton(group.label || "all", closed, `group ${group.label}`, () => fold(group)),
+  group: ({ group, closed }, fold) =>
+    foldButton(group.label || "all", closed, `group ${group.label}`, () => fold(group)),
   lane: ({ lane, closed }, fold) => (lane.rows.length > 1 ? laneButton(lane, closed, fold) : plainLabel(lane.label)),
   curve: ({ curve }) => curveLabel(curve),
 };

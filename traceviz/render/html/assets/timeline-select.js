@@ -36,7 +36,7 @@ function classTimes(model, lanes, from, to) {
   return { groups: lanes.map((lane) => lane.group), rows, isExact: sums.every((sum) => sum.isExact) };
 }
 
-// Time, number and family of each name in rows of `lanes`, the longest first; `isExact` is false where levels had to do.
+// Time, number and family of each name in rows of `lanes`, the longest first; not exact where levels had to do.
 function namesIn(model, lanes, from, to) {
   const times = new Float64Array(model.names.length);
   const counts = new Float64Array(model.names.length);
@@ -170,7 +170,8 @@ function linkPositions(arrows, event) {
   const { sources, targets } = arrows.ends();
   const found = [];
   for (const ends of [sources, targets]) {
-    for (let at = ends.indexOf(event); at >= 0 && found.length < MOST_LINKS; at = ends.indexOf(event, at + 1)) found.push(at);
+    let at = ends.indexOf(event);
+    for (; at >= 0 && found.length < MOST_LINKS; at = ends.indexOf(event, at + 1)) found.push(at);
   }
   return found;
 }

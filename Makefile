@@ -28,7 +28,7 @@ export TRACEVIZ_HTA ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bi
 export TRACEVIZ_PADDLE ?= $(if $(wildcard $(PADDLE)/installed),$(abspath $(PADDLE)/bin/python))
 export TRACEVIZ_MXNET ?= $(if $(wildcard $(MXNET)/installed),$(abspath $(MXNET)/bin/python))
 
-.PHONY: demo quick test test-all test-long lint types bench docs causes studies images nvtx samples oracle frameworks wheel nsys browser mutants fuzz fuzz-asan extremes clean
+.PHONY: demo quick test test-all test-long lint types bench bench-pages references docs causes studies images nvtx samples oracle frameworks wheel nsys browser mutants fuzz fuzz-asan extremes clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed
@@ -87,6 +87,18 @@ types: $(VENV)/dev
 # "--markdown" writes the table into docs/performance.md, "--other PYTHON" measures another traceviz as well.
 bench: $(VENV)/dev nsys
 	$(BIN)/python benchmarks/whole.py $(BENCH_OPTIONS)
+
+# Pages of 10^4 to 10^7 made events: what making, opening and moving them takes, beside viztracer's page of the same
+# events. About ten minutes; BENCH_OPTIONS="--most 1e5" takes one, "--markdown" writes the table into docs/pages.md.
+bench-pages: $(VENV)/dev browser
+	@test -d build/viztracer/viztracer || \
+	    $(PYTHON) -m pip install --quiet --target build/viztracer viztracer || \
+	    echo "viztracer is not installed: its pages are not measured"
+	$(BIN)/python benchmarks/pages.py $(BENCH_OPTIONS)
+
+# The screenshots that tests compare pages with, taken anew: look at each of them before you keep it.
+references: $(VENV)/dev browser
+	$(BIN)/python -m tests.browser.references $(REFERENCES)
 
 docs: $(VENV)/dev
 	$(BIN)/python scripts/generate_docs.py

@@ -19,6 +19,7 @@ import shutil
 import statistics
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,7 @@ def frames(page: Page, act: Any) -> dict[str, float]:
     while time.monotonic() < end:
         act()
     begins = page.evaluate("window.__frames")
-    lengths = sorted(after - before for before, after in zip(begins[2:], begins[3:], strict=False))
+    lengths = sorted(after - before for before, after in pairwise(begins[2:]))
     if not lengths:
         return {"median_ms": SECONDS * 1000, "p95_ms": SECONDS * 1000}
     return {"median_ms": statistics.median(lengths), "p95_ms": lengths[int(len(lengths) * 0.95)]}

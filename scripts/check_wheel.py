@@ -17,9 +17,15 @@ NEEDED = (
     "traceviz/cli/main.py",
     "traceviz/parsers/__init__.py",
     "traceviz/collectors/__init__.py",
+    "traceviz/data/definitions.toml",
     "traceviz/data/kernel_families.toml",
     "traceviz/data/op_families.toml",
     "traceviz/parsers/data/cupti_cbids.csv",
+    "traceviz/render/html/assets/components.css",
+    "traceviz/render/html/assets/fragment.css",
+    "traceviz/render/html/assets/main.js",
+    "traceviz/render/html/assets/style.css",
+    "traceviz/render/html/assets/timeline-main.js",
 )
 
 SCANNERS = (

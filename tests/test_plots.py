@@ -1,11 +1,15 @@
 """traceviz.plot: one figure of a report, a trace or a comparison."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 import traceviz
 from tests.render.figures.test_steps import by_step
 from tests.render.svg.drawn import parsed, titles
 from traceviz.errors import OutputExistsError, UsageError
+from traceviz.units import format_value
 
 SLOW = "sample_traces/kineto/slow.pt.trace.json.gz"
 REPAIRED = "sample_traces/kineto/repaired.pt.trace.json.gz"
@@ -19,10 +23,30 @@ def test_a_plot_of_a_trace_is_that_of_its_tables_and_of_its_report():
     assert "step 3: input wait 113 ms (56.5 %)" in titles(drawn.svg)
 
 
+def test_each_part_says_what_the_json_report_has_of_it():
+    report = traceviz.report_on(Path(SLOW))
+    steps = next(
+        block
+        for section in json.loads(traceviz.to_text(report, "json"))["sections"]
+        for block in section["blocks"]
+        if block.get("title") == "By step"
+    )["rows"]
+    said = titles(traceviz.plot(report, "steps").svg)
+    assert len(steps) == 10
+    for row in steps:
+        share = format_value(row["input_wait"] / row["dur_ns"], "ratio")
+        assert f"step {row['step']}: input wait {format_value(row['input_wait'], 'ns')} ({share})" in said
+
+
 def test_a_comparison_has_figures_of_its_sides():
     drawn = traceviz.plot(traceviz.compare_runs(SLOW, REPAIRED), "classes")
     assert len(drawn.figure.rows) == 2
     assert parsed(drawn.svg).get("width") == "720"
+
+
+def test_the_picture_in_the_readme_is_that_of_the_sample():
+    """Made by: traceviz report sample_traces/kineto/slow.pt.trace.json.gz --format svg -o docs/steps.svg --force."""
+    assert Path("docs/steps.svg").read_text(encoding="utf-8") == traceviz.plot(SLOW, "steps").svg + "\n"
 
 
 def test_a_notebook_shows_the_figure_as_wide_as_it_is_asked_for():

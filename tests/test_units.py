@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz.units import UNITS, counted, format_ns, format_ratio, format_value, parse_bytes
+from traceviz.units import UNITS, Scale, counted, format_ns, format_ratio, format_value, parse_bytes, scale_of
 
 
 @pytest.mark.parametrize(
@@ -140,3 +140,22 @@ def test_one_thing_is_singular(count, text):
 )
 def test_a_size_is_read_as_bytes(text, size):
     assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize(
+    ("largest", "unit", "size", "name"),
+    [
+        (97_000_000, "ns", 1_000_000, "ms"),
+        (-999, "ns", 1, "ns"),
+        (999_499_999_999, "ns", 1_000_000_000, "s"),
+        (999_500_000_000, "ns", 60_000_000_000, "min"),
+        (7_200_000_000_000, "ns", 3_600_000_000_000, "h"),
+        (2.5e9, "bytes/s", 10**9, "GB/s"),
+        (0, "bytes", 1, "B"),
+        (0.4, "ratio", 0.01, "%"),
+        (12, "per_second", 1, "/s"),
+        (1e9, "count", 1, ""),
+    ],
+)
+def test_all_ticks_of_an_axis_have_the_unit_of_its_largest_value(largest, unit, size, name):
+    assert scale_of(largest, unit) == Scale(size, name)

@@ -1,9 +1,10 @@
-"""Names of a trace that are HTML, scripts, styles, addresses or invisible do nothing in a page: they are shown as text."""
+"""Names that are HTML, scripts, styles, addresses or invisible do nothing in a page: they are shown as text."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from playwright.sync_api import Page
@@ -14,7 +15,9 @@ from tests.browser.pages import SAMPLES, UNFOLD, overflow, without_policy
 from tests.command import run
 from tests.parsers.run.folders import resources, run_folder
 from traceviz import api
+from traceviz.render.figures.registry import figures
 from traceviz.render.html.fragment import fragment
+from traceviz.render.options import RenderOptions
 from traceviz.visible import visible
 
 pytestmark = pytest.mark.browser
@@ -180,9 +183,50 @@ def test_an_archive_of_hostile_traces_is_harmless_as_a_page(
 # Pieces of pages that others made
 
 
+def in_a_page(body: str, place: Path) -> Path:
+    """A page of others, without any policy, that holds a piece of ours."""
+    place.write_text(f'<!doctype html><html lang="en"><title>x</title><body>{body}</body></html>', encoding="utf-8")
+    return place
+
+
 def test_a_fragment_does_nothing_in_a_page_of_others(traces: dict[str, Path], open_page: Open, tmp_path: Path) -> None:
     for name in ("kineto", "nsys", "xplane", "run"):
-        place = tmp_path / f"{name}.html"
         body = fragment(api.report_on(traces[name]))
-        place.write_text(f'<!doctype html><html lang="en"><title>x</title><body>{body}</body></html>', encoding="utf-8")
-        check_harmless(open_page, place, tmp_path)
+        check_harmless(open_page, in_a_page(body, tmp_path / f"{name}.html"), tmp_path)
+
+
+def test_what_a_notebook_shows_does_nothing(traces: dict[str, Path], open_page: Open, tmp_path: Path) -> None:
+    tables = api.open_trace(traces["nsys"])
+    shown = tables, api.report_on(traces["run"]), api.compare(traces["kineto"], traces["run"])
+    for number, value in enumerate(shown):
+        body = value._repr_html_()
+        assert len(body) < MOST_BYTES
+        check_harmless(open_page, in_a_page(body, tmp_path / f"{number}.html"), tmp_path, styles=body.count("<style"))
+
+
+# Figures
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+DRAWN = {"svg", "title", "desc", "g", "path", "rect", "line", "text", "tspan", "circle", "polyline", "polygon", "style"}
+
+
+@pytest.mark.parametrize("name", ["kineto", "nsys", "run", "long"])
+def test_figures_of_hostile_names_are_svg_and_nothing_else(
+    traces: dict[str, Path], open_page: Open, tmp_path: Path, name: str
+) -> None:
+    report = api.report_on(traces[name])
+    for figure, _ in figures(report):
+        place = tmp_path / f"{figure}.svg"
+        place.write_text(api.to_text(report, "svg", RenderOptions(figure=figure)), encoding="utf-8")
+        text = place.read_text(encoding="utf-8")
+        assert len(text) < MOST_BYTES
+        assert STEERS.findall(text) == []
+        elements = [*ET.fromstring(text).iter()]
+        assert {element.tag.removeprefix(SVG) for element in elements} <= DRAWN
+        names = {name for element in elements for name in element.attrib}
+        assert {name for name in names if name.startswith("on") or name in {"href", "data-evil", "style"}} == set()
+        for path in (place, in_a_page(text, tmp_path / f"{figure}.html")):
+            opened = open_page(path)
+            opened.page.wait_for_timeout(20)
+            opened.check_quiet()

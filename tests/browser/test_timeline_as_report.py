@@ -39,7 +39,7 @@ def test_a_step_has_the_figures_of_the_report_of_that_time(open_page: Open, tmp_
     assert busy == 4_883_721
     assert [row[1:] for row in table(page, "Device busy")] == [[format_value(busy, "ns"), "60.8 %"]]
 
-    classes = dict((row[0], row[1]) for row in table(page, "Time by class"))
+    classes = {row[0]: row[1] for row in table(page, "Time by class")}
     assert classes["device compute"] == format_value(figures(part, "kernels", "total_ns"), "ns") == "4.34 ms"
     assert classes["kernel launch"] == format_value(figures(part, "cuda_api", "exposed_ns"), "ns") == "12.1 µs"
     assert classes["Sum"] == format_value(END - START, "ns") == "8.03 ms"

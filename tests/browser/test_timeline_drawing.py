@@ -24,7 +24,7 @@ from tests.browser.timeline_pages import (
     state,
     texts,
 )
-from traceviz.pictures.timeline import Detail
+from traceviz.pictures.timeline import Detail, Level
 
 pytestmark = pytest.mark.browser
 WHITE = [255, 255, 255]
@@ -174,3 +174,20 @@ def test_labels_are_above_lanes_on_narrow_pages(open_page: Open, tmp_path: Path)
     assert label is not None
     assert label["y"] + 14 <= point(page, "steps", 0)[1] - 8
     assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_a_kept_span_is_whole_beyond_the_detail_that_kept_it(open_page: Open, tmp_path: Path) -> None:
+    level = Level(100_000, np.arange(10), np.full(10, 4), np.full(10, 255))
+    kept = spans(1, (250_000, 750_000, 3))
+    detail = Detail(START + 300_000, START + 400_000, "slowest step, 7")
+    made = replace(
+        small_timeline(),
+        lanes=(lane("device", kept, levels=((level,),)),),
+        arrows=(),
+        events=9,
+        kept=1,
+        details=(detail,),
+    )
+    shown = pixels(opened_timeline(open_page, tmp_path, made).page, "device")
+    at = [shown[int(len(shown) * share) // 4 * 4 + 2] for share in (0.1, 0.35, 0.7, 0.9)]
+    assert at == [ELEMENTWISE, MATMUL, MATMUL, ELEMENTWISE]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import axe_playwright_python
 import pytest
 
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, Scheme
 from tests.browser.made_timelines import made_timeline
 from tests.browser.timeline_pages import (
     NAMES,
@@ -21,6 +22,7 @@ from tests.browser.timeline_pages import (
     texts,
 )
 
+AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 pytestmark = pytest.mark.browser
 HOSTILE = (
     *("<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "\u202egnirts", "{{7*7}}"),
@@ -176,3 +178,45 @@ def test_a_page_is_printed_as_it_is_seen(open_page: Open, tmp_path: Path) -> Non
     page.emulate_media(media="print")
     assert page.locator(".tv-timeline-bar").is_hidden()
     assert pixels(page, "classes")[10] == rgb("input_wait")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_0_faults_with_a_selection_a_search_and_open_tables(
+    open_page: Open, tmp_path: Path, scheme: Scheme
+) -> None:
+    page = opened_timeline(open_page, tmp_path, small_timeline(), scheme=scheme).page
+    act(page, "t.selectWindow(0, 1000000); t.searchFor('add'); t.help()")
+    for text in ("Spans as a table", "Lanes as a table"):
+        page.get_by_text(text).click()
+    page.wait_for_selector(".tv-timeline-list table")
+    found = page.evaluate(f"(() => {{ {AXE.read_text()} }})(); axe.run('#timeline', {{ resultTypes: ['violations'] }})")
+    faults = [[fault["id"], [node["html"][:120] for node in fault["nodes"]]] for fault in found["violations"]]
+    assert (faults, len(found["passes"]) > 20) == ([], True)
+
+
+def test_zooming_ends_where_it_should_with_and_without_motion(open_page: Open, tmp_path: Path) -> None:
+    page = opened_timeline(open_page, tmp_path, small_timeline()).page
+    page.emulate_media(reduced_motion="no-preference")
+    act(page, "t.selectWindow(400000, 600000); t.fit()")
+    assert state(page, "t.view.to - t.view.from") > 232_000
+    page.wait_for_function("() => document.getElementById('tv-timeline-view').timeline.view.from === 384000")
+    assert state(page, "[t.view.from, t.view.to]") == [384_000, 616_000]
+
+
+def test_a_page_that_gets_narrower_is_drawn_anew(open_page: Open, tmp_path: Path) -> None:
+    page = opened_timeline(open_page, tmp_path, small_timeline()).page
+    assert state(page, "t.narrow") is False
+    page.set_viewport_size({"width": 500, "height": 800})
+    page.wait_for_function("() => document.getElementById('tv-timeline-view').timeline.narrow")
+    assert state(page, "t.canvas.width === t.stage.clientWidth && t.view.width === t.stage.clientWidth") is True
+    shown = pixels(page, "classes")
+    assert (shown[20], shown[-20]) == (rgb("input_wait"), rgb("device_compute"))
+
+
+def test_the_line_above_the_lanes_moves_what_is_in_view(open_page: Open, tmp_path: Path) -> None:
+    page = opened_timeline(open_page, tmp_path, small_timeline()).page
+    act(page, "t.setView({...t.view, from: 0, to: 100000})")
+    box = page.locator(".tv-timeline-overview").bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 10)
+    assert state(page, "[t.view.from, t.view.to]") == pytest.approx([450_000, 550_000], abs=1_500)

@@ -21,6 +21,7 @@ from tests.extremes.formats import FORMATS
 from tests.extremes.values import VALUES, Place, Sample
 from traceviz import api
 from traceviz.errors import TracevizError
+from traceviz.pictures.packed import packed, unpacked
 
 EVERY = bool(os.environ.get("TRACEVIZ_EXTREMES"))
 """Whether every column meets every value, which takes most of an hour: ``make extremes``."""
@@ -34,12 +35,14 @@ sample_of = cache(lambda name: FORMATS[name]())
 
 
 def report_of(path: Path, name: str) -> str:
-    """All text that is made of an input, as a page and as JSON."""
+    """All text that is made of an input: as a page, as JSON, and the timeline of a page."""
     if name == "report":
         comparison = api.compare(path, path)
         return api.to_text(comparison, "terminal")
-    report = api.report_on(path)
-    return api.to_text(report, "terminal") + api.to_text(report, "json")
+    report, pictures = api.pictured(path)
+    texts = packed(pictures.timeline, pictures.places)
+    unpacked(texts)
+    return api.to_text(report, "terminal") + api.to_text(report, "json") + texts.header
 
 
 def problem_of(name: str, sample: Sample, case: Case, folder: Path) -> str:

@@ -251,6 +251,17 @@ def test_small_nodes_are_one_beside_those_that_stay():
     assert found == {"training thread": 1009, "training thread > aten::big": 1000, f"training thread > {OTHER}": 9}
 
 
+def test_graphs_of_a_page_share_the_nodes_that_it_may_have(monkeypatch):
+    ops = [(start, 1, f"op{start}") for start in range(300)]
+    ranges = [(start, 1, f"range {chr(300 + start)}") for start in range(300)]
+    view = trace(host_ops=ops, nvtx=ranges, run=PYTORCH)
+    assert [len(flame.names) for flame in flames(view)] == [301, 301]
+    monkeypatch.setattr("traceviz.flame.flames._MOST_TOGETHER", 100)
+    shared = flames(view)
+    assert [len(flame.names) for flame in shared] == [50, 50]
+    assert [int(flame.times[flame.parents < 0].sum()) for flame in shared] == [300, 300]
+
+
 def test_recursion_is_drawn_to_a_depth_of_200():
     deep = [(level, 1000 - 2 * level, "f") for level in range(400)]
     flame = flame_of(trace(host_ops=deep, run=PYTORCH), "operators-host", Bounds(least=0.0))

@@ -25,6 +25,7 @@ from traceviz.cli.options import (
     reading_options,
 )
 from traceviz.errors import NoVerdictError, UsageError
+from traceviz.report import COMPARISON
 
 if TYPE_CHECKING:
     from traceviz.api import Comparison
@@ -167,7 +168,7 @@ _how_options = option_group(
 @_how_options
 @_tables_options
 @click.option("--section", "sections", multiple=True, metavar="SLUG", help="Show only this section; may be repeated.")
-@output_options
+@output_options(COMPARISON)
 @part_options
 @reading_options
 @page_options

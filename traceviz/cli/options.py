@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from traceviz.cli import standard_input
+from traceviz.cli.figures import PICTURE_WIDTH_HELP, check_drawn, figure_option
 from traceviz.cli.in_browser import OPEN_HELP, check_page, chosen_format, open_in_browser, temporary_page
 from traceviz.errors import OutputError, UsageError
-from traceviz.render.figures.registry import FIGURES
-from traceviz.render.figures.registry import check_figure as check_figure_name
 from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH
 from traceviz.units import parse_bytes, parse_ns
 from traceviz.visible import visible
@@ -39,13 +38,9 @@ if TYPE_CHECKING:
     from traceviz.selection import Selection
 
 PIPED_WIDTH = 100
-DRAWN = "svg"
-"""Format that is one figure."""
 FORMATS_HELP = "terminal, csv, github, html, json, junit, markdown or svg."
-FIGURE_HELP = f"Figure of an SVG: {', '.join(FIGURES)} (the first of these that the report has)."
 PAGE_WIDTH = click.IntRange(LEAST_WIDTH, MOST_WIDTH)
 WIDTH_HELP = "Columns of the page, up to 1000 (the terminal's, or 100 when piped)."
-PICTURE_WIDTH_HELP = "Columns of the page, up to 1000 (the terminal's, or 100 when piped); pixels of an SVG (720)."
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -154,7 +149,7 @@ class OutputOptions:
 
         check_format(self.format_name)
         check_page(self.format_name, self.path, opens=self.opens)
-        check_figure(self.figure, self.format_name)
+        check_drawn(self.figure, self.format_name, self.path)
         if self.path is None:
             return
         for source in sources:
@@ -311,25 +306,22 @@ def reading_options(command: Command) -> Command:
     return _reading_options(cast("Command", run))
 
 
-output_options = option_group(
-    "output",
-    OutputOptions,
-    click.option(
-        *("--format", "format_name"),
-        callback=chosen_format,
-        metavar="NAME",
-        help=FORMATS_HELP,
-    ),
-    click.option("--figure", metavar="NAME", help=FIGURE_HELP),
-    click.option(
-        *("-o", "--output", "path"),
-        type=click.Path(path_type=Path),
-        help="Write to this file instead of stdout.",
-    ),
-    click.option("--force", is_flag=True, help="Replace an existing output file."),
-    click.option("--open", "opens", is_flag=True, is_eager=True, help=OPEN_HELP),
-)
-"""Options of commands that print a report, as ``output``: :class:`OutputOptions`."""
+def output_options(schema: str) -> Callable[[Command], Command]:
+    """Options of commands that print a report of this schema, as ``output``: :class:`OutputOptions`."""
+    return option_group(
+        "output",
+        OutputOptions,
+        click.option("--format", "format_name", callback=chosen_format, metavar="NAME", help=FORMATS_HELP),
+        figure_option(schema),
+        click.option(
+            *("-o", "--output", "path"),
+            type=click.Path(path_type=Path),
+            help="Write to this file instead of stdout.",
+        ),
+        click.option("--force", is_flag=True, help="Replace an existing output file."),
+        click.option("--open", "opens", is_flag=True, is_eager=True, help=OPEN_HELP),
+    )
+
 
 part_options = option_group(
     "part",
@@ -350,22 +342,6 @@ page_options = option_group(
     click.option("--width", type=PAGE_WIDTH, help=PICTURE_WIDTH_HELP),
 )
 """Options of commands that print a page of tables, as ``page``: :class:`PageOptions`."""
-
-
-def check_figure(figure: str | None, format_name: str) -> None:
-    """Refuse a figure that does not exist, or that the format does not draw.
-
-    Raises:
-        UsageError: the figure is refused.
-    """
-    if figure is None:
-        return
-    check_figure_name(figure)
-    if format_name != DRAWN:
-        raise UsageError(
-            f"--figure {figure} is a picture, and --format {format_name} shows none of a report's figures alone.",
-            fix=f"Add --format {DRAWN}.",
-        )
 
 
 def write(text: str, output: Path | None, *, force: bool) -> None:

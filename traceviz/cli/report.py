@@ -24,6 +24,7 @@ from traceviz.cli.options import (
     reading_options,
 )
 from traceviz.errors import NoVerdictError, UsageError
+from traceviz.report import SCHEMA
 
 if TYPE_CHECKING:
     from traceviz.gates.gates import Gates
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 @reading_options
 @click.option("--section", "sections", multiple=True, metavar="NAME", help="Only this section; may be repeated.")
 @click.option("--all", "everything", is_flag=True, help="All sections, not only the first screen.")
-@output_options
+@output_options(SCHEMA)
 @part_options
 @click.option(
     "--basis", default="traceviz", metavar="NAME", help="Classes of step time: traceviz, xprof, tensorboard, kineto."

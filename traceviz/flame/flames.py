@@ -12,6 +12,8 @@ from traceviz.flame.stacks import stack_flames
 from traceviz.pictures.flame import Flame
 
 _MAKERS = (operator_flames, module_flames, range_flames, stack_flames)
+_MOST_TOGETHER = 5000
+"""Nodes of all graphs of a page: one takes some 35 bytes of it, and with long names of its own 170."""
 
 
 def flames(trace: TraceView, bounds: Bounds | None = None) -> tuple[Flame, ...]:
@@ -23,7 +25,14 @@ def flames(trace: TraceView, bounds: Bounds | None = None) -> tuple[Flame, ...]:
 
     Args:
         trace: The trace.
-        bounds: How small and how many nodes may be.
+        bounds: How small and how many nodes may be; where not given, as suits a page.
     """
-    time, limits = division(trace), bounds or Bounds()
-    return tuple(flame for make in _MAKERS for flame in make(trace, time, limits) if flame is not None)
+    found = _drawn(trace, bounds or Bounds())
+    if bounds is None and sum(len(flame.names) for flame in found) > _MOST_TOGETHER:
+        return _drawn(trace, Bounds(most=_MOST_TOGETHER // len(found)))
+    return found
+
+
+def _drawn(trace: TraceView, bounds: Bounds) -> tuple[Flame, ...]:
+    time = division(trace)
+    return tuple(flame for make in _MAKERS for flame in make(trace, time, bounds) if flame is not None)

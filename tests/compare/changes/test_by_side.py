@@ -79,7 +79,7 @@ def test_names_of_12_sides_stay_whole_and_apart_in_80_columns():
     sides = [calls(name, cudaLaunchKernel=900 + number, cudaFree=100) for number, name in enumerate(names)]
     text = renderer("terminal").render(document_of(*sides), RenderOptions(80, sections=("cuda_api",)))
     assert max(map(len, text.splitlines())) <= 80
-    figure = text.partition("share of CUDA API time")[2].rpartition("framework_with_a_long_name_00 →")[0]
+    figure = text.partition("share of CUDA API time on each side")[2].rpartition("framework_with_a_long_name_00 →")[0]
     assert figure.count("  cudaFree ") == 4  # three sides in each table
     assert sum(figure.count(f"name_{number:02}") for number in range(12)) == 12
 

@@ -179,6 +179,18 @@ def test_2_sides_of_5_say_so_and_reports_without_amounts_have_no_figure():
     assert figure_or_none(replace(report, sections=(replace(section, blocks=section.blocks[:1]),)), "resources") is None
 
 
+def test_a_lane_without_values_is_a_line_without_points():
+    report = sampled({"a": (), "b": (1.0,)})
+    assert [len(line.points) for line in figure(report, "resources").panels[0].lines] == [0, 2]
+
+
+def test_what_is_no_number_is_not_drawn():
+    report = sampled({"a": (1.0,), "b": (1.0,)}, amount=float("inf"))
+    assert figure(report, "resources").panels[0].lines[0].points[0].y == 0.0
+    huge = effect(grid(CLASSES_OF_SIDES, "side class label mean_ns", ("a", "x", "x", float("nan")), ("a", "y", "y", 1)))
+    assert [row.total for row in figure(huge, "classes").rows] == [1]
+
+
 def curve(*rows):
     names = "tag.framework tag.batch value low high"
     return comparison("curve", grid("", names, *rows), Prose("Best is batch=64."))

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,8 @@ from traceviz.pictures.pictures import Pictures, Place
 from traceviz.render.html.page import MOST_BYTES, page
 from traceviz.render.json import dumps, loads
 from traceviz.render.options import RenderOptions
-from traceviz.report import COMPARISON, Column, Fact, Facts, Grid, Report, Section, Verdict
+from traceviz.render.why import why
+from traceviz.report import COMPARISON, Bar, Bars, Candidate, Column, Fact, Facts, Grid, Report, Section, Verdict
 
 
 def made(report: Report, **options) -> str:
@@ -182,3 +184,38 @@ def test_tables_have_captions_scopes_and_heads():
     for table in parsed(made(sample_report())).find("table", class_="tv-grid"):
         assert len(table.find("caption")) == 1
         assert {cell.attributes["scope"] for cell in table.find("th")} <= {"col", "row"}
+
+
+def test_a_part_of_the_first_bar_means_what_it_means_in_its_section():
+    html = made(
+        Report(
+            (),
+            Verdict("", ""),
+            (
+                Section(
+                    "whole_run",
+                    "The whole run",
+                    (
+                        Bars(
+                            "",
+                            "10 s",
+                            "ns",
+                            (Bar("compilation", "compilation", 6, 0.6), Bar("steps", "steady steps", 4, 0.4)),
+                        ),
+                    ),
+                ),
+            ),
+        )
+    )
+    terms = parsed(html).one("section", id="tv-bars").find("span", class_="tv-term")
+    assert terms[0].attributes["title"] == "The framework traces or compiles, anywhere in the run."
+    assert len(terms) == 2
+
+
+def test_why_says_once_what_may_take_the_time_and_copies_no_section_that_does_not_exist():
+    leads = Candidate("input", "input", 6, 0.6, "steady steps", "measured", "TV101", "The largest.", leads=True)
+    report = replace(sample_report(), verdict=Verdict("input", "It waits.", "input", (leads,)))
+    root = parsed(made(why(report)))
+    assert len(parsed(made(report)).one("section", id="tv-bars").find("table", class_="tv-grid")) == 1
+    assert len(root.find("table", class_="tv-grid")) == 1
+    assert root.one("section", id="why").attributes.get("data-section") is None

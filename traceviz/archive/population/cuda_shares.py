@@ -11,8 +11,8 @@ from traceviz.report import Block, Column, Grid, Prose, Row, Section
 from traceviz.units import counted
 
 SLUG = "cuda_api"
-MOST_TRACES = 1_000
-"""So many traces are read unasked: the calls of more take a while."""
+MOST_TRACES, MOST_BYTES = 1_000, 500_000_000
+"""So many traces, with tables of so many bytes, are read unasked: the calls of more take a while."""
 NOTABLE = 0.01
 """Functions with this share of the API time of any group have a line."""
 MOST_GROUPS = 8

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from traceviz.cli.figures import PICTURE_WIDTH_HELP, figure_option
 from traceviz.cli.in_browser import OPEN_HELP, check_page, chosen_format
-from traceviz.cli.options import FIGURE_HELP, PAGE_WIDTH, PICTURE_WIDTH_HELP, WIDTH_HELP, page_width, show, wants_color
+from traceviz.cli.options import PAGE_WIDTH, WIDTH_HELP, page_width, show, wants_color
 
 if TYPE_CHECKING:
     from traceviz.report import Report
@@ -54,23 +55,23 @@ class PageOptions:
 
 
 def page_options(
-    formats: str, *, has_sections: bool = False, has_figures: bool = False
+    formats: str, *, has_sections: bool = False, figures_of: tuple[str, ...] = ()
 ) -> Callable[[Command], Command]:
     """Options that say how a document is printed, as the parameter ``page`` of the command.
 
     Args:
         formats: The formats, for the help.
         has_sections: Whether sections can be chosen.
-        has_figures: Whether an SVG can be made, and its figure chosen.
+        figures_of: Schemas of the documents, where an SVG can show a figure of them.
     """
     options = (
         *((click.option("--section", "sections", multiple=True, metavar="SLUG", help=_SECTIONS),) * has_sections),
         click.option("--format", "format_name", callback=chosen_format, metavar="NAME", help=formats),
-        *((click.option("--figure", metavar="NAME", help=FIGURE_HELP),) * has_figures),
+        *((figure_option(*figures_of),) if figures_of else ()),
         click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout."),
         click.option("--force", is_flag=True, help="Replace an existing output file."),
         click.option("--open", "opens", is_flag=True, is_eager=True, help=OPEN_HELP),
-        click.option("--width", type=PAGE_WIDTH, help=PICTURE_WIDTH_HELP if has_figures else WIDTH_HELP),
+        click.option("--width", type=PAGE_WIDTH, help=PICTURE_WIDTH_HELP if figures_of else WIDTH_HELP),
     )
 
     fields = [field.name for field in dataclasses.fields(PageOptions)]

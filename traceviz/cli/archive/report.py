@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from traceviz.cli.archive.options import PageOptions, page_options
-from traceviz.cli.options import FORMATS_HELP, check_figure, progress_bar_on_stderr
+from traceviz.cli.figures import check_drawn
+from traceviz.cli.options import FORMATS_HELP, progress_bar_on_stderr
 from traceviz.errors import NoVerdictError, UsageError
+from traceviz.report import POPULATION, SCHEMA, TREND
 
 if TYPE_CHECKING:
     from traceviz.archive.runners.base import Runner
@@ -38,7 +40,7 @@ def _source_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; reading the catalogue takes only one.")
 @_source_options
-@page_options(FORMATS_HELP, has_sections=True, has_figures=True)
+@page_options(FORMATS_HELP, has_sections=True, figures_of=(POPULATION, SCHEMA))
 def report(
     archive: str,
     *,
@@ -84,7 +86,7 @@ def report(
     "--workers", type=click.IntRange(min=1), help="Processes that read saved reports, where METRIC needs them (1)."
 )
 @_source_options
-@page_options(FORMATS_HELP, has_sections=True, has_figures=True)
+@page_options(FORMATS_HELP, has_sections=True, figures_of=(TREND,))
 def trend(
     archive: str,
     metric: str,
@@ -181,6 +183,6 @@ def _check_page(page: PageOptions, *, gates: bool = False) -> None:
     renderer(page.format_name)
     if page.format_name == JUNIT and not gates:
         raise UsageError("--format junit lists gates, and there are none.")
-    check_figure(page.figure, page.format_name)
+    check_drawn(page.figure, page.format_name, page.output)
     if page.output is not None:
         check_file_free(page.output, force=page.force)

@@ -62,7 +62,7 @@ def _curves(  # noqa: PLR0917 (what is drawn, and its words)
     report: Report, slug: str, grid: Grid, tag: str, title: str, panels: list[Panel], notes: tuple[str, ...] = ()
 ) -> Curves:
     numbers = [value for row in rows(grid) if (value := number(row[tag])) is not None]
-    is_log = min(numbers) > 0 and max(numbers) / min(numbers) >= _FAR
+    is_log = bool(numbers) and min(numbers) > 0 and max(numbers) / min(numbers) >= _FAR
     intervals = any(point.low is not None for line in panels[0].lines for point in line.points)
     said: tuple[str, ...] = ("Vertical strokes: 95 % intervals.",) if intervals else ()
     left = len(list(_lines(grid, tag, tag))) - MOST

@@ -43,14 +43,22 @@ FIGURES: tuple[str, ...] = tuple(dict.fromkeys(name for functions in _FUNCTIONS.
 """Names of all figures."""
 
 
-def check_figure(name: str) -> None:
-    """Refuse a figure that does not exist, without loading those that do.
+def names(*schemas: str) -> tuple[str, ...]:
+    """Names of the figures that reports of these schemas may have, in their order."""
+    return tuple(dict.fromkeys(name for schema in schemas for name in _FUNCTIONS[schema]))
+
+
+def check_figure(name: str, *schemas: str) -> None:
+    """Refuse a figure that does not exist, or that no report of these schemas has, without loading those that do.
 
     Raises:
-        UsageError: there is no such figure; the error lists those that exist.
+        UsageError: there is no such figure; the error lists those that there are.
     """
+    known = names(*schemas) if schemas else FIGURES
     if name not in FIGURES:
-        raise UsageError.unknown("figure", name, FIGURES)
+        raise UsageError.unknown("figure", name, known)
+    if name not in known:
+        raise UsageError(f"Figures {name!r} are of {_owners(name)}.", fix=f"Known here: {', '.join(known)}.")
 
 
 def figure(report: Report, name: str | None = None) -> Figure:

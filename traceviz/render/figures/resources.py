@@ -74,7 +74,7 @@ def _panels(report: Report, slug: str, timeline: Timeline) -> Iterator[Panel]:
 
 def _line(row: Row, lane: Lane, timeline: Timeline) -> Line:
     """Means of equal slices, each from its start to the next one."""
-    amount, count = number(row["amount"]) or 0.0, len(lane.values)
+    amount, count = number(row["amount"]) or 0.0, max(len(lane.values), 1)
     width = (timeline.end_ns - timeline.start_ns) / count
     points = (
         CurvePoint(timeline.start_ns + index * width, None if value is None else value * amount)

@@ -26,11 +26,25 @@ from traceviz.render.html.drawn import figure_parts
 from traceviz.render.html.inline import content_hash, script, style
 from traceviz.render.html.parts import Part, parts_of
 from traceviz.render.json import compact
-from traceviz.render.options import RenderOptions, select
+from traceviz.render.options import GATES, RenderOptions, select
 from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake
-from traceviz.report import COMPARISON, LISTING, POPULATION, SCHEMA, TREND, Grid, Report, Section, Series, Severity
+from traceviz.render.why import WHY
+from traceviz.report import (
+    COMPARISON,
+    LISTING,
+    POPULATION,
+    SCHEMA,
+    TREND,
+    Bars,
+    Grid,
+    Report,
+    Section,
+    Series,
+    Severity,
+)
 
 _KINDS = {COMPARISON: "Comparison", LISTING: "Traces", POPULATION: "Archive report", TREND: "Trend"}
+_REST = "other"
 _BEHIND = frozenset({"format", "source_schema", "t0_unix_ns", "reader", "driver_version", "cuda_version", "host"})
 """Facts about the recording that few ask for."""
 _POLICY = "default-src 'none'; style-src '{}'; script-src '{}'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -158,7 +172,7 @@ def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -
     sections = [_Section("tv-verdict", "", _verdict(report)), *_reported(report, pictures)]
     sections.insert(len(sections) if report.schema == SCHEMA else 1, figures)
     sections += [_Section(part.name, part.title, part.markup(pictures)) for part in parts if pictures is not None]
-    sections += [_Section(item.slug, item.title, _blocks(item, content), has_command=True) for item in report.sections]
+    sections += [_reported_section(item, content) for item in report.sections]
     present = [section for section in (*sections, *_ends(report)) if section.content]
     return element(
         "body",
@@ -175,6 +189,12 @@ def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -
         _raw("script", scripts, type="module"),
         data_command=command(report),
     )
+
+
+def _reported_section(section: Section, content: _Content) -> _Section:
+    """A section of the report; those that other options make have no command."""
+    has_command = section.slug not in {WHY, GATES}
+    return _Section(section.slug, section.title, _blocks(section, content), has_command=has_command)
 
 
 def _navigation(sections: list[_Section]) -> Markup:
@@ -228,6 +248,7 @@ def _verdict(report: Report) -> Markup:
 def _reported(report: Report, pictures: Pictures | None) -> list[_Section]:
     """What is said first: where the time went, what may take it, and what to do about it."""
     charts = first_screen(report).bars if report.schema == SCHEMA else ()
+    drawn = joined(bars(chart, _slug_of(report, chart)) for chart in charts)
     places = pictures.places if pictures is not None else ()
     found = joined(
         finding(
@@ -237,14 +258,24 @@ def _reported(report: Report, pictures: Pictures | None) -> list[_Section]:
         )
         for position, item in enumerate(by_time_at_stake(report.findings))
     )
-    why = candidates(report.verdict)
+    why = "" if any(section.slug == WHY for section in report.sections) else candidates(report.verdict)
     folded = (
         element("details", element("summary", "What may take the time"), why, class_="tv-folded") if why else Markup()
     )
     return [
-        _Section("tv-bars", "Where the time went", joined(bars(chart) for chart in charts) + folded),
+        _Section("tv-bars", "Where the time went", drawn + folded),
         _Section("findings", "Findings", found, has_command=True),
     ]
+
+
+def _slug_of(report: Report, chart: Bars) -> str:
+    """The section that a bar of the first screen is from: there, its parts have the meaning that they have here."""
+    keys = {part.key for part in chart.bars} - {_REST}
+    for section in report.sections:
+        for item in section.blocks:
+            if isinstance(item, Bars) and keys <= {part.key for part in item.bars}:
+                return section.slug
+    return ""
 
 
 def _blocks(section: Section, content: _Content) -> Markup:

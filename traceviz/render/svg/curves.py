@@ -40,6 +40,8 @@ _TOLD = 400
 _WITH_DOTS, _WITH_WHISKERS = 60, 40
 """Points of a curve that are drawn as dots, and with whiskers; those of more are a line and a band."""
 _TICKS_APART, _TIMES_APART = 48.0, 90.0
+_NAMES_APART = 26.0
+"""Pixels between names below an axis: the first may be moved to the right, and the last to the left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def draw(figure: Curves, width: float, height: float | None) -> Drawing:
     bottom = y - (14 if len(figure.panels) > 1 else 0)
     elements += _marks(figure.marks, frame, begin, bottom)
     elements.append(line(left, bottom, left + frame.width, bottom, stroke=QUIET, stroke_width=1))
-    elements.append(horizontal_axis(frame.x, left, bottom, 0, grid=False))
+    elements.append(horizontal_axis(frame.x, left, bottom, 0, width=width, grid=False))
     title = axis_title(figure.x, frame.x)
     elements += axis_below(title, left, frame.width, bottom)
     return Drawing(tuple(elements), bottom + TICK_GAP + LABEL_SIZE * (2.9 if title else 1.4))
@@ -132,7 +134,7 @@ def _horizontal(figure: Curves, width: float) -> Scale:
     values = [point.x for panel in figure.panels for of in panel.lines for point in of.points]
     if figure.x.names:
         named = named_scale([shortened(name, 130.0, LABEL_SIZE) for name in figure.x.names], width)
-        return _thinned(named)
+        return _thinned(named, _NAMES_APART)
     ends = replace(
         figure.x, start=_first(figure.x, min(values, default=0.0)), end=_last(figure.x, max(values, default=1.0))
     )
@@ -158,10 +160,10 @@ def _last(axis: Axis, most: float) -> float:
     return most if axis.end is None else axis.end
 
 
-def _thinned(horizontal: Scale) -> Scale:
-    return replace(
-        horizontal, ticks=thinned(horizontal.ticks, [horizontal.place(tick.value) for tick in horizontal.ticks])
-    )
+def _thinned(horizontal: Scale, gap: float = 10.0) -> Scale:
+    """The scale with as many of its ticks as have room."""
+    places = [horizontal.place(tick.value) for tick in horizontal.ticks]
+    return replace(horizontal, ticks=thinned(horizontal.ticks, places, gap))
 
 
 def _head(panel: Panel, vertical: Scale, frame: _Frame, y: float) -> Iterator[Element]:

@@ -55,7 +55,7 @@ def draw(figure: Intervals, width: float) -> Drawing:
         marks.append(with_title("circle", told, cx=at, cy=middle, r=_RADIUS, fill=ink))
     title = axis_title(figure.axis, horizontal)
     body = group(
-        horizontal_axis(horizontal, left, 0, height),
+        horizontal_axis(horizontal, left, 0, height, width=width),
         row_labels(names, left),
         *_reference(figure, left + horizontal.place(figure.reference or 0), left, length, height),
         *marks,

@@ -17,6 +17,8 @@ MARGIN = 16.0
 _LINE_HEIGHT = 1.4
 _SWATCH = 10.0
 _BETWEEN = 18.0
+_INTO_MARGIN = 12.0
+"""Pixels of the margin that the first and the last label of an axis may take."""
 TICK_GAP = 8.0
 """Pixels between an axis and its labels."""
 
@@ -115,13 +117,20 @@ def vertical_axis(scale: Scale, left: float, width: float, top: float) -> Elemen
     )
 
 
-def horizontal_axis(scale: Scale, left: float, top: float, height: float, *, grid: bool = True) -> Element:
-    """Ticks of an axis whose values grow to the right, ``height`` below ``top``; their labels are below it."""
+def horizontal_axis(
+    scale: Scale, left: float, top: float, height: float, *, width: float, grid: bool = True
+) -> Element:
+    """Ticks of an axis whose values grow to the right, ``height`` below ``top``; their labels are below it.
+
+    Labels stay within ``width`` pixels from 0 on, and a part of the margins.
+    """
     lines, labels = [], []
     for tick in scale.ticks:
         x = left + scale.place(tick.value)
         lines.append(line(x, top if grid else top + height, x, top + height + (0 if grid else 4)))
-        labels.append(text(x, top + height + TICK_GAP + LABEL_SIZE, tick.label))
+        half = width_of(tick.label, LABEL_SIZE) / 2
+        middle = max(min(x, width + _INTO_MARGIN - half), half - _INTO_MARGIN)
+        labels.append(text(middle, top + height + TICK_GAP + LABEL_SIZE, tick.label))
     return group(
         group(*lines, stroke=LINE, stroke_width=1),
         group(*labels, font_size=LABEL_SIZE, fill=QUIET, text_anchor="middle"),

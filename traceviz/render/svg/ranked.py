@@ -48,7 +48,7 @@ def draw(figure: RankedBars, width: float) -> Drawing:
     title = axis_title(figure.axis, horizontal)
     return Drawing(
         (
-            horizontal_axis(horizontal, left, 0, height),
+            horizontal_axis(horizontal, left, 0, height, width=width),
             row_labels(names, left),
             group(*bars),
             *((group(*whiskers, stroke=TEXT, stroke_width=1.5),) if whiskers else ()),

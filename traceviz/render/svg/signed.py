@@ -47,7 +47,7 @@ def draw(figure: SignedBars, width: float) -> Drawing:
     title = axis_title(figure.axis, horizontal)
     return Drawing(
         (
-            horizontal_axis(horizontal, left, 0, height),
+            horizontal_axis(horizontal, left, 0, height, width=width),
             row_labels(names, left),
             *bars,
             group(

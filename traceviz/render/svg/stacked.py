@@ -222,7 +222,7 @@ def _lying(figure: StackedBars, colours: Mapping[str, Ink], width: float) -> Dra
     title = axis_title(figure.axis, horizontal)
     return Drawing(
         (
-            horizontal_axis(horizontal, left, 0, height),
+            horizontal_axis(horizontal, left, 0, height, width=width),
             row_labels(names, left),
             *(group(*rects, fill=colours[key]) for key, rects in bars.items() if rects),
             *((group(*inside, font_size=LABEL_SIZE - 1, fill=BACKGROUND, text_anchor="middle"),) if inside else ()),

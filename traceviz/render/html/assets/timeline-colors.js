@@ -1,4 +1,4 @@
-// Colours from the theme of the page: one for each name, that of its family, a little lighter or darker by name, so that
+// Colours from the theme of the page: each name has that of its family, a little lighter or darker by name, so that
 // neighbours of one family differ.
 
 import { opacity, PixelBin } from "./timeline-strips.js";

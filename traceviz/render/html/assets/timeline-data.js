@@ -34,7 +34,10 @@ async function inflated(packed, length) {
 }
 
 function timelineModel(stated, bytes) {
-  const column = (place) => bytes.subarray(stated.columns[place][0], stated.columns[place][0] + stated.columns[place][1]);
+  const column = (place) => {
+    const [begin, length] = stated.columns[place];
+    return bytes.subarray(begin, begin + length);
+  };
   const model = {
     ...stated,
     span: Math.max(1, stated.end - stated.start),

@@ -14,7 +14,7 @@ export function timelineElement(tag, attributes = {}, ...children) {
 // A table: `columns` are {text, number}, rows are arrays of texts or elements, the first of them the row's heading.
 export function timelineTable(caption, columns, rows) {
   const cell = (tag, content, number, scope) =>
-    timelineElement(tag, { class: number ? "tv-number" : null, scope }, ...(Array.isArray(content) ? content : [content]));
+    timelineElement(tag, { class: number ? "tv-number" : null, scope }, ...[content].flat());
   const head = timelineElement("tr", {}, ...columns.map(({ text, number }) => cell("th", text, number, "col")));
   const body = rows.map((row) => {
     const [first, ...rest] = row;

@@ -9,6 +9,9 @@ import { perPixel, pixelAt, pixelGrid, timeTicks } from "./timeline-scale.js";
 
 const TEXT_SIZE = 11;
 const TEXT_ROOM = 5;
+const LEAST_LETTERS = 3;
+const ROOMS = 4096;
+const MOST_FITS = 20_000;
 
 export class TimelineDrawing {
   constructor(canvas, model) {
@@ -17,7 +20,7 @@ export class TimelineDrawing {
     this.model = model;
     this.strips = document.createElement("canvas");
     this.stripContext = this.strips.getContext("2d", { willReadFrequently: true });
-    this.widths = new Map();
+    this.fits = new Map();
     this.image = null;
   }
 
@@ -127,13 +130,23 @@ export class TimelineDrawing {
     this.context.fillText(text, left + TEXT_ROOM, middle);
   }
 
-  // As much of a name as fits; letters have the mean width of their name, which is close enough.
+  // As much of a name as fits. What was measured is kept, since the same names are drawn frame after frame.
   fitted(name, room) {
-    const text = shownName(this.model.names[name]);
-    if (!this.widths.has(name)) this.widths.set(name, this.context.measureText(text).width / Math.max(1, text.length));
-    const letters = Math.floor(room / this.widths.get(name));
-    if (letters >= text.length) return text;
-    return letters >= 4 ? `${text.slice(0, letters - 1)}…` : "";
+    const key = name * ROOMS + Math.min(ROOMS - 1, Math.floor(room));
+    if (!this.fits.has(key)) {
+      if (this.fits.size > MOST_FITS) this.fits.clear();
+      this.fits.set(key, this.measured(shownName(this.model.names[name]), room));
+    }
+    return this.fits.get(key);
+  }
+
+  measured(text, room) {
+    const width = (one) => this.context.measureText(one).width;
+    const short = text.slice(0, Math.ceil(room));
+    if (short.length === text.length && width(text) <= room) return text;
+    let letters = Math.floor((room / Math.max(1, width(short))) * short.length);
+    while (letters > 0 && width(`${short.slice(0, letters)}…`) > room) letters -= 1;
+    return letters >= LEAST_LETTERS ? `${short.slice(0, letters)}…` : "";
   }
 
   drawCurve(item, { view, paint, scroll }) {

@@ -2,6 +2,7 @@
 // fingers on a touchpad) it zooms at the pointer, with Shift or sideways it pans.
 
 const WHEEL_ZOOM = 0.0016;
+const TOUCHPAD_STEP = 20;
 const LINE_PIXELS = 16;
 const CLICK_PIXELS = 4;
 const PAN_SHARE = 0.15;
@@ -52,7 +53,9 @@ function listenToWheel(canvas, actions) {
     const scale = event.deltaMode === 1 ? LINE_PIXELS : 1;
     if (event.ctrlKey || event.metaKey) {
       event.preventDefault();
-      actions.zoomAt(Math.exp(event.deltaY * scale * WHEEL_ZOOM * (Math.abs(event.deltaY) < 20 ? 5 : 1)), event.offsetX);
+      // Two fingers on a touchpad come as a wheel of many small steps.
+      const speed = Math.abs(event.deltaY) < TOUCHPAD_STEP ? 5 * WHEEL_ZOOM : WHEEL_ZOOM;
+      actions.zoomAt(Math.exp(event.deltaY * scale * speed), event.offsetX);
     } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       event.preventDefault();
       actions.pan((event.deltaX || event.deltaY) * scale);

@@ -21,7 +21,8 @@ function itemLabel(item, fold) {
 }
 
 const LABELS = {
-  group: ({ group, closed }, fold) => foldButton(group.label || "all", closed, `group ${group.label}`, () => fold(group)),
+  group: ({ group, closed }, fold) =>
+    foldButton(group.label || "all", closed, `group ${group.label}`, () => fold(group)),
   lane: ({ lane, closed }, fold) => (lane.rows.length > 1 ? laneButton(lane, closed, fold) : plainLabel(lane.label)),
   curve: ({ curve }) => curveLabel(curve),
 };
@@ -48,7 +49,7 @@ function plainLabel(text) {
 
 // What a name ends with tells lanes of one thread apart: of a long name the middle is left out, not the end.
 function nameParts(text) {
-  const end = /(?<=\)) [^()]{1,14}$| \S{1,10}$/.exec(text)?.[0] ?? "";
+  const end = /(?<=\)) [^()]{1,14}$| \S{4,10}$/.exec(text)?.[0] ?? "";
   const parts = [timelineElement("span", { class: "tv-timeline-name" }, text.slice(0, text.length - end.length))];
   if (end) parts.push(timelineElement("span", { class: "tv-timeline-end" }, end));
   return parts;

@@ -63,7 +63,8 @@ function spanButton(model, span, actions, text = spanName(model, span)) {
 function factList(facts) {
   const entries = facts
     .filter(([, value]) => value !== "")
-    .map(([term, value]) => timelineElement("div", {}, timelineElement("dt", {}, term), timelineElement("dd", {}, value)));
+    .map(([term, value]) => [timelineElement("dt", {}, term), timelineElement("dd", {}, value)])
+    .map((pair) => timelineElement("div", {}, ...pair));
   return timelineElement("dl", { class: "tv-timeline-facts" }, ...entries);
 }
 
@@ -71,13 +72,14 @@ function factList(facts) {
 export function windowPanel(model, from, to, colors, actions, title) {
   const found = windowBreakdown(model, from, to);
   const length = Math.max(1, to - from);
+  const all = found.devices.length > 1 ? ", all devices" : "";
   const tables = [
     classTable(model, found.classes, length, colors),
     deviceTable(found.devices, length),
-    nameTable(model, `Device work by name${found.devices.length > 1 ? ", all devices" : ""}`, found.kernels, colors),
-    familyTable(model, `Device work by family${found.devices.length > 1 ? ", all devices" : ""}`, found.kernels, colors),
+    nameTable(model, `Device work by name${all}`, found.kernels, colors),
+    familyTable(model, `Device work by family${all}`, found.kernels, colors),
     nameTable(model, "API calls", found.calls, colors),
-    nameTable(model, "Operators, with what is in them", found.operators, colors),
+    operatorTable(model, found.operators, colors),
   ].filter(Boolean);
   const text = `${clockOf(model, from)} to ${clockOf(model, to)} · ${exactDuration(to - from)}`;
   return [
@@ -97,7 +99,7 @@ function said(text, isExact) {
 function classTable(model, { groups, rows, isExact }, length, colors) {
   if (!rows.length) return null;
   const hasShares = groups.length <= SHARED_RANKS;
-  const figures = (time) => (hasShares ? [duration(Math.round(time)), percent(time / length)] : [duration(Math.round(time))]);
+  const figures = (time) => [duration(Math.round(time)), ...(hasShares ? [percent(time / length)] : [])];
   const heads = groups.flatMap((group) => [group || "time", ...(hasShares ? ["Share"] : [])]);
   const body = rows.map(({ name, times }) => [named(model, name, colors), ...times.flatMap(figures)]);
   const sums = groups.map((_, position) => rows.reduce((sum, row) => sum + row.times[position], 0));
@@ -116,7 +118,7 @@ function deviceTable(devices, length) {
 
 function nameTable(model, caption, { names, isExact }, colors) {
   if (!names.length) return null;
-  const columns = [{ text: "Name" }, { text: "Time", number: true }, { text: isExact ? "Calls" : "Cells", number: true }];
+  const columns = sumColumns("Name", isExact);
   const rows = names.slice(0, MOST_NAMES).map(({ name, time, count: calls }) => [
     named(model, name, colors), duration(Math.round(time)), count(calls),
   ]);
@@ -128,9 +130,27 @@ function nameTable(model, caption, { names, isExact }, colors) {
   return timelineTable(said(caption, isExact), columns, rows);
 }
 
+// Most of its own time first: what only calls others would else be above them.
+function operatorTable(model, { names, isExact }, colors) {
+  if (!names.length) return null;
+  if (!isExact) return nameTable(model, "Operators", { names, isExact }, colors);
+  const columns = [{ text: "Name" }, ...["Self", "Total", "Calls"].map((text) => ({ text, number: true }))];
+  const rows = names.slice(0, MOST_NAMES).map(({ name, own, time, count: calls }) => [
+    named(model, name, colors), duration(Math.round(own)), duration(Math.round(time)), count(calls),
+  ]);
+  const rest = names.slice(MOST_NAMES);
+  const sum = (key) => rest.reduce((total, one) => total + one[key], 0);
+  if (rest.length) rows.push([`${count(rest.length)} more`, duration(Math.round(sum("own"))), "", count(sum("count"))]);
+  return timelineTable("Operators", columns, rows);
+}
+
+function sumColumns(what, isExact) {
+  return [{ text: what }, { text: "Time", number: true }, { text: isExact ? "Calls" : "Cells", number: true }];
+}
+
 function familyTable(model, caption, { families, isExact }, colors) {
   if (!families.length) return null;
-  const columns = [{ text: "Family" }, { text: "Time", number: true }, { text: isExact ? "Calls" : "Cells", number: true }];
+  const columns = sumColumns("Family", isExact);
   const rows = families.map(({ family, time, count: calls }) => [
     [colorSwatch(colors[family]), model.families[family].label], duration(Math.round(time)), count(calls),
   ]);
@@ -144,16 +164,19 @@ function named(model, name, colors) {
 
 // The spans of the selection as a table, for those who cannot see the drawing; it is made when it is opened.
 function spanList(model, from, to, actions) {
-  const details = timelineElement("details", { class: "tv-timeline-list" }, timelineElement("summary", {}, "Spans as a table"));
+  const summary = timelineElement("summary", {}, "Spans as a table");
+  const details = timelineElement("details", { class: "tv-timeline-list" }, summary);
   details.addEventListener("toggle", () => {
     if (!details.open || details.childElementCount > 1) return;
     const { spans, isAll } = spansIn(model, from, to, MOST_SPANS);
-    const columns = [{ text: "Name" }, { text: "Lane" }, { text: "Starts at", number: true }, { text: "Takes", number: true }];
+    const times = ["Starts at", "Takes"].map((text) => ({ text, number: true }));
+    const columns = [{ text: "Name" }, { text: "Lane" }, ...times];
     const rows = spans.map((span) => [
       spanButton(model, span, actions), laneText(span.row.lane), clockOf(model, spanStart(span)),
       duration(spanEnd(span) - spanStart(span)),
     ]);
-    details.append(timelineTable(isAll ? `${count(spans.length)} spans` : `The first ${count(spans.length)} spans`, columns, rows));
+    const caption = isAll ? `${count(spans.length)} spans` : `The first ${count(spans.length)} spans`;
+    details.append(timelineTable(caption, columns, rows));
   });
   return details;
 }

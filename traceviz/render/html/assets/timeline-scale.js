@@ -60,7 +60,8 @@ export function timeTicks(view, start) {
   const step = tickStep(Math.max(1, perPixel(view) * TICK_PIXELS));
   const [first, last] = [view.from + start, view.to + start];
   const [size, unit] = unitOf(last);
-  if (step >= size / 10 ** TICK_DIGITS) return { ticks: ticksOf(first, last, step, start, size, unit, ""), base: "", step };
+  const isShort = step >= size / 10 ** TICK_DIGITS;
+  if (isShort) return { ticks: ticksOf(first, last, step, start, size, unit, ""), base: "", step };
   const [part, partUnit] = unitOf(step);
   const base = Math.floor(first / (part * 1000)) * part * 1000;
   return { ticks: ticksOf(first, last, step, start, part, partUnit, "+", base), base: clockTime(base), step };

@@ -7,6 +7,7 @@ const LEAST_OPAQUE = 128;
 const WIDE = 4;
 const SEPARATOR = 0x66;
 const LABEL_WIDTHS = 24;
+export const STRIPED_PIXELS = 4;
 
 // Fill `out` with the pixels of `grid`; the spans that are wide enough for a text are appended to `labels`.
 export function fillStrip(model, row, grid, paint, out, labels) {
@@ -15,10 +16,11 @@ export function fillStrip(model, row, grid, paint, out, labels) {
     cellsInto(level, grid, paint, out);
     longSpansInto(row, level, grid, paint, labels);
   } else if (row.isWhole) {
-    spansInto(row, grid, paint, out, 0, out.length, labels);
+    spansInto(row, grid, paint, out, labels);
   } else {
     wideCellsInto(row.levels[0], grid, paint, out);
-    for (const detail of model.details) detailInto(row, detail, grid, paint, out, labels);
+    for (const detail of model.details) clearDetail(detail, grid, out);
+    spansInto(row, grid, paint, out, labels);
   }
 }
 
@@ -26,23 +28,23 @@ function coarsestLevel(row, perPixel) {
   return row.levels.findLast((level) => level.width <= perPixel);
 }
 
-function detailInto(row, detail, grid, paint, out, labels) {
+// Where every event is there, gaps between them are gaps, whatever a cell around them says.
+function clearDetail(detail, grid, out) {
   const first = Math.max(0, Math.floor(detail.from / grid.perPixel) - grid.origin);
   const last = Math.min(out.length, Math.ceil(detail.to / grid.perPixel) - grid.origin);
-  if (first >= last) return;
-  out.fill(0, first, last);
-  spansInto(row, grid, paint, out, first, last, labels);
+  if (first < last) out.fill(0, first, last);
 }
 
-function spansInto(row, grid, paint, out, first, last, labels) {
+function spansInto(row, grid, paint, out, labels) {
   const { starts, durations, names, count } = row;
   const { origin, perPixel } = grid;
+  const last = out.length;
   const end = (origin + last) * perPixel;
   paint.bin.begin(paint, out);
-  for (let i = firstEndingAfter(row, (origin + first) * perPixel); i < count && starts[i] < end; i++) {
+  for (let i = firstEndingAfter(row, origin * perPixel); i < count && starts[i] < end; i++) {
     const left = starts[i] / perPixel - origin;
     const right = left + durations[i] / perPixel;
-    spanInto(Math.max(first, left), Math.min(last, right), names[i], left >= first, paint, out);
+    spanInto(Math.max(0, left), Math.min(last, right), names[i], left >= 0, paint, out);
     if (right - left >= paint.labelPixels) labels.push(row, i);
   }
   paint.bin.flush();
@@ -86,7 +88,8 @@ function cellsStarting(pixel, scale) {
   return Math.max(1, Math.ceil((pixel + 1) / scale) - Math.ceil(pixel / scale));
 }
 
-// Cells wider than pixels, where the budget left no events: striped, so that they do not look like events.
+// Cells wider than pixels, where the budget left no events: striped as soon as their edges can be seen, so that they do
+// not look like events.
 function wideCellsInto(level, grid, paint, out) {
   const scale = level.width / grid.perPixel;
   for (let i = firstFrom(level.cells, Math.floor(grid.origin / scale), level.count); i < level.count; i++) {
@@ -95,7 +98,9 @@ function wideCellsInto(level, grid, paint, out) {
     const right = Math.min(out.length, Math.max(left + 1, Math.floor((level.cells[i] + 1) * scale) - grid.origin));
     const color = paint.pixel(level.names[i], level.covered[i]);
     const dim = paint.pixel(level.names[i], 0, SEPARATOR);
-    for (let x = Math.max(0, left); x < right; x++) out[x] = ((x + grid.origin) & 3) === 0 ? dim : color;
+    for (let x = Math.max(0, left); x < right; x++) {
+      out[x] = scale >= STRIPED_PIXELS && ((x + grid.origin) & 3) === 0 ? dim : color;
+    }
   }
 }
 

@@ -47,7 +47,8 @@ function lines(facts) {
 
 function curveContent(model, { curve, index, time }) {
   const value = `${curve.label}: ${figureText(curve.values[index], curve.unit)}`;
-  return [timelineElement("p", { class: "tv-timeline-full" }, value), ...lines([`at ${clockOf(model, time)}`, curve.group])];
+  const head = timelineElement("p", { class: "tv-timeline-full" }, value);
+  return [head, ...lines([`at ${clockOf(model, time)}`, curve.group])];
 }
 
 // Beside the pointer, inside of the box around the drawing.

@@ -1,10 +1,11 @@
 // The timeline: holds what is in view and what is selected, and has all of it drawn at the next frame.
 
 import { copyText } from "./copy.js";
-import { count, duration } from "./format.js";
+import { duration } from "./format.js";
+import { listenToBar, matchText, putLegend } from "./timeline-bar.js";
 import { familyColors, themeColors, timelinePaint } from "./timeline-colors.js";
 import { readTimeline } from "./timeline-data.js";
-import { colorSwatch, timelineElement } from "./timeline-dom.js";
+import { timelineElement } from "./timeline-dom.js";
 import { TimelineDrawing } from "./timeline-draw.js";
 import { listenToTimeline } from "./timeline-input.js";
 import { putLabels } from "./timeline-labels.js";
@@ -12,19 +13,19 @@ import { AXIS_HEIGHT, firstFolds, laneGroups, laneLayout, stripOf } from "./time
 import { drawOverlay } from "./timeline-overlay.js";
 import { TimelineOverview } from "./timeline-overview.js";
 import { spanPanel, windowPanel } from "./timeline-panel.js";
-import { hasEvents, spanEnd, spanName, spanStart } from "./timeline-rows.js";
+import { hasEvents, spanEnd, spanStart } from "./timeline-rows.js";
 import {
   boundedView, clockSeconds, fittedView, pannedView, perPixel, pixelAt, timeAt, wholeView, zoomedView,
 } from "./timeline-scale.js";
 import { nearestInRow, neighbourInRow, nextFound, searchFamily, searchNames } from "./timeline-search.js";
 import { spanLinks } from "./timeline-select.js";
+import { STRIPED_PIXELS } from "./timeline-strips.js";
 import { clockOf, spokenSpan } from "./timeline-texts.js";
 import { placeTooltip, tooltipContent } from "./timeline-tooltip.js";
 import { underPoint } from "./timeline-under.js";
 
 const NARROW_PIXELS = 640;
 const ZOOM_MILLISECONDS = 160;
-const SEARCH_WAIT_MILLISECONDS = 120;
 // Spans of these kinds are windows of time: what happened inside of them is what one wants to know.
 const WINDOW_KINDS = new Set(["steps", "ranges", "ops", "phases", "device_ops", "stacks", "classes", "os"]);
 
@@ -34,6 +35,10 @@ export async function startTimeline(root) {
   const header = root.getElementById("tv-timeline");
   const data = root.getElementById("tv-timeline-data");
   if (!element || !header || !data) return;
+  if (!("DecompressionStream" in globalThis)) {
+    element.querySelector(".tv-timeline-about").append(" This browser is too old to draw it.");
+    return;
+  }
   const model = await readTimeline(header.textContent, data.textContent);
   performance.mark("tv-timeline-decoded");
   element.timeline = new TimelineView(element, model);
@@ -66,9 +71,8 @@ class TimelineView {
     this.overlay = timelineElement("canvas", { class: "tv-timeline-overlay", "aria-hidden": "true" });
     this.stage = timelineElement("div", { class: "tv-timeline-stage" }, this.canvas, this.overlay);
     this.labels = timelineElement("div", { class: "tv-timeline-labels" });
-    this.sizer = timelineElement(
-      "div", { class: "tv-timeline-sizer" }, this.labels, timelineElement("div", { class: "tv-timeline-corner" }), this.stage,
-    );
+    const corner = timelineElement("div", { class: "tv-timeline-corner" });
+    this.sizer = timelineElement("div", { class: "tv-timeline-sizer" }, this.labels, corner, this.stage);
     this.box = this.part("box");
     this.box.replaceChildren(this.sizer);
     this.tooltip = timelineElement("div", { class: "tv-timeline-tooltip", "aria-hidden": "true", hidden: true });
@@ -84,39 +88,15 @@ class TimelineView {
   listen() {
     listenToTimeline(this.box, this.overlay, this);
     this.box.addEventListener("scroll", () => this.drawSoon());
-    new ResizeObserver(() => this.resize()).observe(this.box);
+    // At the next frame: a resize may change the layout, which an observer must not do while it is told of one.
+    new ResizeObserver(() => requestAnimationFrame(() => this.resize())).observe(this.box);
     const themed = () => this.paintAgain();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", themed);
     new MutationObserver(themed).observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
     addEventListener("beforeprint", () => (themed(), this.draw()));
     addEventListener("afterprint", themed);
     document.addEventListener("traceviz:show", ({ detail }) => this.show(detail.start, detail.end, detail.lane));
-    this.listenToBar();
-  }
-
-  listenToBar() {
-    for (const button of this.element.querySelectorAll("[data-act]")) {
-      button.addEventListener("click", () => TIMELINE_BUTTONS[button.dataset.act](this));
-    }
-    this.part("copy").hidden = !document.body.dataset.command;
-    const input = this.part("search");
-    let waiting = 0;
-    input.addEventListener("input", () => {
-      clearTimeout(waiting);
-      waiting = setTimeout(() => this.searchFor(input.value), SEARCH_WAIT_MILLISECONDS);
-    });
-    input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") {
-        clearTimeout(waiting);
-        this.searchFor(input.value);
-        this.next(!event.shiftKey);
-      } else if (event.key === "Escape") {
-        input.value = "";
-        this.searchFor("");
-        this.box.focus();
-      } else return;
-      event.preventDefault();
-    });
+    listenToBar(this, this.element);
   }
 
   // Sizes and places
@@ -131,6 +111,7 @@ class TimelineView {
     const width = Math.max(1, this.stage.clientWidth);
     const height = this.box.clientHeight;
     const ratio = devicePixelRatio || 1;
+    if (width === this.view.width && height === this.height && ratio === this.ratio) return;
     for (const canvas of [this.canvas, this.overlay]) {
       canvas.width = Math.round(width * ratio);
       canvas.height = Math.round(height * ratio);
@@ -177,13 +158,7 @@ class TimelineView {
   }
 
   putLegend() {
-    const entries = this.model.families.map(({ label }, family) => {
-      const pressed = String(this.found?.family === family);
-      const button = timelineElement("button", { type: "button", "aria-pressed": pressed }, colorSwatch(this.colors[family]), label);
-      button.addEventListener("click", () => this.searchFamily(family));
-      return timelineElement("li", {}, button);
-    });
-    this.part("legend").replaceChildren(...entries);
+    putLegend(this.part("legend"), this.model, this.colors, this.found?.family, (family) => this.searchFamily(family));
   }
 
   // Drawing: at most once a frame
@@ -216,8 +191,9 @@ class TimelineView {
   // Where the budget left levels only, and they are wider than pixels.
   sayDetail() {
     const { from, to } = this.view;
+    const striped = (perPixel(this.view) * STRIPED_PIXELS) / this.ratio;
     const coarse = this.model.rows.some(
-      (row) => !row.isWhole && row.levels[0].width > perPixel(this.view) && !hasEvents(this.model, row, from, to),
+      (row) => !row.isWhole && row.levels[0].width >= striped && !hasEvents(this.model, row, from, to),
     );
     if (coarse !== this.isCoarse) this.part("coarse").hidden = !coarse;
     this.isCoarse = coarse;
@@ -495,24 +471,3 @@ class TimelineView {
     if (help.open) help.scrollIntoView({ block: "nearest" });
   }
 }
-
-function matchText(model, found, text) {
-  const some = found.count ? `${count(found.count)} spans, ${duration(found.time)} in all` : `no span has “${text.slice(0, 60)}”`;
-  return model.isWhole || !found.count ? some : `${some}, of those in the page`;
-}
-
-const TIMELINE_BUTTONS = {
-  in: (timeline) => timeline.zoomBy(0.5),
-  out: (timeline) => timeline.zoomBy(2),
-  left: (timeline) => timeline.panShare(-0.3),
-  right: (timeline) => timeline.panShare(0.3),
-  whole: (timeline) => timeline.whole(),
-  fit: (timeline) => timeline.fit(),
-  mark: (timeline) => timeline.markView(),
-  previous: (timeline) => timeline.step(-1),
-  following: (timeline) => timeline.step(1),
-  before: (timeline) => timeline.next(false),
-  after: (timeline) => timeline.next(true),
-  copy: (timeline) => timeline.copyCommand(),
-  help: (timeline) => timeline.help(),
-};

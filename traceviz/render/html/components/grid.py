@@ -15,7 +15,7 @@ from traceviz.units import Value, format_change, format_value
 
 _TEXTS = frozenset({"text", "bool"})
 _BAR = 60
-_NARROW = 28
+_NARROW = 40
 """Texts of so many characters are not broken within words."""
 
 

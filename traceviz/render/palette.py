@@ -89,7 +89,7 @@ COLORS: dict[str, Color] = {
     "normalisation": Color("#2e7d6b", "#66c2ab"),
     "elementwise": _BROWN,
     "activation": _OLIVE,
-    "pooling": _SLATE,
+    "pooling": _PINK,
     "reduction": _PINK,
     "softmax": Color("#7b5ea7", "#bda3e6"),
     "optimizer": Color("#8f2d3f", "#e8808f"),

@@ -38,7 +38,7 @@ demo: $(VENV)/installed
 PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist worksteal
 
 # Folders whose tests call functions; those of the others record, start programs or fill archives.
-QUICK := $(addprefix tests/,analyses compare doctor gates parsers render) $(wildcard tests/test_*.py)
+QUICK := $(addprefix tests/,analyses compare doctor gates parsers pictures render timeline) $(wildcard tests/test_*.py)
 
 quick: lint
 	$(PYTEST) $(QUICK) -m "not process and not live and not oracle and not browser and not slow" $(PYTEST_OPTIONS)

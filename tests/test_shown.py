@@ -6,7 +6,10 @@ import pytest
 
 import traceviz
 from tests.conftest import REPOSITORY
+from traceviz.collectors.base import Problem
+from traceviz.collectors.collect import Outcome
 from traceviz.errors import UsageError
+from traceviz.notebook.recording import Recorded
 from traceviz.report import Column, Fact, Grid, Report, Section, Verdict
 
 SAMPLE = REPOSITORY / "sample_traces/synthetic/input_bound.sqlite"
@@ -74,3 +77,25 @@ def test_only_what_a_notebook_asks_for_is_drawn() -> None:
     assert set(value._repr_mimebundle_(include={"text/plain"})) == {"text/plain"}
     assert set(value._repr_mimebundle_(exclude={"text/html"})) == {"text/plain"}
     assert set(value._repr_mimebundle_()) == {"text/html", "text/plain"}
+
+
+def test_what_collect_recorded_says_where_it_is_and_what_went_wrong(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = Outcome(
+        tmp_path / "a run", 1, "failed", verdict=("It waits.",), problems=(Problem("x", "<b>No</b> samples.", "Try."),)
+    )
+    assert repr(outcome) == f"Outcome('{tmp_path / 'a run'}', failed, exit code 1)"
+    assert outcome._repr_mimebundle_()["text/plain"].splitlines() == [
+        "It waits.",
+        "The program failed, exit code 1; the run is in 'a run'.",
+        "<b>No</b> samples. Try.",
+    ]
+    assert "&lt;b&gt;No&lt;/b&gt; samples." in outcome._repr_html_()
+
+
+def test_a_cell_without_a_report_says_where_its_recording_is(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    recorded = Recorded(tmp_path / "run", "finished", None, ("Nothing was recorded.",))
+    said = ["Recorded into run: traceviz report run, or traceviz.analyze('run').", "Nothing was recorded."]
+    assert recorded._repr_mimebundle_()["text/plain"].splitlines() == said
+    assert recorded._repr_html_().startswith('<div class="tv-fragment">')

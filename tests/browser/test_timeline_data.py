@@ -107,3 +107,14 @@ def test_without_base64_in_the_browser_the_page_reads_the_same(open_page: Open, 
     page.wait_for_function(DRAWN)
     assert page.evaluate("Uint8Array.fromBase64 === undefined")
     assert state(page, "[...m.rows[2].starts]") == [300_000, 600_000]
+
+
+def test_a_browser_that_is_too_old_says_so_and_has_the_table(open_page: Open, tmp_path: Path) -> None:
+    opened = opened_timeline(open_page, tmp_path, small_timeline())
+    page = opened.page
+    page.add_init_script("delete globalThis.DecompressionStream")
+    page.reload()
+    page.get_by_text("too old to draw it").wait_for()
+    assert page.locator(".tv-timeline-frame").is_hidden()
+    assert page.locator(".tv-timeline-text tbody tr").count() == 5
+    opened.check_quiet()

@@ -41,7 +41,7 @@ def test_a_window_has_the_times_that_lie_in_it(open_page: Open, tmp_path: Path) 
     assert table(page, "Device work by name") == [["add", "300 µs", "2"], ["sgemm", "300 µs", "1"]]
     assert table(page, "Device work by family") == [["elementwise", "300 µs", "2"], ["matmul", "300 µs", "1"]]
     assert table(page, "API calls") == [["cudaLaunchKernel", "5.00 µs", "1"]]
-    assert table(page, "Operators") == [["aten::mm", "50.0 µs", "1"]]
+    assert table(page, "Operators") == [["aten::mm", "50.0 µs", "50.0 µs", "1"]]
 
 
 def test_a_drag_with_shift_selects_a_window_and_tells_the_page(open_page: Open, tmp_path: Path) -> None:
@@ -162,4 +162,27 @@ def test_the_spans_of_a_selection_are_a_table_too(open_page: Open, tmp_path: Pat
         ["aten::mm", "ops · rank 0", "90.5 µs", "160 µs"],
         ["cudaLaunchKernel", "api · rank 0", "100.5 µs", "10.0 µs"],
         ["aten::mm", "ops · rank 0", "100.5 µs", "20.0 µs"],
+    ]
+
+
+def test_an_operator_within_one_of_its_name_counts_once(open_page: Open, tmp_path: Path) -> None:
+    page = opened_timeline(open_page, tmp_path, small_timeline()).page
+    act(page, "t.selectWindow(0, 1000000)")
+    assert table(page, "Operators") == [["aten::mm", "160 µs", "160 µs", "2"]]
+    act(page, "t.selectWindow(110000, 200000)")
+    assert table(page, "Operators") == [["aten::mm", "90.0 µs", "90.0 µs", "2"]]
+
+
+def test_operators_have_their_time_with_and_without_those_inside(open_page: Open, tmp_path: Path) -> None:
+    rows = (
+        spans(40, (0, 100_000, 5), (200_000, 300_000, 5)),
+        spans(50, (10_000, 60_000, 6), (200_000, 210_000, 4)),
+        spans(60, (20_000, 30_000, 5)),
+    )
+    page = opened_timeline(open_page, tmp_path, replace(small_timeline(), lanes=(lane("ops", *rows),), arrows=())).page
+    act(page, "t.selectWindow(0, 1000000)")
+    assert table(page, "Operators") == [
+        ["cudaLaunchKernel", "150 µs", "200 µs", "3"],
+        ["aten::mm", "40.0 µs", "50.0 µs", "1"],
+        ["add", "10.0 µs", "10.0 µs", "1"],
     ]

@@ -5,7 +5,9 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from tests.render.svg.drawn import parsed, titles
+from traceviz.cli.figures import check_drawn
 from traceviz.cli.main import main
+from traceviz.errors import UsageError
 
 SLOW = "sample_traces/kineto/slow.pt.trace.json.gz"
 REPAIRED = "sample_traces/kineto/repaired.pt.trace.json.gz"
@@ -52,6 +54,14 @@ def test_what_cannot_be_drawn_is_refused_with_exit_code_2(arguments, words):
     assert words in str(result.stderr)
 
 
+def test_a_terminal_gets_no_svg_and_a_file_does(monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    with pytest.raises(UsageError, match=r"nothing to read in a terminal\. Write it to a file: -o figure\.svg\."):
+        check_drawn("steps", "svg", None)
+    check_drawn("steps", "svg", tmp_path / "steps.svg")
+    check_drawn(None, "terminal", None)
+
+
 def test_help_names_the_figures_of_a_command_and_which_is_drawn_where_none_is_named():
     said = {
         ("report",): "Figure of an SVG: steps, utilization, api (the first of these that there is).",
@@ -66,3 +76,14 @@ def test_help_names_the_figures_of_a_command_and_which_is_drawn_where_none_is_na
 def test_a_shell_completes_the_1_figure_of_a_trace_that_begins_with_s():
     shell = ShellComplete(main, {}, "traceviz", "_TRACEVIZ_COMPLETE")
     assert [one.value for one in shell.get_completions(["report", "--figure"], "s")] == ["steps"]
+
+
+@pytest.mark.process
+def test_an_archive_of_2_traces_has_a_figure_and_so_has_a_trend_of_them(tmp_path):
+    archive = tmp_path / "archive"
+    assert run("archive", "add", archive, SLOW, REPAIRED).exit_code == 0
+    stake = run("archive", "report", archive, "--format", "svg", "--figure", "at_stake")
+    trend = run("archive", "trend", archive, "step_mean", "--format", "svg", "--width", "480")
+    assert any(title.startswith("input-bound (TV101): ") for title in titles(stake.stdout))
+    assert parsed(trend.stdout).get("width") == "480"
+    assert len([title for title in titles(trend.stdout) if title.startswith("run · ")]) == 2

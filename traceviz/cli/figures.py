@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -33,8 +35,8 @@ def figure_option(*schemas: str) -> Callable[[Any], Any]:
     )
 
 
-def check_drawn(figure: str | None, format_name: str) -> None:
-    """Refuse a figure where the format draws none, before the work instead of after it.
+def check_drawn(figure: str | None, format_name: str, output: Path | None) -> None:
+    """Refuse a figure where the format draws none, and a picture in a terminal, before the work instead of after it.
 
     Raises:
         UsageError: the figure is refused.
@@ -44,3 +46,5 @@ def check_drawn(figure: str | None, format_name: str) -> None:
             f"--figure {figure} is a picture, and --format {format_name} shows none of a report's figures alone.",
             fix=f"Add --format {SVG}.",
         )
+    if format_name == SVG and output is None and sys.stdout.isatty():
+        raise UsageError("An SVG is nothing to read in a terminal.", fix="Write it to a file: -o figure.svg.")

@@ -149,7 +149,7 @@ class OutputOptions:
 
         check_format(self.format_name)
         check_page(self.format_name, self.path, opens=self.opens)
-        check_drawn(self.figure, self.format_name)
+        check_drawn(self.figure, self.format_name, self.path)
         if self.path is None:
             return
         for source in sources:

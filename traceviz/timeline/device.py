@@ -38,7 +38,7 @@ _PLURALS = {"module": "modules", "step": "steps", "scope": "scopes", "async_op":
 def kernel_families(names: Sequence[str]) -> list[Family]:
     """The family of each kernel. Kernels that copy within the device are not the copies of a stream."""
     found = (one.family for one in classify(names))
-    return [Family("layout" if key == "copy" else key, _label(key)) for key in found]
+    return [Family("movement" if key == "copy" else key, _label(key)) for key in found]
 
 
 def _label(family: str) -> str:

@@ -113,7 +113,8 @@ def _phases(making: Making, phases: pl.DataFrame, first: int) -> Lanes:
 
 
 def _phase(kind: str, name: str, number: int | None) -> tuple[str, Family]:
-    return (f"{kind} {number}" if number is not None else f"{kind}: {name}"), _PHASES.get(kind, _OTHER_PHASE)
+    named = kind if name in {kind, ""} else f"{kind}: {name}"
+    return named if number is None else f"{kind} {number}", _PHASES.get(kind, _OTHER_PHASE)
 
 
 def _overhead(making: Making, overhead: pl.DataFrame, first: int) -> Lanes:

@@ -183,6 +183,6 @@ def _check_page(page: PageOptions, *, gates: bool = False) -> None:
     renderer(page.format_name)
     if page.format_name == JUNIT and not gates:
         raise UsageError("--format junit lists gates, and there are none.")
-    check_drawn(page.figure, page.format_name)
+    check_drawn(page.figure, page.format_name, page.output)
     if page.output is not None:
         check_file_free(page.output, force=page.force)

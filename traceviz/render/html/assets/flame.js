@@ -30,7 +30,9 @@ class FlameGraph {
     this.detail = flameElement("div", "tv-flame-detail");
     this.table = flameElement("details", "tv-folded tv-flame-table");
     this.table.append(flameElement("summary", "", "The same as a table"));
-    element.append(this.found, this.path, this.graph, this.detail, this.legend, this.table);
+    const drawn = flameElement("div", "tv-flame-drawn"); // the detail stays in sight within it, and covers no control
+    drawn.append(this.graph, this.detail);
+    element.append(this.found, this.path, drawn, this.legend, this.table);
     this.listen();
     this.choose(0);
     this.controls.hidden = false;

@@ -49,7 +49,7 @@ function plainLabel(text) {
 
 // What a name ends with tells lanes of one thread apart: of a long name the middle is left out, not the end.
 function nameParts(text) {
-  const end = /(?<=\)) [^()]{1,14}$| \S{1,10}$/.exec(text)?.[0] ?? "";
+  const end = /(?<=\)) [^()]{1,14}$| \S{4,10}$/.exec(text)?.[0] ?? "";
   const parts = [timelineElement("span", { class: "tv-timeline-name" }, text.slice(0, text.length - end.length))];
   if (end) parts.push(timelineElement("span", { class: "tv-timeline-end" }, end));
   return parts;

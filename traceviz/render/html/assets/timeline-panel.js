@@ -79,7 +79,7 @@ export function windowPanel(model, from, to, colors, actions, title) {
     nameTable(model, `Device work by name${all}`, found.kernels, colors),
     familyTable(model, `Device work by family${all}`, found.kernels, colors),
     nameTable(model, "API calls", found.calls, colors),
-    nameTable(model, "Operators, with what is in them", found.operators, colors),
+    operatorTable(model, found.operators, colors),
   ].filter(Boolean);
   const text = `${clockOf(model, from)} to ${clockOf(model, to)} · ${exactDuration(to - from)}`;
   return [
@@ -128,6 +128,20 @@ function nameTable(model, caption, { names, isExact }, colors) {
     rows.push([`${count(rest.length)} more`, duration(Math.round(sum("time"))), count(sum("count"))]);
   }
   return timelineTable(said(caption, isExact), columns, rows);
+}
+
+// Most of its own time first: what only calls others would else be above them.
+function operatorTable(model, { names, isExact }, colors) {
+  if (!names.length) return null;
+  if (!isExact) return nameTable(model, "Operators", { names, isExact }, colors);
+  const columns = [{ text: "Name" }, ...["Self", "Total", "Calls"].map((text) => ({ text, number: true }))];
+  const rows = names.slice(0, MOST_NAMES).map(({ name, own, time, count: calls }) => [
+    named(model, name, colors), duration(Math.round(own)), duration(Math.round(time)), count(calls),
+  ]);
+  const rest = names.slice(MOST_NAMES);
+  const sum = (key) => rest.reduce((total, one) => total + one[key], 0);
+  if (rest.length) rows.push([`${count(rest.length)} more`, duration(Math.round(sum("own"))), "", count(sum("count"))]);
+  return timelineTable("Operators", columns, rows);
 }
 
 function sumColumns(what, isExact) {

@@ -7,6 +7,7 @@ const MOST_LINKS = 64;
 const DEVICE_KINDS = new Set(["device"]);
 const CALL_KINDS = new Set(["api"]);
 const OPERATOR_KINDS = new Set(["ops"]);
+const NO_OPERATORS = new Set(["step", "python", "range"]);
 
 // The breakdown of [from, to]: all times in nanoseconds.
 export function windowBreakdown(model, from, to) {
@@ -17,7 +18,7 @@ export function windowBreakdown(model, from, to) {
     devices: deviceUse(model, lanes(DEVICE_KINDS), from, to),
     kernels: namesIn(model, lanes(DEVICE_KINDS), from, to),
     calls: namesIn(model, lanes(CALL_KINDS), from, to),
-    operators: namesIn(model, lanes(OPERATOR_KINDS), from, to),
+    operators: operatorsIn(model, lanes(OPERATOR_KINDS), from, to),
   };
 }
 
@@ -49,6 +50,43 @@ function namesIn(model, lanes, from, to) {
   counts.forEach((count, name) => count && names.push({ name, time: times[name], count }));
   names.sort((one, other) => other.time - one.time || other.count - one.count);
   return { names, isExact, families: familiesOf(model, names) };
+}
+
+// Operators by name, with the time of those inside of them and (`own`) without, most of which comes first; steps,
+// ranges and Python's functions, which share their lanes, are none. An operator within one of the same name counts once.
+function operatorsIn(model, lanes, from, to) {
+  const found = namesIn(model, lanes, from, to);
+  const repeated = new Float64Array(model.names.length);
+  const inside = new Float64Array(model.names.length);
+  for (const { rows } of found.isExact ? lanes : []) {
+    rows.forEach((row, depth) => addNested(row, rows.slice(0, depth), from, to, repeated, inside));
+  }
+  const names = found.names
+    .filter(({ name }) => !NO_OPERATORS.has(model.families[model.familyOf[name]].key))
+    .map(({ name, time, count }) => ({ name, count, time: time - repeated[name], own: time - inside[name] }))
+    .sort((one, other) => other.own - one.own || other.count - one.count);
+  return { ...found, names };
+}
+
+// Adds the time of spans of `row` to `inside` of the name around them, and to `repeated` where that or one further out
+// is their own.
+function addNested(row, outer, from, to, repeated, inside) {
+  const { starts, durations, names, count } = row;
+  const places = outer.map((one) => firstEndingAfter(one, from));
+  for (let i = firstEndingAfter(row, from); i < count && starts[i] < to; i++) {
+    const time = Math.min(to, starts[i] + durations[i]) - Math.max(from, starts[i]);
+    const around = outer.map((one, depth) => nameAround(one, places, depth, starts[i]));
+    if (around.includes(names[i])) repeated[names[i]] += time;
+    if (around.length && around.at(-1) >= 0) inside[around.at(-1)] += time;
+  }
+}
+
+// The name of the span of `row` that is around `time`, -1 where none is; `places` keeps how far each row was read.
+function nameAround(row, places, depth, time) {
+  let at = places[depth];
+  while (at < row.count && row.starts[at] + row.durations[at] <= time) at += 1;
+  places[depth] = at;
+  return at < row.count && row.starts[at] <= time ? row.names[at] : -1;
 }
 
 function addSpans(row, from, to, times, counts) {

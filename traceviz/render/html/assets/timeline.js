@@ -35,6 +35,10 @@ export async function startTimeline(root) {
   const header = root.getElementById("tv-timeline");
   const data = root.getElementById("tv-timeline-data");
   if (!element || !header || !data) return;
+  if (!("DecompressionStream" in globalThis)) {
+    element.querySelector(".tv-timeline-about").append(" This browser is too old to draw it.");
+    return;
+  }
   const model = await readTimeline(header.textContent, data.textContent);
   performance.mark("tv-timeline-decoded");
   element.timeline = new TimelineView(element, model);
@@ -84,7 +88,8 @@ class TimelineView {
   listen() {
     listenToTimeline(this.box, this.overlay, this);
     this.box.addEventListener("scroll", () => this.drawSoon());
-    new ResizeObserver(() => this.resize()).observe(this.box);
+    // At the next frame: a resize may change the layout, which an observer must not do while it is told of one.
+    new ResizeObserver(() => requestAnimationFrame(() => this.resize())).observe(this.box);
     const themed = () => this.paintAgain();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", themed);
     new MutationObserver(themed).observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
@@ -106,6 +111,7 @@ class TimelineView {
     const width = Math.max(1, this.stage.clientWidth);
     const height = this.box.clientHeight;
     const ratio = devicePixelRatio || 1;
+    if (width === this.view.width && height === this.height && ratio === this.ratio) return;
     for (const canvas of [this.canvas, this.overlay]) {
       canvas.width = Math.round(width * ratio);
       canvas.height = Math.round(height * ratio);

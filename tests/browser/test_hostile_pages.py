@@ -204,6 +204,13 @@ def test_what_a_notebook_shows_does_nothing(traces: dict[str, Path], open_page: 
         check_harmless(open_page, in_a_page(body, tmp_path / f"{number}.html"), tmp_path, styles=body.count("<style"))
 
 
+@pytest.mark.parametrize("attack", ["image", "script", "remote image", "style", "svg", "base", "bidi", "control"])
+def test_the_check_itself_notices_what_is_not_escaped(open_page: Open, tmp_path: Path, attack: str) -> None:
+    place = in_a_page(f"<style></style><p>{hostile.ATTACKS[attack]}</p>", tmp_path / "spoilt.html")
+    with pytest.raises(AssertionError):
+        check_harmless(open_page, place, tmp_path)
+
+
 # Figures
 
 

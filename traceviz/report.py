@@ -151,8 +151,9 @@ class Grid(Shown):
 
     def to_polars(self) -> pl.DataFrame:
         """All rows in base units (ns, bytes, ratios 0 to 1), by the stable keys of the columns."""
-        names = [column.name for column in self.columns]
-        return pl.DataFrame(self.rows, names, orient="row", infer_schema_length=None, strict=False)
+        values = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
+        columns = zip(self.columns, values, strict=True)
+        return pl.DataFrame([pl.Series(column.name, list(rows), strict=False) for column, rows in columns])
 
     def to_pandas(self) -> pd.DataFrame:
         """The same for pandas; ``.attrs["units"]`` has the unit of each column."""

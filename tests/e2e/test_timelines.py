@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.unpacking import unpacked
 from traceviz import api, schema
 from traceviz.errors import TracevizError
-from traceviz.pictures.packed import packed, unpacked
+from traceviz.pictures.packed import packed
 
 SAMPLES = (
     "kineto/two_ranks",
@@ -21,7 +22,6 @@ SAMPLES = (
     "synthetic/torch_four_ranks_straggler",
     "synthetic/tpu_infeed_wait.xplane.pb",
     "synthetic/nvprof_trace.csv",
-    "synthetic/nvprof_summary.csv",
     "xplane/slow_map.xplane.pb.gz",
 )
 NSYS = (
@@ -186,3 +186,9 @@ def test_every_public_trace_has_a_timeline_or_is_refused_in_words(public_traces,
         assert pictures.timeline.kept == sum(row.starts.size for lane in pictures.timeline.lanes for row in lane.rows)
         made += 1
     assert made >= 40
+
+
+def test_a_summary_without_a_single_event_has_no_timeline(repository):
+    report, pictures = pictured(repository / "sample_traces/synthetic/nvprof_summary.csv")
+    assert pictures.timeline is None
+    assert [section.slug for section in report.sections].count("totals") == 1

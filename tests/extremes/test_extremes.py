@@ -19,9 +19,10 @@ import pytest
 
 from tests.extremes.formats import FORMATS
 from tests.extremes.values import VALUES, Place, Sample
+from tests.unpacking import unpacked
 from traceviz import api
 from traceviz.errors import TracevizError
-from traceviz.pictures.packed import packed, unpacked
+from traceviz.pictures.packed import packed
 
 EVERY = bool(os.environ.get("TRACEVIZ_EXTREMES"))
 """Whether every column meets every value, which takes most of an hour: ``make extremes``."""
@@ -40,9 +41,12 @@ def report_of(path: Path, name: str) -> str:
         comparison = api.compare(path, path)
         return api.to_text(comparison, "terminal")
     report, pictures = api.pictured(path)
-    texts = packed(pictures.timeline, pictures.places)
-    unpacked(texts)
-    return api.to_text(report, "terminal") + api.to_text(report, "json") + texts.header
+    header = ""
+    if pictures.timeline is not None:
+        packing = packed(pictures.timeline, pictures.places)
+        unpacked(packing)
+        header = packing.header
+    return api.to_text(report, "terminal") + api.to_text(report, "json") + header
 
 
 def problem_of(name: str, sample: Sample, case: Case, folder: Path) -> str:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz.pictures.packed import Packed, packed, unpacked
+from tests.unpacking import unpacked
+from traceviz.pictures.packed import Packed, packed
 from traceviz.pictures.pictures import Place
 from traceviz.pictures.timeline import Arrows, Curve, Detail, Family, Lane, Level, Row, Timeline
 from traceviz.visible import visible

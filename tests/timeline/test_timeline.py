@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.pictures.packed import packed, unpacked
+from tests.unpacking import unpacked
+from traceviz.pictures.packed import packed
 from traceviz.timeline import timeline as module
 from traceviz.timeline.timeline import timeline
 

@@ -44,15 +44,13 @@ import numpy as np
 import numpy.typing as npt
 
 from traceviz.pictures.pictures import Place
+from traceviz.pictures.texts import fitting, plain
 from traceviz.pictures.timeline import Array, Arrows, Curve, Lane, Level, Row, Timeline
-from traceviz.visible import bounded, visible
 
 VERSION = 1
 """Version of the packing."""
-MOST_CHARACTERS = 2_000_000
+MOST_CHARACTERS = 800_000
 """Characters of all names together, where 120 of each fit into that."""
-_LENGTHS = 2_000, 1_000, 500, 250, 120
-"""How long a name may be, if all are to fit."""
 _RAW = -15
 """Window of zlib without header and checksum: deflate-raw."""
 _AT_ONCE = 1 << 18
@@ -93,14 +91,14 @@ def packed(timeline: Timeline, places: Iterable[Place] = ()) -> Packed:
         "end": timeline.end_ns,
         "events": timeline.events,
         "kept": timeline.kept,
-        "names": _names(timeline.names),
-        "families": [{"key": _text(family.key), "label": _text(family.label)} for family in timeline.families],
+        "names": fitting(timeline.names, MOST_CHARACTERS),
+        "families": [{"key": plain(family.key), "label": plain(family.label)} for family in timeline.families],
         "familyOf": timeline.family_of.tolist(),
         "lanes": [_lane(lane, start, columns) for lane in timeline.lanes],
         "curves": [_curve(curve, start, columns) for curve in timeline.curves],
         "arrows": [_arrows(arrows, columns) for arrows in timeline.arrows],
         "details": [
-            {"start": one.start_ns, "end": one.end_ns, "reason": _text(one.reason)} for one in timeline.details
+            {"start": one.start_ns, "end": one.end_ns, "reason": plain(one.reason)} for one in timeline.details
         ],
         "places": [_place(place) for place in places],
     }
@@ -109,24 +107,11 @@ def packed(timeline: Timeline, places: Iterable[Place] = ()) -> Packed:
     return Packed(text.translate(_UNSAFE), data)
 
 
-def _text(text: str) -> str:
-    return bounded(visible(bounded(text)))
-
-
-def _names(texts: Sequence[str]) -> list[str]:
-    """The names; where they are many and long, without the middle of the longest: the header is not deflated."""
-    shown = [_text(text) for text in texts]
-    lengths = np.array([len(text) for text in shown], np.int64)
-    most = next((length for length in _LENGTHS if np.minimum(lengths, length).sum() <= MOST_CHARACTERS), _LENGTHS[-1])
-    tail = most // 3
-    return [text if len(text) <= most else f"{text[: most - tail - 1]}…{text[-tail:]}" for text in shown]
-
-
 def _lane(lane: Lane, start: int, columns: _Columns) -> dict[str, Any]:
     levels = lane.levels or ((),) * len(lane.rows)
     rows = [_row(row, of_row, start, columns) for row, of_row in zip(lane.rows, levels, strict=True)]
     texts = {"key": lane.key, "label": lane.label, "kind": lane.kind, "group": lane.group}
-    return {**{key: _text(text) for key, text in texts.items()}, "rows": rows}
+    return {**{key: plain(text) for key, text in texts.items()}, "rows": rows}
 
 
 def _row(row: Row, levels: Sequence[Level], start: int, columns: _Columns) -> dict[str, Any]:
@@ -147,7 +132,7 @@ def _level(level: Level, columns: _Columns) -> dict[str, Any]:
 def _curve(curve: Curve, start: int, columns: _Columns) -> dict[str, Any]:
     texts = {"key": curve.key, "label": curve.label, "group": curve.group, "unit": curve.unit}
     return {
-        **{key: _text(text) for key, text in texts.items()},
+        **{key: plain(text) for key, text in texts.items()},
         "count": curve.times.size,
         "columns": columns.add(_differences(curve.times, start)),
         "values": [_rounded(value) for value in curve.values.tolist()],
@@ -169,7 +154,7 @@ def _arrows(arrows: Arrows, columns: _Columns) -> dict[str, Any]:
 
 def _place(place: Place) -> dict[str, Any]:
     texts = {"code": place.code, "lane": place.lane, "label": place.label}
-    return {"start": place.start_ns, "end": place.end_ns, **{key: _text(text) for key, text in texts.items()}}
+    return {"start": place.start_ns, "end": place.end_ns, **{key: plain(text) for key, text in texts.items()}}
 
 
 def _differences(values: Array, first: int = 0) -> Array:

@@ -10,6 +10,7 @@ from traceviz.kernel_names import catalogue as kernels
 from traceviz.op_families import catalogue
 from traceviz.pictures.flame import Flame
 from traceviz.pictures.pictures import Pictures
+from traceviz.pictures.texts import fitting
 from traceviz.render.html.components.colors import fill
 from traceviz.render.html.components.element import element, joined, shown
 
@@ -47,6 +48,8 @@ _SAME_COLOR = {
 }
 """Families without a colour of their own have that of a key that is never beside them."""
 
+_MOST_CHARACTERS = 200_000
+"""Characters of all names and places together, where 120 of each fit into that."""
 _WITHOUT_SCRIPT = (
     "The graphs are drawn by the script of this page, which does not run here. The sections on operators, modules and "
     "ranges have their figures."
@@ -112,7 +115,7 @@ def flame_data(flames: tuple[Flame, ...]) -> str:
     colors = [
         {"key": key, "label": _label(key), "color": fill(_SAME_COLOR.get(key, key), _place(key))} for key in families
     ]
-    document = {"version": 1, "texts": list(texts), "families": colors, "flames": graphs}
+    document = {"version": 1, "texts": fitting(texts, _MOST_CHARACTERS), "families": colors, "flames": graphs}
     text = json.dumps(document, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

@@ -173,6 +173,7 @@ def test_the_table_has_the_same_nodes(shown):
     page = shown(flame()).page
     page.locator(".tv-flame-table summary").click()
     rows = page.locator(".tv-flame-table tbody tr")
+    rows.first.wait_for()  # the table is filled when it opens
     assert rows.count() == len(ROWS)
     assert rows.nth(2).locator("th, td").all_text_contents()[:5] == ["decode", "3", "45.0 ms", "45.0 %", "45.0 ms"]
 

@@ -64,6 +64,11 @@ def op_family(name: str) -> str:
     return catalogue().family(name)
 
 
+def op_type(name: str) -> str:
+    """The type of an operator that TensorFlow names ``NAME:TYPE``; of others the name."""
+    return name if "::" in name else name.rpartition(":")[2]
+
+
 def op_family_label(family: str) -> str:
     """The name of ``family`` for people.
 

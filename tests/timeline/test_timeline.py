@@ -108,7 +108,7 @@ def test_events_without_length_or_end_are_kept():
     assert rows(shown, "ranges-0-0") == [[(5, 0, "mark"), (7, 0, "open"), (9, 4, "a")]]
 
 
-def test_operators_lie_by_their_depth_and_have_the_family_of_their_category():
+def test_operators_lie_by_their_depth_and_have_the_family_of_what_they_compute():
     shown = timeline(
         trace(
             host_ops=[
@@ -117,6 +117,8 @@ def test_operators_lie_by_their_depth_and_have_the_family_of_their_category():
                 (15, 10, "aten::mm", "op"),
                 (50, 40, "enumerate(DataLoader)", "input"),
                 (0, 10, "aten::mm", "op", {"thread_id": 1}),
+                (20, 10, "cnn/conv1:Conv2D", "op", {"thread_id": 1}),
+                (40, 10, "my_own_op", "op", {"thread_id": 1}),
             ]
         )
     )
@@ -125,8 +127,9 @@ def test_operators_lie_by_their_depth_and_have_the_family_of_their_category():
         [(10, 30, "nn.Module: Net_0"), (50, 40, "enumerate(DataLoader)")],
         [(15, 10, "aten::mm")],
     ]
-    assert rows(shown, "ops-0-1") == [[(0, 10, "aten::mm")]]
-    assert [family(shown, name) for name in ("nn.Module: Net_0", "aten::mm")] == ["module", "op"]
+    assert rows(shown, "ops-0-1") == [[(0, 10, "aten::mm"), (20, 10, "cnn/conv1:Conv2D"), (40, 10, "my_own_op")]]
+    known = {name: family(shown, name) for name in ("nn.Module: Net_0", "aten::mm", "cnn/conv1:Conv2D", "my_own_op")}
+    assert list(known.values()) == ["module", "matmul", "convolution", "op"]
 
 
 def test_calls_have_the_family_of_what_they_do_and_point_to_the_work_that_they_launched():

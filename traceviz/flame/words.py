@@ -12,7 +12,7 @@ from traceviz.analyses.derived.steps.search import NO_THREAD, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.kernel_names import UNKNOWN as UNKNOWN_KERNEL
-from traceviz.op_families import UNKNOWN, op_family
+from traceviz.op_families import UNKNOWN, op_family, op_type
 from traceviz.visible import bounded
 
 _ARGUMENTS = re.compile(r"(?s)#\w+=.*$")
@@ -71,7 +71,7 @@ def operation_family(name: str, category: str) -> str:
     """The colour of a host operation's node: of an operator, what it computes."""
     if category != "op":
         return _OF_CATEGORY.get(category, "other")
-    family = op_family(name.rpartition(":")[2] if "::" not in name else name)
+    family = op_family(op_type(name))
     return "op" if family == UNKNOWN else family
 
 

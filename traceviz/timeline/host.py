@@ -9,6 +9,7 @@ import polars as pl
 
 from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.nested import Codes
+from traceviz.op_families import UNKNOWN, op_family, op_family_label, op_type
 from traceviz.pictures.timeline import Family, LaneKind
 from traceviz.timeline.names import always
 from traceviz.timeline.sources import Lanes, Making, Source, by_group, numbers, spans_of
@@ -90,7 +91,11 @@ def _codes(found: list[int]) -> Codes:
 
 
 def _operation(name: str, category: str) -> Family:
-    return _MODULE if name.startswith(_MODULE_CALL) else _CATEGORIES.get(category, _OTHER_WORK)
+    """What a call is: of an operator, what it computes, in the colours of its kernels."""
+    if name.startswith(_MODULE_CALL):
+        return _MODULE
+    family = op_family(op_type(name)) if category == "op" else UNKNOWN
+    return _CATEGORIES.get(category, _OTHER_WORK) if family == UNKNOWN else Family(family, op_family_label(family))
 
 
 def _api_families(names: Sequence[str]) -> list[Family]:

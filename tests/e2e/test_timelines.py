@@ -181,6 +181,8 @@ def test_every_public_trace_has_a_timeline_or_is_refused_in_words(public_traces,
             _, pictures = api.pictured(path)
         except TracevizError:
             continue
+        if pictures.timeline is None:  # a summary, which has no single event
+            continue
         texts = packed(pictures.timeline, pictures.places)
         assert len(texts.header) + len(texts.data) < 8_000_000
         assert pictures.timeline.kept == sum(row.starts.size for lane in pictures.timeline.lanes for row in lane.rows)

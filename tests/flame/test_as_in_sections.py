@@ -25,7 +25,7 @@ from traceviz.report import Skipped
 ROOT = Path(__file__).parents[2] / "sample_traces"
 SAMPLES = [*(ROOT / "kineto").iterdir(), *(ROOT / "synthetic").glob("torch_*"), *(ROOT / "synthetic").glob("*.sqlite")]
 PUBLIC = Path(os.environ.get("TRACEVIZ_TRACES", "/nonexistent"))
-TRACES = sorted([*SAMPLES, *PUBLIC.glob("kineto/*.json.gz"), *PUBLIC.glob("nsys/*.sqlite")])
+TRACES = sorted([*PUBLIC.glob("kineto/*.json.gz"), *PUBLIC.glob("nsys/*.sqlite")])
 API = {"launch_call", "sync_call", "memory_call", "api_call", "compilation"}
 
 
@@ -63,12 +63,10 @@ def _is_api(flame, node, names):
     return flame.families[node] in API and flame.names[node] not in names
 
 
-@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name[-60:])
-def test_operators_have_the_times_of_their_section(path):
-    view = opened(path)
+def check_operators(view):
     result = OperatorsAnalysis().run(view)
     if isinstance(result, Skipped):
-        pytest.skip(result.reason)
+        return
     found = whole(view, operator_flames)
     rows = {operation_name(row["name"], "op"): row for row in result.by_name.iter_rows(named=True)}
     annotated = set(view.host_names.filter(pl.col("category") != "op")["name"])
@@ -87,13 +85,11 @@ def test_operators_have_the_times_of_their_section(path):
                 assert own.get(name, 0) == rows[name]["device_self_ns"], name
 
 
-@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name[-60:])
-def test_modules_have_the_times_of_their_section(path):
-    view = opened(path)
-    result = ModulesAnalysis().run(view)
+def check_modules(view):
+    result, found = ModulesAnalysis().run(view), whole(view, module_flames)
     if isinstance(result, Skipped):
-        pytest.skip(result.reason)
-    found = whole(view, module_flames)
+        assert found == {}
+        return
     rows = list(result.exact.iter_rows(named=True))
     kept = without_numbers if result.source == "ranges" else str
     host, device = {}, {}
@@ -110,11 +106,10 @@ def test_modules_have_the_times_of_their_section(path):
         assert drawn == {name: value for name, value in expected.items() if value}, key
 
 
-@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name[-60:])
-def test_ranges_have_the_times_of_their_section(path):
-    view = opened(path)
+def check_ranges(view):
     if not view.tables.rows("nvtx"):
-        pytest.skip("no ranges")
+        assert whole(view, range_flames) == {}
+        return
     result = RangesAnalysis().run(view)
     flame = whole(view, range_flames).get("ranges-host")
     if flame is None:
@@ -136,9 +131,31 @@ def test_ranges_have_the_times_of_their_section(path):
     }
 
 
-@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name[-60:])
+@pytest.mark.parametrize(
+    "path",
+    [*sorted(SAMPLES), *(pytest.param(path, marks=pytest.mark.slow) for path in TRACES)],
+    ids=lambda path: path.name[-60:],
+)
 def test_every_trace_has_graphs_that_keep_the_laws(path):
     view = opened(path)
     for flame in flames(view):
         checked(flame)
         assert len(flame.names) <= 3000
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES), ids=lambda path: path.name)
+def test_samples_have_the_times_of_their_sections(path):
+    check_all(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name[-60:])
+def test_public_traces_have_the_times_of_their_sections(path):
+    check_all(path)
+
+
+def check_all(path):
+    view = opened(path)
+    check_operators(view)
+    check_modules(view)
+    check_ranges(view)

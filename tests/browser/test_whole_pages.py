@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 
 from tests.browser.conftest import MakePage, Open, Scheme
 from tests.browser.pages import SAMPLES, UNFOLD, all_samples, inline, overflow, policy, without_timeline
-from tests.command import run
+from traceviz import api
 
 pytestmark = pytest.mark.browser
 
@@ -26,11 +26,13 @@ TYPICAL = {
     "summary": ("report", SAMPLES / "synthetic/nvprof_summary.csv"),
     "comparison": ("compare", SAMPLES / "kineto/slow.pt.trace.json.gz", SAMPLES / "kineto/repaired.pt.trace.json.gz"),
 }
+WALKED = ("nsys", "comparison")
+"""Pages that have all kinds of elements between them."""
 typical = pytest.mark.parametrize("words", TYPICAL.values(), ids=TYPICAL)
 
 
 @pytest.mark.parametrize("sample", all_samples())
-def test_pages_of_all_samples_are_quiet_and_small_and_fit_a_telephone(
+def test_pages_of_all_samples_are_quiet_and_small_fit_a_telephone_and_hold_the_figures_of_the_json(
     make_page: MakePage, open_page: Open, sample: str
 ) -> None:
     made = make_page("report", SAMPLES / sample)
@@ -42,14 +44,14 @@ def test_pages_of_all_samples_are_quiet_and_small_and_fit_a_telephone(
     opened.page.evaluate(UNFOLD)
     assert overflow(opened.page) == 0
     opened.check_quiet()
+    check_figures(made, SAMPLES / sample)
 
 
-@pytest.mark.parametrize("sample", all_samples())
-def test_the_page_of_every_sample_holds_the_figures_of_its_json(make_page: MakePage, sample: str) -> None:
-    text = make_page("report", SAMPLES / sample).read_text(encoding="utf-8")
-    data = re.search(r'<script type="application/json" id="tv-report">(.*?)</script>', text)
+def check_figures(page: Path, trace: Path) -> None:
+    """The page holds the figures of the JSON report."""
+    data = re.search(r'<script type="application/json" id="tv-report">(.*?)</script>', page.read_text(encoding="utf-8"))
     assert data is not None
-    assert json.loads(data[1]) == json.loads(run("report", SAMPLES / sample, "--format", "json").stdout)
+    assert json.loads(data[1]) == json.loads(api.to_text(api.report_on(trace), "json"))
 
 
 # What a page may do
@@ -138,7 +140,7 @@ WALK = """() => {
 }"""
 
 
-@typical
+@pytest.mark.parametrize("words", [TYPICAL[name] for name in WALKED], ids=WALKED)
 def test_the_keyboard_reaches_everything_in_order_and_one_sees_where_it_is(
     make_page: MakePage, open_page: Open, words: tuple[str | Path, ...]
 ) -> None:

@@ -131,26 +131,21 @@ def check_ranges(view):
     }
 
 
-@pytest.mark.parametrize(
-    "path",
-    [*sorted(SAMPLES), *(pytest.param(path, marks=pytest.mark.slow) for path in TRACES)],
-    ids=lambda path: path.name[-60:],
-)
-def test_every_trace_has_graphs_that_keep_the_laws(path):
-    view = opened(path)
+def check_laws(view):
+    """The graphs of a page keep what holds for all graphs."""
     for flame in flames(view):
         checked(flame)
         assert len(flame.names) <= 3000
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES), ids=lambda path: path.name)
-def test_samples_have_the_times_of_their_sections(path):
+def test_graphs_of_samples_have_the_times_of_their_sections(path):
     check_all(path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name[-60:])
-def test_public_traces_have_the_times_of_their_sections(path):
+def test_graphs_of_public_traces_have_the_times_of_their_sections(path):
     check_all(path)
 
 
@@ -159,3 +154,4 @@ def check_all(path):
     check_operators(view)
     check_modules(view)
     check_ranges(view)
+    check_laws(view)

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import REPOSITORY
 from tests.notebook.executed import outputs_of
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.slow
 
 EXAMPLE = REPOSITORY / "examples/notebook.ipynb"
 

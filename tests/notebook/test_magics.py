@@ -12,7 +12,7 @@ import pytest
 import traceviz
 from tests.notebook.executed import Output, run_notebook
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.slow
 
 LOOP = """
 def work():

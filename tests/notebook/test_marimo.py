@@ -13,7 +13,7 @@ import pytest
 import traceviz
 from tests.conftest import REPOSITORY
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.slow
 
 SAMPLE = REPOSITORY / "sample_traces/synthetic/input_bound.sqlite"
 BOOK = f"""

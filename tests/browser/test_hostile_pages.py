@@ -136,8 +136,8 @@ def test_many_names_of_many_characters_make_no_large_page(
     make_page: MakePage, open_page: Open, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("many")
-    trace = hostile.many_names(folder / "many.pt.trace.json", names=400, characters=3_000)
-    assert trace.stat().st_size > 2_400_000
+    trace = hostile.many_names(folder / "many.pt.trace.json", names=1_000, characters=3_000)
+    assert trace.stat().st_size > 6_000_000
     made = make_page("report", trace)
     assert made.stat().st_size < 1_500_000
     check_harmless(open_page, made, folder)

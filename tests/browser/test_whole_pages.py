@@ -26,8 +26,6 @@ TYPICAL = {
     "summary": ("report", SAMPLES / "synthetic/nvprof_summary.csv"),
     "comparison": ("compare", SAMPLES / "kineto/slow.pt.trace.json.gz", SAMPLES / "kineto/repaired.pt.trace.json.gz"),
 }
-WALKED = ("nsys", "comparison")
-"""Pages that have all kinds of elements between them."""
 typical = pytest.mark.parametrize("words", TYPICAL.values(), ids=TYPICAL)
 
 
@@ -140,7 +138,7 @@ WALK = """() => {
 }"""
 
 
-@pytest.mark.parametrize("words", [TYPICAL[name] for name in WALKED], ids=WALKED)
+@typical
 def test_the_keyboard_reaches_everything_in_order_and_one_sees_where_it_is(
     make_page: MakePage, open_page: Open, words: tuple[str | Path, ...]
 ) -> None:

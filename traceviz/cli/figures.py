@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from traceviz.errors import UsageError
-from traceviz.render.figures import registry
+from traceviz.render.figures import declared
 
 SVG = "svg"
 """Format that is one figure."""
@@ -19,11 +19,11 @@ PICTURE_WIDTH_HELP = "Columns of the page, up to 1000 (the terminal's, or 100 wh
 
 def figure_option(*schemas: str) -> Callable[[Any], Any]:
     """The option of a command whose documents have one of these schemas; a figure that they never have is refused."""
-    known = registry.names(*schemas)
+    known = declared.names(*schemas)
 
     def chosen(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
         if name is not None:
-            registry.check_figure(name, *schemas)
+            declared.check_figure(name, *schemas)
         return name
 
     def completed(_: click.Context, __: click.Parameter, begun: str) -> list[str]:

@@ -30,7 +30,7 @@ class RenderOptions:
             name parts that are not sections.
         first_screen: Only what a first look needs (:mod:`traceviz.render.first_screen`), where people read it.
             Reports on one trace have such a screen; comparisons, lists and trends do not.
-        figure: Name of the figure to draw (:data:`traceviz.render.figures.registry.FIGURES`), where the format draws
+        figure: Name of the figure to draw (:data:`traceviz.render.figures.declared.FIGURES`), where the format draws
             one; ``None`` for the one that says most.
         pixels: Width of that figure; ``None`` for 720.
     """

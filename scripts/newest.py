@@ -7,27 +7,31 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
 PROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
-_UPPER_BOUND = re.compile(r",?\s*<=?\s*[\w.]+")
 
 
 def newest(project: Mapping[str, Any]) -> list[str]:
     """The requirements of a project, its build and its tests, without their upper bounds."""
     groups = project["dependency-groups"]
-    requirements = [*project["project"]["dependencies"], *groups["build"], *groups["dev"]]
-    return [_without_upper_bound(requirement) for requirement in requirements]
+    return [
+        without_upper_bounds(text) for text in (*project["project"]["dependencies"], *groups["build"], *groups["dev"])
+    ]
 
 
-def _without_upper_bound(requirement: str) -> str:
-    """The requirement as it is, but for the upper bound; its marker (``; python_version < '3.14'``) stays."""
-    versions, semicolon, marker = requirement.partition(";")
-    return _UPPER_BOUND.sub("", versions) + semicolon + marker
+def without_upper_bounds(text: str) -> str:
+    """The requirement with its marker, and with all its bounds but the upper ones."""
+    requirement = Requirement(text)
+    kept = [bound for bound in requirement.specifier if bound.operator not in {"<", "<="}]
+    requirement.specifier = SpecifierSet(",".join(map(str, kept)))
+    return str(requirement)
 
 
 def main() -> None:

@@ -92,3 +92,49 @@ def test_a_row_of_several_samples_is_one_moment_for_each() -> None:
     ]
     assert rows["line"].unique().sort().to_list() == ["train.py:41 load", "train.py:5 throttle"]
     assert rows.schema["moment_ns"] == pl.Int64
+
+
+DOT = "train.py:90 main > train.py:12 predict > numpy.dot"
+ACQUIRE = "train.py:90 main > train.py:60 add_metric > threading.py:324 wait > lock.acquire"
+
+
+def waits(stack: str, *used: tuple[int, str, float], call: str = "futex") -> dict[str, int]:
+    """Time by kind of a program that waits in a system call for 200 ns, where samples see ``stack``."""
+    view = trace(
+        nvtx=[(0, 200, "epoch")], os_calls=[(0, 200, call)], samples=list(used), **sampled((0, 200, stack)), span_ns=200
+    )
+    return dict(host_causes(view).group_by("kind").agg(pl.col("time_ns").sum()).iter_rows())
+
+
+CPU, QUEUED = "program CPU", "program waits for a core"
+
+
+def test_a_library_that_waits_for_its_own_threads_computes_while_the_program_uses_a_core() -> None:
+    assert waits(DOT, (0, CPU, 0.0), (200, CPU, 180.0)) == {"library": 200}
+    assert waits(DOT, (0, CPU, 0.0), (200, CPU, 49.0)) == {"os_call": 200}
+    assert waits(DOT, (0, CPU, 0.0), (200, CPU, 50.0)) == {"library": 200}
+    assert waits(DOT) == {"library": 200}  # nothing contradicts the stack
+
+
+def test_on_a_busy_machine_a_program_that_waits_for_a_core_works() -> None:
+    assert waits(DOT, (0, CPU, 0.0), (0, QUEUED, 0.0), (200, CPU, 20.0), (200, QUEUED, 90.0)) == {"library": 200}
+    assert waits(DOT, (0, CPU, 0.0), (0, QUEUED, 0.0), (200, CPU, 2.0), (200, QUEUED, 1.0)) == {"os_call": 200}
+
+
+def test_the_stack_says_for_what_a_system_call_waits() -> None:
+    assert waits(ACQUIRE, (0, CPU, 0.0), (200, CPU, 1.0)) == {"lock": 200}
+    assert waits(SAVE, call="fsync") == {"saving": 200}
+    assert waits(LOAD) == {"os_call": 200}  # a line of Python says less than the call
+
+
+def test_a_library_that_reads_does_not_compute() -> None:
+    assert waits(DOT, (0, CPU, 0.0), (200, CPU, 180.0), call="read") == {"os_call": 200}
+
+
+def test_a_wait_without_a_sample_has_those_of_the_same_call_in_other_steps() -> None:
+    """Of 40 steps with a short wait each, samples fall into every second one."""
+    steps = [(20 * n, 20, f"step {n}") for n in range(40)]
+    rows = [(20 * n, 20, DOT if n % 2 else "train.py:90 main", {"samples": n % 2}) for n in range(40)]
+    view = trace(nvtx=steps, os_calls=[(20 * n + 5, 15, "futex") for n in range(40)], **sampled(*rows), span_ns=800)
+    found = dict(host_causes(view).group_by("kind").agg(pl.col("time_ns").sum()).iter_rows())
+    assert found == {"library": 40 * 15, "unexplained": 40 * 5}

@@ -1,6 +1,7 @@
 """How samples of the stack divide time that no event explains."""
 
 import polars as pl
+import pytest
 
 from tests.analyses.builders import trace
 from tests.analyses.stacks import sampled
@@ -138,3 +139,31 @@ def test_a_wait_without_a_sample_has_those_of_the_same_call_in_other_steps() -> 
     view = trace(nvtx=steps, os_calls=[(20 * n + 5, 15, "futex") for n in range(40)], **sampled(*rows), span_ns=800)
     found = dict(host_causes(view).group_by("kind").agg(pl.col("time_ns").sum()).iter_rows())
     assert found == {"library": 40 * 15, "unexplained": 40 * 5}
+
+
+WORKER = {"thread_id": 1}
+CONVOLVE = "threading.py:1002 run > train.py:12 work > torch.conv2d"
+
+
+def with_worker(does: str, *, system_call: bool) -> list[tuple[object, ...]]:
+    """What took the time of a main thread that waits for a lock for 200 ns, while a worker does something for 150."""
+    calls = {"os_calls": [(0, 200, "futex")]} if system_call else {}
+    rows = sampled((0, 200, ACQUIRE), (0, 150, does, WORKER), (150, 50, "threading.py:327 wait > lock.acquire", WORKER))
+    view = trace(threads=[(0, 0, "MainThread"), (1, 0, "worker")], nvtx=[(0, 200, "epoch")], span_ns=200, **calls, **rows)
+    return causes(view)
+
+
+@pytest.mark.parametrize("system_call", [False, True])
+def test_a_wait_for_a_thread_that_computes_is_the_work_of_that_thread(system_call: bool) -> None:
+    assert with_worker(CONVOLVE, system_call=system_call) == [
+        ("library", "torch.conv2d", "train.py:12 work", 150),
+        ("lock", "lock.acquire", "train.py:60 add_metric", 50),
+    ]
+
+
+@pytest.mark.parametrize("does", ["sleep", "read", "loop"])
+def test_a_wait_for_a_thread_that_does_not_compute_stays_a_wait(does: str) -> None:
+    """What the other thread does is said by the finding about locks, which names both."""
+    stacks = {"sleep": " > time.sleep", "read": " > f.read", "loop": ""}
+    busy = f"threading.py:1002 run > train.py:18 publish{stacks[does]}"
+    assert with_worker(busy, system_call=True) == [("lock", "lock.acquire", "train.py:60 add_metric", 200)]

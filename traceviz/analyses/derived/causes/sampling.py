@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.causes.kinds import KindKey
+from traceviz.analyses.derived.frames import bounds, having
 from traceviz.analyses.derived.host.classes import THREAD_CALLS
 from traceviz.analyses.derived.host.processor_use import working
 from traceviz.analyses.derived.patterns import matches
@@ -50,6 +51,8 @@ _OF_STACK: dict[StackKind, KindKey] = {
 }
 """Kinds of causes by what stacks say."""
 
+_WAITS: frozenset[KindKey] = frozenset({"lock", "wait"})
+"""Kinds in which the thread waits for another one."""
 _OF_CALL = ("class", "kind", "cause")
 _SAID = ("did", "what", "line", "works")
 TICKS = {
@@ -82,21 +85,58 @@ def ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
     start, length = rows["start_ns"].to_numpy()[of_row], (rows["end_ns"] - rows["start_ns"]).to_numpy()[of_row]
     count = rows["samples"].to_numpy()[of_row]
     begin, end = start + length * number // count, start + length * (number + 1) // count
-    is_called = ~pl.col("leaf").str.contains(r"[ :]")
     said = rows.select(
         pl.col("kind").replace_strict(_kinds(trace, process_id), default="python").alias("did"),
-        pl.when(is_called).then("leaf").otherwise("location").alias("what"),
+        _what(),
         pl.col("location").alias("line"),
     )
     times = pl.DataFrame({"begin_ns": begin, "moment_ns": end - 1})
     known = working(trace)
     works = pl.lit(None, pl.Boolean) if known is None else pl.Series(known.contains(end - 1), dtype=pl.Boolean)
     times = times.with_columns(works.alias("works"))
-    return (
-        pl.concat([times, said.select(pl.all().gather(pl.Series(of_row)))], how="horizontal")
-        .sort("moment_ns")
-        .select(*TICKS)
+    found = pl.concat([times, said.select(pl.all().gather(pl.Series(of_row)))], how="horizontal").sort("moment_ns")
+    return _with_work_of_others(trace, process_id, thread, found).select(*TICKS)
+
+
+def _with_work_of_others(trace: TraceView, process_id: int, thread: int, samples: pl.DataFrame) -> pl.DataFrame:
+    """``samples`` of a thread, with what another thread computes in the place of the wait for it.
+
+    ::
+
+        main     |--- future.result: lock ---|
+        worker      |-- conv2d: computes -|            the time is the worker's
+
+    Of several threads that compute, the one that does so for longest counts.
+    """
+    of_others = (pl.col("process_id") == process_id) & (pl.col("thread_id") != thread) & (pl.col("kind") == "compute")
+    work = sampled_stacks(trace).filter(of_others & (pl.col("samples") > 0))
+    waits = np.flatnonzero(samples["did"].is_in(list(_WAITS)).to_numpy())
+    if not work.height or not waits.size:
+        return samples
+    lasts = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("lasts")
+    threads = work.group_by("thread_id").agg(lasts).sort("lasts", "thread_id", descending=[True, False])["thread_id"]
+    moments, worker = samples["moment_ns"].to_numpy()[waits], np.full(waits.size, -1)
+    rows = work.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("row"))
+    for number in threads.to_list():
+        own = having(rows, "thread_id", number)
+        worker = np.where(worker < 0, owners_at(*bounds(own), own["row"].to_numpy(), moments), worker)
+    row = np.full(samples.height, -1)
+    row[waits] = worker
+    index = pl.Series(row).set(pl.Series(row < 0), None)
+    said = work.select(_what(), pl.col("location").alias("line"))
+    does = pl.DataFrame({name: said[name].gather(index) for name in said.columns})
+    is_work = pl.Series(row >= 0)
+    return samples.with_columns(
+        pl.when(is_work).then(pl.lit("library")).otherwise("did").alias("did"),
+        pl.when(is_work).then(does["what"]).otherwise("what").alias("what"),
+        pl.when(is_work).then(does["line"]).otherwise("line").alias("line"),
     )
+
+
+def _what() -> pl.Expr:
+    """The compiled function that ran by its name, else the line."""
+    is_called = ~pl.col("leaf").str.contains(r"[ :]")
+    return pl.when(is_called).then("leaf").otherwise(pl.col("location")).alias("what")
 
 
 def _kinds(trace: TraceView, process_id: int) -> dict[StackKind, KindKey]:

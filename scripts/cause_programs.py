@@ -7,7 +7,8 @@
     python scripts/cause_programs.py pack FOLDER               # scrub them into sample_traces/causes/recorded/NAME.zip
 
 Programs of PyTorch run with the Python that TRACEVIZ_TORCH names, those of Keras, TensorFlow and JAX with that of
-TRACEVIZ_ORACLE (``make oracle`` installs both).
+TRACEVIZ_ORACLE (``make oracle`` installs both). ``collect`` records with its defaults, Nsight Systems included where it
+is installed. It sees neither the caller's environment nor other processes, so that neither gets into a recording.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ CAUSES = REPOSITORY / "sample_traces" / "causes"
 EXPECTED = CAUSES / "expected.toml"
 RECORDED = CAUSES / "recorded"
 TRACEVIZ = (sys.executable, "-m", "traceviz")
-WITHOUT_NSYS = "jax,resources,stacks,tensorflow,torch"
-"""What ``collect`` takes by itself where nsys is not installed, as on most machines without a GPU."""
+ALONE = ("unshare", "--pid", "--fork", "--mount-proc")
+"""Runs a program where it sees no other processes; needs the rights of an administrator."""
 
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
-_SECONDS = 300
+_SECONDS = 900
 
 
 def programs() -> list[dict[str, Any]]:
@@ -62,24 +63,36 @@ def command_of(program: dict[str, Any]) -> list[str]:
     return [interpreter(program["name"]), *program.get("launch", ()), f"{program['name']}.py"]
 
 
-def record(program: dict[str, Any], folder: Path, collectors: str) -> str:
-    """Record a program into the run folder ``folder/NAME``; what ``collect`` said."""
+def record(program: dict[str, Any], folder: Path, collectors: str = "") -> str:
+    """Record a program into the run folder ``folder/NAME``, with the defaults or ``collectors``.
+
+    Returns:
+        What ``collect`` said.
+    """
     run = folder / program["name"]
-    options = ["--with", collectors, "--force", "-o", str(run), *program.get("collect", ())]
-    recording = [*TRACEVIZ, "collect", *options, "--", *command_of(program)]
-    done = subprocess.run(
-        recording,
-        cwd=CAUSES / "programs",
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        errors="replace",
-        timeout=_SECONDS,
-        check=False,
-    )
+    chosen = ["--with", collectors] if collectors else []
+    options = [*chosen, "--force", "-o", str(run), *program.get("collect", ())]
+    recording = [*_alone(), *TRACEVIZ, "collect", *options, "--", *command_of(program)]
+    with tempfile.TemporaryDirectory() as home:
+        done = subprocess.run(
+            recording,
+            cwd=CAUSES / "programs",
+            env={"PATH": os.defpath, "HOME": home, "LANG": "C.UTF-8", "TF_CPP_MIN_LOG_LEVEL": "3"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
     said = "\n".join(line for line in done.stderr.splitlines() if line.startswith("traceviz:"))
     return said if done.returncode == 0 else f"exit code {done.returncode}\n{done.stderr}"
+
+
+def _alone() -> tuple[str, ...]:
+    """:data:`ALONE`, or nothing on a system that forbids it."""
+    allowed = shutil.which(ALONE[0]) and subprocess.run([*ALONE, "true"], capture_output=True, check=False)
+    return ALONE if allowed and not allowed.returncode else ()
 
 
 def pack(run: Path) -> Path:
@@ -124,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("what", choices=("record", "pack"))
     parser.add_argument("folder", type=Path, help="where the run folders are")
     parser.add_argument("--only", default="", help="only programs with this in their name")
-    parser.add_argument("--with", default=WITHOUT_NSYS, dest="collectors", help="what to record with (%(default)s)")
+    parser.add_argument("--with", default="", dest="collectors", help="what to record with (the defaults of collect)")
     options = parser.parse_args(arguments)
     for program in programs():
         if options.only not in program["name"]:

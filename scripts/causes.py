@@ -3,6 +3,7 @@
 The truths stand in ``scripts/causes.toml``, and those of small programs that ``collect`` recorded in
 ``sample_traces/causes/expected.toml``, found without traceviz. Samples and programs are always scored; public traces
 where TRACEVIZ_TRACES and TRACEVIZ_CASES name their folders. Rows of traces that are not at hand stay as they are.
+Next to the sentence about a program, the table has the one about the recording of the framework's profiler alone.
 
 ::
 
@@ -21,7 +22,7 @@ import shutil
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -29,7 +30,11 @@ from typing import Any
 
 import traceviz
 from scripts import cause_programs
+from traceviz import schema
+from traceviz.cutting import select
 from traceviz.errors import TracevizError
+from traceviz.selection import Selection
+from traceviz.tables import TraceTables
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TRUTHS = REPOSITORY / "scripts" / "causes.toml"
@@ -43,6 +48,10 @@ COLLECTIONS = {
     "causes": "Programs with one cause, recorded by collect",
 }
 """Folders of :attr:`Truth.file`, and the titles of their tables."""
+PROGRAMS = "causes"
+"""The collection of runs."""
+PROFILERS = frozenset({"jax", "tensorflow", "torch"})
+"""Collectors that record with the profiler of a framework."""
 WORK_OF_OTHERS = ("oversubscri", "want a core")
 """What other programs do beside is nobody's fault: said of no recorded program, none of which has too many threads."""
 
@@ -86,10 +95,14 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a report says: its first sentence, and the messages of its findings."""
+    """What a report says: its first sentence, and the messages of its findings.
+
+    ``alone`` is the first sentence about the part of a run that the framework's profiler recorded.
+    """
 
     sentence: str
     messages: tuple[str, ...] = ()
+    alone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +199,30 @@ def say(path: Path) -> Said:
     try:
         if path.suffix == ".zip":
             with cause_programs.unpacked(path) as tables:
-                report = traceviz.report_on(tables)
-        else:
-            report = traceviz.report_on(path)
+                return _say_of_run(tables)
+        report = traceviz.report_on(path)
     except TracevizError as error:
         return Said(str(error).replace(str(path), path.name))
     return Said(report.verdict.sentence, tuple(finding.message for finding in report.findings))
+
+
+def _say_of_run(folder: Path) -> Said:
+    """What is said of a run, and of what the profiler of a framework recorded of it."""
+    report = traceviz.report_on(folder)
+    profiled = recorded_by(traceviz.open(folder), PROFILERS)
+    alone = "" if profiled is None else traceviz.analyze(profiled).verdict.sentence
+    return Said(report.verdict.sentence, tuple(finding.message for finding in report.findings), alone)
+
+
+def recorded_by(run: TraceTables, collectors: Collection[str]) -> TraceTables | None:
+    """The tables of a run that these collectors recorded, in the time in which they did; ``None`` for no tables."""
+    windows = [row for row in run.arrow("windows").to_pylist() if row["source"] in collectors]
+    names = {row["recorded"] for row in windows}
+    if not names:
+        return None
+    begin, end = min(row["start_ns"] for row in windows), max(row["start_ns"] + row["dur_ns"] for row in windows)
+    kept = TraceTables({name: run.arrow(name) for name in run if name in names or name in schema.REQUIRED})
+    return select(kept, Selection(start_ns=begin, end_ns=end))
 
 
 def said_in(document: Mapping[str, Any]) -> Said:
@@ -212,7 +243,7 @@ def score_runs(wanted: Iterable[Truth], folder: Path) -> Iterator[Scored]:
     for truth in wanted:
         run = folder / Path(truth.name).stem
         if truth.collection == "causes" and run.is_dir():
-            yield judge(truth, say(run))
+            yield judge(truth, _say_of_run(run))
 
 
 def summary(scored: Sequence[Scored]) -> str:
@@ -244,12 +275,16 @@ def page(text: str, scored: Iterable[Scored], all_truths: Sequence[Truth]) -> st
 
 def _table(collection: str, all_truths: Sequence[Truth], rows: Mapping[str, str]) -> str:
     own = [rows[truth.file] for truth in all_truths if truth.collection == collection and truth.file in rows]
-    head = "| trace | true cause | how it is known | first sentence of the report | judged |\n|---|---|---|---|---|"
+    titles = ["trace", "true cause", "how it is known", "first sentence of the report", "judged"]
+    if collection == PROGRAMS:
+        titles.insert(-1, "the same of the framework's profiler alone")
+    head = f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}"
     return "\n".join([f"### {COLLECTIONS[collection]}", "", head, *own])
 
 
 def _row(one: Scored) -> str:
-    cells = (one.truth.truth, one.truth.known, one.said.sentence, one.judgement)
+    alone = [one.said.alone] if one.truth.collection == PROGRAMS else []
+    cells = (one.truth.truth, one.truth.known, one.said.sentence, *alone, one.judgement)
     return f"| `{one.truth.file}` | {' | '.join(map(_cell, cells))} |"
 
 

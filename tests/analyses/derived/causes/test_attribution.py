@@ -94,6 +94,80 @@ def test_an_operator_of_the_leading_thread_keeps_its_time_from_those_of_others()
     assert causes(view) == {("operator", "aten::sort"): 90}
 
 
+THREADS = [(0, 0, "python"), (1, 0, "executor")]
+
+
+@pytest.mark.parametrize("wait", ["futex", "poll", "epoll_wait", "sem_wait", "pthread_cond_timedwait", "pthread_join"])
+def test_a_wait_for_a_thread_is_explained_by_the_operators_that_other_threads_run(wait: str) -> None:
+    """
+    main    |------------- futex: 300 -------------|
+    thread      |-- MatMul: 100 --|  |-Relu: 60-|
+    """
+    view = trace(
+        os_calls=[(0, 300, wait)],
+        host_ops=[(20, 100, "MatMul:MatMul", "op", OTHER), (150, 60, "Relu:Relu", "op", OTHER)],
+        threads=THREADS,
+        nvtx=[(0, 300, "step")],
+        span_ns=300,
+    )
+    assert causes(view) == {
+        ("operator", "MatMul:MatMul"): 100,
+        ("operator", "Relu:Relu"): 60,
+        ("os_call", wait): 300 - 160,
+    }
+    classes = host_causes(view).group_by("class").agg(pl.col("time_ns").sum()).sort("class").rows()
+    assert classes == [("host_blocked", 140), ("host_compute", 160)]
+
+
+@pytest.mark.parametrize("call", ["nanosleep", "clock_nanosleep", "fsync", "read", "open64"])
+def test_sleep_and_input_and_output_are_no_waits_for_what_other_threads_do(call: str) -> None:
+    view = trace(
+        os_calls=[(0, 300, call)],
+        host_ops=[(20, 100, "MatMul:MatMul", "op", OTHER)],
+        threads=THREADS,
+        nvtx=[(0, 300, "step")],
+        span_ns=300,
+    )
+    assert causes(view) == {("os_call", call): 300}
+
+
+@pytest.mark.parametrize(
+    ("name", "category", "kind"),
+    [
+        ("aten::convolution_backward", "op", "operator"),
+        ("KernelAndDeviceFunc::Run", "runtime", "runtime"),
+        ("tf.function-graph_building", "compile", "compilation"),
+        ("threading.py(324): wait", "python", "python_wait"),
+    ],
+)
+def test_a_system_call_in_a_call_of_the_framework_is_how_that_works(name: str, category: str, kind: str) -> None:
+    """OpenMP's threads meet at a barrier in an operator, and a runtime waits for its executor."""
+    view = trace(
+        host_ops=[(0, 200, name, category)],
+        os_calls=[(10, 100, "futex"), (20, 50, "sched_yield"), (120, 30, "munmap")],
+        span_ns=200,
+    )
+    assert {kind for kind, _ in causes(view)} == {kind}
+    assert sum(causes(view).values()) == 200
+
+
+def test_a_system_call_in_a_function_of_the_program_says_more_than_the_function() -> None:
+    """No framework works there: the program waits for a lock that nothing explains."""
+    view = trace(host_ops=[(0, 200, "train.py(41): add_metric", "python")], os_calls=[(10, 150, "futex")], span_ns=200)
+    assert causes(view) == {("os_call", "futex"): 150, ("python", "train.py:41 add_metric"): 50}
+
+
+def test_a_wait_in_a_synchronising_call_stays_that_call_whatever_other_threads_run() -> None:
+    view = trace(
+        kernels=[(0, 10, "gemm"), (200, 10, "gemm")],
+        cuda_api=[(10, 190, "cudaStreamSynchronize")],
+        os_calls=[(20, 150, "poll")],
+        host_ops=[(20, 100, "aten::mm", "op", OTHER)],
+        threads=THREADS,
+    )
+    assert causes(view) == {("synchronisation", "cudaStreamSynchronize"): 190}
+
+
 def test_a_mark_of_a_step_explains_nothing() -> None:
     steps = [(n * 100, 100, f"step {n}") for n in range(5)]
     view = trace(

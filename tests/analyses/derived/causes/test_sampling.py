@@ -1,6 +1,7 @@
 """How samples of the stack divide time that no event explains."""
 
 import polars as pl
+import pytest
 
 from tests.analyses.builders import trace
 from tests.analyses.stacks import sampled
@@ -92,3 +93,77 @@ def test_a_row_of_several_samples_is_one_moment_for_each() -> None:
     ]
     assert rows["line"].unique().sort().to_list() == ["train.py:41 load", "train.py:5 throttle"]
     assert rows.schema["moment_ns"] == pl.Int64
+
+
+DOT = "train.py:90 main > train.py:12 predict > numpy.dot"
+ACQUIRE = "train.py:90 main > train.py:60 add_metric > threading.py:324 wait > lock.acquire"
+
+
+def waits(stack: str, *used: tuple[int, str, float], call: str = "futex") -> dict[str, int]:
+    """Time by kind of a program that waits in a system call for 200 ns, where samples see ``stack``."""
+    view = trace(
+        nvtx=[(0, 200, "epoch")], os_calls=[(0, 200, call)], samples=list(used), **sampled((0, 200, stack)), span_ns=200
+    )
+    return dict(host_causes(view).group_by("kind").agg(pl.col("time_ns").sum()).iter_rows())
+
+
+CPU, QUEUED = "program CPU", "program waits for a core"
+
+
+def test_a_library_that_waits_for_its_own_threads_computes_while_the_program_uses_a_core() -> None:
+    assert waits(DOT, (0, CPU, 0.0), (200, CPU, 180.0)) == {"library": 200}
+    assert waits(DOT, (0, CPU, 0.0), (200, CPU, 49.0)) == {"os_call": 200}
+    assert waits(DOT, (0, CPU, 0.0), (200, CPU, 50.0)) == {"library": 200}
+    assert waits(DOT) == {"library": 200}  # nothing contradicts the stack
+
+
+def test_on_a_busy_machine_a_program_that_waits_for_a_core_works() -> None:
+    assert waits(DOT, (0, CPU, 0.0), (0, QUEUED, 0.0), (200, CPU, 20.0), (200, QUEUED, 90.0)) == {"library": 200}
+    assert waits(DOT, (0, CPU, 0.0), (0, QUEUED, 0.0), (200, CPU, 2.0), (200, QUEUED, 1.0)) == {"os_call": 200}
+
+
+def test_the_stack_says_for_what_a_system_call_waits() -> None:
+    assert waits(ACQUIRE, (0, CPU, 0.0), (200, CPU, 1.0)) == {"lock": 200}
+    assert waits(SAVE, call="fsync") == {"saving": 200}
+    assert waits(LOAD) == {"os_call": 200}  # a line of Python says less than the call
+
+
+def test_a_library_that_reads_does_not_compute() -> None:
+    assert waits(DOT, (0, CPU, 0.0), (200, CPU, 180.0), call="read") == {"os_call": 200}
+
+
+def test_a_wait_without_a_sample_has_those_of_the_same_call_in_other_steps() -> None:
+    """Of 40 steps with a short wait each, samples fall into every second one."""
+    steps = [(20 * n, 20, f"step {n}") for n in range(40)]
+    rows = [(20 * n, 20, DOT if n % 2 else "train.py:90 main", {"samples": n % 2}) for n in range(40)]
+    view = trace(nvtx=steps, os_calls=[(20 * n + 5, 15, "futex") for n in range(40)], **sampled(*rows), span_ns=800)
+    found = dict(host_causes(view).group_by("kind").agg(pl.col("time_ns").sum()).iter_rows())
+    assert found == {"library": 40 * 15, "unexplained": 40 * 5}
+
+
+WORKER = {"thread_id": 1}
+CONVOLVE = "threading.py:1002 run > train.py:12 work > torch.conv2d"
+
+
+def with_worker(does: str, *, system_call: bool) -> list[tuple[object, ...]]:
+    """What took the time of a main thread that waits for a lock for 200 ns, while a worker does something for 150."""
+    calls = {"os_calls": [(0, 200, "futex")]} if system_call else {}
+    rows = sampled((0, 200, ACQUIRE), (0, 150, does, WORKER), (150, 50, "threading.py:327 wait > lock.acquire", WORKER))
+    view = trace(threads=[(0, 0, "MainThread"), (1, 0, "worker")], nvtx=[(0, 200, "epoch")], span_ns=200, **calls, **rows)
+    return causes(view)
+
+
+@pytest.mark.parametrize("system_call", [False, True])
+def test_a_wait_for_a_thread_that_computes_is_the_work_of_that_thread(system_call: bool) -> None:
+    assert with_worker(CONVOLVE, system_call=system_call) == [
+        ("library", "torch.conv2d", "train.py:12 work", 150),
+        ("lock", "lock.acquire", "train.py:60 add_metric", 50),
+    ]
+
+
+@pytest.mark.parametrize("does", ["sleep", "read", "loop"])
+def test_a_wait_for_a_thread_that_does_not_compute_stays_a_wait(does: str) -> None:
+    """What the other thread does is said by the finding about locks, which names both."""
+    stacks = {"sleep": " > time.sleep", "read": " > f.read", "loop": ""}
+    busy = f"threading.py:1002 run > train.py:18 publish{stacks[does]}"
+    assert with_worker(busy, system_call=True) == [("lock", "lock.acquire", "train.py:60 add_metric", 200)]

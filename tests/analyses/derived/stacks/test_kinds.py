@@ -30,6 +30,11 @@ KINDS = {
     "train.py:9 main > torch/nn/modules/linear.py:114 forward": ("compute", "compute"),
     "train.py:9 main > train.py:30 loss": ("python", "python"),
     "train.py:9 main > torch/autograd/graph.py:823 _engine_run_backward > engine.run_backward": ("compute", "compute"),
+    "train.py:9 main > paddle/base/dygraph/tensor_patch_methods.py:357 backward > core.eager.run_backward": (
+        "compute",
+        "compute",
+    ),
+    "train.py:9 main > _C_ops.linear": ("compute", "compute"),
     "train.py:9 main > model.__call__": ("python", "python"),
     "train.py:9 main > loss.item": ("device_wait", "device_wait"),
     "train.py:9 main > torch/distributed/distributed_c10d.py:2500 all_reduce": ("collective", "compute"),

@@ -10,11 +10,12 @@
 
 Each class of step time (:mod:`traceviz.analyses.derived.host.classes`) is shared out among causes, which add up to it
 exactly. Calls of the device's API explain their own classes, whichever thread makes them. Else the event of the thread
-that leads does. Where that thread runs Python, a range or the runtime, another thread may do the work that it waits for
-(PyTorch's backward pass, TensorFlow's executor): then an operator that runs there explains the time. What no event
-covers is unexplained, and a mark of a step explains nothing. Where the stacks of the leading thread were sampled, the
-samples divide what is unexplained, or explained by a range only, and add the line to the rest
-(:mod:`traceviz.analyses.derived.causes.sampling`).
+that leads does. Where that thread runs Python, a range or the runtime, or waits in a system call for a thread, another
+thread may do the work that it waits for (PyTorch's backward pass, TensorFlow's executor): then an operator that runs
+there explains the time. A call of the framework explains the system calls directly within it, which are how it works.
+What no event covers is unexplained, and a mark of a step explains nothing. Where the stacks of the leading thread were
+sampled, the samples divide what is unexplained, or explained by a range or a system call only, and add the line to the
+rest (:mod:`traceviz.analyses.derived.causes.sampling`).
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from traceviz.analyses.derived.causes.places import (
 )
 from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
 from traceviz.analyses.derived.frames import (
+    are_named,
     blocks,
     bounds,
     codes,
@@ -53,11 +55,11 @@ from traceviz.analyses.derived.frames import (
     taken,
 )
 from traceviz.analyses.derived.grouped import Groups
-from traceviz.analyses.derived.host.classes import CLASSES, host_classes
+from traceviz.analyses.derived.host.classes import CLASSES, THREAD_CALLS, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.launch.first import first_calls
-from traceviz.analyses.derived.patterns import replaced
+from traceviz.analyses.derived.patterns import matching, replaced
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array, IntervalSet, union_all
@@ -79,7 +81,9 @@ _KINDS_OF_CLASS: dict[str, frozenset[KindKey]] = {
 }
 """Kinds of events that make a class, on any thread."""
 _WEAK: frozenset[KindKey] = frozenset({"python", "python_wait", "range", "runtime", "input"})
-"""Kinds that may only wait for what another thread does."""
+"""Kinds that may only wait for what another thread does; so may system calls of :data:`THREAD_CALLS`."""
+_FRAMEWORK: tuple[KindKey, ...] = ("operator", "optimizer", "runtime", "compilation", "python_wait")
+"""Kinds of calls that say more than the system calls by which they work."""
 _WORKS: frozenset[KindKey] = frozenset({"operator", "optimizer", "host_collective"})
 """Kinds that explain what the leading thread waits for."""
 _DEFAULT: dict[str, KindKey] = {"kernel_launch": "launch_queue", "profiler": "profiler"}
@@ -138,12 +142,14 @@ class _Events:
     """Events of a process that run while no device works, as a tree.
 
     ``kinds`` are numbers of :data:`_CODES` by row of the tree, and ``around`` is what is around each event.
-    ``explaining`` is the event that explains the time of each; ``None`` where each does itself. ``leads`` says which
-    events are of the thread that leads, ``leader``.
+    ``may_wait`` marks events that may only wait for what another thread does. ``explaining`` is the event that explains
+    the time of each; ``None`` where each does itself. ``leads`` says which events are of the thread that leads,
+    ``leader``.
     """
 
     tree: CallTree
     kinds: npt.NDArray[np.uint8]
+    may_wait: npt.NDArray[np.bool_]
     around: Around
     explaining: Array | None
     leads: npt.NDArray[np.bool_]
@@ -151,9 +157,7 @@ class _Events:
 
     def are(self, kinds: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
         """Which calls are of these kinds."""
-        lookup = np.zeros(_NO_KIND + 1, dtype=bool)
-        lookup[[_CODES[kind] for kind in kinds]] = True
-        return np.asarray(lookup[self.kinds])
+        return _are(self.kinds, kinds)
 
     def stretches(self, selected: npt.NDArray[np.bool_]) -> Segments:
         """Stretches that ``selected`` events explain."""
@@ -176,12 +180,12 @@ class _Events:
     @cached_property
     def strong(self) -> _Stretches:
         """Stretches of the leading thread that explain it whatever others do."""
-        return _Stretches.of(self.stretches(self.leads & (self.kinds != _NO_KIND) & ~self.are(_WEAK)))
+        return _Stretches.of(self.stretches(self.leads & (self.kinds != _NO_KIND) & ~self.may_wait))
 
     @cached_property
     def weak(self) -> _Stretches:
         """Stretches of the leading thread in which it may only wait for what another thread does."""
-        return _Stretches.of(self.stretches(self.leads & self.are(_WEAK)))
+        return _Stretches.of(self.stretches(self.leads & self.may_wait))
 
     @cached_property
     def works(self) -> tuple[_Stretches, ...]:
@@ -204,7 +208,7 @@ class _Events:
         own = slice(int(rows[0]), int(rows[-1]) + 1)  # a thread's calls lie together
         time = free.overlap(self.tree.starts[own], self.tree.ends[own])
         owners = _explained(self, key, np.arange(own.start, own.stop)) if key == _BY_WAITS else None
-        return free.total - add_own(own.start, self.tree.parent[own], time, self.are(_WEAK)[own], owners, total)
+        return free.total - add_own(own.start, self.tree.parent[own], time, self.may_wait[own], owners, total)
 
     @cached_property
     def said(self) -> Codes:
@@ -267,7 +271,7 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
     owned = _owned(events, key, total).with_columns(of_class)
     codes_taken = _explaining_kinds(events, key, taken)
     columns_taken = {"owner": _explained(events, key, taken), "kind": codes_taken, "weight": weight}
-    seen = pl.concat([pl.DataFrame(columns_taken), samples[["did", "what", "line"]]], how="horizontal")
+    seen = pl.concat([pl.DataFrame(columns_taken), samples[["did", "what", "line", "works"]]], how="horizontal")
     return owned, seen.with_columns(of_class)
 
 
@@ -356,7 +360,19 @@ def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     tree = _tree(trace, rank, leader, judged)
     kinds = tree.calls["kind"].to_physical().fill_null(_NO_KIND).to_numpy()
     leads = tree.calls["thread_id"].to_numpy() == leader
-    return _Events(tree, kinds, places_around(tree), _explaining(tree), leads, leader)
+    is_system = (tree.calls["source"] == "os_calls").to_numpy()
+    names = tree.calls["name"].filter(pl.Series(is_system)).unique().cast(pl.String)
+    may_wait = _are(kinds, _WEAK)
+    if waits := names.filter(matching(names, THREAD_CALLS)).to_list():
+        may_wait |= is_system & are_named(tree.calls["name"], waits).to_numpy()
+    return _Events(tree, kinds, may_wait, places_around(tree), _explaining(tree, kinds, is_system), leads, leader)
+
+
+def _are(kinds: npt.NDArray[np.uint8], wanted: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
+    """Rows of ``kinds`` that are ``wanted``."""
+    lookup = np.zeros(_NO_KIND + 1, dtype=bool)
+    lookup[[_CODES[kind] for kind in wanted]] = True
+    return np.asarray(lookup[kinds])
 
 
 def _tree(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> CallTree:
@@ -486,18 +502,25 @@ def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
     return pl.when(~is_mark).then("kind").alias("kind")
 
 
-def _explaining(tree: CallTree) -> Array | None:
-    """For each call, the call that explains its time: the outermost call of the device's API around it, else itself.
+def _explaining(tree: CallTree, kinds: npt.NDArray[np.uint8], is_system: npt.NDArray[np.bool_]) -> Array | None:
+    """For each call, the call that explains its time; ``None`` where each call explains its own.
 
-    The driver's call within the runtime's, and the system's within both, are how the outer one works. So are the
-    operators of a collective on the host, and what the framework does while it waits for a device. ``None``: each call
-    explains its own time.
+    The outermost call of the device's API around it: the driver's call within the runtime's, and the system's within
+    both, are how the outer one works. So are the operators of a collective on the host, and what the framework does
+    while it waits for a device. A system call directly within a call of the framework is how that one works.
     """
-    explains = (tree.calls["source"] == "cuda_api") | tree.calls["kind"].is_in(["host_collective", "device_wait"])
-    if not explains.any() or not tree.depth.any():
+    if not tree.depth.any():
         return None
-    outermost = tree.topmost(explains.fill_null(value=False).to_numpy().astype(bool))
-    return np.where(outermost >= 0, outermost, np.arange(outermost.size))
+    explains = _are(kinds, ("host_collective", "device_wait")) | (tree.calls["source"] == "cuda_api").to_numpy()
+    rows = np.arange(explains.size)
+    found = rows
+    if is_system.any():
+        caller = tree.nearest(~is_system)
+        found = np.where(is_system & (caller >= 0) & _are(kinds, _FRAMEWORK)[caller], caller, rows)
+    if explains.any():
+        outermost = tree.topmost(explains)
+        found = np.where(outermost >= 0, outermost, found)
+    return None if found is rows or np.array_equal(found, rows) else found
 
 
 def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:

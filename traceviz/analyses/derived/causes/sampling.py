@@ -1,4 +1,4 @@
-"""Samples of the leading thread's stack, and how they divide time that no event explains, or that only a range does.
+"""Samples of the leading thread's stack, and how they divide time that no event explains, or only a range or a wait.
 
 A sample is taken at a moment. Time that is to be divided is divided by the samples whose moments lie in it, each with
 the part of its own interval that does::
@@ -14,6 +14,10 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.causes.kinds import KindKey
+from traceviz.analyses.derived.frames import bounds, having
+from traceviz.analyses.derived.host.classes import THREAD_CALLS
+from traceviz.analyses.derived.host.processor_use import working
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.stacks.kinds import StackKind
 from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks
 from traceviz.analyses.derived.view import TraceView, once_per_trace
@@ -24,6 +28,9 @@ LEAST_SAMPLES = 10
 
 REPLACED: frozenset[KindKey] = frozenset({"unexplained", "range"})
 """Kinds of causes that say less than a sample: it takes their place. Of others, it adds the line."""
+
+_SAY_NO_MORE: frozenset[KindKey] = frozenset({"python", "wait"})
+"""Kinds that say less of the time in a system call than its name does."""
 
 _OF_STACK: dict[StackKind, KindKey] = {
     "input": "input",
@@ -44,7 +51,16 @@ _OF_STACK: dict[StackKind, KindKey] = {
 }
 """Kinds of causes by what stacks say."""
 
-TICKS = {"begin_ns": pl.Int64, "moment_ns": pl.Int64, "did": pl.String, "what": pl.String, "line": pl.String}
+_WAITS: frozenset[KindKey] = frozenset({"lock", "wait"})
+"""Kinds in which the thread waits for another one."""
+_OF_CALL = ("class", "kind", "cause")
+_SAID = ("did", "what", "line", "works")
+TICKS = {
+    "begin_ns": pl.Int64,
+    "moment_ns": pl.Int64,
+    **dict.fromkeys(("did", "what", "line"), pl.String),
+    "works": pl.Boolean,
+}
 """Columns of :func:`ticks`."""
 
 
@@ -54,7 +70,8 @@ def ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
 
     Returns:
         ``begin_ns`` and ``moment_ns`` of each sample: from the one before it to when it was taken; ``did``, the kind of
-        cause that it is; ``what`` ran, the compiled function by its name, else the line; ``line`` of the program.
+        cause that it is; ``what`` ran, the compiled function by its name, else the line; ``line`` of the program; and
+        ``works``: the program used a core then, or wanted one, null where that was not sampled.
     """
     if not trace.tables.rows("stacks"):  # where functions were recorded, to find their thread takes long
         return pl.DataFrame(schema=TICKS)
@@ -68,14 +85,58 @@ def ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
     start, length = rows["start_ns"].to_numpy()[of_row], (rows["end_ns"] - rows["start_ns"]).to_numpy()[of_row]
     count = rows["samples"].to_numpy()[of_row]
     begin, end = start + length * number // count, start + length * (number + 1) // count
-    is_called = ~pl.col("leaf").str.contains(r"[ :]")
     said = rows.select(
         pl.col("kind").replace_strict(_kinds(trace, process_id), default="python").alias("did"),
-        pl.when(is_called).then("leaf").otherwise("location").alias("what"),
+        _what(),
         pl.col("location").alias("line"),
     )
     times = pl.DataFrame({"begin_ns": begin, "moment_ns": end - 1})
-    return pl.concat([times, said.select(pl.all().gather(pl.Series(of_row)))], how="horizontal").sort("moment_ns")
+    known = working(trace)
+    works = pl.lit(None, pl.Boolean) if known is None else pl.Series(known.contains(end - 1), dtype=pl.Boolean)
+    times = times.with_columns(works.alias("works"))
+    found = pl.concat([times, said.select(pl.all().gather(pl.Series(of_row)))], how="horizontal").sort("moment_ns")
+    return _with_work_of_others(trace, process_id, thread, found).select(*TICKS)
+
+
+def _with_work_of_others(trace: TraceView, process_id: int, thread: int, samples: pl.DataFrame) -> pl.DataFrame:
+    """``samples`` of a thread, with what another thread computes in the place of the wait for it.
+
+    ::
+
+        main     |--- future.result: lock ---|
+        worker      |-- conv2d: computes -|            the time is the worker's
+
+    Of several threads that compute, the one that does so for longest counts.
+    """
+    of_others = (pl.col("process_id") == process_id) & (pl.col("thread_id") != thread) & (pl.col("kind") == "compute")
+    work = sampled_stacks(trace).filter(of_others & (pl.col("samples") > 0))
+    waits = np.flatnonzero(samples["did"].is_in(list(_WAITS)).to_numpy())
+    if not work.height or not waits.size:
+        return samples
+    lasts = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("lasts")
+    threads = work.group_by("thread_id").agg(lasts).sort("lasts", "thread_id", descending=[True, False])["thread_id"]
+    moments, worker = samples["moment_ns"].to_numpy()[waits], np.full(waits.size, -1)
+    rows = work.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("row"))
+    for number in threads.to_list():
+        own = having(rows, "thread_id", number)
+        worker = np.where(worker < 0, owners_at(*bounds(own), own["row"].to_numpy(), moments), worker)
+    row = np.full(samples.height, -1)
+    row[waits] = worker
+    index = pl.Series(row).set(pl.Series(row < 0), None)
+    said = work.select(_what(), pl.col("location").alias("line"))
+    does = pl.DataFrame({name: said[name].gather(index) for name in said.columns})
+    is_work = pl.Series(row >= 0)
+    return samples.with_columns(
+        pl.when(is_work).then(pl.lit("library")).otherwise("did").alias("did"),
+        pl.when(is_work).then(does["what"]).otherwise("what").alias("what"),
+        pl.when(is_work).then(does["line"]).otherwise("line").alias("line"),
+    )
+
+
+def _what() -> pl.Expr:
+    """The compiled function that ran by its name, else the line."""
+    is_called = ~pl.col("leaf").str.contains(r"[ :]")
+    return pl.when(is_called).then("leaf").otherwise(pl.col("location")).alias("what")
 
 
 def _kinds(trace: TraceView, process_id: int) -> dict[StackKind, KindKey]:
@@ -95,16 +156,21 @@ def divided(causes: pl.DataFrame, samples: pl.DataFrame, keys: tuple[str, ...]) 
 
     Args:
         causes: ``class, kind, cause``, places, ``time_ns, calls``, one row for each combination of ``keys``.
-        samples: ``keys`` of the cause that each sample was taken in, ``did, what, line``, and ``weight``, the part of
-            its interval that lies in the cause's time.
+        samples: ``keys`` of the cause that each sample was taken in, ``did, what, line, works``, and ``weight``, the
+            part of its interval that lies in the cause's time.
         keys: Columns that tell causes apart.
     """
     if not samples.height:
         return causes
-    replaced = pl.col("kind").is_in(list(REPLACED))
-    seen = samples.group_by(*keys, "did", "what", "line").agg(pl.col("weight").sum())
-    seen = seen.filter(pl.col("weight") > 0).sort("weight", "did", "what", "line", descending=[True, *[False] * 3])
-    joined = causes.with_row_index("row").join(seen, on=keys, how="left", maintain_order="left_right", nulls_equal=True)
+    replaced = pl.col("kind").is_in(list(REPLACED)) | ((pl.col("kind") == "os_call") & _says_more())
+    seen = samples.group_by(*keys, *_SAID).agg(pl.col("weight").sum())
+    seen = seen.filter(pl.col("weight") > 0).sort("weight", *_SAID, descending=[True, *[False] * len(_SAID)])
+    joined = _joined(causes.with_row_index("row"), seen, keys)
+    # Waits are short and steps many: a step without a sample of its waits has those of the others
+    alone = (pl.col("kind") == "os_call") & pl.col("weight").is_null()
+    others = seen.group_by(*_OF_CALL, *_SAID, maintain_order=True).agg(pl.col("weight").sum())
+    lent = _joined(joined.filter(alone).drop(*_SAID, "weight"), others, _OF_CALL)
+    joined = pl.concat([joined.filter(~alone), lent]).sort("row", maintain_order=True)
     share = pl.col("weight").cum_sum().over("row") / pl.col("weight").sum().over("row")
     until = (pl.col("time_ns") * share).round(0).cast(pl.Int64)
     known = pl.col("weight").is_not_null()
@@ -117,6 +183,21 @@ def divided(causes: pl.DataFrame, samples: pl.DataFrame, keys: tuple[str, ...]) 
         pl.when(known & replaced).then("what").otherwise("cause").alias("cause"),
         pl.coalesce(pl.when(known & replaced).then("line"), "location", "line").alias("location"),
     ).select(causes.columns)
+
+
+def _joined(causes: pl.DataFrame, seen: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
+    """Each cause with all that was seen of it; null where nothing was."""
+    return causes.join(seen, on=keys, how="left", maintain_order="left_right", nulls_equal=True)
+
+
+def _says_more() -> pl.Expr:
+    """Samples that say more than the system call that they were taken in.
+
+    A numeric library waits for threads of its own that compute: then it does. If the program uses no processor in the
+    meantime, all that is known is the wait.
+    """
+    computes = matches(pl.col("cause"), THREAD_CALLS) & pl.col("works").fill_null(value=True)
+    return pl.when(pl.col("did") == "library").then(computes).otherwise(~pl.col("did").is_in(list(_SAY_NO_MORE)))
 
 
 def owners_at(starts: Array, ends: Array, owner: Array, moments: Array) -> Array:

@@ -22,7 +22,7 @@ from traceviz.analyses.derived.host.input_fetches import input_ops, input_ranges
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.kept import Kept, kept_property
 from traceviz.analyses.derived.launch.first import first_calls
-from traceviz.analyses.derived.patterns import matches
+from traceviz.analyses.derived.patterns import matches, matching
 from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.recorded.xla_ops import XlaRole
 from traceviz.analyses.derived.stacks.sampled import SAMPLED, main_thread, sampled_stacks
@@ -54,7 +54,7 @@ CLASSES: tuple[StepClass, ...] = (
     StepClass(
         "compilation", "compilation", "device idle, code is compiled or loaded, a context created, or a graph captured"
     ),
-    StepClass("host_blocked", "host blocked", "device idle, training thread waits in an operating-system call"),
+    StepClass("host_blocked", "host blocked", "device idle, training thread waits in a system call, no operator runs"),
     StepClass("profiler", "profiler", "device idle, the profiler itself works: it starts, stops, empties its buffers"),
     StepClass("host_compute", "other host time", "device idle, none of the above; section host_waits says what ran"),
 )
@@ -78,6 +78,8 @@ FRAMEWORK_WAITS = r"^\$[\w.]+:\d+ (block_until_ready|try_to_block)$|Buffer::Awai
 
 LEADS = 0.1
 """A thread with this share of a process's launches leads: what it waits for holds up the program."""
+_FRAMEWORK_CALLS = ("op", "runtime", "compile")
+"""Categories of host operations that work by system calls."""
 _SPAN = ("start_ns", "end_ns", "process_id", "correlation_id")
 LEAST_SAMPLES = 10
 """Fewer samples in steady steps tell nothing of the input."""
@@ -88,6 +90,15 @@ BLOCKING_OS_CALLS = (
     r"|usleep|sleep|wait(pid|id|3|4)?|sigwait.*|sigtimedwait|msgrcv|mq_receive|flock|fsync|open(64)?|io_getevents|connect)$"
 )
 """Operating-system calls in which a thread waits."""
+
+THREAD_CALLS = (
+    r"^(futex|pthread_(cond|mutex|rwlock|barrier|spin|join|tryjoin|timedjoin|create|yield)\w*|sem_\w+|sched_yield"
+    r"|p?poll|p?select|epoll_p?wait\d?)$"
+)
+"""Operating-system calls by which a thread waits for another one, or hands it work.
+
+Sleep is none: a thread that sleeps waits for time to pass. Neither is input and output, which is work of its own.
+"""
 
 
 class HostClasses:
@@ -306,13 +317,27 @@ class HostClasses:
 
     @property
     def host_blocked(self) -> IntervalSet:
-        """Time in :attr:`blocking_calls` without any CUDA call on the training thread."""
-        blocked = intervals(self.blocking_calls)
-        if not len(blocked):  # of the calls of the device's API there are millions
-            return blocked
+        """Time in :attr:`blocking_calls` outside of calls of the framework and of the device's API.
+
+        ::
+
+            training thread   |--futex---------|  |--fsync--|  |--aten::mm: futex--|
+            other thread        |--operator--|
+            blocked           |-|            |-|  |---------|
+
+        A wait for a thread ends where other threads run operators: the program works there.
+        """
+        calls = self.blocking_calls
+        if not calls.height:  # of the calls of the device's API there are millions
+            return IntervalSet.empty()
         thread = training_thread(self._trace, self.process_id)
-        calls = having(self._own("cuda_api", "start_ns", "dur_ns", "thread_id"), "thread_id", thread)
-        return blocked.subtract(intervals(calls))
+        operations = having(self._trace.host_ops(*_FRAMEWORK_CALLS), "process_id", self.process_id)
+        is_own, is_wait = operations["thread_id"] == thread, matching(calls["name"], THREAD_CALLS)
+        others = intervals(operations.filter(~is_own & (operations["category"] == "op").fill_null(value=False)))
+        waits = intervals(calls.filter(is_wait)).subtract(others)
+        device_calls = having(self._own("cuda_api", "start_ns", "dur_ns", "thread_id"), "thread_id", thread)
+        blocked = waits.union(intervals(calls.filter(~is_wait)))
+        return blocked.subtract(intervals(operations.filter(is_own)).union(intervals(device_calls)))
 
     @property
     def profiler(self) -> IntervalSet:

@@ -264,7 +264,8 @@ class Sampler:
             frames.pop(self._own, None)
             for ident in self.apart:
                 frames.pop(ident, None)
-            most = max([self._measure(ident, now) for ident in frames], default=0)
+            stated = self._ids.stated(frames)
+            most = max([self._measure(ident, stated[ident], now) for ident in frames], default=0)
             for ident in frames:
                 self._look(self._threads[ident], frames[ident], now, most)
             frames.clear()
@@ -273,9 +274,15 @@ class Sampler:
                 gc.enable()
         self._last_ns = now
 
-    def _measure(self, ident: int, now: int) -> int:
-        """Find the thread, and return the processor time that it used since the last tick."""
-        thread, native = self._threads.get(ident), self._ids.stated(ident)
+    def _measure(self, ident: int, native: int | None, now: int) -> int:
+        """Find the thread, and return the processor time that it used since the last tick.
+
+        Args:
+            ident: Its number in Python.
+            native: Its number in the system, where Python knows it.
+            now: The time.
+        """
+        thread = self._threads.get(ident)
         if native is None and thread is not None:
             native = thread.native
         cpu = cpu_ns(native)

@@ -13,6 +13,10 @@ import sys
 import time
 from _thread import get_ident, get_native_id
 
+TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 # Programs replace functions of these modules (freezegun); these are the interpreter's own.
 _clock_ns = getattr(time, "clock_gettime_ns", None)
 
@@ -48,14 +52,12 @@ class ThreadIds:
         self._own = {get_ident(): get_native_id()}
         self._at: int | None = None
 
-    def stated(self, ident: int) -> int | None:
-        """Return what Python knows; ``None`` for threads that compiled code started."""
-        own = self._own.get(ident)
-        if own is not None:
-            return own
-        thread = getattr(sys.modules.get("threading"), "_active", {}).get(ident)
-        native = getattr(thread, "_native_id", None)
-        return native if isinstance(native, int) else None
+    def stated(self, idents: Iterable[int]) -> dict[int, int | None]:
+        """Return what Python knows of these threads; compiled code starts threads of which it knows nothing."""
+        threads = getattr(sys.modules.get("threading"), "_active", {})
+        known = {ident: getattr(threads.get(ident), "_native_id", None) for ident in idents}
+        known.update(self._own)
+        return known
 
     def found(self, ident: int) -> int | None:
         """Return what the C library noted at the thread's address; ``None`` if nothing is there any more.

@@ -175,7 +175,7 @@ compiled code."""
 
 PHASES = (
     *("program", "train", "epoch", "step", "validation", "saving", "loading", "compilation", "collection"),
-    "recording",
+    *("recording", "unsampled"),
 )
 """Values of ``phases.kind``.
 
@@ -183,6 +183,7 @@ PHASES = (
 the hooks in the program count them, throughout the run. ``validation``: an evaluation between or after steps.
 ``saving``, ``loading``: a checkpoint or model is written or read. ``compilation``: the framework traces or compiles.
 ``collection``: Python's garbage collector. ``recording``: a profiler of the recording starts, or stops and saves.
+``unsampled``: the process ran, and its stacks were not sampled any more.
 """
 
 METRIC_SOURCES = ("keras", "lightning", "transformers", "tensorboard", "program")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from traceviz.collectors.base import STACKS, Availability, Harvest, Plan, read_facts
 from traceviz.collectors.frameworks.event_files import harvest_events
-from traceviz.collectors.frameworks.harvest import STATUS, read_problems
+from traceviz.collectors.frameworks.harvest import PROBLEMS, STATUS, read_problems
 from traceviz.collectors.frameworks.injection import InjectedCollector
 
 FILE = "stacks.jsonl"
@@ -31,7 +31,8 @@ class StacksCollector(InjectedCollector):
     def harvest(self, plan: Plan) -> Harvest:
         """The folder of each process, what sampling cost it, and the figures that it wrote for TensorBoard."""
         folders = tuple(sorted(path.parent for path in plan.raw(self.name).glob(f"*/{FILE}")))
-        problems = tuple(problem for folder in folders for problem in read_problems(folder / "problems.jsonl"))
+        noted = sorted(plan.raw(self.name).glob(f"*/{PROBLEMS}"))
+        problems = tuple(problem for path in noted for problem in read_problems(path))
         events, unread = harvest_events(plan, plan.raw(self.name))
         return Harvest((*folders, *events), (*problems, *unread), _facts(folders))
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
 import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
 
+from traceviz.collectors.program.processes import begin
 from traceviz.collectors.pyspy.convert import Clock, write_stacks
 
 _RAW = "py-spy.json"
@@ -35,36 +35,46 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program
     raw = options.out / _RAW
-    clock = _sample(options, raw)
+    clock, is_early, lost = _sample(options, raw)
     if clock is not None and raw.is_file():
         rate = max(1.0, round(options.rate))
-        processes = write_stacks(raw, options.out, clock, rate)
-        facts = {"rate_hz": rate, "processes": processes, "format": "chrometrace"}
+        processes = write_stacks(raw, options.out, clock, rate, ended=not is_early)
+        facts = {"rate_hz": rate, "processes": processes, "format": "chrometrace", "lost": lost}
         (options.out / "status.json").write_text(json.dumps(facts), encoding="utf-8")
     raw.unlink(missing_ok=True)  # it names folders of the machine
 
 
-def _sample(options: argparse.Namespace, raw: Path) -> Clock | None:
-    """Run py-spy until the program ends; its clock begins when it is started. ``None`` where it recorded nothing."""
-    began, ended = time.monotonic(), False
+def _sample(options: argparse.Namespace, raw: Path) -> tuple[Clock | None, bool, int]:
+    """Run py-spy until the program ends.
+
+    Returns:
+        The moment at which py-spy started, ``None`` if it recorded nothing; whether it ended before the program; and
+        how often it was killed before and lost what it had.
+    """
+    began, ended, lost = time.monotonic(), False, 0
     while not ended and time.monotonic() - began < _YOUNG_S:
         pid = options.pid if options.wrapped is None else _pid_in(options.wrapped)
-        if pid is not None and not _is_alive(pid):
-            return None
+        if pid is not None and not begin(pid):
+            return None, False, lost
         if pid is not None:
             clock = Clock(time.monotonic_ns(), time.time_ns())
             rate = str(max(1, round(options.rate)))
             flags = ("--format", "chrometrace", "--idle", "--native", "--subprocesses", "--full-filenames")
             command = (options.program, "record", *flags, "--rate", rate, "--output", str(raw), "--pid", str(pid))
-            ended = _run(command)
+            ended, code = _run(command)
             if raw.is_file():
-                return clock
+                return clock, not ended and begin(pid) > 0, lost
+            lost += code < 0
         ended = ended or _is_asked_to_end(_AGAIN_S)
-    return None
+    return None, False, lost
 
 
-def _run(command: tuple[str, ...]) -> bool:
-    """Run py-spy to its end; whether we were asked to end meanwhile: it writes what it has then."""
+def _run(command: tuple[str, ...]) -> tuple[bool, int]:
+    """Run py-spy to its end.
+
+    Returns:
+        Whether we were asked to end, upon which it writes what it has; and its exit code.
+    """
     # The signal that is blocked here is not to be blocked there.
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_unblock) as process:  # noqa: PLW1509
         asked = False
@@ -72,7 +82,7 @@ def _run(command: tuple[str, ...]) -> bool:
             if _is_asked_to_end(_AGAIN_S) and not asked:
                 asked = True
                 process.send_signal(signal.SIGINT)
-    return asked
+    return asked, process.returncode
 
 
 def _unblock() -> None:
@@ -88,15 +98,6 @@ def _pid_in(path: Path) -> int | None:
     with suppress(OSError, ValueError):
         return int(path.read_text(encoding="ascii"))
     return None
-
-
-def _is_alive(pid: int) -> bool:
-    with suppress(PermissionError):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return False
-    return True
 
 
 if __name__ == "__main__":

@@ -64,6 +64,9 @@ class PySpyCollector(Collector):
         folder = plan.raw(self.name)
         folders = tuple(sorted(path.parent for path in folder.glob(f"*/{FILE}")))
         facts = read_facts(folder / STATUS)
+        if folders and facts.get("lost"):
+            message = "py-spy was killed and started again: what it had sampled until then is lost."
+            return Harvest(folders, (Problem("recorder-restarted", message),), facts)
         if folders:
             return Harvest(folders, (), facts)
         message = f"py-spy recorded nothing. {last_words(folder / LOG)}".strip()

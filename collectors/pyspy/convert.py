@@ -112,7 +112,9 @@ class _Process:
             self.rows = []
 
 
-def write_stacks(source: Path, folder: Path, clock: Clock, rate_hz: float) -> list[dict[str, Any]]:
+def write_stacks(
+    source: Path, folder: Path, clock: Clock, rate_hz: float, *, ended: bool = True
+) -> list[dict[str, Any]]:
     """Write a file of stacks for each process in ``source``.
 
     Args:
@@ -120,6 +122,7 @@ def write_stacks(source: Path, folder: Path, clock: Clock, rate_hz: float) -> li
         folder: Where a folder is made for each process.
         clock: When py-spy was started.
         rate_hz: Samples per second.
+        ended: Whether py-spy recorded to the end of the program; otherwise the rest of it was not sampled.
 
     Returns:
         What the manifest says of each process.
@@ -137,7 +140,8 @@ def write_stacks(source: Path, folder: Path, clock: Clock, rate_hz: float) -> li
             for thread in process.threads.values():
                 process.change(thread, process.last_us)
             process.flush()
-            process.write("end", clock.monotonic_ns + process.last_us * 1000)
+            if ended:
+                process.write("end", clock.monotonic_ns + process.last_us * 1000)
             process.file.close()
     return [{"pid": pid, "threads": len(process.threads)} for pid, process in processes.items()]
 

@@ -83,6 +83,6 @@ class ResourcesCollector(Collector):
         facts["gpus"] = len(description.get("gpus", ()))
         if description.get("state") == "ended":
             return Harvest((folder,), (), facts)
-        message = "The sampler of resources did not end in order: its last seconds may be missing."
+        message = "The sampler of resources did not end in order: what it had not saved is missing."
         message = f"{message} {last_words(folder / LOG)}".strip()
         return Harvest((folder,), (Problem("sampler-not-ended", message),), facts)

@@ -31,6 +31,8 @@ from traceviz.units import format_ns
 
 _NOTICEABLE = 0.9
 """Where the profilers cover less of a run than this, a note says so."""
+_LEAST_LOST_NS = 1_500_000_000
+"""What samples the run is noted where it ended so long before the program: samplers write once in a second or two."""
 _SILENCED = ("no-device",)
 """Notes of sources that miss what another source has recorded."""
 _BY_PROCESS = ("stacks", "stack_frames", "phases", "metrics")
@@ -76,6 +78,7 @@ def merge_sources(
     labels = [(source.collector, source.tables.pop("notes", None)) for source in merge.sources]
     settings = _settings(merge)
     windows = _windows(merge)
+    _note_ended_early(merge, noted)
     yield "run", rows_to_table("run", [_run_row(merge, keep_private=keep_private)], noted)
     yield "devices", rows_to_table("devices", merge.identity.devices)
     yield "processes", rows_to_table("processes", merge.identity.processes)
@@ -159,13 +162,21 @@ def _complete_program(parts: Sequence[dict[str, pa.Table]], merge: _Merge) -> No
         first, last = (_since(time, zero + merge.clock.starts[place]) for time in ran)
         is_first, is_last = start == min(recorded, key=itemgetter(0))[0], start == max(recorded, key=itemgetter(0))[0]
         part = parts[place]
+        unsampled = _is_unsampled(part["phases"], whole)
         part["phases"] = _lasting(part["phases"], whole, first if is_first else None, last if is_last else None)
+        part["phases"] = _lasting(part["phases"], unsampled, None, last if is_last else None)
 
 
 def _is_whole(phases: pa.Table, processes: ChunkedArray) -> ChunkedArray:
     """Which of ``phases`` are the whole of one of ``processes``."""
     is_program = pc.equal(phases["kind"].cast(pa.string()), "program")
     return pc.and_(is_program, pc.is_in(phases["process_id"], processes.combine_chunks()))
+
+
+def _is_unsampled(phases: pa.Table, whole: ChunkedArray) -> ChunkedArray:
+    """Which of ``phases`` say that processes of which they are the ``whole`` were not sampled any more."""
+    processes = phases["process_id"].filter(whole).combine_chunks()
+    return pc.and_(pc.equal(phases["kind"].cast(pa.string()), "unsampled"), pc.is_in(phases["process_id"], processes))
 
 
 def _since(unix_ns: int | None, zero: int) -> int | None:
@@ -283,6 +294,33 @@ def _note_cover(merge: _Merge, notes: Notes) -> None:
         message += f"Steps and operations were recorded for {format_ns(steps)} of these {format_ns(span)}."
     if message:
         notes.add("profiled-window", "info", message.strip())
+
+
+def _note_ended_early(merge: _Merge, notes: Notes) -> None:
+    """Say which recorders ended before the program did, whatever ended them, and how much of the run they have."""
+    began, ended, zero = merge.manifest.started_unix_ns, merge.manifest.ended_unix_ns, merge.clock.t0_unix_ns
+    if began is None or ended is None or zero is None:
+        return
+    for place, source in enumerate(merge.sources):
+        until = _sampled_until(source, merge.manifest.pid)
+        if until is None:
+            continue
+        until_unix_ns = zero + merge.clock.starts[place] + until
+        if _LEAST_LOST_NS < ended - until_unix_ns <= LONGEST_NS:
+            message = f"{source.collector} ended early: it recorded {format_ns(max(until_unix_ns - began, 0))} of the "
+            message += f"{format_ns(ended - began)} that the program ran. The rest of the run is not sampled by it."
+            notes.add("recorder-ended-early", "warning", message)
+
+
+def _sampled_until(source: Source, pid: int | None) -> int | None:
+    """Until when a source samples the program, on its own clock; ``None`` for one that does not, or to its end."""
+    if "samples" in source.tables:
+        return Extent.of(source).span_ns
+    phases = source.tables.get("phases")
+    if phases is None or pid not in source.tables["processes"]["pid"].to_pylist():
+        return None
+    unsampled = phases.filter(pc.equal(phases["kind"].cast(pa.string()), "unsampled"))
+    return int(pc.min(unsampled["start_ns"]).as_py()) if unsampled.num_rows else None
 
 
 def _recorded_ns(merge: _Merge, table: str) -> int | None:

@@ -226,7 +226,7 @@ def _settings(sampling: Sampling) -> pa.Table:
 def _notes(sampling: Sampling) -> Notes:
     notes, described = Notes(), sampling.description
     if described.get("state") != "ended":
-        message = "The sampler of resources was killed, or still runs: samples of its last two seconds may be missing."
+        message = "The sampler of resources was killed, or still runs: what it had not saved is missing."
         notes.add("sampler-not-ended", "warning", message)
     message = (
         f"Parts of the samples of resources cannot be read and were left out: {', '.join(sampling.unreadable[:3])}."

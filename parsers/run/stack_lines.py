@@ -11,6 +11,7 @@
     ["phase", "saving", "torch.save", null, 5100, 40, 12]
     ["metric", "val_loss", 0.25, 40, 1, 5150, "keras"]   name, value, step, epoch, moment, what told of it
     ["cost", {"cpu_ns": 1, "ticks": 90}]
+    ["stopped", 5200, "OSError: ..."]                     no more samples from then on, and why
     ["end", 5900]
 
 Lines are appended while the program runs, which may be killed at any moment. What is said again, of the process, a
@@ -131,6 +132,13 @@ class CostLine(msgspec.Struct, frozen=True, array_like=True, tag="cost"):
     stated: dict[str, Any]
 
 
+class StoppedLine(msgspec.Struct, frozen=True, array_like=True, tag="stopped"):
+    """The moment up to which there are samples, where sampling ended before the process did."""
+
+    at_ns: Time
+    reason: str = ""
+
+
 class EndLine(msgspec.Struct, frozen=True, array_like=True, tag="end"):
     """When the sampler ended."""
 
@@ -147,6 +155,7 @@ Line: TypeAlias = (
     | PhaseLine
     | MetricLine
     | CostLine
+    | StoppedLine
     | EndLine
 )
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Line)

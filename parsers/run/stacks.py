@@ -31,6 +31,7 @@ from traceviz.parsers.run.stack_lines import (
     Sample,
     SamplesLine,
     StackLine,
+    StoppedLine,
     ThreadLine,
     line_of,
     lines_of,
@@ -69,6 +70,7 @@ class StackRecording:
         clocks: Moments on both clocks.
         cost: What sampling cost.
         ended_ns: When the sampler ended; ``None`` where it was killed.
+        stopped: Where sampling ended before the process did: up to when there are samples, and why.
         left_out: Lines that could not be read, and samples of threads or stacks that none describes.
     """
 
@@ -81,6 +83,7 @@ class StackRecording:
     clocks: list[ClockLine] = field(default_factory=list)
     cost: dict[str, Any] = field(default_factory=dict)
     ended_ns: int | None = None
+    stopped: StoppedLine | None = None
     left_out: dict[str, int] = field(default_factory=lambda: {"lines": 0, "samples": 0})
     _frames: dict[int, FrameLine] = field(default_factory=dict)
     _places: dict[int, int] = field(default_factory=dict)
@@ -112,6 +115,8 @@ class StackRecording:
                 self._listed(line).append(line)
             case CostLine():
                 self.cost = line.stated
+            case StoppedLine():
+                self.stopped = line
             case EndLine():
                 self.ended_ns = line.at_ns
             case ProcessLine():
@@ -323,6 +328,7 @@ class _Placed:
         threads = {thread.tid: at for at, thread in enumerate(self.recording.threads.values())}
         whole: dict[str, Any] = {"start_ns": 0, "dur_ns": self.end_ns - self.zero_ns, "kind": "program"}
         whole["name"] = self.recording.role
+        unsampled = self._unsampled()
         rows: list[dict[str, Any]] = [
             {
                 "start_ns": phase.start_ns - self.zero_ns,
@@ -333,9 +339,21 @@ class _Placed:
                 "number": phase.number,
             }
             for phase in self.recording.phases
-            if phase.kind in schema.PHASES and phase.kind != "program"
+            if phase.kind in schema.PHASES and phase.kind not in {"program", "unsampled"}
         ]
-        return rows_to_table("phases", [{"process_id": 0, **row} for row in [whole, *rows]], notes)
+        return rows_to_table("phases", [{"process_id": 0, **row} for row in [whole, *unsampled, *rows]], notes)
+
+    def _unsampled(self) -> list[dict[str, Any]]:
+        """The end of the process that has no samples; empty where sampling ended in order.
+
+        Of a file without its end, that begins with the last that is known: how long the process ran is not.
+        """
+        recording = self.recording
+        is_over = recording.ended_ns is not None or recording.role != _PROGRAM  # workers are ended by signals
+        if recording.stopped is None and is_over:
+            return []
+        start = self.end_ns if recording.stopped is None else min(max(recording.stopped.at_ns, self.zero_ns), self.end_ns)
+        return [{"start_ns": start - self.zero_ns, "dur_ns": self.end_ns - start, "kind": "unsampled", "name": "stacks"}]
 
     def metrics(self, notes: Notes) -> pa.Table:
         """Table ``metrics``."""
@@ -418,7 +436,7 @@ def _note(recording: StackRecording, notes: Notes) -> None:
     notes.add("stacks-unreadable", "warning", message, recording.left_out["lines"])
     message = "Samples of threads or stacks that the recording does not describe were left out."
     notes.add("stacks-unknown", "warning", message, recording.left_out["samples"])
-    if recording.ended_ns is None and recording.role == _PROGRAM:
+    if recording.stopped is None and recording.ended_ns is None and recording.role == _PROGRAM:
         message = "The program was killed, or still runs: samples of stacks of its last second may be missing."
         notes.add("stacks-not-ended", "info", message)
     offsets = [clock.unix_ns - clock.at_ns for clock in recording.clocks]

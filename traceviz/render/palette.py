@@ -112,7 +112,7 @@ COLORS: dict[str, Color] = {
     "python_wait": Color("#5c7f3a", "#a9d18e"),
     "runtime": Color("#4f6272", "#8fa6b8"),
     "logging": _BROWN,
-    "unexplained": _GREY,
+    **dict.fromkeys(("unexplained", "unsampled"), _GREY),
     "before_first_work": Color("#8c959f", "#6e7681"),
     "after_last_work": Color("#8c959f", "#6e7681"),
 }

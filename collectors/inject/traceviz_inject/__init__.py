@@ -12,7 +12,7 @@
 ``recorder``          a profiler's window on the clock; ``tensorflow_profiler``, ``jax_profiler``, ``torch_profiler``
 ``stack_recording``   the stacks of all threads from the start, and the parts of the run, of which hooks tell it:
                       ``stack_sampler``, ``stack_states``, ``stack_interning``, ``stack_names``, ``stack_file``,
-                      ``stack_metrics``
+                      ``stack_metrics``, ``thread_ids``
 ``phases``            hooks that tell of saving, validation, epochs, compilation: ``phases_compiling``, ``phases_keras``
 ``facts``             samples of a step, and whether something learns
 ``metrics``           hooks that tell of figures of quality; ``event_folders``, where TensorBoard's files are written

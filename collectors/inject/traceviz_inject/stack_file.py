@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from .status import complain, explain
+from .status import complain, explain, note_problem
 
 FILE, STATUS = "stacks.jsonl", "status.json"
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
@@ -33,7 +33,7 @@ class StackFile:
     @property
     def exists(self) -> bool:
         """Whether anything was written."""
-        return bool(self._folder)
+        return self.bytes > 0
 
     def append(self, text: str) -> None:
         """Write whole lines. Never raises: a full disk is said once, and ends the file."""
@@ -52,8 +52,23 @@ class StackFile:
             finally:
                 os.close(handle)
         except OSError as error:
-            self.is_broken = True
-            complain(f"stacks cannot be written any more: {explain(error)}")
+            self.fail(f"they cannot be written: {explain(error)}")
+
+    def fail(self, reason: str) -> None:
+        """Write nothing more, and note why."""
+        self.is_broken = True
+        self.note_loss(reason)
+
+    def note_loss(self, reason: str) -> None:
+        """Note that this process is not sampled any more, in the run folder and on stderr. Never raises."""
+        message = f"Stacks of process {os.getpid()} are not sampled any more: {reason}."
+        try:
+            if not self._folder:
+                self._folder = _own_folder(self._parent)
+        except OSError:
+            complain(message)
+        else:
+            note_problem(self._folder, "stacks-stopped", message)
 
     def tell(self, status: str) -> None:
         """Replace what others read of it: a text of JSON."""

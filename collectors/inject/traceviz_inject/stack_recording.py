@@ -130,7 +130,7 @@ def note_phase(kind: str, name: str, start_ns: int, end_ns: int, number: int | N
         number: Number of the step or epoch.
     """
     sampler = _STATE.sampler
-    if sampler is not None:
+    if sampler is not None and sampler.takes_notes:
         sampler.phases.append((kind, name, number, start_ns, end_ns, get_native_id()))
 
 
@@ -159,7 +159,7 @@ def note_metric(name: str, value: Any, step: Any = None, epoch: Any = None, sour
         source: Who tells of it: see the table ``metrics``.
     """
     sampler = _STATE.sampler
-    if sampler is None:
+    if sampler is None or not sampler.takes_notes:
         return
     at = _monotonic_ns()
     try:

@@ -24,7 +24,8 @@ from _thread import allocate_lock, get_ident, get_native_id, start_new_thread
 
 from .stack_interning import Interning
 from .stack_states import LATELY_NS, States
-from .status import complain, explain
+from .status import explain
+from .thread_ids import ThreadIds, cpu_ns
 
 TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
 # Programs replace functions of these modules (gevent, freezegun); these are the interpreter's own.
 _monotonic_ns, _time_ns, _own_cpu_ns, _sleep = time.monotonic_ns, time.time_ns, time.thread_time_ns, time.sleep
-_clock_ns = getattr(time, "clock_gettime_ns", None)
-_clock_of = getattr(time, "pthread_getcpuclockid", None)
 _stacks_of_threads = sys._current_frames  # noqa: SLF001 the one way to see other threads
 
 FLUSH_NS = 1_000_000_000
@@ -69,7 +68,6 @@ class _Thread:
 
     __slots__ = (
         *(
-            "clock",
             "cpu_ns",
             "end_ns",
             "name",
@@ -84,10 +82,9 @@ class _Thread:
         *("stack", "start_ns", "state", "used_ns"),
     )
 
-    def __init__(self, number: int, clock: int | None) -> None:
+    def __init__(self, number: int, native: int | None) -> None:
         self.number = number
-        self.clock = clock
-        self.native = None if clock is None else ~(clock >> 3)
+        self.native = native
         self.name = ""
         self.cpu_ns: int | None = None
         self.used_ns: int | None = None
@@ -120,6 +117,7 @@ class Sampler:
         self.make_seeker: Callable[[], Any] | None = None
         """Makes what looks for the loop of a program whose framework is not known."""
         self._states = States()
+        self._ids = ThreadIds()
         self._threads: dict[int, _Thread] = {}
         self._numbers = 0
         self._asked_hz = rate_hz
@@ -132,6 +130,7 @@ class Sampler:
         self._native = 0
         self._wake, self._ended = allocate_lock(), allocate_lock()
         self._is_running = False
+        self._is_lost = False
         self._stops = False
         self._random = os.getpid() | 1
         self._began_ns = self._last_ns = _monotonic_ns()
@@ -142,6 +141,7 @@ class Sampler:
         self.cpu_ns = 0
         self.late_ns = 0
         self._cpu_before_ns = 0
+        self._has_clocks = cpu_ns(get_native_id()) is not None
         self._clock_is_exact = _is_exact()
         self.apart: frozenset[int] = frozenset()
         """Threads that are not looked at: those of a notebook's kernel."""
@@ -170,8 +170,17 @@ class Sampler:
         self._wake, self._ended = allocate_lock(), allocate_lock()
         self._wake.acquire()
         self._ended.acquire()
-        self._is_running = True
-        start_new_thread(self._run, ())
+        try:
+            start_new_thread(self._run, ())
+        except RuntimeError as error:  # the system has no thread left
+            self._lose(error)
+        else:
+            self._is_running = True
+
+    @property
+    def takes_notes(self) -> bool:
+        """Whether what hooks note is still written."""
+        return not self._file.is_broken
 
     def stop(self, *, ends: bool) -> None:
         """End the thread and wait for that; write what there is if the process ``ends``."""
@@ -195,8 +204,8 @@ class Sampler:
     def _run(self) -> None:
         try:
             self._sample()
-        except Exception as error:  # noqa: BLE001 the program comes first, whatever is wrong with us
-            complain(f"stacks are not sampled any more: {explain(error)}")
+        except BaseException as error:  # noqa: BLE001 the program comes first, also where it ends all threads
+            self._file.fail(explain(error))
         finally:
             self.cpu_ns = self._cpu_before_ns + _own_cpu_ns()
             self._cpu_before_ns = self.cpu_ns
@@ -217,14 +226,29 @@ class Sampler:
                 return
             now = _monotonic_ns()
             self.late_ns += now - due
-            self._tick(now)
+            if not self._is_lost:
+                try:
+                    self._tick(now)
+                except BaseException as error:  # noqa: BLE001 what hooks note is still written
+                    self._lose(error)
             if now - self._flushed_ns >= (FLUSH_NS if self._file.exists else FIRST_FLUSH_NS):
                 self.cpu_ns = self._cpu_before_ns + _own_cpu_ns()
                 self._flush(now)
                 self._adapt(now)
 
+    def _lose(self, error: BaseException) -> None:
+        """Take no more samples, and note up to which moment there are some."""
+        if self._is_lost:
+            return
+        self._is_lost = True
+        reason = explain(error)
+        self._lines.append(f'["stopped",{self._last_ns},{quoted(reason[:500])}]\n')
+        self._file.note_loss(reason)
+
     def _next_interval_ns(self) -> int:
         """Between half and one and a half times the mean."""
+        if self._is_lost:
+            return FLUSH_NS
         self._random = (self._random * 1103515245 + 12345) & 0x7FFFFFFF
         mean = self._shortest_ns if self.is_judged else self._interval_ns
         return mean // 2 + mean * (self._random >> 8) // 0x7FFFFF
@@ -240,7 +264,8 @@ class Sampler:
             frames.pop(self._own, None)
             for ident in self.apart:
                 frames.pop(ident, None)
-            most = max([self._measure(ident, now) for ident in frames], default=0)
+            stated = self._ids.stated(frames)
+            most = max([self._measure(ident, stated[ident], now) for ident in frames], default=0)
             for ident in frames:
                 self._look(self._threads[ident], frames[ident], now, most)
             frames.clear()
@@ -249,17 +274,27 @@ class Sampler:
                 gc.enable()
         self._last_ns = now
 
-    def _measure(self, ident: int, now: int) -> int:
-        """Find the thread, and return the processor time that it used since the last tick."""
-        clock = _clock_of(ident) if _clock_of is not None and ident else None
+    def _measure(self, ident: int, native: int | None, now: int) -> int:
+        """Find the thread, and return the processor time that it used since the last tick.
+
+        Args:
+            ident: Its number in Python.
+            native: Its number in the system, where Python knows it.
+            now: The time.
+        """
         thread = self._threads.get(ident)
-        if thread is None or thread.clock != clock:
+        if native is None and thread is not None:
+            native = thread.native
+        cpu = cpu_ns(native)
+        if cpu is None and self._has_clocks:  # it has ended, or compiled code started it
+            native = self._ids.found(ident) or native
+            cpu = cpu_ns(native)
+        if thread is None or thread.native != native:
             if thread is not None:
                 self._close(thread)
-            thread = self._threads[ident] = self._new_thread(clock)
+            thread = self._threads[ident] = self._new_thread(native)
             self._name(ident, thread)  # at once: it may be gone when all are written
-        cpu, before = _read(clock), thread.cpu_ns
-        thread.cpu_ns = cpu
+        before, thread.cpu_ns = thread.cpu_ns, cpu
         if cpu is None:
             thread.used_ns = None
             return 0
@@ -317,8 +352,8 @@ class Sampler:
             )
         thread.samples = 0
 
-    def _new_thread(self, clock: int | None) -> _Thread:
-        thread = _Thread(self._numbers, clock)
+    def _new_thread(self, native: int | None) -> _Thread:
+        thread = _Thread(self._numbers, native)
         self._numbers += 1
         return thread
 
@@ -354,8 +389,7 @@ class Sampler:
             self._file.tell(self._status("recording"))
         self._interning.forget_if_full()
         if self._file.bytes > END_BYTES:
-            self._file.is_broken = True
-            complain("stacks of this process are not recorded any more: they fill 256 MB")
+            self._file.fail("they fill 256 MB")
 
     def _write_noted(self) -> None:
         """Write what hooks and the program noted, which goes on adding."""
@@ -403,7 +437,7 @@ class Sampler:
             return
         self._flush(now)
         self._file.append(f'["end",{now}]\n')
-        self._file.tell(self._status("saved"))
+        self._file.tell(self._status("stopped" if self._is_lost or self._file.is_broken else "saved"))
 
     def _status(self, state: str) -> str:
         return (
@@ -461,17 +495,6 @@ def _command_line() -> bytes:
             os.close(handle)
     except OSError:
         return b""
-
-
-def _read(clock: int | None) -> int | None:
-    """Processor time of a thread; ``None`` where the system does not say, or it has just ended."""
-    if clock is None or _clock_ns is None:
-        return None
-    try:
-        cpu: int = _clock_ns(clock)
-    except OSError:
-        return None
-    return cpu
 
 
 def _is_exact() -> bool:

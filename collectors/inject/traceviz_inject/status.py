@@ -119,12 +119,17 @@ class Status:
 
     def problem(self, code: str, message: str, fix: str = "") -> None:
         """Note what went wrong and say it once."""
-        import json  # noqa: PLC0415
+        note_problem(self._folder, code, message, fix)
 
-        message = harmless(message)
-        complain(message)
-        line = json.dumps({"code": code, "message": message, "fix": fix})
-        _append(os.path.join(self._folder, PROBLEMS), f"{line}\n")  # noqa: PTH118
+
+def note_problem(folder: str, code: str, message: str, fix: str = "") -> None:
+    """Note what went wrong in the folder of a recording process, and say it once."""
+    import json  # noqa: PLC0415 most Pythons that start below a training script have nothing to say
+
+    message = harmless(message)
+    complain(message)
+    line = json.dumps({"code": code, "message": message, "fix": fix})
+    _append(os.path.join(folder, PROBLEMS), f"{line}\n")  # noqa: PTH118
 
 
 def _append(path: str, line: str) -> None:

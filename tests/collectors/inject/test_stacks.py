@@ -224,6 +224,103 @@ def test_patched_clocks_200_threads_and_deep_recursion_are_survived(run: Any) ->
     assert 128 <= max(depths) <= 129
 
 
+SHORT = (
+    "done = []\n"
+    "def image(number):\n"
+    "    time.sleep(0.002)\n"
+    "    done.append(number)\n"
+    "for batch in range(100):\n"
+    "    threads = [threading.Thread(target=image, args=(10 * batch + at,)) for at in range(10)]\n"
+    "    for thread in threads: thread.start()\n"
+    "    for thread in threads: thread.join()\n"
+    "    time.sleep(0.005)\n"
+    "print(len(done), sum(done))\n"
+)
+"""1,000 threads, a few milliseconds each."""
+
+
+@pytest.mark.parametrize("turn", range(5))
+def test_1000_short_threads_leave_the_program_and_its_samples_intact(run: Any, turn: int) -> None:  # noqa: ARG001
+    ran = run(WORK + SHORT)
+    assert (ran.code, ran.out, ran.err) == (0, "1000 499500\n", "")
+    (process,) = ran.processes
+    main = sorted(row for row in process.rows if row[2] == 0)
+    assert [row[0] + row[1] for row in main[:-1]] == [row[0] for row in main[1:]]  # without a gap
+    assert len(process.of("thread")) > 10
+    assert (process.of("stopped"), process.lines[-1][0]) == ([], "end")
+    assert StacksCollector().harvest(ran.plan).problems == ()
+
+
+def test_a_thread_that_ended_between_listing_and_reading_is_no_error(run: Any) -> None:
+    program = WORK + (
+        "ended = threading.Thread(target=time.sleep, args=(0.01,)); ended.start(); ident = ended.ident; ended.join()\n"
+        "sampler = sys.modules['traceviz_inject.stack_sampler']\n"
+        "listed = sampler._stacks_of_threads\n"
+        "sampler._stacks_of_threads = lambda: {**listed(), ident: sys._getframe(), 16: sys._getframe()}\n"
+        "del time.pthread_getcpuclockid\n"
+        "spend(1)\n"
+    )
+    ran = run(program)
+    assert (ran.code, ran.err) == (0, "")
+    (process,) = ran.processes
+    times = {row[2]: row[5] for row in process.rows}
+    assert (len(times), list(times.values()).count(None)) == (3, 2)  # two of which the system knows nothing
+    assert process.of("stopped") == []
+
+
+LOST = {
+    "an exception": ("sampler._stacks_of_threads = refuse", "RuntimeError: taken away"),
+    "the end of all threads": ("sampler._stacks_of_threads = sys.exit", "SystemExit"),
+    "what cannot be written": ("sampler._line_of_phase = refuse", "RuntimeError: taken away"),
+    "a full disk": ("limit(resource.RLIMIT_FSIZE, (3000, 3000))", "File too large"),
+}
+
+
+@pytest.mark.parametrize("how", LOST)
+def test_a_sampler_that_ends_early_says_why_and_the_program_goes_on(run: Any, how: str) -> None:
+    fault, reason = LOST[how]
+    program = WORK + (
+        "import resource\n"
+        "def refuse(*_): raise RuntimeError('taken away')\n"
+        "limit, sampler = resource.setrlimit, sys.modules['traceviz_inject.stack_sampler']\n"
+        "recording = sys.modules['traceviz_inject.stack_recording']\n"
+        "spend(0.8)\n"
+        f"{fault}\n"
+        "for number in range(30):\n"
+        "    recording.note_phase('step', 'x' * 150, time.monotonic_ns(), time.monotonic_ns(), number)\n"
+        "    spend(0.1)\n"
+        "print('done')\n"
+    )
+    ran = run(program)
+    assert (ran.code, ran.out) == (0, "done\n")
+    assert reason in ran.err
+    harvest = StacksCollector().harvest(ran.plan)
+    assert [problem.code for problem in harvest.problems] == ["stacks-stopped"]
+    assert reason in harvest.problems[0].message
+    (path,) = ran.plan.raw(STACKS).glob("*/stacks.jsonl")
+    (unsampled,) = open_trace(path).scan("phases").filter(kind="unsampled").collect().to_dicts()
+    if how in {"an exception", "the end of all threads"}:  # what hooks note is still written
+        (process,) = ran.processes
+        assert [phase[2] for phase in process.of("phase") if phase[0] == "step"] == list(range(30))
+        assert (len(process.of("stopped")), process.lines[-1][0]) == (1, "end")
+        assert 1.5e9 < unsampled["dur_ns"] < 1e10
+
+
+def test_where_no_thread_can_be_started_the_collector_says_so(run: Any) -> None:
+    program = WORK + (
+        "sampler = sys.modules['traceviz_inject.stack_sampler']\n"
+        "def refuse(*_): raise RuntimeError(\"can't start new thread\")\n"
+        "sampler.start_new_thread = refuse\n"
+        "pid = os.fork()\n"
+        "if not pid: os._exit(0)\n"
+        "os.waitpid(pid, 0); spend(0.7)\n"
+    )
+    ran = run(program)
+    assert (ran.code, ran.err.count("can't start new thread")) == (0, 2)  # of the program and its child
+    codes = {problem.code for problem in StacksCollector().harvest(ran.plan).problems}
+    assert codes == {"stacks-stopped"}
+
+
 def test_steps_are_told_with_their_numbers_from_the_first_to_the_last(run: Any, tmp_path: Path) -> None:
     program = WORK + LOOP.replace("STEPS", "30").replace("pass", "spend(0.03)")
     (process,) = run(program, packages=str(Bench(tmp_path).packages)).processes

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from traceviz.api import open_trace
+from traceviz.collectors.base import Plan
 from traceviz.collectors.pyspy.collector import PySpyCollector
 from traceviz.collectors.pyspy.convert import Clock, write_stacks
 
@@ -116,3 +117,20 @@ def test_a_system_that_forbids_looking_into_others_says_what_allows_it(tmp_path,
     assert [state.state for state in states] == ["ready", "not-permitted"]
     assert states[1].fix == "sudo sysctl kernel.yama.ptrace_scope=0"
     assert PySpyCollector(Path("/nowhere")).availability().is_ready
+
+
+@pytest.mark.parametrize(("ended", "unsampled"), [(True, []), (False, [(0,)])])
+def test_of_a_recorder_that_ended_before_the_program_the_rest_is_not_sampled(tmp_path, ended, unsampled):
+    (tmp_path / "raw.json").write_text(json.dumps(CALLS))
+    write_stacks(tmp_path / "raw.json", tmp_path, START, 100.0, ended=ended)
+    phases = open_trace(tmp_path / "12" / "stacks.jsonl").arrow("phases").to_pylist()
+    assert [(row["dur_ns"],) for row in phases if row["kind"] == "unsampled"] == unsampled
+
+
+def test_samples_that_a_killed_recorder_lost_are_named(tmp_path):
+    plan = Plan(tmp_path, (), ("py-spy",))
+    (plan.raw("py-spy") / "12").mkdir(parents=True)
+    (plan.raw("py-spy") / "12" / "stacks.jsonl").touch()
+    for lost, codes in ((0, []), (2, ["recorder-restarted"])):
+        (plan.raw("py-spy") / "status.json").write_text(json.dumps({"lost": lost}))
+        assert [problem.code for problem in PySpyCollector().harvest(plan).problems] == codes

@@ -301,6 +301,30 @@ def test_the_resources_of_a_real_run_become_tables_and_a_report(real, tmp_path):
     assert others == [first, first]
 
 
+KILLS = (
+    "import os, pathlib, signal, time\n"
+    "raw, end = pathlib.Path({raw!r}), time.monotonic() + 60\n"
+    "while not list(raw.glob('part-*.parquet')) and time.monotonic() < end: time.sleep(0.05)\n"
+    "for path in pathlib.Path('/proc').glob('[0-9]*/cmdline'):\n"
+    "    try: words = path.read_bytes().split(b'\\0')\n"
+    "    except OSError: continue\n"
+    "    if b'traceviz.collectors.sampler' in words and str(os.getpid()).encode() in words:\n"
+    "        os.kill(int(path.parent.name), signal.SIGKILL)\n"
+    "time.sleep(3)\n"
+)
+"""A program that kills the sampler of resources beside it, once that has saved something, and runs on for 3 s."""
+
+
+def test_a_sampler_that_is_killed_costs_the_program_nothing_and_the_report_says_until_when_it_recorded(tmp_path):
+    run = tmp_path / "run"
+    line = [sys.executable, "-m", "traceviz", "collect", "--with", "resources", "-o", str(run)]
+    done = subprocess.run([*line, *python(KILLS.format(raw=str(run / "raw/resources")))], check=False, timeout=90)
+    assert done.returncode == 0
+    notes = {row["code"]: row["message"] for row in api.open_trace(run).arrow("notes").to_pylist()}
+    assert notes["recorder-ended-early"].startswith("resources ended early: it recorded ")
+    assert {"sampler-not-ended", "recorder-ended-early"} <= notes.keys()
+
+
 def test_what_the_profilers_wrote_is_dropped_only_once_there_are_tables(tmp_path):
     collect("--no-keep-raw", "-o", tmp_path / "unread", *python("pass"), env=READ)
     assert (tmp_path / "unread/raw/fake/companion.txt").exists()

@@ -78,11 +78,51 @@ def xplane(t0=1_200, collector="tensorflow", pid=None, **given):
     return literal(collector, t0, pid=pid, run={"format": "xplane", "framework": "TensorFlow"}, **facts)
 
 
-def sampler(t0=0, pid=12, until=2_000, **given):
+def sampler(t0=0, pid=12, until=2_000, step=500, **given):
     """Samples of the program's processes."""
-    rows = [(time, "cpu", 100.0, {"device_id": None}) for time in range(0, until, 500)]
+    rows = [(time, "cpu", 100.0, {"device_id": None}) for time in range(0, until, step)]
     facts = {"samples": rows, "processes": [(0, "python3", {"pid": pid})], "threads": [], **given}
     return literal("resources", t0, run={"format": "resources"}, **facts)
+
+
+SECOND = 10**9
+
+
+def stacks(t0=0, until=10, ended=True):
+    """Stacks of a program of 10 s that were sampled until then, in seconds."""
+    of_process = {"thread_id": None}
+    rows = [(0, until * SECOND, "program", "program", of_process)]
+    rows += [] if ended else [(until * SECOND, 0, "unsampled", "stacks", of_process)]
+    facts = {"phases": rows, "processes": [(0, "python3", {"pid": 12})], "threads": []}
+    return literal("stacks", t0, run={"format": "stacks", "span_ns": until * SECOND}, **facts)
+
+
+class TestEndedEarly:
+    RAN = RunManifest(status="finished", pid=12, started_unix_ns=0, ended_unix_ns=10 * SECOND)
+
+    @pytest.mark.parametrize(
+        ("source", "said"),
+        [
+            (stacks(), []),
+            (stacks(until=9, ended=False), []),  # less than is written at once
+            (stacks(until=4, ended=False), ["stacks ended early: it recorded 4.00 s of the 10.0 s"]),
+            (sampler(until=10 * SECOND, step=SECOND), []),
+            (sampler(until=3 * SECOND, step=SECOND), ["resources ended early: it recorded 2.00 s of the 10.0 s"]),
+        ],
+    )
+    def test_a_recorder_that_ended_before_the_program_is_named_with_what_it_has(self, source, said):
+        trace = merged(source, manifest=self.RAN)
+        found = [message for code, message in notes(trace).items() if code == "recorder-ended-early"]
+        assert [message.partition(" that the program ran")[0] for message in found] == said
+
+    def test_the_time_without_samples_lasts_to_the_end_of_the_program(self):
+        trace = merged(stacks(until=4, ended=False), manifest=self.RAN)
+        phases = {row["kind"]: (row["start_ns"], row["dur_ns"]) for row in trace.arrow("phases").to_pylist()}
+        assert phases == {"program": (0, 10 * SECOND), "unsampled": (4 * SECOND, 6 * SECOND)}
+
+    def test_a_run_whose_end_is_not_known_is_not_judged_by_it(self):
+        trace = merged(stacks(until=4, ended=False), manifest=RunManifest(pid=12, started_unix_ns=0))
+        assert "recorder-ended-early" not in trace.arrow("notes")["code"].to_pylist()
 
 
 class TestClock:

@@ -126,6 +126,23 @@ class TestDamage:
             assert tables.rows("stack_frames") <= whole.rows("stack_frames")
         assert (rows[0], rows[-1], sorted(rows)) == (0, 2, rows)
 
+    @pytest.mark.parametrize(
+        ("lines", "unsampled", "noted"),
+        [
+            (WHOLE, [], []),
+            ([*WHOLE[:-1], ["stopped", 2_700, "OSError: gone"], WHOLE[-1]], [(1_700, 300)], []),
+            ([*WHOLE[:-1], ["stopped", 2_700, "OSError: gone"]], [(1_600, 0)], []),
+            (WHOLE[:-1], [(1_600, 0)], ["stacks-not-ended"]),
+            ([process(role="worker"), *WHOLE[1:-1]], [], []),  # workers are ended by signals
+            ([*WHOLE[:-1], ["stopped", 9_000, ""], WHOLE[-1]], [(2_000, 0)], []),
+        ],
+    )
+    def test_what_was_not_sampled_to_the_end_says_from_when_on(self, tmp_path, lines, unsampled, noted):
+        tables = read(tmp_path, *lines)
+        phases = [row for row in tables.arrow("phases").to_pylist() if row["kind"] == "unsampled"]
+        assert [(row["start_ns"], row["dur_ns"]) for row in phases] == unsampled
+        assert codes(tables) == noted
+
     def test_a_program_that_was_killed_lacks_its_end_and_a_note_says_so(self, tmp_path):
         assert codes(read(tmp_path, *WHOLE[:-1])) == ["stacks-not-ended"]
         assert codes(read(tmp_path, process(role="worker"), *WHOLE[1:-1])) == []  # killed as a matter of course
@@ -354,4 +371,4 @@ class TestRun:
         folder = run_folder(tmp_path, {}, {"collectors": [{"name": "stacks", "state": "recorded"}]})
         write(folder / "raw" / "stacks" / "12" / "stacks.jsonl", [*WHOLE[:-1], PHASE])
         trace = open_trace(folder)
-        assert (trace.rows("stacks"), trace.rows("phases"), codes(trace)) == (2, 3, ["tables-from", "stacks-not-ended"])
+        assert (trace.rows("stacks"), trace.rows("phases"), codes(trace)) == (2, 4, ["tables-from", "stacks-not-ended"])

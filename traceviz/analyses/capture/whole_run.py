@@ -45,15 +45,16 @@ class WholeRunAnalysis(Analysis[RunParts]):
 
     def judge(self, result: RunParts) -> tuple[Finding, ...]:
         """Parts outside of steps that take much of the run."""
-        if not result.steps or not result.run_ns:
+        judged = result.judged
+        if not judged.steps or not judged.run_ns:
             return ()
-        return tuple(self._found(result))
+        return tuple(self._found(judged))
 
     def _found(self, run: RunParts) -> Iterator[Finding]:
         outside = run.time_ns(*OUTSIDE)
         stepping = run.time_ns(*STEPS)
         if stepping < self.least_steps * (stepping + outside) and outside >= self.hint_share * run.run_ns:
-            yield self._finding("TV701", run, OUTSIDE, f"Steps are {format_ratio(run.share(*STEPS))} of this run")
+            yield self._finding("TV701", run, OUTSIDE, f"Steps are {format_ratio(run.share(*STEPS))} of {run.words()}")
         if run.share("validation") >= self.least_share:
             is_hint = run.share("validation") < self.hint_share
             yield self._finding("TV702", run, ("validation",), "The model is evaluated", is_hint=is_hint)
@@ -83,7 +84,7 @@ class WholeRunAnalysis(Analysis[RunParts]):
         mostly = _halves(run) if parts == STARTUP else ""
         mostly = mostly or (f", mostly {where}" if where else "")
         share = format_ratio(cost / run.run_ns)
-        message = f"{what}: {share} of the run, {format_ns(cost)}{mostly}."
+        message = f"{what}: {share} of {run.words('the run')}, {format_ns(cost)}{mostly}."
         if code == "TV701":
             part = largest(run, OUTSIDE)
             message = f"{what}; {format_ratio(run.share(part))} is {said(run, part)}."

@@ -32,7 +32,7 @@ from traceviz.analyses.derived.kept import Kept, kept_property
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.recorded.clocks import aligned, clock_errors, doubt
 from traceviz.analyses.derived.recorded.device_window import MIN_LAUNCHES, DeviceWindow, Join, device_windows
-from traceviz.analyses.derived.recorded.edges import without_edges
+from traceviz.analyses.derived.recorded.edges import without_edges, without_unsampled
 from traceviz.analyses.derived.recorded.frameworks import frameworks_in
 from traceviz.analyses.derived.recorded.graph_capture import BEGIN, END, graph_captures, in_captures
 from traceviz.analyses.derived.recorded.xla_ops import xla_roles
@@ -114,8 +114,11 @@ class TraceView:
 
     @kept_property
     def program_window(self) -> tuple[int, int]:
-        """Begin and end of the captured time: without the profiler's own start and stop at the edges."""
-        return without_edges(self.tables, 0, self.span_ns)
+        """Begin and end of the captured time: without the profiler's own start and stop at the edges.
+
+        Where only stacks were sampled, it ends with their samples.
+        """
+        return without_unsampled(self.tables, *without_edges(self.tables, 0, self.span_ns))
 
     @property
     def captured_ns(self) -> int:

@@ -68,8 +68,9 @@ def of_the_run(run: object, *, are_steps_judged: bool, leads: bool) -> OfTheRun:
         are_steps_judged: Whether the trace has steps by which it is judged.
         leads: Whether something leads within the steps.
     """
-    if not isinstance(run, RunParts) or not run.run_ns:
+    if not isinstance(run, RunParts) or not run.judged.run_ns:
         return OfTheRun()
+    run = run.judged
     if not run.steps:
         return OfTheRun() if are_steps_judged else _without_steps(run)
     if run.share(*STEPS) >= LEAST_STEPS:
@@ -79,10 +80,10 @@ def of_the_run(run: object, *, are_steps_judged: bool, leads: bool) -> OfTheRun:
         part = largest(run, OUTSIDE if _is_a_start(run, before, leads=leads) else run.times)
     elif run.time_ns(*whole(before)) >= outside and _is_a_start(run, before, leads=leads):
         share = format_ratio(run.share(*whole(before)))
-        return OfTheRun(prefix=f"In steps, {_steps(run)} of this run ({share} is {_label(before)})")
+        return OfTheRun(prefix=f"In steps, {_steps(run)} of {run.words()} ({share} is {_label(before)})")
     else:
         part = largest(run, [key for key in run.times if key not in STEPS])
-    sentence = f"Steps are {_steps(run)} of this run; {format_ratio(run.share(*whole(part)))} is {said(run, part)}."
+    sentence = f"Steps are {_steps(run)} of {run.words()}; {format_ratio(run.share(*whole(part)))} is {said(run, part)}."
     return OfTheRun(sentence, candidate=_candidate(run, part))
 
 
@@ -112,7 +113,7 @@ def _without_steps(run: RunParts) -> OfTheRun:
     ranked = sorted(spent, reverse=True)[:2]
     worth = [(time, what) for time, what in ranked if time >= BOUND * run.run_ns] or ranked[:1]
     shares = ", ".join(f"{format_ratio(time / run.run_ns)} is {what}" for time, what in worth)
-    return OfTheRun(f"No steps were seen in this run: {shares}.", candidate=_candidate(run, parts[0]))
+    return OfTheRun(f"No steps were seen in {run.words()}: {shares}.", candidate=_candidate(run, parts[0]))
 
 
 def _said_alone(run: RunParts, part: str) -> str:
@@ -131,7 +132,7 @@ def _steps(run: RunParts) -> str:
 def _candidate(run: RunParts, part: str) -> Candidate:
     parts = whole(part)
     certainty: Certainty = "unexplained" if part == UNEXPLAINED else "measured"
-    reason = f"The largest part of the run; steps are {_steps(run)} of it."
+    reason = f"The largest part of {run.words('the run')}; steps are {_steps(run)} of it."
     key = f"{OF_THE_RUN}_{'startup' if part in STARTUP else part}"
     time, share = run.time_ns(*parts), run.share(*parts)
     return Candidate(key, said(run, part), time, share, OF_THE_RUN, certainty, "the whole run", reason, leads=True)

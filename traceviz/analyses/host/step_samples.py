@@ -88,7 +88,9 @@ def step_samples(trace: TraceView) -> StepSamples | None:
     if not steps.total:
         return None
     busy = trace.rank_busy.get(process, IntervalSet.empty())
-    steps = steps.subtract(_phases(trace, process, "recording"))
+    unsampled = _phases(trace, process, "unsampled")
+    of = "sampled steps" if unsampled.intersect(steps).total else "steps"
+    steps = steps.subtract(_phases(trace, process, "recording")).subtract(unsampled)
     within = steps.subtract(busy)
     collections = _phases(trace, process, "collection").intersect(within)
     judged_ns = sum(time.total for time in steady_time(trace).values())
@@ -102,7 +104,7 @@ def step_samples(trace: TraceView) -> StepSamples | None:
         collections,
         _place_of(trace, process, main, collections),
         judged_ns or steps.total,
-        judged_words(trace) if judged_ns else "steps of the run",
+        judged_words(trace) if judged_ns else f"{of} of the run",
         has_device=bool(trace.rank_busy),
     )
 

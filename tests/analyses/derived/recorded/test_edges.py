@@ -84,3 +84,21 @@ def test_the_profiler_takes_time_that_would_be_the_hosts_but_none_that_has_a_cla
     sets = host_classes(view)[0].sets
     assert (sets["profiler"].total, sets["allocation"].total) == (40 + 20, 60)
     assert sets["host_compute"].total == 1_000 - 100 - 60 - 60
+
+
+PROCESS = {"thread_id": None}
+RUN = [(0, 1_000, "program", "program", PROCESS), (300, 700, "unsampled", "stacks", PROCESS)]
+
+
+@pytest.mark.parametrize(
+    ("phases", "events", "window"),
+    [
+        (RUN, {}, (0, 300)),
+        (RUN[:1], {}, (0, 1_000)),
+        (RUN, {"kernels": [(100, 10, "gemm")]}, (0, 1_000)),  # something else was recorded
+        ([*RUN, (0, 1_000, "program", "program", {"thread_id": None, "process_id": 1})], {}, (0, 1_000)),
+        ([*RUN, (0, 1_000, "program", "worker", {"thread_id": None, "process_id": 1})], {}, (0, 300)),
+    ],
+)
+def test_where_only_stacks_were_sampled_the_captured_time_ends_with_their_samples(phases, events, window):
+    assert trace(phases=phases, **events, span_ns=1_000).program_window == window

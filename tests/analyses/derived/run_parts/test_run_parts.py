@@ -45,6 +45,26 @@ def test_time_before_the_first_and_after_the_last_step_is_start_up_and_end():
     assert parts.share("steps") == 0.2
 
 
+def test_what_was_not_sampled_is_neither_start_up_nor_shut_down_and_steps_that_hooks_count_stay_steps():
+    parts = parts_of([PROGRAM, *steps(10), phase(50, 1_000, "unsampled", "stacks")])
+    assert times_of(parts) == {"preparation": 50, "unsampled": 750, "steps": 200}
+    assert (parts.run_ns // MS, parts.judged.run_ns // MS, parts.is_cut) == (1_000, 250, True)
+    assert (parts.share("steps"), parts.judged.share("steps")) == (0.2, 0.8)
+    assert (parts.words(), parts.judged.words()) == ("the sampled part of this run",) * 2
+
+
+def test_of_a_run_without_steps_what_was_not_sampled_is_no_shut_down():
+    frames = [(0, None, "main", "train.py", 3, "program")]
+    parts = parts_of([PROGRAM, phase(400, 1_000, "unsampled")], [sampled(0, 400, 0)], frames)
+    assert times_of(parts) == {"other": 400, "unsampled": 600}
+
+
+def test_with_a_profiler_around_what_was_not_sampled_is_not_its_saving():
+    around = {"settings": [("collector.nsys.state", "recorded")]}
+    parts = parts_of([PROGRAM, *steps(10), phase(300, 1_000, "unsampled")], **around)
+    assert (times_of(parts), parts.recording_ns) == ({"preparation": 100, "steps": 200, "unsampled": 700}, 0)
+
+
 def test_what_hooks_tell_lies_over_the_step_around_it():
     parts = parts_of([PROGRAM, *steps(10, each=50), phase(120, 180, "saving", "torch.save")])
     assert times_of(parts) == {"preparation": 100, "steps": 440, "saving": 60, "shutdown": 400}

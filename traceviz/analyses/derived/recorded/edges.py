@@ -52,6 +52,26 @@ def without_edges(tables: TraceTables, begin: int, end: int) -> tuple[int, int]:
     return (first, last) if first < last else (begin, end)
 
 
+def without_unsampled(tables: TraceTables, begin: int, end: int) -> tuple[int, int]:
+    """``begin`` and ``end`` of a capture in ns that only samples of stacks fill, up to where they end early.
+
+    ::
+
+        process   |-----------------------------|
+        samples   |. . . . . . .|                      the captured time, unless something else was recorded
+    """
+    if "phases" not in tables or any(tables.rows(name) for name in _EVENTS if name in tables):
+        return begin, end
+    kind, name = (pl.col(column).cast(pl.String) for column in ("kind", "name"))
+    phases = tables.select("phases", "process_id", "start_ns", kind.alias("kind"), name.alias("name"))
+    programs = phases.filter((pl.col("kind") == "program") & (pl.col("name") == "program"))["process_id"]
+    until = phases.filter(pl.col("kind") == "unsampled").group_by("process_id").agg(pl.col("start_ns").min())
+    until = until.filter(pl.col("process_id").is_in(programs.implode()))
+    if not until.height or until.height < programs.n_unique():
+        return begin, end
+    return begin, min(end, max(begin, int(until["start_ns"].max())))  # type: ignore[arg-type]
+
+
 def _program(
     tables: TraceTables, name: str, profiler: dict[int, IntervalSet], first: int, last: int
 ) -> tuple[Array, Array]:

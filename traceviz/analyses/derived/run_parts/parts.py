@@ -7,14 +7,14 @@
 
 Each moment belongs to the first of these that holds: the recording itself works; a checkpoint or model is saved (which
 may have to compile what it saves); something is compiled; the model is evaluated; the loop does what its steps do not;
-a step runs; else where the moment lies. Hooks in the program tell of most, ranges of some; for the rest, the stacks of
+a step runs; the sampler of stacks had ended early; else where the moment lies. Hooks in the program tell of most, ranges of some; for the rest, the stacks of
 the main thread do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -31,6 +31,8 @@ from traceviz.analyses.derived.steps.steps import warmup_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array, IntervalSet, exclusive
 
+UNSAMPLED = "unsampled"
+"""Time of which nothing is known since the sampler of stacks had ended early."""
 LABELS: Mapping[str, str] = {
     "imports": "imports",
     "preparation": "start-up",
@@ -43,6 +45,7 @@ LABELS: Mapping[str, str] = {
     "after": "after the last step",
     "shutdown": "shut-down",
     "other": "outside of steps",
+    UNSAMPLED: "not sampled",
     "unexplained": "unexplained",
 }
 """The parts of a run in their order in time, for people."""
@@ -66,6 +69,7 @@ class RunParts:
         places: Where in the program each part was, the place with most time first.
         mostly: The innermost line of the program that leads to half of the time of a part, where one does.
         sampled: Whether stacks were sampled.
+        cut: Whether the part of the run that was not sampled has been left out.
     """
 
     process_id: int
@@ -77,10 +81,25 @@ class RunParts:
     places: Mapping[str, tuple[Place, ...]]
     mostly: Mapping[str, Place]
     sampled: bool
+    cut: bool = False
 
     def time_ns(self, *parts: str) -> int:
         """Time of these parts."""
         return sum(self.times[part].total for part in parts if part in self.times)
+
+    @property
+    def judged(self) -> RunParts:
+        """The same without the time in which nothing was sampled."""
+        return replace(self, times={key: time for key, time in self.times.items() if key != UNSAMPLED}, cut=self.is_cut)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a part of the run was not sampled."""
+        return self.cut or self.time_ns(UNSAMPLED) > 0
+
+    def words(self, whole: str = "this run") -> str:
+        """The run as what its parts are shares of, in a sentence; ``whole`` where all of it is."""
+        return f"the sampled part of {whole}" if self.is_cut else whole
 
     @property
     def run_ns(self) -> int:
@@ -102,7 +121,7 @@ def run_parts(trace: TraceView) -> RunParts | None:
     places = _rows_of(tree, main.rows["stack_id"])
     told = _Told(trace, main, tree, places)
     rare, lines = occasional(main, tree, places)  # and where the main thread was between steps
-    named = [(RECORDING, told.of(RECORDING).union(_after_all(trace, main)))]
+    named = [(RECORDING, told.of(RECORDING).union(_after_all(trace, main).subtract(told.unsampled)))]
     named += [(kind, told.of(kind)) for kind in ("saving", "compilation", "validation")]
     named.append(("between", told.rows(rare)))
     layers = [*named, *_by_place(main, told, [layer for _, layer in named])]
@@ -137,14 +156,17 @@ def _by_place(main: MainProcess, told: _Told, before: list[IntervalSet]) -> list
     """What a moment is that nothing more precise is known of: a step, or where it lies between them."""
     imports, seen = told.of("imports"), told.seen
     until = int(main.rows["end_ns"].max() or main.begin_ns) if main.rows.height else main.begin_ns  # type: ignore[arg-type]
+    unsampled = told.unsampled
     if not main.steps.height:
-        return [("imports", imports), ("shutdown", IntervalSet.span(until, main.end_ns)), ("other", seen)]
+        shutdown = IntervalSet.span(until, main.end_ns)
+        return [(UNSAMPLED, unsampled), ("imports", imports), ("shutdown", shutdown), ("other", seen)]
     starts, ends = (main.steps[name].to_numpy() for name in ("start_ns", "end_ns"))
     first, last = int(starts[0]), int(ends[-1])
     warmup = warmup_steps(ends - starts - IntervalSet.empty().union(*before).overlap(starts, ends))
     return [
         ("warmup", IntervalSet.of(starts[warmup], ends[warmup])),
         ("steps", IntervalSet.of(starts[~warmup], ends[~warmup])),
+        (UNSAMPLED, unsampled),
         ("imports", imports.clip(main.begin_ns, first)),
         ("preparation", IntervalSet.span(main.begin_ns, first)),
         ("after", IntervalSet.span(last, until)),
@@ -158,7 +180,8 @@ def _after_all(trace: TraceView, main: MainProcess) -> IntervalSet:
     states = trace.frame("settings", pl.col("key", "value").cast(pl.String)).drop_nulls()
     if not states.filter(pl.col("key").is_in(_AROUND) & pl.col("value").is_in(["recorded", "recording"])).height:
         return IntervalSet.empty()
-    seen = pl.concat([main.rows["end_ns"], main.phases.filter(pl.col("kind") != "program")["end_ns"]])
+    apart = ["program", UNSAMPLED]
+    seen = pl.concat([main.rows["end_ns"], main.phases.filter(~pl.col("kind").is_in(apart))["end_ns"]])
     last = seen.max() if seen.len() else main.begin_ns
     return IntervalSet.span(int(last), main.end_ns)  # type: ignore[arg-type]
 
@@ -210,6 +233,11 @@ class _Told:
         """Time of these samples, if they are enough."""
         rows = self.main.rows.filter(pl.Series(chosen, dtype=pl.Boolean))
         return intervals(rows) if rows["samples"].sum() >= MIN_SAMPLES else IntervalSet.empty()
+
+    @property
+    def unsampled(self) -> IntervalSet:
+        """Time after the sampler of stacks had ended early."""
+        return intervals(having(self.main.phases, "kind", UNSAMPLED))
 
     @property
     def seen(self) -> IntervalSet:

@@ -33,7 +33,7 @@ _OF_PAGES = {
 }
 
 
-_GREY = frozenset({"other", "unexplained", "profiler"})
+_GREY = frozenset({"other", "unexplained", "unsampled", "profiler"})
 
 
 def fill(key: str, position: int) -> str:

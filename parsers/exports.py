@@ -31,6 +31,7 @@ from traceviz.kept_folders import KeptFolders, kept_folders
 from traceviz.parsers.base import Reader, ReadOptions
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.process.temporary import temporary_folder
+from traceviz.trace_folder import MANIFEST
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,9 +49,12 @@ def tables_of(path: Path, reader: Reader, options: ReadOptions) -> Tables:
     Raises:
         TracevizError: as :meth:`Reader.tables`.
         UsageError: the environment names a bound of the cache that is no size.
+
+    Warns:
+        TracevizWarning: the folder of the cache is not ours.
     """
     exporter = reader.exporter() if options.cache and not options.keep_private else None
-    kept = kept_folders(KIND) if exporter else None
+    kept = kept_folders(KIND, _files()) if exporter else None
     if exporter is None or kept is None:
         return reader.tables(path, options)
     try:
@@ -58,6 +62,13 @@ def tables_of(path: Path, reader: Reader, options: ReadOptions) -> Tables:
     except OSError:  # the reader says what is wrong with the file
         return reader.tables(path, options)
     return export.tables(options)
+
+
+def _files() -> frozenset[str]:
+    """Names of the files that a traceviz folder may hold."""
+    from traceviz.schema import TABLES  # noqa: PLC0415 (recognising a file loads no pyarrow)
+
+    return frozenset({MANIFEST, *(f"{table}.parquet" for table in TABLES)})
 
 
 class _UnusableError(Exception):
@@ -100,7 +111,7 @@ class _Export:
                 del table  # as above
                 yield name, handed.pop()
         except _UnusableError:
-            self.kept.throw_away(self.key)
+            self.kept.evict(self.key)
             raise
 
     def _exported_now(self, options: ReadOptions) -> Tables:
@@ -122,7 +133,7 @@ class _Export:
 
         They are not where something beside the report was read in its place, or the file was changed meanwhile.
         """
-        from traceviz.tables import load, write_tables  # noqa: PLC0415 (recognising a file loads no pyarrow)
+        from traceviz.tables import load, write_tables  # noqa: PLC0415 (as above)
 
         everything = replace(options, tables=None, columns={}, window=None)
         provenance = {"format": self.reader.format, "exporter": self.exporter}

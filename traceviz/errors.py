@@ -36,6 +36,13 @@ class TracevizError(Exception):
         return type(self), (self.what, self.why, self.fix)
 
 
+class TracevizWarning(UserWarning):
+    """A condition of the machine or of the settings that changes no result, and that the user can end.
+
+    The command line prints it as a line on stderr. It is no part of a report, which says what is true of a trace.
+    """
+
+
 _MOST_SUGGESTED = 3
 
 

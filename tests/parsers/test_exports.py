@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,8 @@ from tests.parsers.nsys.database import build, kernel
 from tests.parsers.nsys.fake import REPORT, fake_nsys
 from traceviz import api, nsys_program
 from traceviz import tables as traceviz_tables
-from traceviz.errors import DamagedTraceError, MissingToolError, UnreadableError, UsageError
+from traceviz.errors import DamagedTraceError, MissingToolError, TracevizWarning, UnreadableError, UsageError
+from traceviz.kept_folders import MARKER
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.exports import KEPT, tables_of
 from traceviz.parsers.registry import identify
@@ -84,7 +86,8 @@ def exports(tmp_path, monkeypatch):
 
 def entries(place):
     """The folders that were kept."""
-    return sorted((place / "exports").iterdir()) if (place / "exports").exists() else []
+    folder = place / "exports"
+    return sorted(entry for entry in folder.iterdir() if entry.name != MARKER) if folder.exists() else []
 
 
 def kernels(report, **options):
@@ -252,20 +255,13 @@ def with_nonsense(entry):
     (entry / "manifest.json").write_text("{")
 
 
-def with_folder(entry):
-    (entry / "more").mkdir()
-
-
-def as_a_file(entry):
+def cut_to_nothing(entry):
+    """Files as a machine leaves them that lost its power."""
     for file in entry.iterdir():
-        file.unlink()
-    entry.rmdir()
-    entry.write_text("")
+        file.write_bytes(b"")
 
 
-@pytest.mark.parametrize(
-    "damage", [truncated, spoilt, without_table, without_manifest, with_nonsense, with_folder, as_a_file]
-)
+@pytest.mark.parametrize("damage", [truncated, spoilt, without_table, without_manifest, with_nonsense, cut_to_nothing])
 def test_what_is_damaged_is_thrown_away_and_made_again(place, exports, report, damage):
     whole = said(report)
     (entry,) = entries(place)
@@ -275,6 +271,49 @@ def test_what_is_damaged_is_thrown_away_and_made_again(place, exports, report, d
     assert entries(place) == [entry]
     assert said(report) == whole
     assert exports.count == 2
+
+
+def with_folder(entry):
+    (entry / "more").mkdir()
+
+
+def with_a_file_of_the_user(entry):
+    (entry / "thesis.txt").write_text("precious")
+
+
+def with_a_link(entry):
+    (entry / "kernels.parquet").rename(entry.parent.parent / "elsewhere")
+    (entry / "kernels.parquet").symlink_to(entry.parent.parent / "elsewhere")
+
+
+def as_a_file(entry):
+    for file in entry.iterdir():
+        file.unlink()
+    entry.rmdir()
+    entry.write_text("precious")
+
+
+def as_a_link(entry):
+    entry.symlink_to(entry.rename(entry.parent.parent / "elsewhere"))
+
+
+@pytest.mark.parametrize("change", [with_folder, with_a_file_of_the_user, with_a_link, as_a_file, as_a_link])
+def test_an_entry_that_holds_what_traceviz_did_not_write_is_neither_read_nor_removed(place, exports, report, change):
+    whole = said(report)
+    (entry,) = entries(place)
+    change(entry)
+    before = tree(place)
+    assert [said(report), said(report)] == [whole, whole]
+    assert exports.count == 3
+    assert tree(place) == before
+
+
+def tree(folder):
+    """All that lies below a folder, links not followed, with the contents of files."""
+    return {
+        str(path.relative_to(folder)): path.readlink() if path.is_symlink() else path.is_file() and path.read_bytes()
+        for path in folder.rglob("*")
+    }
 
 
 @pytest.mark.parametrize("where", ["a-file/cache", "/proc/no-such-folder", "/dev/null"])
@@ -308,15 +347,15 @@ def test_a_cache_on_another_disk_gets_a_copy(monkeypatch, place, exports, report
 
 
 def test_what_a_killed_process_left_is_removed_after_a_day(place, exports, report):
-    for name, age_h in ((".0000", 25), (".1111", 23)):
+    (place / "exports").mkdir(mode=0o700, parents=True)
+    for name, age_h in ((".000000000000", 25), (".111111111111", 23)):
         folder = place / "exports" / name
-        folder.mkdir(parents=True)
+        folder.mkdir(mode=0o700)
         (folder / "kernels.parquet").write_text("half")
         at = time.time() - age_h * 3600
         os.utime(folder, (at, at))
-    (place / "exports").chmod(0o700)
     kernels(report)
-    assert [entry.name for entry in entries(place)][:-1] == [".1111"]
+    assert [entry.name for entry in entries(place)][:-1] == [".111111111111"]
 
 
 def test_a_full_folder_of_temporary_files_leaves_the_plain_way(monkeypatch, place, exports, report):
@@ -332,7 +371,8 @@ def test_a_full_folder_of_temporary_files_leaves_the_plain_way(monkeypatch, plac
 def test_a_folder_that_others_can_read_or_write_is_passed_by(place, exports, report, mode):
     (place / "exports").mkdir(parents=True)
     (place / "exports").chmod(mode)
-    assert [kernels(report), kernels(report)] == [3_000, 3_000]
+    with pytest.warns(TracevizWarning, match="other users can read or write it"):
+        assert [kernels(report), kernels(report)] == [3_000, 3_000]
     assert (exports.count, entries(place)) == (2, [])
 
 
@@ -341,18 +381,108 @@ def test_links_in_the_place_of_the_cache_are_not_followed(tmp_path, place, expor
     elsewhere.mkdir(mode=0o700)
     place.mkdir()
     (place / "exports").symlink_to(elsewhere)
-    kernels(report)
+    with pytest.warns(TracevizWarning, match="it is a link"):
+        kernels(report)
     assert list(elsewhere.iterdir()) == []
 
 
-def test_a_link_in_the_place_of_an_entry_is_replaced(tmp_path, place, exports, report):
+def test_a_folder_of_the_user_stays_as_it_is_and_the_report_says_the_same(monkeypatch, place, exports, report):
+    whole = said(report, cache=False)
+    foreign = place / "exports"
+    foreign.mkdir(mode=0o700, parents=True)
+    (foreign / ".git").mkdir()
+    (foreign / ".git" / "HEAD").write_text("precious")
+    (foreign / "thesis").mkdir()
+    (foreign / "thesis" / "data.bin").write_bytes(bytes(200_000))
+    for path in (foreign / ".git", foreign / "thesis"):
+        os.utime(path, (1_000, 1_000))
+    before = tree(place)
+    monkeypatch.setenv("TRACEVIZ_CACHE_SIZE", "100kB")
+    with pytest.warns(TracevizWarning, match=r"holds '\.git', which traceviz did not write\. Set TRACEVIZ_CACHE"):
+        assert [said(report), said(report)] == [whole, whole]
+    assert (exports.count, tree(place)) == (3, before)
+
+
+def test_the_command_line_says_once_why_the_cache_is_not_used(tmp_path, place, exports, report):
+    (place / "exports" / "thesis").mkdir(parents=True)
+    (place / "exports").chmod(0o700)
+    other = tmp_path / "other.nsys-rep"
+    other.write_bytes(REPORT + b"2")
+    done, plain = run("compare", report, other), run("compare", report, other, "--no-cache")
+    assert (done.returncode, done.stdout) == (0, plain.stdout)
+    (warning,) = (line for line in done.stderr.splitlines() if "warning" in line)
+    assert warning == (
+        f"warning: The cache {place / 'exports'} is not used: it holds 'thesis', which traceviz did not write. "
+        "Set TRACEVIZ_CACHE to a new folder of yours, or to 0 for no cache."
+    )
+    assert "warning" not in plain.stderr
+
+
+def test_a_cache_of_an_earlier_version_without_a_marker_is_adopted(place, exports, report):
     kernels(report)
-    (entry,) = entries(place)
-    elsewhere = entry.rename(tmp_path / "elsewhere")
-    entry.symlink_to(elsewhere)
-    assert route(report) == ROUTE
-    assert not entry.is_symlink()
-    assert (elsewhere / "kernels.parquet").is_file()
+    (place / "exports" / MARKER).unlink()
+    assert route(report).endswith(KEPT)
+    report.write_bytes(REPORT + b"2")
+    kernels(report)
+    assert (exports.count, len(entries(place)), (place / "exports" / MARKER).is_file()) == (2, 2, True)
+
+
+def test_a_read_only_cache_is_read_and_not_written(monkeypatch, tmp_path, place, exports, report):
+    """As root, who may write everything, the system call has to fail."""
+    kernels(report)
+    before = tree(place)
+    rename, opened = Path.rename, Path.open
+
+    def refuse(path):
+        if place in Path(path).parents:
+            raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    def renamed(path, target):
+        refuse(target)
+        return rename(path, target)
+
+    def open_file(path, mode="r", *others, **named):
+        if mode[0] != "r":
+            refuse(path)
+        return opened(path, mode, *others, **named)
+
+    monkeypatch.setattr(Path, "rename", renamed)
+    monkeypatch.setattr(Path, "open", open_file)
+    monkeypatch.setattr(os, "utime", lambda path, *_: refuse(path))
+    assert route(report).endswith(KEPT)
+    other = tmp_path / "other.nsys-rep"
+    other.write_bytes(REPORT + b"2")
+    assert [kernels(other), kernels(other)] == [3_000, 3_000]
+    assert (exports.count, tree(place)) == (3, before)
+
+
+def test_reports_that_read_and_evict_at_once_all_say_the_same(tmp_path, monkeypatch, place, exports):
+    """Room for one entry, and three processes that report on three recordings in turn: each evicts what others read."""
+    files = [tmp_path / f"{name}.nsys-rep" for name in "abc"]
+    for number, file in enumerate(files):
+        file.write_bytes(REPORT + bytes([number]))
+    kernels(files[0])
+    one = sum(file.stat().st_size for file in entries(place)[0].iterdir())
+    monkeypatch.setenv("TRACEVIZ_CACHE_SIZE", str(one * 3 // 2))
+    program = (
+        "import sys; from traceviz import api\n"
+        "for path in 2 * sys.argv[1:]:\n"
+        "    tables = api.open_trace(path)\n"
+        "    print(tables.rows('kernels'), tables.rows('cuda_api'))"
+    )
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, *map(str, files[at:] + files[:at])],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for at in range(3)
+    ]
+    assert [process.communicate(timeout=240) for process in started] == [("3000 40\n" * 6, "")] * 3
+    left = entries(place)
+    assert all(re.fullmatch("[0-9a-f]{64}", entry.name) for entry in left)
+    assert sum(file.stat().st_size for entry in left for file in entry.iterdir()) <= one * 3 // 2
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")

@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import platform
 import traceback
-from collections.abc import Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from io import StringIO
+from typing import Any
 
 import click
 
 from traceviz.cli import standard_input
 from traceviz.cli.lazy import LazyGroup
-from traceviz.errors import TracevizError
+from traceviz.errors import TracevizError, TracevizWarning
 from traceviz.foreign.errors import defect, in_our_words
 from traceviz.process import interrupts
 from traceviz.version import __version__
@@ -35,6 +37,23 @@ def say(line: str) -> None:
     """Print a line on stderr, or :class:`traceviz.visible.Lines`; that nobody can read it is no error."""
     with suppress(OSError):
         click.echo(one_line(line), err=True)
+
+
+@contextmanager
+def warnings_as_messages() -> Iterator[None]:
+    """Print our warnings as lines on stderr, each text once; those of libraries stay as Python has them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", TracevizWarning)
+        shown = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *others: Any, **extra: Any) -> None:
+            if issubclass(category, TracevizWarning):
+                say(f"warning: {message}")
+            else:
+                shown(message, category, *others, **extra)
+
+        warnings.showwarning = show
+        yield
 
 
 def complain(error: TracevizError) -> None:

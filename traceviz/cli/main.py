@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from traceviz.cli.boundary import OWN_FAILURE, complain_of_usage, conclude, say
+from traceviz.cli.boundary import OWN_FAILURE, complain_of_usage, conclude, say, warnings_as_messages
 from traceviz.cli.lazy import CommandEntry, LazyGroup
 from traceviz.process.interrupts import Stopped
 from traceviz.version import __version__
@@ -94,7 +94,8 @@ class _Commands(LazyGroup):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; errors end it without a traceback."""
         try:
-            return super().invoke(ctx)
+            with warnings_as_messages():
+                return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
             say("Interrupted; nothing half-written was left behind.")
             ctx.exit(128 + int(interrupt.args[0] if interrupt.args else signal.SIGINT))

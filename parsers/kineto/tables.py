@@ -17,7 +17,7 @@ from traceviz.parsers.kineto import host as host_tables
 from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.collectives import collectives
 from traceviz.parsers.kineto.decode.document import decode
-from traceviz.parsers.kineto.dialects import dialect_of
+from traceviz.parsers.kineto.dialects import dialect_of, with_host_nodes
 from traceviz.parsers.kineto.events import Events, sort_out, with_ranges_of_the_program
 from traceviz.parsers.kineto.folder import choose
 from traceviz.parsers.kineto.graphs import graph_nodes
@@ -93,7 +93,7 @@ def tables_of(
     facts.note_source(raw, notes)
     dialect = dialect_of(raw)
     pytorch = dialect is not None or facts.is_pytorch(raw)
-    raw = dialect.translate(raw) if dialect is not None else raw
+    raw = dialect.translate(raw) if dialect is not None else with_host_nodes(raw)
     events = sort_out(raw)
     raw = replace(raw, events=raw.events.clear())  # what `events` does not hold is not needed any more
     give_back()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from traceviz.parsers.nvprof import constants
-from traceviz.parsers.shared.cupti import COPY_KIND, SYNC_KIND
+from traceviz.parsers.shared.cupti import COPY_KIND, MEMORY_KIND, SYNC_KIND
 from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.mapping import LAUNCH_SHAPE, EventTables, Name, Source, Whole, Word
 
@@ -36,8 +36,8 @@ _DEVICE_WORK = (*_WORK, _CORRELATION, Whole("graph_node_id", ("graphNodeId",), u
 _LAUNCH = (*_DEVICE_WORK, *LAUNCH_SHAPE)
 _BYTES = Whole("bytes", ("bytes",))
 _ENDS = (
-    Word("src_memory", ("srcKind",), constants.MEMORY_KIND, "unknown"),
-    Word("dst_memory", ("dstKind",), constants.MEMORY_KIND, "unknown"),
+    Word("src_memory", ("srcKind",), MEMORY_KIND, "unknown"),
+    Word("dst_memory", ("dstKind",), MEMORY_KIND, "unknown"),
     _BYTES,
 )
 
@@ -69,7 +69,7 @@ def _allocations(kind: str, time: str) -> Source:
     """The record of an allocation begins with it and ends when it is freed; that one was not freed is no lost time."""
     columns = (
         Word("kind", (), {}, kind),
-        Word("memory", ("memoryKind",), constants.MEMORY_KIND, "unknown"),
+        Word("memory", ("memoryKind",), MEMORY_KIND, "unknown"),
         Whole("address", ("address",)),
         _BYTES,
     )
@@ -110,7 +110,7 @@ EVENT_TABLES: EventTables = {
             "MEMSET",
             LAUNCH,
             None,
-            (*_DEVICE_WORK, Word("memory", ("memoryKind",), constants.MEMORY_KIND, "unknown"), _BYTES),
+            (*_DEVICE_WORK, Word("memory", ("memoryKind",), MEMORY_KIND, "unknown"), _BYTES),
             device="deviceId",
         ),
     ),

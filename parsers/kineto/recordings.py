@@ -63,7 +63,8 @@ class Labels:
 def recordings(events: Events) -> Sequence[Recording]:
     """Return the recordings that the file holds, in the order of their names; none if it is a single one.
 
-    A file of several processes is one recording unless ids repeat between them, or one device has several names.
+    A file of several processes is one recording unless ids repeat between them, or devices have other names than their
+    numbers.
     """
     _, calls = _numbered(events, events.rows(Role.API))
     callers = np.unique(calls.group[calls.group >= 0])
@@ -88,11 +89,12 @@ def _numbered(events: Events, rows: Array) -> tuple[Array, Numbered]:
 
 
 def _is_renamed(events: Events) -> bool:
-    """Whether work of one device, by its number, has several names for the device."""
+    """Whether device work is under another name than the number of its device, as profilers write it."""
     rows = events.rows(*DEVICE_ROLES)
     device = numbers(events.frame, "device", rows)
-    named = np.stack([device.value, take(events.pid.codes, rows)])[:, device.known]
-    return np.unique(named, axis=1).shape[1] > np.unique(named[0]).size
+    names, codes = events.pid.words, take(events.pid.codes, rows)
+    pairs = np.unique(np.stack([device.value, codes.astype(np.int64)])[:, device.known & (codes >= 0)], axis=1)
+    return any(names[code] != str(number) for number, code in pairs.T.tolist())
 
 
 def _device_names(events: Events) -> list[str]:
@@ -106,14 +108,15 @@ def _natural(text: str) -> list[tuple[int, str]]:
 
 
 def _labels(callers: Sequence[str], devices: Sequence[str]) -> Labels:
-    """What the names of calling processes have before their last or after their first number, if devices have it too."""
+    """What names of calling processes have before their last or after their first number, if devices have it too."""
     parts = [_NUMBERS.split(text) for text in callers]
     styles = (
         Labels(["".join(part[:-2]) for part in parts]),
         Labels(["".join(part[2:]) for part in parts], before=False),
     )
     for labels in styles:
-        if len(set(labels.words)) == len(callers) and all(labels.owner(device) >= 0 for device in devices):
+        distinct = all(labels.words) and len(set(labels.words)) == len(callers)
+        if distinct and all(labels.owner(device) >= 0 for device in devices):
             return labels
     return Labels([""] * len(callers))
 
@@ -121,8 +124,8 @@ def _labels(callers: Sequence[str], devices: Sequence[str]) -> Labels:
 def _owners(events: Events, place: Mapping[str, int], labels: Labels, calls: Numbered) -> Array:
     """Recording of each event (int32).
 
-    Labels decide. Without them a recording has the events in the file between those of its process, and device work
-    belongs to the process that launched it.
+    Labels decide. Without them, device work belongs to a process that can have launched it; of several such processes,
+    to the one among whose events it is written. Work that is written after the events of all processes shows nothing.
 
     Args:
         events: The events.
@@ -133,44 +136,38 @@ def _owners(events: Events, place: Mapping[str, int], labels: Labels, calls: Num
     of_pid = np.array([*(place.get(word, labels.owner(word)) for word in events.pid.words), NONE], np.int32)
     on_device = events.has(*ON_DEVICES)
     owner = np.where(on_device, np.int32(NONE), looked_up(of_pid, events.pid.codes))
-    block, inside = _blocks(owner, len(place))
+    block = _blocks(owner, len(place))
     rows = positions(on_device)
     distinct, queue = np.unique(
         np.stack([take(events.pid.codes, rows).astype(np.int64), block[rows]]), axis=1, return_inverse=True
     )
+    around = distinct[1] if (block[rows] != block[-1]).any() else np.full(distinct.shape[1], NONE)
     linked, work = _numbered(events, rows)
     work = replace(work, group=queue[take(inverted(rows, owner.size), linked)])
-    launched = launchers(replace(calls, group=take(of_pid, calls.group)), work, len(place), distinct.shape[1])
-    enclosed = np.bincount(queue, inside[rows], distinct.shape[1]) * 2 >= np.bincount(
-        queue, minlength=distinct.shape[1]
-    )
-    named = [labels.owner(events.pid.words[code]) if code >= 0 else NONE for code in distinct[0].tolist()]
-    of_queue = np.where(np.array(named) >= 0, named, np.where(enclosed, distinct[1], launched)).astype(np.int32)
+    launched = launchers(replace(calls, group=take(of_pid, calls.group)), work, len(place), around)
+    named = np.array([labels.owner(events.pid.words[code]) if code >= 0 else NONE for code in distinct[0].tolist()])
+    of_queue = np.where(named >= 0, named, launched).astype(np.int32)
     owner[rows] = of_queue[queue]
     of_device = np.full(of_pid.size, NONE, np.int32)
     of_device[distinct[0][distinct[0] >= 0]] = of_queue[distinct[0] >= 0]
     owner = np.where(owner >= 0, owner, looked_up(of_device, events.pid.codes))  # names of devices
-    return np.where(owner >= 0, owner, block).astype(np.int32)
+    return np.where(owner >= 0, owner, np.maximum(block, 0)).astype(np.int32)
 
 
-def _blocks(owner: Array, recordings: int) -> tuple[Array, Array]:
-    """For each event the recording that the events around it in the file are of, and whether it is among them.
+def _blocks(owner: Array, recordings: int) -> Array:
+    """Recording that each event is written in: tools write one after the other. :data:`NONE` if they are mixed.
 
-    Tools write one recording after the other. If they are mixed in the file, all is of the first, and nothing is among
-    its events::
+    ::
 
-        events      1 1 ? 1 1 ? 2 2 ? 2      1 and 2: events of calling processes
-        recording   1 1 1 1 1 1 2 2 2 2
-        among       + + + + + - + + + +
+        events      ? 1 1 ? 1 1 ? 2 2 ? 2      1 and 2: events of calling processes
+        recording   1 1 1 1 1 1 1 2 2 2 2
     """
     where = [np.flatnonzero(owner == index) for index in range(recordings)]
     first, last = (np.array([rows[edge] for rows in where]) for edge in (0, -1))
     order = np.argsort(first)
     if (last[order][:-1] > first[order][1:]).any():
-        return np.zeros(owner.size, np.int64), np.zeros(owner.size, np.bool_)
-    place = np.arange(owner.size)
-    block = order[np.maximum(np.searchsorted(first[order], place, side="right") - 1, 0)]
-    return block, (place >= first[block]) & (place <= last[block])
+        return np.full(owner.size, NONE)
+    return order[np.maximum(np.searchsorted(first[order], np.arange(owner.size), side="right") - 1, 0)]
 
 
 def _part(events: Events, rows: Array, labels: Labels, recording: int) -> Events:

@@ -15,6 +15,9 @@ from traceviz.parsers.shared.mapping import LAUNCH_SHAPE, EventTables, Name, Sou
 
 THREAD, PROCESS, LAUNCH = ("processId", "threadId"), ("processId",), ("correlationId",)
 """Whose event a row is: that of a thread, of a process, or of the process that made the API call with the same id."""
+LAUNCH_WITHIN = ("correlationId", "start")
+"""As :data:`LAUNCH`, of events without a device: calls of several processes with one id differ in time."""
+BY_LAUNCH = frozenset({LAUNCH, LAUNCH_WITHIN})
 
 OF_PROCESSES_TOO = frozenset({constants.PREFIX + "OVERHEAD"})
 """Tables in which an event without a thread is one of its whole process; in the others it is one of thread 0."""
@@ -116,7 +119,12 @@ EVENT_TABLES: EventTables = {
     ),
     "cuda_api": (_calls("RUNTIME", "runtime"), _calls("DRIVER", "driver")),
     "sync": (
-        _source("SYNCHRONIZATION", LAUNCH, None, (*_WORK, _CORRELATION, Word("kind", ("type",), SYNC_KIND, "unknown"))),
+        _source(
+            "SYNCHRONIZATION",
+            LAUNCH_WITHIN,
+            None,
+            (*_WORK, _CORRELATION, Word("kind", ("type",), SYNC_KIND, "unknown")),
+        ),
     ),
     "overhead": (
         _source(

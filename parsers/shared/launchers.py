@@ -1,11 +1,12 @@
 """Processes that launched device work, where several processes count their correlation ids from the same number.
 
-Work of one queue of a device is of one process. Of several processes with calls of the same ids it is the one whose
-calls all come before the work, and of these the one whose calls come shortest before it::
+Work of one queue of a device is of one process. Its calls start before the work. If that is true of several processes,
+the queues that started first belong to the processes that called first::
 
-    process a   call 1   call 2                                 1 and 2 begin after the calls of a; 1 begins
-    process b               call 1   call 2                     before the call of b
-    queue          work 1       work 2                          ->  a
+    process a   call 1   call 2                          queue x: not of b, whose call 1 starts after work 1
+    process b        call 1   call 2                     queue y: of either; a has a queue, so it is of b
+    queue x        work 1  work 2
+    queue y             work 1     work 2
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from traceviz.parsers.shared.arrays import Array
 
 _SAMPLED = 4096
 """Work of a queue that is looked at."""
+_CHANCE = 0.005
+"""Clocks of host and device differ a little: so much of the work may seem to start before its call."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,20 +48,31 @@ def is_ambiguous(calls: Numbered) -> bool:
     return sum(distinct) > np.unique(calls.ids).size
 
 
-def launchers(calls: Numbered, work: Numbered, processes: int, queues: int) -> Array:
-    """Return the process (int32) of each queue; of equally likely ones the one that has the fewest queues so far."""
+def launchers(calls: Numbered, work: Numbered, processes: int, assumed: Array) -> Array:
+    """Return the process (int32) of each queue.
+
+    Args:
+        calls: The calls.
+        work: The work.
+        processes: Number of processes.
+        assumed: Process that each queue is taken for if that is possible, -1 if nothing shows one.
+    """
+    queues = assumed.size
     work = work.taken(_sampled(work.group, queues))
     impossible = np.zeros((queues, processes), np.int64)
-    waited = np.zeros((queues, processes))
+    first_call = np.full(processes, np.iinfo(np.int64).max)
     for process in range(processes):
-        delay = _delays(calls.taken(np.flatnonzero(calls.group == process)), work)
-        known = delay >= 0
-        impossible[:, process] = np.bincount(work.group[~known], minlength=queues)
-        waited[:, process] = np.bincount(work.group[known], delay[known], minlength=queues)
+        own = calls.taken(np.flatnonzero(calls.group == process))
+        first_call[process] = own.start.min(initial=first_call[process])
+        impossible[:, process] = np.bincount(work.group[waits(own, work) < 0], minlength=queues)
+    allowed = impossible.min(axis=1) + np.bincount(work.group, minlength=queues) * _CHANCE
+    first_work = np.full(queues, np.iinfo(np.int64).max)
+    np.minimum.at(first_work, work.group, work.start)
     chosen = np.zeros(queues, np.int32)
     owned = np.zeros(processes, np.int64)
-    for queue in range(queues):
-        chosen[queue] = np.lexsort((owned, waited[queue], impossible[queue]))[0]
+    for queue in np.argsort(first_work, kind="stable").tolist():
+        likely = np.flatnonzero(impossible[queue] <= allowed[queue])
+        chosen[queue] = likely[np.lexsort((first_call[likely], owned[likely], likely != assumed[queue]))[0]]
         owned[chosen[queue]] += 1
     return chosen
 
@@ -69,13 +83,12 @@ def _sampled(group: Array, groups: int) -> Array:
     counts = np.bincount(group, minlength=groups)
     place = np.arange(group.size) - np.repeat(np.cumsum(counts) - counts, counts)
     step = np.repeat(-(-counts // _SAMPLED), counts)
-    return order[place % np.maximum(step, 1) == 0]
+    rows: Array = order[place % np.maximum(step, 1) == 0]
+    return rows
 
 
-def _delays(calls: Numbered, work: Numbered) -> Array:
+def waits(calls: Numbered, work: Numbered) -> Array:
     """From the last call with its id that starts before each piece of work to its start (ns); -1 without one."""
-    order = np.lexsort((calls.start, calls.ids))
-    calls = calls.taken(order)
     ids = np.unique(np.r_[calls.ids, work.ids], return_inverse=True)[1].astype(np.int64)
     starts = np.r_[calls.start, work.start]
     # Calls and work in one order by id and start; calls first where both are equal.

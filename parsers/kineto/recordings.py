@@ -19,7 +19,7 @@ import numpy as np
 from traceviz.parsers.kineto.categories import DEVICE_ROLES, ON_DEVICES, Role
 from traceviz.parsers.kineto.columns import Words, numbers
 from traceviz.parsers.kineto.events import Events
-from traceviz.parsers.shared.arrays import NONE, Array, inverted, looked_up, positions, take
+from traceviz.parsers.shared.arrays import NONE, Array, counted, inverted, looked_up, positions, take
 from traceviz.parsers.shared.launchers import Numbered, is_ambiguous, launchers
 
 _NUMBERS = re.compile(r"(\d+)")
@@ -66,7 +66,10 @@ def recordings(events: Events) -> Sequence[Recording]:
     A file of several processes is one recording unless ids repeat between them, or devices have other names than their
     numbers.
     """
-    _, calls = _numbered(events, events.rows(Role.API))
+    rows = events.rows(Role.API)
+    if counted(take(events.pid.codes, rows) + 1, len(events.pid.words) + 1)[1:].astype(bool).sum() <= 1:
+        return ()
+    _, calls = _numbered(events, rows)
     callers = np.unique(calls.group[calls.group >= 0])
     if callers.size <= 1 or not (is_ambiguous(calls) or _is_renamed(events)):
         return ()
@@ -104,7 +107,8 @@ def _device_names(events: Events) -> list[str]:
 
 def _natural(text: str) -> list[tuple[int, str]]:
     """Sort key of a text whose numbers count as numbers."""
-    return [(int(part), "") if part.isdecimal() else (NONE, part) for part in _NUMBERS.split(text)]
+    parts = ((part.lstrip("0"), part) for part in _NUMBERS.split(text))
+    return [(len(digits), digits) if part.isdecimal() else (NONE, part) for digits, part in parts]
 
 
 def _labels(callers: Sequence[str], devices: Sequence[str]) -> Labels:

@@ -213,3 +213,13 @@ def test_work_that_no_recorded_call_launched_stays_with_its_recording(tmp_path: 
     found = [(ranks_of[process], name) for process, name in rows(trace, "kernels", "process_id", "name")]
     assert {pair for pair in found if "earlier" in pair[1]} == {(rank, f"earlier{rank}") for rank in range(RANKS)}
     assert "launches-missing" in notes(trace)
+
+
+def test_external_ids_are_those_of_the_process_that_launched(tmp_path: Path) -> None:
+    """Both processes of one recording have an operation 7; the calls are on threads without operations."""
+    events = [
+        *(k.op(f"op{pid}", 0, 100, external=7, pid=pid, tid=1) for pid in (100, 200)),
+        *(k.runtime("cudaLaunchKernel", 10, 2, correlation=pid, external=7, pid=pid, tid=2) for pid in (100, 200)),
+        *(k.kernel(f"kernel{pid}", 20 + pid, 5, correlation=pid, external=7) for pid in (100, 200)),
+    ]
+    assert rows(read(tmp_path, events), "kernels", "name", "op") == [("kernel100", "op100"), ("kernel200", "op200")]

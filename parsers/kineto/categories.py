@@ -62,6 +62,9 @@ COUNTED = "cuda_profiler_range"
 """Category of what CUPTI's range profiler measured with counters. Its events have no times of their own: Kineto divides
 the time of the capture evenly among them."""
 
+HOST_NODE = "graph_host_node"
+"""Category of callbacks that CUDA graphs call. They are drawn on the stream that waits for them."""
+
 CATEGORIES: dict[str, Meaning] = {
     # The host. Before 2022 the names were capitalised.
     "operator": Meaning(Role.HOST, "op"),
@@ -93,6 +96,8 @@ CATEGORIES: dict[str, Meaning] = {
     "gpu_memset": Meaning(Role.FILL),
     "cuda_sync": Meaning(Role.SYNC),
     "gpu_user_annotation": Meaning(Role.SCOPE),
+    "graph_event_node": Meaning(Role.IGNORED),  # an event in a CUDA graph is recorded, which takes no time
+    HOST_NODE: Meaning(Role.HOST),
     # The profiler.
     "overhead": Meaning(Role.OVERHEAD),
     "trace": Meaning(Role.IGNORED),

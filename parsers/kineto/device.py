@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pyarrow as pa
 
 from traceviz.parsers.kineto.categories import Role, host_category
-from traceviz.parsers.kineto.columns import Columns, either, narrow, numbers, texts, triples
+from traceviz.parsers.kineto.columns import Columns, Words, either, narrow, numbers, texts, triples
+from traceviz.parsers.kineto.copies import copied, filled
 from traceviz.parsers.kineto.events import Events
 from traceviz.parsers.kineto.host import times
 from traceviz.parsers.kineto.identity import ordinals, stream_numbers
 from traceviz.parsers.kineto.launches import Launches
-from traceviz.parsers.shared import launch_details as details
 from traceviz.parsers.shared.arrays import Array
 from traceviz.parsers.shared.arrow import Array as Arrow
 from traceviz.parsers.shared.columns import Numbers, constant, encoded, masked, table
@@ -21,11 +19,6 @@ from traceviz.parsers.shared.columns import Numbers, constant, encoded, masked, 
 _DIMENSIONS = ("x", "y", "z")
 _NODES, _GRAPHS = 1 << 32, 1 << 31
 """Numbers of the nodes of a graph, and of graphs, are below these."""
-_LONGEST = 1_000
-"""Characters of the name of a copy that are looked at: a bound on time."""
-_SIDES = re.compile(r"\((?P<source>[^()]+?) *-> *(?P<target>[^()]+?)\)")
-_SIDE = re.compile(r"\((?P<memory>[^()]+)\)")
-_ARRAY_COPY = re.compile(r"(memcpy[_ ]?)(?P<source>[ahdp])to(?P<target>[ahdp])\b", re.IGNORECASE)
 _SYNC_KINDS = {
     "event sync": "event",
     "event synchronize": "event",
@@ -111,23 +104,20 @@ def _ratio(stated: Numbers, whole: int) -> Arrow:
 
 
 def copies(launches: Launches) -> pa.Table:
-    """Table ``memcpy``. The name says it all: ``Memcpy HtoD (Pageable -> Device)``."""
+    """Table ``memcpy``."""
     events = launches.events
     rows = on_a_device(launches, events.rows(Role.COPY))
     call = launches.call(rows)
-    name, stated = events.name.at(rows), texts(events.frame, "copy_kind", rows)
-    kinds = [copy_kind(word) for word in name.words]
-    hints = [copy_kind(f"Memcpy {word.replace('_', '')}") for word in stated.words]  # HtoD, DEVICE_TO_HOST
-    by_name = name.each(lambda word: copy_kind(word) != "unknown", False, np.bool_)
-    place = np.where(by_name, name.codes, np.where(stated.codes >= 0, stated.codes + len(kinds), name.codes))
-    words = [*kinds, *hints]
-    memories = [memory_kinds(word, kind) for word, kind in zip(name.words, kinds, strict=True)]
-    memories += [memory_kinds("", kind) for kind in hints]
+    place, described = _described(
+        events.name.at(rows), *(texts(events.frame, key, rows) for key in ("copy_kind", "src_kind", "dst_kind"))
+    )
+    sides = [copied(*texts_of_one) for texts_of_one in described]
     columns = {
         **worked(launches, rows, call),
-        "kind": encoded(place, words),
-        "src_memory": encoded(place, [source for source, _ in memories]),
-        "dst_memory": encoded(place, [target for _, target in memories]),
+        **{
+            name: encoded(place, [side[index] for side in sides])
+            for index, name in enumerate(("kind", "src_memory", "dst_memory"))
+        },
         "bytes": _bytes(launches, rows, call),
     }
     return table("memcpy", columns)
@@ -138,25 +128,18 @@ def _bytes(launches: Launches, rows: Array, call: Array) -> Arrow:
     return narrow(either(own, launches.stated("bytes", call)), pa.int64())
 
 
-def copy_kind(name: str) -> str:
-    """Value of ``memcpy.kind`` from the name of a copy; arrays count as device memory."""
-    plain = _ARRAY_COPY.sub(lambda match: f"{match[1]}{_end(match['source'])}to{_end(match['target'])}", name)
-    return details.copy_kind(plain, {}, None)
-
-
-def _end(letter: str) -> str:
-    return "D" if letter.lower() == "a" else letter
-
-
-def memory_kinds(name: str, kind: str) -> tuple[str, str]:
-    """Kinds of source and target memory from the name of a copy; what it does not say follows from its direction."""
-    match = _SIDES.search(name[:_LONGEST])
-    stated = {"kind_src": _memory(match["source"]), "kind_dst": _memory(match["target"])} if match else {}
-    return details.memory_kinds(kind, stated)
-
-
-def _memory(text: str) -> str:
-    return text.strip().lower().replace(" ", "_")
+def _described(*columns: Words) -> tuple[Array, list[tuple[str, ...]]]:
+    """Per row the position of its texts (int32) among the distinct combinations, and these; empty for no text."""
+    key = np.zeros(columns[0].codes.size, np.int64)
+    for words in columns:
+        key = key * (len(words.words) + 1) + words.codes + 1
+    _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    codes = [words.codes[first].tolist() for words in columns]
+    combinations = [
+        tuple(words.words[code] if code >= 0 else "" for words, code in zip(columns, row, strict=True))
+        for row in zip(*codes, strict=True)
+    ]
+    return place.astype(np.int32), combinations
 
 
 def fills(launches: Launches) -> pa.Table:
@@ -164,17 +147,13 @@ def fills(launches: Launches) -> pa.Table:
     events = launches.events
     rows = on_a_device(launches, events.rows(Role.FILL))
     call = launches.call(rows)
+    place, described = _described(events.name.at(rows), texts(events.frame, "memory_kind", rows))
     columns = {
         **worked(launches, rows, call),
-        "memory": events.name.at(rows).mapped(_filled_memory),
+        "memory": encoded(place, [filled(*texts_of_one) for texts_of_one in described]),
         "bytes": _bytes(launches, rows, call),
     }
     return table("memset", columns)
-
-
-def _filled_memory(name: str) -> str:
-    match = _SIDE.search(name[:_LONGEST])
-    return details.memory_kind(_memory(match["memory"]), "unknown") if match else "device"
 
 
 def synchronisations(launches: Launches) -> pa.Table:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from traceviz.parsers.kineto.categories import HOST_NODE
 from traceviz.parsers.kineto.raw import RawTrace
 
 _PADDLE_THREAD = re.compile(r"\d+\((?:Python|C\+\+)\)")
@@ -122,6 +123,23 @@ def _from_mxnet(raw: RawTrace) -> RawTrace:
         kind.cast(pl.Categorical).alias("category"), pl.lit("0").cast(pl.Categorical).alias("pid")
     )
     return replace(raw, events=events)
+
+
+def with_host_nodes(raw: RawTrace) -> RawTrace:
+    """Move callbacks of CUDA graphs from the stream that they are drawn on to the thread that ran them."""
+    events = raw.events
+    if not {"host_process", "host_thread"} <= set(events.columns):
+        return raw
+    moved = (pl.col("category").cast(pl.String) == HOST_NODE) & pl.col("host_process").is_not_null()
+    places = [
+        pl.when(moved)
+        .then(pl.col(column).cast(pl.String))
+        .otherwise(pl.col(shown).cast(pl.String))
+        .cast(pl.Categorical)
+        .alias(shown)
+        for shown, column in (("pid", "host_process"), ("tid", "host_thread"))
+    ]
+    return replace(raw, events=events.with_columns(places).drop("host_process", "host_thread"))
 
 
 PADDLE = Dialect("PaddlePaddle profiler", "PaddlePaddle", _from_paddle)

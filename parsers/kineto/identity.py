@@ -222,6 +222,13 @@ def _rank(header: Mapping[str, Any], otherwise: int | None) -> int | None:
     return otherwise if stated is None else stated
 
 
+def without_rank(header: Mapping[str, Any]) -> dict[str, Any]:
+    """``header`` without the rank, which it states of one recording only where tools merged several."""
+    info = header.get("distributedInfo")
+    kept = {key: value for key, value in info.items() if key != "rank"} if isinstance(info, dict) else info
+    return {**header, "distributedInfo": kept}
+
+
 def _processes(
     pairs: Sequence[_Pair], home: Mapping[str, str], labels: Labels, rank: int | None
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from traceviz.matching import Pairs, first_rows
 from traceviz.parsers.kineto.categories import CODES, DEVICE_ROLES, Role
 from traceviz.parsers.kineto.columns import numbers
 from traceviz.parsers.kineto.events import Events
@@ -105,28 +106,28 @@ class Launches:
         place[rows] = np.maximum(latest[key.size :], first[rows])
 
     @cached_property
-    def _external(self) -> tuple[Array, Array]:
-        """External ids of the operations that have one, sorted, and the operations (int32); of equal ids the first."""
+    def _external(self) -> tuple[Array, Pairs]:
+        """The operations that have an external id (int32), and their processes and ids."""
         rows = self.events.rows(Role.HOST)
         stated = numbers(self.events.frame, "external_id", rows)
         known = stated.known & (stated.value > 0) & (self.events.category[rows] != CODES["step"])
-        key, first = np.unique(stated.value[known], return_index=True)
-        return key, rows[known][first]
+        rows = rows[known]
+        return rows, Pairs(take(self.identity.process_of, take(self.identity.thread_id, rows)), stated.value[known])
 
     def behalf(self, rows: Array, call: Array) -> Array:
         """Operation (event, int32) on whose behalf each of ``rows`` ran, :data:`NONE` where it is not known.
 
         That is the operation around the call on its thread. Where the call is not known, or nothing is around it, it is
-        the operation with the same external id, which the profiler notes at the call.
+        the first operation of the process with the same external id, which the profiler notes at the call.
         """
         around = take(self.forest.behalf, call)
-        key, operation = self._external
-        if not key.size or (around >= 0).all():
+        operations, ids = self._external
+        if not operations.size or (around >= 0).all():
             return around
         stated = numbers(self.events.frame, "external_id", rows)
-        place = np.searchsorted(key, stated.value).clip(max=key.size - 1)
-        alike = (around < 0) & stated.known & (key[place] == stated.value)
-        return np.where(alike, operation[place], around).astype(np.int32)
+        sought = Pairs(self.process(call), stated.value, stated.known & (around < 0))
+        found = take(operations, first_rows(sought, ids))
+        return np.where(around < 0, found, around).astype(np.int32)
 
     def op(self, rows: Array, call: Array) -> DictionaryArray:
         """Column ``op``: the name of the operation that :meth:`behalf` gives."""

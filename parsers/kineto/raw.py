@@ -66,7 +66,10 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("autograd_phase", Kind.TEXT, ("autograd_phase",)),
     Argument("hardware_stream", Kind.INTEGER, ("original_stream",)),
     Argument("sync_kind", Kind.TEXT, ("cuda_sync_kind",)),
-    Argument("copy_kind", Kind.TEXT, ("kind", "direction")),
+    Argument("copy_kind", Kind.TEXT, ("copy kind", "kind", "direction")),
+    Argument("src_kind", Kind.TEXT, ("src kind",)),
+    Argument("dst_kind", Kind.TEXT, ("dst kind",)),
+    Argument("memory_kind", Kind.TEXT, ("memory kind",)),
     Argument("status", Kind.INTEGER, ("result", "return value")),
     Argument("sequence", Kind.INTEGER, ("Sequence number",)),
     Argument("forward_thread", Kind.INTEGER, ("Fwd thread id",)),
@@ -91,6 +94,9 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("device_id", Kind.INTEGER, ("Device Id",)),
     Argument("in_use", Kind.INTEGER, ("Total Allocated",)),
     Argument("reserved", Kind.INTEGER, ("Total Reserved",)),
+    # Thread that ran a callback of a CUDA graph
+    Argument("host_process", Kind.TEXT, ("host process",)),
+    Argument("host_thread", Kind.TEXT, ("host thread",)),
     # PaddlePaddle states the start once more, to the nanosecond
     Argument("exact_start", Kind.TEXT, ("start_time",)),
     # Names of processes and threads, and of parts of graphs

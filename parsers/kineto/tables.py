@@ -17,15 +17,16 @@ from traceviz.parsers.kineto import host as host_tables
 from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.collectives import collectives
 from traceviz.parsers.kineto.decode.document import decode
-from traceviz.parsers.kineto.dialects import dialect_of
+from traceviz.parsers.kineto.dialects import Dialect, dialect_of, with_host_nodes
 from traceviz.parsers.kineto.events import Events, sort_out, with_ranges_of_the_program
 from traceviz.parsers.kineto.folder import choose
 from traceviz.parsers.kineto.graphs import graph_nodes
-from traceviz.parsers.kineto.identity import Identity, identify_all
+from traceviz.parsers.kineto.identity import Identity, identify_all, without_rank
 from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.memory import memory_events
 from traceviz.parsers.kineto.nesting import Forest
 from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
+from traceviz.parsers.kineto.recordings import recordings
 from traceviz.parsers.ranks.merge import merged
 from traceviz.parsers.shared.contract import Builder, build_tables, unless_empty
 from traceviz.parsers.shared.log_folders import note_choice
@@ -89,11 +90,9 @@ def tables_of(
     Raises:
         DamagedTraceError: it holds no event that means anything.
     """
-    notes = Notes()
-    facts.note_source(raw, notes)
     dialect = dialect_of(raw)
     pytorch = dialect is not None or facts.is_pytorch(raw)
-    raw = dialect.translate(raw) if dialect is not None else raw
+    raw = dialect.translate(raw) if dialect is not None else with_host_nodes(raw)
     events = sort_out(raw)
     raw = replace(raw, events=raw.events.clear())  # what `events` does not hold is not needed any more
     give_back()
@@ -101,6 +100,48 @@ def tables_of(
         raise _nothing_in(path, raw)
     if not pytorch:
         events = with_ranges_of_the_program(events)
+    several = recordings(events)
+    if not several:
+        yield from _tables(raw, events, options, dialect, pytorch=pytorch, rank=rank)
+        return
+    names = [recording.name for recording in several]
+    raw = replace(raw, header=without_rank(raw.header))
+    parts = [dict(_tables(raw, recording.events, options, dialect, pytorch=pytorch)) for recording in several]
+    del events, several
+    for name, table in merged(parts, names, one_clock=True):
+        said = Notes()
+        if name == "notes":
+            said.add("recordings-in-one-file", "info", MERGED.format(len(names)), len(names))
+        yield name, pa.concat_tables([said.table(), table]) if said.rows else table
+
+
+MERGED = (
+    "The file holds the recordings of {} processes, whose ids repeat: calls and device work are matched within each "
+    "recording."
+)
+
+
+def _tables(
+    raw: RawTrace,
+    events: Events,
+    options: ReadOptions,
+    dialect: Dialect | None,
+    *,
+    pytorch: bool,
+    rank: int | None = None,
+) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the tables of one recording, ``notes`` last.
+
+    Args:
+        raw: The file.
+        events: The events of the recording.
+        options: What is wanted.
+        dialect: Words of another profiler, which ``events`` are not in any more.
+        pytorch: Whether a profiler of PyTorch or a dialect of it wrote the file.
+        rank: Rank of the program where the file does not state it.
+    """
+    notes = Notes()
+    facts.note_source(raw, notes)
     yield "run", facts.run(raw, events, notes, facts.writer(raw, dialect, pytorch=pytorch))
     identity = identify_all(events, raw.header, notes, rank=rank, one_program=pytorch)
     yield from identity.tables.items()

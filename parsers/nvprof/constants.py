@@ -10,17 +10,6 @@ STRINGS, STRING_ID = "StringTable", "_id_"
 PREFIX = "CUPTI_ACTIVITY_KIND_"
 """How the tables of activity records begin."""
 
-MEMORY_KIND = {
-    1: "pageable",
-    2: "pinned",
-    3: "device",
-    4: "array",
-    5: "managed",
-    6: "device_static",
-    7: "managed_static",
-}
-"""``CUpti_ActivityMemoryKind``."""
-
 HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE = 1, 2, 8
 """``CUpti_ActivityUnifiedMemoryCounterKind``: migrations of managed memory by direction."""
 MIGRATION_KIND = {HOST_TO_DEVICE: "h2d", DEVICE_TO_HOST: "d2h", DEVICE_TO_DEVICE: "d2d"}

@@ -9,7 +9,7 @@ import pyarrow as pa
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.identity import Identity
-from traceviz.parsers.nvprof.mapping import LAUNCH, OF_PROCESSES_TOO, THREAD
+from traceviz.parsers.nvprof.mapping import BY_LAUNCH, LAUNCH_WITHIN, OF_PROCESSES_TOO, THREAD
 from traceviz.parsers.nvprof.names import function, functions
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.nvprof.survey import Survey
@@ -32,8 +32,10 @@ def event_reader(
 
 def _owners(identity: Identity, batch: pa.RecordBatch, source: Source) -> dict[str, Array]:
     owners: dict[str, Array] = {}
-    if source.owner == LAUNCH:
-        process = identity.launchers(raw_column(batch, "correlationId"))
+    if source.owner in BY_LAUNCH:
+        devices = raw_column(batch, source.device) if source.device else None
+        starts = raw_column(batch, "start") if source.owner == LAUNCH_WITHIN else None
+        process = identity.launchers(raw_column(batch, "correlationId"), devices, starts)
         owners[UNOWNED] = process.is_null()
         owners["process_id"] = pc.fill_null(process, 0)
     else:

@@ -1,24 +1,29 @@
 """Who is who in an nvprof database: surrogate ids of processes, threads and devices, and their tables.
 
-Kernels and copies do not say which process they belong to: where a file holds several, the API call with the same
-correlation id tells.
+Kernels and copies do not state their process. If a file holds several, it is that of the API call with the same
+correlation id; of processes that share ids, device and time decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from traceviz import schema
 from traceviz.parsers.nvprof import constants
+from traceviz.parsers.nvprof.mapping import EVENT_TABLES
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.nvprof.survey import Survey, Thread
+from traceviz.parsers.shared.arrays import NONE
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.identity import compute_capability, identity_tables, numbered
+from traceviz.parsers.shared.launchers import Numbered, is_ambiguous, launchers, waits
 from traceviz.parsers.shared.names import look_up
 from traceviz.parsers.shared.notes import Notes
 
@@ -37,10 +42,41 @@ _NO_THREAD = {0: "whole process"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Launches:
-    """Which process made the call with a correlation id; both arrays sorted by it, of each id the first."""
+    """Processes of calls, by correlation id.
 
-    correlations: Array
-    processes: Array
+    Args:
+        calls: The calls, grouped by the surrogate id of their process.
+        of_device: Process of the work of each device number; empty if no two processes share an id.
+    """
+
+    calls: Numbered
+    of_device: Mapping[int, int]
+
+    def owners(self, correlations: Array, devices: Array | None = None, starts: Array | None = None) -> Array:
+        """Surrogate ids of the processes that made the calls with these ids; null where no call has it.
+
+        Of several processes that use an id it is the one whose work the device does, else the one whose call is the
+        last to start before ``starts``, else the first.
+        """
+        ids = pc.fill_null(correlations, NONE).to_numpy(zero_copy_only=False)
+        owner = np.full(ids.size, NONE, np.int32)
+        for process in reversed(range(int(self.calls.group.max(initial=NONE)) + 1)):
+            owner[np.isin(ids, self._of(process).ids)] = process
+        if self.of_device and devices is not None:
+            meant = np.array([self.of_device.get(number, NONE) for number in pc.fill_null(devices, 0).to_pylist()])
+            for process in np.unique(meant).tolist():
+                owner[(meant == process) & np.isin(ids, self._of(process).ids)] = process
+        elif self.of_device and starts is not None:
+            work = Numbered(owner, ids, starts.to_numpy(zero_copy_only=False))
+            shortest = np.full(ids.size, np.iinfo(np.int64).max)
+            for process in np.unique(self.calls.group).tolist():
+                delay = waits(self._of(process), work)
+                owner[(delay >= 0) & (delay < shortest)] = process
+                shortest = np.where(delay >= 0, np.minimum(delay, shortest), shortest)
+        return pa.array(owner, mask=owner < 0)
+
+    def _of(self, process: int) -> Numbered:
+        return self.calls.taken(np.flatnonzero(self.calls.group == process))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,11 +113,11 @@ class Identity:
         """Surrogate ids of device numbers; null counts as 0."""
         return pc.index_in(pc.fill_null(numbers, 0), value_set=self.devices).cast(pa.int16())
 
-    def launchers(self, correlations: Array) -> Array:
-        """Surrogate ids of the processes that made the calls with these correlation ids; null where no call has it."""
+    def launchers(self, correlations: Array, devices: Array | None = None, starts: Array | None = None) -> Array:
+        """Surrogate ids of the processes that made the calls of events, see :meth:`Launches.owners`."""
         if self.launches is None:
             return pa.array(np.zeros(len(correlations), np.int32))
-        return self.launches.processes.take(pc.index_in(correlations, value_set=self.launches.correlations))
+        return self.launches.owners(correlations, devices, starts)
 
 
 def _combined(pids: Array, tids: Array) -> Array:
@@ -199,17 +235,29 @@ def _uuid(value: bytes | None) -> str | None:
 
 
 def _launches(raw: NvprofTables, place: Mapping[int, int]) -> Launches:
-    """Correlation ids of API calls with their processes; of several processes that use one id, the first."""
-    pairs = [
-        batch
-        for table in _CALLS
-        if raw.columns(table) >= {"correlationId", "processId"}
-        for batch in raw.stream(table, ["correlationId", "processId"])
-    ]
-    kinds = pa.schema([("correlationId", pa.int64()), ("processId", pa.int64())])
-    calls = pa.Table.from_batches(pairs, kinds)
-    numbers = pc.fill_null(calls["correlationId"], -1).to_numpy()
-    distinct, position = np.unique(numbers, return_index=True)
+    """Calls with a correlation id, and which process works on which device where processes share ids."""
+    table = _numbers(raw, _CALLS, ("correlationId", "start", "processId"))
     pids = pa.array(list(place), pa.int64())
-    owners = pc.index_in(pc.fill_null(calls["processId"], 0).combine_chunks(), value_set=pids)
-    return Launches(pa.array(distinct), owners.take(pa.array(position)))
+    owners = pc.index_in(pc.fill_null(table["processId"], 0).combine_chunks(), value_set=pids)
+    calls = _numbered(table, owners.to_numpy(zero_copy_only=False))
+    if not is_ambiguous(calls):
+        return Launches(calls, {})
+    sources = [source.table for table in schema.DEVICE_WORK for source in EVENT_TABLES.get(table, ()) if source.device]
+    work = _numbers(raw, sources, ("correlationId", "start", "deviceId"))
+    devices, queue = np.unique(pc.fill_null(work["deviceId"], 0).to_numpy(), return_inverse=True)
+    owner = launchers(calls, _numbered(work, queue), len(place), np.full(devices.size, NONE))
+    return Launches(calls, dict(zip(devices.tolist(), owner.tolist(), strict=True)))
+
+
+def _numbers(raw: NvprofTables, tables: Iterable[str], columns: Sequence[str]) -> pa.Table:
+    """Integer columns of those of ``tables`` that have them all."""
+    complete = (table for table in tables if raw.columns(table) >= set(columns))
+    batches = [batch for table in complete for batch in raw.stream(table, columns)]
+    return pa.Table.from_batches(batches, pa.schema([(name, pa.int64()) for name in columns]))
+
+
+def _numbered(table: pa.Table, group: npt.NDArray[Any]) -> Numbered:
+    """Rows with a correlation id, by ``group``."""
+    ids, start = (pc.fill_null(table[name], 0).to_numpy() for name in ("correlationId", "start"))
+    known = ids > 0
+    return Numbered(group[known].astype(np.int64), ids[known], start[known])

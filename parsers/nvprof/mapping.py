@@ -9,12 +9,15 @@ from __future__ import annotations
 from typing import Literal
 
 from traceviz.parsers.nvprof import constants
-from traceviz.parsers.shared.cupti import COPY_KIND, SYNC_KIND
+from traceviz.parsers.shared.cupti import COPY_KIND, MEMORY_KIND, SYNC_KIND
 from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.mapping import LAUNCH_SHAPE, EventTables, Name, Source, Whole, Word
 
 THREAD, PROCESS, LAUNCH = ("processId", "threadId"), ("processId",), ("correlationId",)
 """Whose event a row is: that of a thread, of a process, or of the process that made the API call with the same id."""
+LAUNCH_WITHIN = ("correlationId", "start")
+"""As :data:`LAUNCH`, of events without a device: calls of several processes with one id differ in time."""
+BY_LAUNCH = frozenset({LAUNCH, LAUNCH_WITHIN})
 
 OF_PROCESSES_TOO = frozenset({constants.PREFIX + "OVERHEAD"})
 """Tables in which an event without a thread is one of its whole process; in the others it is one of thread 0."""
@@ -36,8 +39,8 @@ _DEVICE_WORK = (*_WORK, _CORRELATION, Whole("graph_node_id", ("graphNodeId",), u
 _LAUNCH = (*_DEVICE_WORK, *LAUNCH_SHAPE)
 _BYTES = Whole("bytes", ("bytes",))
 _ENDS = (
-    Word("src_memory", ("srcKind",), constants.MEMORY_KIND, "unknown"),
-    Word("dst_memory", ("dstKind",), constants.MEMORY_KIND, "unknown"),
+    Word("src_memory", ("srcKind",), MEMORY_KIND, "unknown"),
+    Word("dst_memory", ("dstKind",), MEMORY_KIND, "unknown"),
     _BYTES,
 )
 
@@ -69,7 +72,7 @@ def _allocations(kind: str, time: str) -> Source:
     """The record of an allocation begins with it and ends when it is freed; that one was not freed is no lost time."""
     columns = (
         Word("kind", (), {}, kind),
-        Word("memory", ("memoryKind",), constants.MEMORY_KIND, "unknown"),
+        Word("memory", ("memoryKind",), MEMORY_KIND, "unknown"),
         Whole("address", ("address",)),
         _BYTES,
     )
@@ -110,13 +113,18 @@ EVENT_TABLES: EventTables = {
             "MEMSET",
             LAUNCH,
             None,
-            (*_DEVICE_WORK, Word("memory", ("memoryKind",), constants.MEMORY_KIND, "unknown"), _BYTES),
+            (*_DEVICE_WORK, Word("memory", ("memoryKind",), MEMORY_KIND, "unknown"), _BYTES),
             device="deviceId",
         ),
     ),
     "cuda_api": (_calls("RUNTIME", "runtime"), _calls("DRIVER", "driver")),
     "sync": (
-        _source("SYNCHRONIZATION", LAUNCH, None, (*_WORK, _CORRELATION, Word("kind", ("type",), SYNC_KIND, "unknown"))),
+        _source(
+            "SYNCHRONIZATION",
+            LAUNCH_WITHIN,
+            None,
+            (*_WORK, _CORRELATION, Word("kind", ("type",), SYNC_KIND, "unknown")),
+        ),
     ),
     "overhead": (
         _source(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz.parsers.nvprof.mapping import EVENT_TABLES, LAUNCH, MARKERS, OF_PROCESSES_TOO, THREAD
+from traceviz.parsers.nvprof.mapping import BY_LAUNCH, EVENT_TABLES, MARKERS, OF_PROCESSES_TOO, THREAD
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.shared.arrow import Array
 from traceviz.parsers.shared.mapping import Source
@@ -55,7 +55,7 @@ def take_survey(raw: NvprofTables, notes: Notes) -> Survey:
     rows: Counter[str] = Counter()
     for part in extents:
         rows[part.table] += part.rows
-    owned = [part for part in extents if part.source.owner != LAUNCH]
+    owned = [part for part in extents if part.source.owner not in BY_LAUNCH]
     threads = frozenset(thread for part in owned if part.source.owner == THREAD for thread in _threads(part))
     processes = frozenset(row.get("processId") or 0 for part in owned for row in _rows(part))
     devices = frozenset(
@@ -69,7 +69,7 @@ def take_survey(raw: NvprofTables, notes: Notes) -> Survey:
 
 def _keys(table: str, source: Source) -> list[str | None]:
     """The columns whose distinct values matter. Owners of launches are found by correlation id, when these are read."""
-    owner = () if source.owner == LAUNCH else source.owner
+    owner = () if source.owner in BY_LAUNCH else source.owner
     return [*owner, source.device, "name" if table == "kernels" else None]
 
 

@@ -52,10 +52,17 @@ def combine(parts: Sequence[Mapping[str, pa.Table]], names: Sequence[str]) -> di
     return dict(merged([dict(part) for part in parts], names))
 
 
-def merged(parts: Sequence[dict[str, pa.Table]], names: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
+def merged(
+    parts: Sequence[dict[str, pa.Table]], names: Sequence[str], *, one_clock: bool = False
+) -> Iterator[tuple[str, pa.Table]]:
     """What :func:`combine` returns, one table at a time, ``notes`` last.
 
     Each table is taken out of ``parts`` when it is merged: no more than one is in memory twice.
+
+    Args:
+        parts: The tables of each trace.
+        names: Their names.
+        one_clock: Whether the times of all traces are on one clock already.
     """
     if not parts:
         raise UsageError("There is no trace to read.", fix="Name at least one.")
@@ -64,7 +71,7 @@ def merged(parts: Sequence[dict[str, pa.Table]], names: Sequence[str]) -> Iterat
         return
     _refuse_other_runs(parts)
     identity = identify(parts, names)
-    clock = _clock(parts, identity.members)
+    clock = _shared_clock(parts) if one_clock else _clock(parts, identity.members)
     lacking = _lacking(parts, identity.members)
     yield "run", rows_to_table("run", [_run_row(parts, clock)])
     yield "devices", rows_to_table("devices", identity.devices)
@@ -100,6 +107,13 @@ class Clock:
     t0_unix_ns: int | None
     span_ns: int
     notes: Rows
+
+
+def _shared_clock(parts: Sequence[Mapping[str, pa.Table]]) -> Clock:
+    """The clock that all traces are on."""
+    runs = [run_row(part) for part in parts]
+    spans = [int(run.get("span_ns") or 0) for run in runs]
+    return Clock((0,) * len(parts), runs[0].get("t0_unix_ns"), max(spans), [])
 
 
 def _clock(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -> Clock:

@@ -1,6 +1,7 @@
-"""Numbers of CUPTI that Nsight Systems and nvprof write alike, and the words of the contract that they stand for.
+"""Numbers of CUPTI that several formats write, and the words of the contract that they stand for.
 
-Source: the CUPTI headers (``CUpti_ActivityMemcpyKind``, ``CUpti_ActivitySynchronizationType``).
+Source: the CUPTI headers (``CUpti_ActivityMemcpyKind``, ``CUpti_ActivityMemoryKind``,
+``CUpti_ActivitySynchronizationType``).
 """
 
 from __future__ import annotations
@@ -20,6 +21,17 @@ COPY_KIND = {
     12: "d2h",  # unified memory, device to host
     13: "d2d",  # unified memory, device to device
 }
+
+MEMORY_KIND = {
+    1: "pageable",
+    2: "pinned",
+    3: "device",
+    4: "array",
+    5: "managed",
+    6: "device_static",
+    7: "managed_static",
+}
+"""``CUpti_ActivityMemoryKind``; exports of Nsight Systems count from 0."""
 
 SYNC_KIND = {1: "event", 2: "stream_wait_event", 3: "stream", 4: "context"}
 

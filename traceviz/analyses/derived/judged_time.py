@@ -44,4 +44,6 @@ def judged_words(trace: TraceView) -> str:
     """What :func:`judged_time` is, in words."""
     if steady_time(trace):
         return "steady step time"
-    return "time from first to last device work" if trace.rank_busy else "captured time"
+    if trace.rank_busy:
+        return "time from first to last device work"
+    return "captured time" if len(trace.ranks) <= 1 else f"captured time of {len(trace.ranks)} processes"

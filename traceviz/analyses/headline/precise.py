@@ -45,6 +45,7 @@ EXPLAINS: dict[str, tuple[Certainty, frozenset[str]]] = {
     "TV615": ("measured", frozenset({HOST})),
     "TV616": ("measured", frozenset({HOST})),
     "TV618": ("measured", _SYSTEM | {"gil", "lock", HOST}),
+    "TV621": ("measured", frozenset({HOST})),
     "TV902": ("measured", frozenset({"profiler"})),
 }
 """How sure the findings of a code are, and which parts lie in their time. Findings of other codes are bounds."""
@@ -54,7 +55,7 @@ LAUNCH_BOUND = frozenset({"TV202", "TV407"})
 LABELS = {"TV202": "launch-bound"}
 """Names of findings within a sentence, where their slug reads badly."""
 
-NAMED = frozenset({"TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616", "TV618"})
+NAMED = frozenset({"TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616", "TV618", "TV621"})
 """Codes of findings whose messages begin with what they are about: *Saving: 48 % of steady step time is ...*."""
 
 _NAMES = frozenset({"GIL", "Python"})

@@ -16,6 +16,7 @@ from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host.gil import Contention, contention
 from traceviz.analyses.host.small_operators import SMALL_NS, SmallOperators, small_operators
+from traceviz.analyses.host.stalled_pool import StalledPool, stalled_pool
 from traceviz.analyses.host.step_samples import LEAST_SAMPLES, StepSamples, step_samples
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
 from traceviz.rules import rule
@@ -90,6 +91,7 @@ class HostLimits:
         meanwhile: What others do while the main thread waits for a lock.
         collections: Garbage collections in the steps.
         operators: Small operators of the steps that a profiler recorded.
+        stalled: Operators whose threads wait for cores, there.
     """
 
     steps: StepSamples | None
@@ -99,6 +101,7 @@ class HostLimits:
     meanwhile: Meanwhile | None
     collections: int
     operators: SmallOperators | None
+    stalled: StalledPool | None
 
     def part(self, group: str) -> Part | None:
         """The part of this key."""
@@ -123,7 +126,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
 
     slug = "host_limits"
     title = "What limits the host"
-    rules = ("TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616", "TV617")
+    rules = ("TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616", "TV617", "TV621")
 
     least_share: float = 0.05
     python_share: float = 0.20
@@ -143,7 +146,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             few = f"fewer than {LEAST_SAMPLES} samples of stacks lie in steps"
             return self.skipped(few if found is not None else "no stacks were sampled in steps")
         if steps is None:
-            return HostLimits(None, (), None, (), None, 0, operators)
+            return HostLimits(None, (), None, (), None, 0, operators, stalled_pool(trace))
         gil = contention(steps)
         names = dict(trace.frame("threads", "thread_id", pl.col("name").cast(pl.String)).iter_rows())
         wanting = [
@@ -157,6 +160,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             _meanwhile(steps, names),
             len(steps.collections),
             operators,
+            stalled_pool(trace),
         )
 
     def judge(self, result: HostLimits) -> tuple[Finding, ...]:
@@ -181,6 +185,8 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
                     yield _of_part(_OF_PART[part.group], part, result, steps)
         if result.operators is not None and self._are_small(result.operators):
             yield self._of_operators(result.operators)
+        if result.stalled is not None:
+            yield _stalls(result.stalled)
 
     def _collects(self, result: HostLimits, steps: StepSamples) -> Iterator[Finding]:
         share = steps.collections.total / steps.step_ns
@@ -369,6 +375,29 @@ def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> F
         Fact("high", "at most", part.interval[1], "ratio"),
     )
     return _finding(code, message, known(facts), part.share, steps)
+
+
+def _stalls(pool: StalledPool) -> Finding:
+    """Operators whose threads wait for cores."""
+    cores = counted(round(pool.usable), "core")
+    left = f", and the program may use {cores}"
+    if pool.free is not None and pool.threads <= round(pool.usable):
+        left = f", and other programs leave {format_number(round(pool.free, 1))} of {cores}"
+    message = (
+        f"Threads wait for cores: operators stall in {format_ratio(pool.share)} of steady step time, above all "
+        f"{pool.operator} (usually {format_ns(pool.usual_ns)}, on average {format_ns(pool.mean_ns)}). PyTorch divides "
+        f"each among {pool.threads} threads{left}."
+    )
+    facts = (
+        Fact("share", "of the steps", pool.share, "ratio"),
+        Fact("threads", "threads of an operator", pool.threads, "count"),
+        Fact("cores", "cores that the program may use", pool.usable, "number"),
+        Fact("free_cores", "cores that other programs leave", pool.free, "number"),
+        Fact("operator", "above all", pool.operator),
+        Fact("usual_ns", "it usually takes", pool.usual_ns, "ns"),
+        Fact("mean_ns", "on average", pool.mean_ns, "ns"),
+    )
+    return finding("TV621", message, known(facts), round(pool.share * pool.step_ns), pool.step_ns, "steady step time")
 
 
 def _reads_or_writes(part: Part, where: str) -> str:

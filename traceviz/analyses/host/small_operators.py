@@ -62,11 +62,8 @@ def small_operators(trace: TraceView) -> SmallOperators | None:
     steady = steady_time(trace)
     if trace.rank_busy or trace.has_device_tables or not steady or "pytorch" not in trace.frameworks:
         return None
-    operators = trace.host_ops("op").with_columns(pl.col("name").cast(pl.String))
-    operators = operators.filter(pl.col("name").str.contains(_OF_FRAMEWORK) & ~pl.col("name").str.contains(_AROUND))
-    operators = operators.filter(pl.col("process_id").is_in(list(steady)))
-    tree = CallTree.of(operators)
-    inside = _within(tree, steady)
+    tree = CallTree.of(framework_operators(trace, steady))
+    inside = within_steady(tree, steady)
     outer = tree.calls.with_columns(pl.Series("dur_ns", tree.durations)).filter(pl.Series((tree.depth == 0) & inside))
     if not outer.height:
         return None
@@ -87,7 +84,15 @@ def small_operators(trace: TraceView) -> SmallOperators | None:
     )
 
 
-def _within(tree: CallTree, steady: dict[int, IntervalSet]) -> Array:
+def framework_operators(trace: TraceView, steady: dict[int, IntervalSet]) -> pl.DataFrame:
+    """Calls of PyTorch's operators in the processes that have ``steady`` steps, names as text."""
+    operators = trace.host_ops("op").with_columns(pl.col("name").cast(pl.String))
+    operators = operators.filter(pl.col("name").str.contains(_OF_FRAMEWORK) & ~pl.col("name").str.contains(_AROUND))
+    return operators.filter(pl.col("process_id").is_in(list(steady)))
+
+
+def within_steady(tree: CallTree, steady: dict[int, IntervalSet]) -> Array:
+    """Return which calls of ``tree`` start in the steady steps of their process."""
     processes = tree.calls["process_id"].to_numpy()
     inside = np.zeros(processes.size, dtype=bool)
     for process, time in steady.items():

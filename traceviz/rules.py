@@ -43,7 +43,7 @@ class Rule:
 READ_RARELY = "Read results (loss.item(), numpy(), print) every N steps, not in each."
 """General advice about waits for results; left out where the operation that waits has advice of its own."""
 
-_HOST_LIMITS = ("TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616")
+_HOST_LIMITS = ("TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616", "TV622")
 """Codes of rules that say what the host does in steps, so that few busy cores are no surprise."""
 _NOT_HEALTHY = (
     *("TV101", "TV102", "TV401", "TV407", "TV501", "TV502", "TV503", "TV506"),
@@ -1139,6 +1139,21 @@ RULES: tuple[Rule, ...] = (
         "Operators that wait for memory or for a file of their own. On a machine without other programs, and with no "
         "more threads than cores, nothing is reported.",
         ("https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cpu-oversubscription",),
+    ),
+    Rule(
+        "TV622",
+        "function-in-steps",
+        "A function of the program that does not train (no forward or backward pass, no optimizer, no input) takes at "
+        "least 20 % of the steps with all that it calls, by samples of the main thread's stack; and its time is of "
+        "several kinds, so that none of them says how much there is to gain.",
+        "The steps wait for it: plots, metrics, monitors and simulations in the loop cost more than they seem to.",
+        (
+            "Do it less often: every N steps or minutes, or once after the loop.",
+            "Do it beside the steps: hand its data to another process or thread.",
+            "See what takes its time: traceviz report RUN --section host_time, and the flame graph of the page.",
+        ),
+        "A function whose work is the purpose of the program, such as the environment of an agent.",
+        half_of=("TV612", "TV615"),
     ),
     Rule(
         "TV701",

@@ -107,6 +107,7 @@ BY_CODE: dict[str, tuple[str, ...]] = {
     "TV616": ("operators", "host_time", "host_limits"),
     "TV617": ("cpu_steps", "host_time", "operators"),
     "TV621": COMPUTING,
+    "TV622": ("host_time", "host_limits"),
     "TV7": _RUN,
     "TV9": ELSEWHERE,
 }

@@ -43,11 +43,11 @@ class Rule:
 READ_RARELY = "Read results (loss.item(), numpy(), print) every N steps, not in each."
 """General advice about waits for results; left out where the operation that waits has advice of its own."""
 
-_HOST_LIMITS = ("TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616")
+_HOST_LIMITS = ("TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616", "TV622")
 """Codes of rules that say what the host does in steps, so that few busy cores are no surprise."""
 _NOT_HEALTHY = (
     *("TV101", "TV102", "TV401", "TV407", "TV501", "TV502", "TV503", "TV506"),
-    *("TV603", "TV604", "TV701", "TV702", "TV703", "TV705"),
+    *("TV603", "TV604", "TV621", "TV701", "TV702", "TV703", "TV705"),
 )
 """Codes of rules that say what else holds a program on the CPU up."""
 
@@ -894,7 +894,7 @@ RULES: tuple[Rule, ...] = (
         "It is a hint and no fault: something has to take most of the time. Times are those of the thread that leads, "
         "or of one that works for it; threads that compute the same operator beside it take none of their own.",
         ("https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
-        half_of=("TV612",),
+        half_of=("TV612", "TV621"),
     ),
     Rule(
         "TV607",
@@ -1120,6 +1120,40 @@ RULES: tuple[Rule, ...] = (
         ),
         "Caches that are being filled grow until they are full.",
         ("https://keras.io/api/utils/config_utils/",),
+    ),
+    Rule(
+        "TV621",
+        "stalled-thread-pool",
+        "No device was captured, PyTorch divides an operator among more threads than cores are free, and in at least "
+        "20 % of the steps operators stall: their mean is far above what a tenth of their calls take, five times as far "
+        "as that of most calls of the program.",
+        "A parallel operator ends with the last of its threads. While one of them waits for a core, the others wait for "
+        "it, often a thousand times as long as the operator takes.",
+        (
+            (
+                "Use as many threads as cores are free: OMP_NUM_THREADS=1 (or 2) before the command, or "
+                "torch.set_num_threads(1) in the program; then compare both runs with traceviz compare."
+            ),
+            "Run the program when other programs leave the machine alone, or bind it to cores of its own (taskset).",
+        ),
+        "Operators that wait for memory or for a file of their own. On a machine without other programs, and with no "
+        "more threads than cores, nothing is reported.",
+        ("https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cpu-oversubscription",),
+    ),
+    Rule(
+        "TV622",
+        "function-in-steps",
+        "A function of the program that does not train (no forward or backward pass, no optimizer, no input) takes at "
+        "least 20 % of the steps with all that it calls, by samples of the main thread's stack; and its time is of "
+        "several kinds, so that none of them says how much there is to gain.",
+        "The steps wait for it: plots, metrics, monitors and simulations in the loop cost more than they seem to.",
+        (
+            "Do it less often: every N steps or minutes, or once after the loop.",
+            "Do it beside the steps: hand its data to another process or thread.",
+            "See what takes its time: traceviz report RUN --section host_time, and the flame graph of the page.",
+        ),
+        "A function whose work is the purpose of the program, such as the environment of an agent.",
+        half_of=("TV612", "TV615"),
     ),
     Rule(
         "TV701",

@@ -28,7 +28,7 @@ RECORDED, MARKERS, COMPLETE = "recorded", "markers", "completeness"
 _NONE_OF_A_KIND = re.compile(r"^(?>.*?\bNo ).+ events collected", re.MULTILINE)
 """nsys reports this for each process without events of a kind; whether there are any has a check of its own."""
 
-_DECLARED = ("serving", "trace", "nvtx", "annotation")
+_DECLARED = ("serving", "trace", "nvtx", "annotation", "counted")
 """Sources of declared steps; other steps are inferred from what repeats."""
 
 

@@ -106,6 +106,8 @@ BY_CODE: dict[str, tuple[str, ...]] = {
     "TV613": _OF_THREADS,
     "TV616": ("operators", "host_time", "host_limits"),
     "TV617": ("cpu_steps", "host_time", "operators"),
+    "TV621": COMPUTING,
+    "TV622": ("host_time", "host_limits"),
     "TV7": _RUN,
     "TV9": ELSEWHERE,
 }

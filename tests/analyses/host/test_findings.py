@@ -292,6 +292,11 @@ class TestSettings:
         (finding,) = findings(self.with_settings(collector__torch__threads__intra_op="12"))
         assert finding.message == "PyTorch's intra-op thread number is 12, and the program may use 8 cores."
 
+    def test_the_same_number_of_a_collector_without_a_framework_is_stated_once(self):
+        stated = {f"collector__{name}__threads__intra_op": "12" for name in ("nvtx", "torch")}
+        (finding,) = findings(self.with_settings(**stated))
+        assert finding.message == "PyTorch's intra-op thread number is 12, and the program may use 8 cores."
+
     def test_16_threads_that_want_the_cores_are_too_many_though_others_use_them(self):
         view = recorded(
             percent("program CPU", *[100] * 10),

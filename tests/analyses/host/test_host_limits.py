@@ -5,6 +5,7 @@ import pytest
 from tests.analyses.builders import tables, trace
 from tests.analyses.stacks import sampled
 from traceviz.analyses.host.host_limits import HostLimitsAnalysis
+from traceviz.analyses.host.small_operators import small_operators
 from traceviz.analyses.run import analyze
 from traceviz.report import Severity, Skipped
 
@@ -246,6 +247,14 @@ class TestGarbage:
             "Garbage collection: in 70.0 % of the steps of the run Python collects garbage (10 collections, mostly in "
             "free_memory (train.py:12))."
         )
+        assert finding.advice[0] == "Do not call gc.collect() in steps."
+
+    def test_in_7_tenths_of_each_step_that_python_begins_itself_advises_no_calls_less(self):
+        works = (f"{MAIN} > train.py:12 parse > json/decoder.py:9 decode", 7)
+        phases = [(n * STEP + 3 * STEP // 10, 7 * STEP // 10, "collection", "2", {"thread_id": 0}) for n in range(10)]
+        finding = found([(COMPUTES, 3), works], phases=phases)["TV615"]
+        assert "mostly in parse (train.py:12)" in finding.message
+        assert not any("gc.collect() in steps" in line for line in finding.advice)
 
 
 def operators(count, each_ns, gap_ns, steps=10):
@@ -284,6 +293,139 @@ class TestSmallOperators:
         report = analyze(operators(900, 10_000, 2000))
         assert "Small operators: 900 operator calls a step, 10.0 µs each in the median" in report.verdict.sentence
         assert report.verdict.cause == "python-in-loop"
+
+
+    @pytest.mark.parametrize(("stalled_us", "share"), [(20, 0.818), (20_000, 0.0045)])
+    def test_count_a_stalled_call_for_two_medians_of_its_operator(self, stalled_us, share):
+        rows, marks, moment = [], [], 0
+        for number in range(5):
+            begin = moment
+            for place in range(100):
+                each = stalled_us * 1000 if place % 10 == 0 else 10_000
+                rows.append((moment, each, "aten::add", "op"))
+                moment += each
+            rows.append((moment, 2 * (moment - begin) // 9, "train", "annotation"))
+            moment += 2 * (moment - begin) // 9
+            marks.append((begin, moment - begin, number))
+        view = trace(host_ops=rows, steps=marks, run={"framework": "PyTorch"})
+        found = small_operators(view)
+        assert (found.share, found.median_ns) == (pytest.approx(share, abs=0.0005), 10_000)
+
+
+class TestStalledPool:
+    """Steps of 100 calls that use one thread, and 20 that use two and may stall."""
+
+    def stepping(self, pool_us, *, plain_us=10, threads="2", busy=None, shapes=False, steps=5):
+        """``plain_us`` is the time of every other plain call; the rest take 10 µs."""
+        rows, marks, dims, moment = [], [], [], 0
+        for number in range(steps):
+            begin = moment
+            for place in range(120):
+                is_pool = place % 6 == 5
+                usual, other = (20, pool_us) if is_pool else (10, plain_us)
+                each = (other if place // 6 % 2 else usual) * 1000
+                rows.append((moment, each, "aten::mm" if is_pool else "aten::view", "op"))
+                dims.append((len(rows) - 1, "Input Dims", {"text": f"[[{8 if each == 20_000 else 9000}]]"}))
+                moment += each
+            marks.append((begin, moment - begin, number))
+        settings = [("machine.cores", "2"), ("machine.usable_cores", "2")]
+        settings += [("collector.torch.threads.intra_op", threads)] if threads else []
+        given = {"op_args": dims} if shapes else {}
+        if busy is not None:
+            amounts = {"program CPU": 100.0, "machine CPU": 100.0 + 100 * busy}
+            given["samples"] = [
+                (moment * n // 20, name, value, {"unit": "%", "device_id": None})
+                for n in range(1, 21)
+                for name, value in amounts.items()
+            ]
+        return tables(host_ops=rows, steps=marks, run={"framework": "PyTorch"}, settings=settings, **given)
+
+    def found(self, *given, **more):
+        return {finding.code: finding for finding in analyze(self.stepping(*given, **more)).findings}.get("TV621")
+
+    def test_of_two_threads_on_the_one_core_that_others_leave_is_said_with_operator_and_times(self):
+        finding = self.found(2_000, busy=1.0)
+        assert finding.share == pytest.approx(0.92, abs=0.02)
+        assert finding.message.startswith("Threads wait for cores: operators stall in 9")
+        assert "aten::mm (usually 20.0 µs, on average 1.01 ms)" in finding.message
+        assert "PyTorch divides each among 2 threads, and other programs leave 1 of 2 cores." in finding.message
+        assert "OMP_NUM_THREADS=1" in finding.advice[0]
+
+    def test_leads_the_first_sentence(self):
+        report = analyze(self.stepping(2_000, busy=1.0))
+        assert " Threads wait for cores: operators stall in 91.5 % of steady step time" in report.verdict.sentence
+        assert report.verdict.cause == "stalled-thread-pool"
+
+    def test_of_32_threads_on_2_cores_needs_no_other_program(self):
+        assert "among 32 threads, and the program may use 2 cores." in self.found(2_000, threads="32").message
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {"busy": 0.0},  # all cores are free
+            {"threads": "1", "busy": 1.0},  # there is no pool
+            {"threads": "", "busy": 1.0},  # nor is one known
+            {"busy": 1.0, "shapes": True},  # large inputs take long, and do not stall
+        ],
+    )
+    def test_is_no_finding_of_0_threads_that_wait(self, more):
+        assert self.found(2_000, **more) is None
+
+    @pytest.mark.parametrize(("plain_us", "is_found"), [(10, True), (1_000, False)])
+    def test_is_none_if_the_other_100_calls_are_slowed_as_much_by_a_busy_machine(self, plain_us, is_found):
+        assert (self.found(2_000, busy=1.0, plain_us=plain_us) is not None) is is_found
+
+
+class TestOwnFunction:
+    TRAINS = (f"{MAIN} > train.py:20 train_step > torch/_tensor.py:500 backward > run_backward", 3)
+    PLOT = f"{MAIN} > train.py:41 plot"
+
+    def plotting(self, *more):
+        drawn = (f"{self.PLOT} > matplotlib/figure.py:9 draw", 3)
+        solved = (f"{self.PLOT} > numpy/linalg.py:3 lstsq > np.dot", 2)
+        written = (f"{self.PLOT} > matplotlib/figure.py:12 savefig > file.write", 2, 0.0)
+        return found([self.TRAINS, drawn, solved, written, *more])
+
+    def test_of_three_kinds_is_one_statement_with_its_inclusive_share(self):
+        (finding,) = self.plotting().values()
+        assert (finding.code, finding.share) == ("TV622", pytest.approx(0.7))
+        assert finding.message == (
+            "The function plot (train.py:41) takes 70.0 % of the steps of the run: Python (30.0 %), library code (20.0 %) "
+            "and input and output (20.0 %)."
+        )
+
+    def test_leads_the_first_sentence_and_its_kinds_are_not_repeated(self):
+        rows = [self.TRAINS, (f"{self.PLOT} > pandas/a.py:9 agg", 3), (f"{self.PLOT} > os.fsync", 4, 0.0)]
+        steps = [(n * STEP, STEP, n) for n in range(10)]
+        report = analyze(recorded(rows, span_ns=10 * STEP, marks=steps))
+        assert report.verdict.sentence.startswith("The function plot (train.py:41) takes 70.0 % of steady step time:")
+        assert report.verdict.cause == "function-in-steps"
+        assert "Also" not in report.verdict.sentence
+
+    @pytest.mark.parametrize(
+        "stacks",
+        [
+            # it trains
+            [(f"{MAIN} > train.py:20 step > torch/_tensor.py:5 backward", 4), (f"{MAIN} > train.py:20 step", 6)],
+            # it computes with the framework: a loss, or the model
+            [(f"{MAIN} > train.py:8 loss > torch/functional.py:9 norm", 6), TRAINS, (f"{MAIN} > train.py:91 main", 1)],
+            # it holds the loop
+            [(f"{MAIN} > numpy/a.py:1 sort", 4), (f"{MAIN} > train.py:91 log > print", 0), (f"{MAIN}", 6)],
+            # below a fifth of the steps
+            [(f"{MAIN} > train.py:8 plot > pandas/a.py:1 agg", 1), (f"{MAIN} > train.py:20 step > torch.mm", 9)],
+        ],
+    )
+    def test_is_reported_of_0_functions_that_train_hold_the_loop_or_take_little(self, stacks):
+        assert "TV622" not in found([stack for stack in stacks if stack[1]])
+
+    def test_of_one_kind_is_said_by_the_finding_of_that_kind(self):
+        saves = (f"{MAIN} > train.py:88 export > os.fsync", 5, 0.0)
+        assert found([self.TRAINS, saves, (f"{MAIN} > train.py:91 main", 2)]).keys() == {"TV610", "TV611"}
+
+    def test_called_for_the_input_in_60_percent_is_the_inputs(self):
+        load = f"{MAIN} > torch/utils/data/dataloader.py:9 __next__ > train.py:23 pad"
+        stacks = [self.TRAINS, (load, 3), (f"{load} > numpy/a.py:1 stack", 3), (f"{MAIN} > train.py:91 main", 1)]
+        assert "TV622" not in found(stacks)
 
 
 class TestBesideOthers:

@@ -43,5 +43,7 @@ def judged_time(trace: TraceView, process_id: int) -> IntervalSet:
 def judged_words(trace: TraceView) -> str:
     """What :func:`judged_time` is, in words."""
     if steady_time(trace):
-        return "steady step time"
-    return "time from first to last device work" if trace.rank_busy else "captured time"
+        return "steps of the run" if training_steps(trace).source == "counted" else "steady step time"
+    if trace.rank_busy:
+        return "time from first to last device work"
+    return "captured time" if len(trace.ranks) <= 1 else f"captured time of {len(trace.ranks)} processes"

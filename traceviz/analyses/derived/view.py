@@ -318,13 +318,24 @@ class TraceView:
         """Processes that own device work, by ``process_id``; where none does, all :attr:`traced` processes.
 
         Where some of these state a rank, or hooks count steps in some, the others are none: the launcher of a job
-        (torchrun), workers of a loader.
+        (torchrun), workers of a loader. Else a process that ran while another one of the program did is its helper,
+        which that one waits for: the same time does not count twice.
         """
         stated = set(self.frame("processes", "process_id", "rank").drop_nulls()["process_id"])
         phases = self.frame("phases", "process_id", pl.col("kind").cast(pl.String))
         stepping = set(having(phases, "kind", "step")["process_id"])
-        chosen = (tuple(filter(some.__contains__, self.traced)) for some in (stated, stepping))
+        lives = self._lives
+        alone = {process for process in lives if not any(_encloses(life, lives[process]) for life in lives.values())}
+        chosen = (tuple(filter(some.__contains__, self.traced)) for some in (stated, stepping, alone))
         return tuple(sorted(self.rank_busy)) or next(filter(None, chosen), self.traced)
+
+    @kept_property
+    def _lives(self) -> dict[int, tuple[int, int]]:
+        """Start and end of each process in which hooks saw its program run."""
+        columns = ("process_id", "start_ns", "dur_ns", end_ns(), pl.col("kind").cast(pl.String))
+        programs = having(self.frame("phases", *columns), "kind", "program").drop_nulls(["process_id", "dur_ns"])
+        lives = programs.group_by("process_id").agg(pl.col("start_ns").min(), pl.col("end_ns").max())
+        return {process: (start, end) for process, start, end in lives.sort("process_id").iter_rows()}
 
     def idle_of(self, process_id: int) -> IntervalSet:
         """Time in which no device is seen to work for the process, which may own no device work."""
@@ -453,12 +464,20 @@ class TraceView:
 
     @kept_property
     def rank_extents(self) -> dict[int, tuple[int, int]]:
-        """First and last moment of device work of each rank; without any device work, the captured time."""
+        """First and last moment of device work of each rank; without any device work, the captured time of its life."""
         if self.rank_busy:
             return {
                 rank: (int(busy.starts[0]), int(busy.ends[-1])) for rank, busy in self.rank_busy.items() if len(busy)
             }
-        return dict.fromkeys(self.ranks, self.program_window)
+        begin, end = self.program_window
+        lives = {rank: self._lives.get(rank, (begin, end)) for rank in self.ranks}
+        clipped = {rank: (max(begin, start), min(end, stop)) for rank, (start, stop) in lives.items()}
+        return {rank: life if life[0] < life[1] else (begin, end) for rank, life in clipped.items()}
+
+
+def _encloses(life: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether a process ran before another one and after it."""
+    return life[0] < other[0] and other[1] < life[1]
 
 
 def once_per_trace(function: Callable[[TraceView, *Keys], T]) -> Callable[[TraceView, *Keys], T]:

@@ -26,7 +26,7 @@ NEEDS_PARTS = frozenset({"TV203"})
 APART = ({"TV501", "TV502", "TV503"}, {"TV506"})
 """Codes of findings on two parts of the same time, which neither shares with the other: waiting in collectives of the
 host for a rank that is late, and the rest of them."""
-SAMPLED = frozenset({"TV610", "TV611", "TV612", "TV613", "TV614", "TV615"})
+SAMPLED = frozenset({"TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV622"})
 """Codes of findings from samples of all steps of a run, of which a profiler recorded few."""
 BESIDE = 0.5
 """From this part of the leading share on, another one is said beside it,"""

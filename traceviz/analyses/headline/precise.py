@@ -45,6 +45,8 @@ EXPLAINS: dict[str, tuple[Certainty, frozenset[str]]] = {
     "TV615": ("measured", frozenset({HOST})),
     "TV616": ("measured", frozenset({HOST})),
     "TV618": ("measured", _SYSTEM | {"gil", "lock", HOST}),
+    "TV621": ("measured", frozenset({HOST})),
+    "TV622": ("measured", _SYSTEM | {"saving", "io", "lock", "sleep", "gil", "logging", "serialization", HOST}),
     "TV902": ("measured", frozenset({"profiler"})),
 }
 """How sure the findings of a code are, and which parts lie in their time. Findings of other codes are bounds."""
@@ -54,7 +56,7 @@ LAUNCH_BOUND = frozenset({"TV202", "TV407"})
 LABELS = {"TV202": "launch-bound"}
 """Names of findings within a sentence, where their slug reads badly."""
 
-NAMED = frozenset({"TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616", "TV618"})
+NAMED = frozenset({"TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616", "TV618", "TV621", "TV622"})
 """Codes of findings whose messages begin with what they are about: *Saving: 48 % of steady step time is ...*."""
 
 _NAMES = frozenset({"GIL", "Python"})
@@ -104,7 +106,7 @@ def precise(
             message = f"{message} At stake: {format_ratio(share)} of the {of}."
         sentence = f"{label[0].upper()}{label[1:]}: {_lowered(message)}"
         if finding.code in NAMED:
-            heading = message.partition(":")[0]
+            heading = message.partition(" takes " if finding.code == "TV622" else ":")[0]
             label, sentence = heading if heading in _NAMES else _lowered(heading), message
         yield Option(
             finding.slug, label, finding.cost_ns, share, of, certainty, finding.code, sentence, within, finding.code

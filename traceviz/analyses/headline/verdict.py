@@ -36,6 +36,8 @@ MOST_FAMILIES = 2
 """So many families of operators are named,"""
 WORTH_NAMING = 0.1
 """if they take this share of the time."""
+_WITHOUT_DEVICE = frozenset({"cpu-only", "no-device-work"})
+"""Kinds of captures without device work, of programs that need none."""
 UNEXPLAINED_SHARE = 0.1
 """From this share on, a program without a device is said to have unexplained time."""
 MOSTLY_COMPUTES = 0.8
@@ -60,7 +62,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     before = _before(trace, results)
     late = bool(before) and begins_late(trace) and not steady_time(trace)
     opening = _opening(results, pipeline)
-    is_plain = pipeline.kind.key == "cpu-only" and is_of_the_run(results.get("whole_run"))
+    is_plain = pipeline.kind.key in _WITHOUT_DEVICE and is_of_the_run(results.get("whole_run")) and time.sampled
     sentences = [
         (0, "" if is_plain else opening),
         (0, before if late else ""),

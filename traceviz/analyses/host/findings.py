@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from traceviz.analyses.base import finding, known
@@ -223,7 +223,7 @@ def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
     starved = computes and (load.idle_cores or 0.0) > (1 - limits.busy_share) * best
     for key, value in load.machine.settings.items():
         threads = _threads(key, value)
-        if threads is None:
+        if threads is None or _is_stated_by_framework(key, load.machine.settings):
             continue
         name = _name(key)
         started = load.threads_max is None or load.threads_max >= threads  # otherwise the setting has no effect
@@ -236,6 +236,14 @@ def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
     if computes and load.machine.settings.get(_ONEDNN) == "0":
         yield _ONEDNN, "0", "oneDNN is turned off (TF_ENABLE_ONEDNN_OPTS=0), and the host computes the steps."
     yield from _limited(load, limits)
+
+
+def _is_stated_by_framework(key: str, settings: Mapping[str, str]) -> bool:
+    """Whether a collector that is of no framework repeats here what the framework states itself."""
+    stated = _FRAMEWORK_THREADS.match(key)
+    if stated is None or stated[1] in _FRAMEWORKS:
+        return False
+    return any(f"collector.{name}.threads.{stated[2]}_op" in settings for name in _FRAMEWORKS)
 
 
 def _name(key: str) -> str:

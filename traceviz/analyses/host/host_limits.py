@@ -15,7 +15,9 @@ from traceviz.analyses.derived.stacks.functions import placed, wilson
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host.gil import Contention, contention
+from traceviz.analyses.host.own_function import OwnFunction, own_function
 from traceviz.analyses.host.small_operators import SMALL_NS, SmallOperators, small_operators
+from traceviz.analyses.host.stalled_pool import StalledPool, stalled_pool
 from traceviz.analyses.host.step_samples import LEAST_SAMPLES, StepSamples, step_samples
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
 from traceviz.rules import rule
@@ -90,6 +92,8 @@ class HostLimits:
         meanwhile: What others do while the main thread waits for a lock.
         collections: Garbage collections in the steps.
         operators: Small operators of the steps that a profiler recorded.
+        stalled: Operators whose threads wait for cores, there.
+        function: A function that takes much of the steps without training, if no kind alone says how much.
     """
 
     steps: StepSamples | None
@@ -99,6 +103,8 @@ class HostLimits:
     meanwhile: Meanwhile | None
     collections: int
     operators: SmallOperators | None
+    stalled: StalledPool | None
+    function: OwnFunction | None
 
     def part(self, group: str) -> Part | None:
         """The part of this key."""
@@ -123,7 +129,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
 
     slug = "host_limits"
     title = "What limits the host"
-    rules = ("TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616", "TV617")
+    rules = ("TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616", "TV617", "TV621", "TV622")
 
     least_share: float = 0.05
     python_share: float = 0.20
@@ -143,12 +149,13 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             few = f"fewer than {LEAST_SAMPLES} samples of stacks lie in steps"
             return self.skipped(few if found is not None else "no stacks were sampled in steps")
         if steps is None:
-            return HostLimits(None, (), None, (), None, 0, operators)
+            return HostLimits(None, (), None, (), None, 0, operators, stalled_pool(trace), None)
         gil = contention(steps)
         names = dict(trace.frame("threads", "thread_id", pl.col("name").cast(pl.String)).iter_rows())
         wanting = [
             names.get(thread) or f"thread {thread}" for thread in gil.others["thread_id"].unique(maintain_order=True)
         ]
+        function = own_function(trace, steps, self.python_share)
         return HostLimits(
             steps,
             _parts(steps),
@@ -157,6 +164,8 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             _meanwhile(steps, names),
             len(steps.collections),
             operators,
+            stalled_pool(trace),
+            None if function is None or _is_of_one_kind(function) else function,
         )
 
     def judge(self, result: HostLimits) -> tuple[Finding, ...]:
@@ -169,6 +178,8 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         if steps is not None:
             yield from self._collects(result, steps)
             yield from self._contends(result, steps)
+            if result.function is not None:
+                yield _of_function(result.function, steps)
             for part in result.parts:
                 least = self.python_share if part.group == "python" else self.least_share
                 is_sampled = part.samples is None or part.samples >= self.least_samples
@@ -177,10 +188,13 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
                     and part.share >= least
                     and is_sampled
                     and not _computes_elsewhere(part, result)
+                    and not _is_of_function(part, result, steps)
                 ):
                     yield _of_part(_OF_PART[part.group], part, result, steps)
         if result.operators is not None and self._are_small(result.operators):
             yield self._of_operators(result.operators)
+        if result.stalled is not None:
+            yield _stalls(result.stalled)
 
     def _collects(self, result: HostLimits, steps: StepSamples) -> Iterator[Finding]:
         share = steps.collections.total / steps.step_ns
@@ -196,7 +210,11 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             Fact("collections", "collections", result.collections, "count"),
             Fact("collection_ns", "each, mean", round(steps.collections.total / max(result.collections, 1)), "ns"),
         )
-        yield _finding("TV615", message, facts, share, steps)
+        advice = rule("TV615").advice
+        own = advice if steps.is_called else tuple(line for line in advice if not line.startswith(_NO_CALLS))
+        yield finding(
+            "TV615", message, facts, round(share * steps.judged_ns), steps.judged_ns, steps.words, advice=own
+        )
 
     def _contends(self, result: HostLimits, steps: StepSamples) -> Iterator[Finding]:
         gil = result.gil
@@ -371,6 +389,70 @@ def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> F
     return _finding(code, message, known(facts), part.share, steps)
 
 
+ONE_KIND = 0.8
+"""A function with this part of its time in one kind that has a finding of its own is reported by that finding."""
+_LISTED = 0.1
+"""Kinds with this part of the time of a function are listed."""
+
+
+def _is_of_one_kind(function: OwnFunction) -> bool:
+    largest = max(function.by_group, key=function.by_group.__getitem__)
+    return largest in _OF_PART and function.by_group[largest] >= ONE_KIND * function.time_ns
+
+
+def _is_of_function(part: Part, result: HostLimits, steps: StepSamples) -> bool:
+    """Whether most of a part is time of the function that is reported as a whole."""
+    function = result.function
+    return function is not None and function.has_most_of(part.group, round(part.share * steps.step_ns))
+
+
+def _of_function(function: OwnFunction, steps: StepSamples) -> Finding:
+    """A function that takes much of the steps, whatever kinds its time divides into."""
+    about = "about " if function.samples is not None and function.samples < FEW else ""
+    listed = [(group, time) for group, time in function.by_group.items() if time >= _LISTED * function.time_ns]
+    kinds = [f"{_KINDS.get(group, group)} ({format_ratio(time / steps.step_ns)})" for group, time in listed[:3]]
+    message = (
+        f"The function {placed(function.location)} takes {about}{format_ratio(function.share)} of {_steps(steps)}: "
+        f"{' and '.join(filter(None, (', '.join(kinds[:-1]), *kinds[-1:])))}."
+    )
+    low, high = (None, None) if steps.samples is None else wilson(min(function.share, 1.0), steps.samples)
+    facts = (
+        Fact("share", "of the steps", function.share, "ratio"),
+        Fact("location", "mostly in", function.location),
+        Fact("samples", "samples", None if function.samples is None else round(function.samples), "count"),
+        Fact("low", "at least", low, "ratio"),
+        Fact("high", "at most", high, "ratio"),
+    )
+    return _finding("TV622", message, known(facts), function.share, steps)
+
+
+_KINDS = {**KIND_LABELS, "compute": "library code", "lock": "waits for a thread, a process or a lock", "io": "input and output"}
+"""Kinds within the sentence about a function."""
+
+
+def _stalls(pool: StalledPool) -> Finding:
+    """Operators whose threads wait for cores."""
+    cores = counted(round(pool.usable), "core")
+    left = f", and the program may use {cores}"
+    if pool.free is not None and pool.threads <= round(pool.usable):
+        left = f", and other programs leave {format_number(round(pool.free, 1))} of {cores}"
+    message = (
+        f"Threads wait for cores: operators stall in {format_ratio(pool.share)} of steady step time, above all "
+        f"{pool.operator} (usually {format_ns(pool.usual_ns)}, on average {format_ns(pool.mean_ns)}). PyTorch divides "
+        f"each among {pool.threads} threads{left}."
+    )
+    facts = (
+        Fact("share", "of the steps", pool.share, "ratio"),
+        Fact("threads", "threads of an operator", pool.threads, "count"),
+        Fact("cores", "cores that the program may use", pool.usable, "number"),
+        Fact("free_cores", "cores that other programs leave", pool.free, "number"),
+        Fact("operator", "above all", pool.operator),
+        Fact("usual_ns", "it usually takes", pool.usual_ns, "ns"),
+        Fact("mean_ns", "on average", pool.mean_ns, "ns"),
+    )
+    return finding("TV621", message, known(facts), round(pool.share * pool.step_ns), pool.step_ns, "steady step time")
+
+
 def _reads_or_writes(part: Part, where: str) -> str:
     """What reads or writes, and where: one call only where it takes most of the time."""
     calls = [(called(leaf), share) for leaf, share in part.calls if called(leaf)]
@@ -381,6 +463,8 @@ def _reads_or_writes(part: Part, where: str) -> str:
     return f"{inside} {where}{f': {listed}' if listed else ''}"
 
 
+_NO_CALLS = "Do not call gc.collect()"
+"""How the advice begins that is for programs that call for collections."""
 _SAVES = "saving"
 """Activity of a part whose purpose is to save."""
 

@@ -15,6 +15,8 @@ from traceviz.intervals import Array, IntervalSet
 
 SMALL_NS = 100_000
 """An operator that takes no longer mostly costs the call itself, of ten to fifty microseconds while it is recorded."""
+NEAR = 2.0
+"""A call counts for at most so many medians of its operator: what lasts longer than that is a stall, not the call."""
 _OF_FRAMEWORK = r"^(aten|torchvision|torchaudio)::|^autograd::engine|Backward\d*$|^Optimizer\."
 _AROUND = r"^(autograd::engine|Optimizer\.|torch::autograd)|Backward\d*$"
 """Events that only enclose operators."""
@@ -28,7 +30,7 @@ class SmallOperators:
         calls: All of them, those that others call left out.
         steps: Steady steps.
         median_ns: Their median duration.
-        small_ns: Time of the steps in small ones, and between them.
+        small_ns: Time of the steps in small ones, each near the median of its operator, and between them.
         step_ns: Steady step time.
         most: The one with most calls.
         most_calls: Its calls.
@@ -60,16 +62,14 @@ def small_operators(trace: TraceView) -> SmallOperators | None:
     steady = steady_time(trace)
     if trace.rank_busy or trace.has_device_tables or not steady or "pytorch" not in trace.frameworks:
         return None
-    operators = trace.host_ops("op").with_columns(pl.col("name").cast(pl.String))
-    operators = operators.filter(pl.col("name").str.contains(_OF_FRAMEWORK) & ~pl.col("name").str.contains(_AROUND))
-    operators = operators.filter(pl.col("process_id").is_in(list(steady)))
-    tree = CallTree.of(operators)
-    inside = _within(tree, steady)
+    tree = CallTree.of(framework_operators(trace, steady))
+    inside = within_steady(tree, steady)
     outer = tree.calls.with_columns(pl.Series("dur_ns", tree.durations)).filter(pl.Series((tree.depth == 0) & inside))
     if not outer.height:
         return None
-    # Small by name, not one by one: any of them lasts longer where another program takes the core
-    outer = outer.with_columns((pl.col("dur_ns").median().over("name") <= SMALL_NS).alias("small"))
+    # Small by name, not one by one: any of them lasts longer if another thread takes the core
+    usual = pl.col("dur_ns").median().over("name")
+    outer = outer.with_columns((usual <= SMALL_NS).alias("small"), (NEAR * usual).cast(pl.Int64).alias("near_ns"))
     small = [_time_of_small(part, steady[int(key[0])]) for key, part in outer.group_by("process_id")]
     names = outer.group_by("name").len().sort("len", "name", descending=[True, False])
     return SmallOperators(
@@ -84,7 +84,15 @@ def small_operators(trace: TraceView) -> SmallOperators | None:
     )
 
 
-def _within(tree: CallTree, steady: dict[int, IntervalSet]) -> Array:
+def framework_operators(trace: TraceView, steady: dict[int, IntervalSet]) -> pl.DataFrame:
+    """Calls of PyTorch's operators in the processes that have ``steady`` steps, names as text."""
+    operators = trace.host_ops("op").with_columns(pl.col("name").cast(pl.String))
+    operators = operators.filter(pl.col("name").str.contains(_OF_FRAMEWORK) & ~pl.col("name").str.contains(_AROUND))
+    return operators.filter(pl.col("process_id").is_in(list(steady)))
+
+
+def within_steady(tree: CallTree, steady: dict[int, IntervalSet]) -> Array:
+    """Return which calls of ``tree`` start in the steady steps of their process."""
     processes = tree.calls["process_id"].to_numpy()
     inside = np.zeros(processes.size, dtype=bool)
     for process, time in steady.items():
@@ -94,14 +102,22 @@ def _within(tree: CallTree, steady: dict[int, IntervalSet]) -> Array:
 
 
 def _time_of_small(operators: pl.DataFrame, steady: IntervalSet) -> int:
-    """Time of steps in small operators and in the short gaps after them, in which Python calls the next one."""
+    """Time of steps in small operators and in the short gaps after them, in which Python calls the next one.
+
+    A call that is stalled, because its threads wait for cores, counts near the median of its operator::
+
+        calls     |##|  |##|  |#################|  |##|
+        counted   |-----|-----|----|            |--|--|
+    """
     found = []
     for _, part in operators.sort("start_ns").group_by("thread_id", maintain_order=True):
         starts, ends = part["start_ns"].to_numpy(), part["end_ns"].to_numpy()
         following = np.append(starts[1:], ends[-1:])
         reaches = np.where(following - ends <= SMALL_NS, np.maximum(following, ends), ends)
+        near = np.minimum(ends, starts + part["near_ns"].to_numpy())
         is_small = part["small"].to_numpy()
-        found.append(IntervalSet.of(starts[is_small], reaches[is_small]))
+        found.append(IntervalSet.of(starts[is_small], near[is_small]))
+        found.append(IntervalSet.of(ends[is_small], reaches[is_small]))
     return IntervalSet.empty().union(*found).intersect(steady).total
 
 

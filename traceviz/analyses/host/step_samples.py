@@ -50,6 +50,7 @@ class StepSamples:
             ``waits_for`` (what a wait is for, where the files of its stack tell).
         collections: Time in which Python's garbage collector worked, within.
         collecting: Where the main thread was meanwhile most of the time; empty where that is no single place.
+        is_called: Whether the program itself calls for collections.
         judged_ns: The time that other findings are judged on; findings here are scaled to it, to compare with them.
         words: What that is.
         has_device: Whether devices work.
@@ -63,6 +64,7 @@ class StepSamples:
     rows: pl.DataFrame
     collections: IntervalSet
     collecting: str
+    is_called: bool
     judged_ns: int
     words: str
     has_device: bool
@@ -102,7 +104,7 @@ def step_samples(trace: TraceView) -> StepSamples | None:
         _samples(trace, process, main, within),
         _rows(trace, process, main, within.subtract(collections)),
         collections,
-        _place_of(trace, process, main, collections),
+        *_collecting(trace, process, main, collections),
         judged_ns or steps.total,
         judged_words(trace) if judged_ns else f"{of} of the run",
         has_device=bool(trace.rank_busy),
@@ -145,13 +147,20 @@ ENOUGH = 30
 """So many samples of steps that no profiler slowed down are enough without the others."""
 
 
-def _place_of(trace: TraceView, process: int, main: int, within: IntervalSet) -> str:
-    """The line in which the main thread was for at least half of ``within``."""
+def _collecting(trace: TraceView, process: int, main: int, within: IntervalSet) -> tuple[str, bool]:
+    """The line in which the main thread was for at least half of ``within``, and whether it called ``gc.collect``."""
     if not within.total:
-        return ""
-    places = time_by_stack(trace, within, process, main).group_by("location").agg(pl.col("time_ns").sum())
+        return "", False
+    found = time_by_stack(trace, within, process, main)
+    is_called = found.filter(pl.col("leaf").str.contains(_COLLECTS))["time_ns"].sum() * 2 >= within.total
+    places = found.group_by("location").agg(pl.col("time_ns").sum())
     largest = places.sort("time_ns", "location", descending=[True, False]).head(1)
-    return str(largest["location"][0]) if largest.height and 2 * largest["time_ns"][0] >= within.total else ""
+    place = str(largest["location"][0]) if largest.height and 2 * largest["time_ns"][0] >= within.total else ""
+    return place, is_called
+
+
+_COLLECTS = r"(^|\.)collect$"
+"""The call for a garbage collection, as the innermost frame."""
 
 
 def _samples(trace: TraceView, process: int, main: int, within: IntervalSet) -> float | None:

@@ -34,7 +34,7 @@ FOUND_IN: Mapping[str, str] = {
     **dict.fromkeys(("TV606", "TV607"), "cpu_steps"),
     "TV608": "lanes",
     **dict.fromkeys((f"TV70{number}" for number in range(1, 6)), "whole_run"),
-    **dict.fromkeys((f"TV61{number}" for number in range(8)), "host_limits"),
+    **dict.fromkeys((*(f"TV61{number}" for number in range(8)), "TV621", "TV622"), "host_limits"),
 }
 """Section that raises a finding: a report without it was not searched for it. A test holds this to the analyses."""
 

@@ -57,6 +57,34 @@ KINDS = {
         "tensorflow/python/data/ops/from_generator_op.py:9 next > gen.py:4 tokens"
     ): ("input", "python"),
     "train.py:9 main > model.py:7 Net.save_for_backward": ("python", "python"),
+    # A progress bar is logging for its own time, never for the iterable that it wraps
+    "train.py:9 main > tqdm/std.py:1180 __iter__": ("logging", "python"),
+    "train.py:9 main > tqdm/std.py:1180 __iter__ > tqdm/std.py:1240 update > sys.stderr.write": ("logging", "io"),
+    (
+        "train.py:9 main > tqdm/std.py:1180 __iter__ > torch/utils/data/dataloader.py:700 __next__ > train.py:23 pad"
+    ): ("input", "python"),
+    "train.py:9 main > rich/progress.py:1210 track > train.py:40 frames > numpy/a.py:1 sort": ("compute", "compute"),
+    "train.py:9 main > alive_progress/core/progress.py:9 __iter__ > train.py:40 rows": ("python", "python"),
+    "train.py:9 main > click/_termui_impl.py:330 generator > train.py:40 rows > time.sleep": ("sleep", "sleep"),
+    "train.py:9 main > tqdm/std.py:856 inner > pandas/core/apply.py:9 apply > train.py:5 clean": ("python", "python"),
+    # What a tracker or a logging decorator calls is the program's; what the program formats for a message is logging
+    "train.py:1 <module> > loguru/_logger.py:1290 catch_wrapper > train.py:9 main > train.py:30 loss": (
+        "python",
+        "python",
+    ),
+    "train.py:1 <module> > mlflow/sklearn/a.py:3 fit > train.py:9 main > train.py:88 save_checkpoint > os.fsync": (
+        "saving",
+        "io",
+    ),
+    "train.py:9 main > mlflow/sklearn/a.py:3 fit > train.py:9 objective > mlflow/b.py:3 log_metric": (
+        "logging",
+        "python",
+    ),
+    "train.py:9 main > logging/__init__.py:1100 emit > train.py:5 Json.format > json/encoder.py:9 encode": (
+        "logging",
+        "serialization",
+    ),
+    "train.py:9 main > wandb/run.py:3 log > numpy/a.py:1 histogram": ("logging", "compute"),
 }
 
 

@@ -22,6 +22,7 @@ SOURCE_WORDS = {
     "annotation": "annotations of the program",
     "nvtx_cycle": "inferred from repeating NVTX ranges",
     "module_cycle": "inferred from repeating compiled modules",
+    "counted": "counted in the program",
     "host_cycle": "inferred from repeating calls of the program",
     "kernel_cycle": "inferred from repeating kernels",
     "none": "none found",

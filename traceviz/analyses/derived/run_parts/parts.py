@@ -25,6 +25,7 @@ from traceviz.analyses.derived.run_parts import words
 from traceviz.analyses.derived.run_parts.loop import MIN_SAMPLES, occasional
 from traceviz.analyses.derived.run_parts.main_process import MainProcess, main_process
 from traceviz.analyses.derived.run_parts.run_places import MainSamples, Place, leads_to, places_of
+from traceviz.analyses.derived.run_parts.run_steps import run_steps
 from traceviz.analyses.derived.stacks.trees import Mask, StackTree, stack_meanings, stack_tree
 from traceviz.analyses.derived.steps.bounds import OTHER_WORK
 from traceviz.analyses.derived.steps.steps import warmup_steps
@@ -135,11 +136,17 @@ def run_parts(trace: TraceView) -> RunParts | None:
         {key: times[key] for key in LABELS if key in times},
         recording,
         loop,
-        main.steps.height,
+        _count_steps(trace, main),
         {key: places_of(key, times[key], samples) for key in LABELS if key in times},
         {key: place for key in LABELS if key in times and (place := leads_to(times[key], samples))},
         bool(places.size),
     )
+
+
+def _count_steps(trace: TraceView, main: MainProcess) -> int:
+    """Number of steps by the source that counts them best: before it is found, calls of a model count as steps, too."""
+    counted = run_steps(trace)
+    return main.steps.height if counted is None else min(counted.count, main.steps.height)
 
 
 def _merged(layers: list[tuple[str, IntervalSet]], main: MainProcess) -> dict[str, IntervalSet]:

@@ -18,12 +18,11 @@ from traceviz.analyses.derived.calls.host_calls import annotated_calls
 from traceviz.analyses.derived.frames import bounds, end_ns, having, intervals
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.run_parts.main_process import MainProcess, main_process
+from traceviz.analyses.derived.steps.counted import best_source
 from traceviz.analyses.derived.steps.steps import warmup_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array, IntervalSet
 
-REPEATS = r"_(?:call|loader|iterator)$|^program_step$"
-"""Sources of steps that see something repeat, whatever it is; others see that a model learns."""
 EPOCH = r"(?i)^(?:train(?:ing)?[ _-]?)?epoch[ _:#=-]*\d*$"
 """Names of ranges and annotations of a whole epoch."""
 EACH = 50_000
@@ -66,9 +65,7 @@ def run_steps(trace: TraceView) -> RunSteps | None:
     noted = None if main is None else having(main.phases, "kind", "step")
     if main is None or noted is None or not noted.height:
         return None
-    repeats = matches(pl.col("name"), REPEATS)
-    sources = noted.group_by("name").agg(pl.len().alias("steps")).with_columns(repeats.alias("repeats"))
-    source, _, only_repeats = sources.sort("repeats", "steps", "name", descending=[False, True, False]).row(0)
+    source, only_repeats = best_source(noted)
     own = having(noted, "name", source)
     numbered = own["number"].max()
     count = own.height if numbered is None else max(int(numbered) + 1, own.height)  # type: ignore[arg-type]

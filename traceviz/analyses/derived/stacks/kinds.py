@@ -81,12 +81,14 @@ class Catalogue:
 
     Args:
         imports: Frames of Python's import.
+        wrappers: Frames that are around code of others, and have a purpose only for themselves.
         not_purposes: Frames that look like a purpose and are none.
         purposes: Kind, pattern, and whether it is about functions of the program itself.
         activities: Kind and pattern of innermost frames; the first that matches decides.
     """
 
     imports: str
+    wrappers: str
     not_purposes: str
     purposes: tuple[tuple[str, str, bool], ...]
     activities: tuple[tuple[str, str], ...]
@@ -99,6 +101,7 @@ def catalogue() -> Catalogue:
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     return Catalogue(
         _either(data["imports"]),
+        _either(data["wrappers"]),
         _either(data["not_purposes"]),
         tuple((rule["kind"], _either(rule["patterns"]), rule.get("of_program", False)) for rule in data["purpose"]),
         tuple((rule["kind"], _either(rule["patterns"])) for rule in data["activity"]),
@@ -128,14 +131,25 @@ def frame_text(file: pl.Expr, function: pl.Expr) -> pl.Expr:
 
 
 def with_purpose(frames: pl.DataFrame) -> pl.DataFrame:
-    """Add ``purpose`` to distinct frames (``file, function, origin``): what their callers want, null where unknown."""
+    """Add what the callers of distinct frames (``file, function, origin``) want.
+
+    Returns:
+        ``frames`` with ``purpose``, null where unknown, and how far it reaches into what they call: ``alone``, not at
+        all (a progress bar is around the iterable that it wraps), and ``until_program``, until the program's own code
+        runs again (an experiment tracker that calls the training function; not the ``logging`` of Python, which calls
+        formatters and handlers of the program).
+    """
     text, own = frame_text(pl.col("file"), pl.col("function")), pl.col("origin") == "program"
     meant = (pl.col("function") != "<module>") & ~text.str.contains(catalogue().not_purposes)
     rules = [
         pl.when(meant & text.str.contains(pattern) & (own if of_program else pl.lit(value=True))).then(pl.lit(kind))
         for kind, pattern, of_program in catalogue().purposes
     ]
-    return frames.with_columns(pl.coalesce(rules).alias("purpose"))
+    return frames.with_columns(
+        pl.coalesce(rules).alias("purpose"),
+        text.str.contains(catalogue().wrappers).alias("alone"),
+        (pl.col("origin") == "library").alias("until_program"),
+    ).with_columns((pl.col("until_program") & (pl.col("purpose") == "logging")).fill_null(value=False))
 
 
 def with_activity(frames: pl.DataFrame) -> pl.DataFrame:

@@ -14,8 +14,9 @@ import polars as pl
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.frames import codes
 from traceviz.analyses.derived.stacks.kinds import with_activity, with_purpose
+from traceviz.analyses.derived.stacks.purposes import purpose_frames
 from traceviz.intervals import Array
-from traceviz.nested import Codes, Mask, Rows, alike, nearest, topmost
+from traceviz.nested import Codes, Mask, Rows, alike, nearest
 
 _TORCH = r"^(?<file>[^()]*\.py)\((?<line>\d+)\): (?<function>.*)$"
 _JAX = r"^\$(?<file>[^ ]+):(?<line>\d+) (?<function>.*)$"
@@ -66,7 +67,13 @@ def function_meanings(tree: CallTree, names: Codes, frames: pl.DataFrame) -> tup
     near = _nearest(parent, names, distinct["origin"] == "program")
     far = _nearest(parent, names, distinct["origin"] == "library")
     place = np.where(near >= 0, near, np.where(far >= 0, far, rows))
-    outermost = topmost(parent, distinct["purpose"].is_not_null().to_numpy()[names])
+    outermost = purpose_frames(
+        parent,
+        has=distinct["purpose"].is_not_null().to_numpy()[names],
+        alone=distinct["alone"].fill_null(value=False).to_numpy()[names],
+        until_program=distinct["until_program"].fill_null(value=False).to_numpy()[names],
+        program=(distinct["origin"] == "program").to_numpy()[names],
+    )
     says = _nearest(parent, names, distinct["activity"].is_not_null())
     inside = (outermost >= 0) & (near >= outermost)
     columns = (names, names[place], _codes(distinct["purpose"], names, outermost))

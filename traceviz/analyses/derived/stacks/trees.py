@@ -17,6 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.stacks.kinds import is_import, with_activity, with_purpose
+from traceviz.analyses.derived.stacks.purposes import purpose_frames
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.intervals import Array
 
@@ -136,7 +137,13 @@ def stack_meanings(trace: TraceView) -> pl.DataFrame:
         )
     )
     for_import = tree.around(imports) > tree.around(own & ~is_module)
-    serves = tree.outermost(frames["purpose"].is_not_null().to_numpy())
+    serves = purpose_frames(
+        tree.parent,
+        has=frames["purpose"].is_not_null().to_numpy(),
+        alone=frames["alone"].fill_null(value=False).to_numpy(),
+        until_program=frames["until_program"].fill_null(value=False).to_numpy(),
+        program=own,
+    )
     purpose = _gathered(frames["purpose"], serves)
     purpose = pl.select(pl.when(pl.Series(for_import)).then(pl.lit("import")).otherwise(purpose)).to_series()
     written = own & (frames["file"] != _MADE).to_numpy()  # what libraries make and run is nowhere to be found

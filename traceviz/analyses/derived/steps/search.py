@@ -18,6 +18,7 @@ from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.recorded.losses import is_damaged, losses
 from traceviz.analyses.derived.steps.ahead import as_devices_run
 from traceviz.analyses.derived.steps.bounds import OTHER_WORK, cut_beside_whole
+from traceviz.analyses.derived.steps.counted import counted_steps
 from traceviz.analyses.derived.steps.coverage import Coverage, coverage
 from traceviz.analyses.derived.steps.engine import serving_steps
 from traceviz.analyses.derived.steps.framework import host_cycle_steps, module_cycle_steps, without_compilation
@@ -241,6 +242,7 @@ _SEARCHES: tuple[Callable[[TraceView], Steps], ...] = (
     *_SEARCHES_BY_NAME,
     _range_cycle,
     _module_cycle,
+    counted_steps,
     _host_cycle,
     _kernel_cycle,
 )

@@ -2,7 +2,8 @@
 
 In order of trust: the steps of a serving engine; steps that the trace declares; NVTX ranges with a step-like name (or
 the user's); annotations of the framework with such a name; the cycle of NVTX ranges on the training thread; the cycle
-of compiled modules on a device; the cycle of the training thread's calls; the cycle of kernels. Steps carry their
+of compiled modules on a device; steps that hooks in the program counted; the cycle of the training thread's calls; the
+cycle of kernels. Steps carry their
 source and its confidence.
 """
 
@@ -21,7 +22,16 @@ from traceviz.analyses.derived.steps.cycles import find_cycle
 from traceviz.intervals import Array
 
 StepSource = Literal[
-    "serving", "trace", "nvtx", "annotation", "nvtx_cycle", "module_cycle", "host_cycle", "kernel_cycle", "none"
+    "serving",
+    "trace",
+    "nvtx",
+    "annotation",
+    "nvtx_cycle",
+    "module_cycle",
+    "counted",
+    "host_cycle",
+    "kernel_cycle",
+    "none",
 ]
 
 INFERRED: frozenset[StepSource] = frozenset({"nvtx_cycle", "module_cycle", "host_cycle", "kernel_cycle"})

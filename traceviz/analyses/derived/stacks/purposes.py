@@ -1,0 +1,33 @@
+"""The frame of a stack that says what its time is for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from traceviz.intervals import Array
+from traceviz.nested import Mask, Rows, nearest, topmost
+
+
+def purpose_frames(parent: Rows, *, has: Mask, alone: Mask, until_program: Mask, program: Mask) -> Array:
+    """For each frame, the row of the frame whose purpose its time serves; -1 for none.
+
+    That is the outermost one with a purpose that reaches so far::
+
+        main > save_checkpoint > json.dump > write          saving, all of it
+        main > tqdm.__iter__ > DataLoader.__next__          input: a bar is around the iterable that it wraps
+        main > tqdm.__iter__ > tqdm.update > write          logging: the bar's own work
+        main > mlflow.patched_fit > train > forward         none: the program's own code runs again
+
+    Args:
+        parent: Row of the caller of each frame, which comes before it; -1 for none.
+        has: Frames with a purpose,
+        alone: that is only of their own time,
+        until_program: or that ends where a frame of the program follows.
+        program: Frames of the program.
+    """
+    reaches = has & ~alone
+    outer = topmost(parent, reaches & ~until_program)
+    bounded = nearest(parent, reaches & until_program)
+    bounded = np.where(bounded > nearest(parent, program), bounded, -1)
+    serves = np.where((bounded >= 0) & ((outer < 0) | (bounded < outer)), bounded, outer)
+    return np.where((serves < 0) & has, np.arange(parent.size), serves)

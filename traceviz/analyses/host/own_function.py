@@ -1,0 +1,146 @@
+"""The function of the program that takes most of the steps without training: a plot, a metric, a monitor.
+
+Its time divides into many kinds, Python, libraries, files, waits, none of which says how much there is to gain. So it is
+reported as a whole, with all that it calls::
+
+    main > train_step > backward        trains: no candidate, nor is what calls it
+    main > log_plots                    the candidate, with all below it
+             > savefig > draw               Python
+             > savefig > write              input and output
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.derived.run_parts import words
+from traceviz.analyses.derived.stacks.kinds import frame_text
+from traceviz.analyses.derived.stacks.trees import StackTree, stack_tree
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.host.step_samples import StepSamples
+from traceviz.intervals import Array
+from traceviz.nested import Mask
+
+HOLDS_LOOP = 0.98
+"""A function with this part of the steps holds the loop, and says nothing."""
+FREE = 0.05
+"""A function that trains in less than this part of its time does not train."""
+FOREIGN = 0.5
+"""It is reported if so much of its time is no computing of the framework that trains: that may be the model's."""
+_TRAINS = (
+    r"^torch/(autograd/|optim/|nn/modules/module\.py |nn/parallel/|amp/|_functorch/|_dynamo/)|^torch/_tensor\.py backward$"
+    r"|^ (\w+\.)*(run_backward|backward)$"
+    r"|^(lightning|pytorch_lightning|accelerate|deepspeed|fastai)/|^transformers/trainer\.py "
+    r"|^keras/src/(trainers|layers|models|optimizers|backend)/|^tensorflow/python/(eager|training)/"
+    r"|^jax/_src/(pjit|api|interpreters/)|^(flax|optax|haiku|equinox)/"
+    r"|^(xgboost|lightgbm|catboost)/.* (train|update|boost|fit|predict|__boost\w*|_train)$|^ (\w+\.)*_LIB\."
+    r"|^sklearn/.* (fit|partial_fit|fit_transform|_?fit_\w+)$"
+)
+"""Frames of training: backward and forward passes, optimizers, rounds of boosting."""
+_FRAMEWORK = (
+    r"^(torch|torchvision|torchaudio|tensorflow|keras|jax|jaxlib|flax|optax|haiku|equinox|transformers|xgboost|lightgbm|catboost)/"
+)
+"""Packages that train."""
+_COMPUTES = ("compute", "device_wait")
+_SAID_BY_OTHERS = ("input", "import", "compilation", "collective")
+"""Kinds that other findings are about."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFunction:
+    """A function of the program in its steps, with all that it calls.
+
+    Args:
+        location: Its line with most of the time: ``train.py:41 log_plots``.
+        time_ns: Its time in the steps.
+        share: That as a share of the steps.
+        samples: Samples behind it.
+        by_group: Its time by what the findings are about (``io, lock, python, compute, ...``), the largest first.
+    """
+
+    location: str
+    time_ns: int
+    share: float
+    samples: float | None
+    by_group: dict[str, int]
+
+    def has_most_of(self, group: str, time_ns: int) -> bool:
+        """Whether at least half of ``time_ns``, the time of a group in the steps, is in this function."""
+        return 2 * self.by_group.get(group, 0) >= time_ns
+
+
+def own_function(trace: TraceView, steps: StepSamples, least_share: float) -> OwnFunction | None:
+    """The largest function that does not train, of at least this share of the steps; ``None`` if there is none."""
+    tree = stack_tree(trace)
+    rows = steps.of_main.filter(pl.col("stack_id").is_not_null())
+    if not rows.height or not tree.frames.height:
+        return None
+    ids = tree.frames["stack_id"].to_numpy()
+    place = np.minimum(np.searchsorted(ids, rows["stack_id"].to_numpy()), ids.size - 1)
+    time = rows["time_ns"].to_numpy()
+    candidate = _candidates(tree, place, time)
+    of_row = candidate[place]
+    inside = rows.drop("function", "location").with_columns(
+        pl.Series("candidate", of_row),
+        pl.Series("foreign", ~(rows["group"].is_in(list(_COMPUTES)).to_numpy() & _of_framework(tree)[place])),
+        (pl.col("samples") * pl.col("part")).alias("sampled"),
+    ).filter(pl.col("candidate") >= 0)
+    if not inside.height:
+        return None
+    names = tree.frames.with_row_index("candidate").select(pl.col("candidate").cast(pl.Int64), "file", "function", "line")
+    named = inside.with_columns(pl.col("group").cast(pl.String)).join(names, on="candidate", how="left")
+    sums = named.group_by("file", "function").agg(
+        pl.col("time_ns").sum(), pl.col("time_ns").filter("foreign").sum().alias("foreign_ns")
+    )
+    large = sums.filter(
+        (pl.col("time_ns") >= least_share * steps.step_ns) & (pl.col("foreign_ns") >= FOREIGN * pl.col("time_ns"))
+    ).sort("time_ns", "file", "function", descending=[True, False, False])
+    found = (_described(named, file, function, steps) for file, function in large[["file", "function"]].iter_rows())
+    return next((one for one in found if not _is_said_by_others(one)), None)
+
+
+def _candidates(tree: StackTree, place: Array, time: Array) -> Array:
+    """For each stack, the row of the outermost function of the program around it that does not train; -1 for none."""
+    own = np.zeros(tree.parent.size, np.int64)
+    np.add.at(own, place, time)
+    total = tree.totals(own)
+    text = tree.frames.select(frame_text(pl.col("file"), pl.col("function"))).to_series()
+    nearest = tree.around(text.str.contains(_TRAINS).fill_null(value=False).to_numpy())
+    below = np.zeros(tree.parent.size, np.int64)
+    np.add.at(below, nearest[nearest >= 0], own[nearest >= 0])
+    # Times of the same function reached by several lines of its callers are those of several rows
+    trains = tree.totals(below) >= FREE * np.maximum(total, 1)
+    key = tree.frames.select(pl.struct("file", "function").rank("dense")).to_series().fill_null(0).to_numpy()
+    whole = np.zeros(int(key.max(initial=0)) + 1, np.int64)
+    np.add.at(whole, key, np.where(tree.repeats(key), 0, total))
+    holds_loop = whole[key] >= HOLDS_LOOP * max(int(time.sum()), 1)
+    is_module = (tree.frames["function"] == "<module>").fill_null(value=True).to_numpy()
+    return tree.outermost(words.is_own(tree) & ~trains & ~holds_loop & ~is_module)
+
+
+def _of_framework(tree: StackTree) -> Mask:
+    """Stacks whose innermost library is one that trains, or that have none: operators have no frame of their own."""
+    frames = tree.frames
+    library = (frames["origin"] == "library").fill_null(value=False).to_numpy()
+    nearest = tree.around(library | words.is_own(tree))
+    trains = frames["file"].str.contains(_FRAMEWORK).fill_null(value=False).to_numpy()
+    called = frames["function"].str.contains(r"^(np|numpy|scipy|cv2|pd)\.").fill_null(value=False).to_numpy()
+    return np.asarray(~called & ((nearest < 0) | ~library[nearest] | trains[nearest]), dtype=bool)
+
+
+def _described(named: pl.DataFrame, file: str, function: str, steps: StepSamples) -> OwnFunction:
+    own = named.filter((pl.col("file") == file) & (pl.col("function") == function))
+    groups = own.group_by("group").agg(pl.col("time_ns").sum()).sort("time_ns", "group", descending=[True, False])
+    lines = own.group_by("line").agg(pl.col("time_ns").sum()).sort("time_ns", "line", descending=[True, False])
+    line = lines["line"][0]
+    where = file if line is None else f"{file}:{line}"
+    time = int(own["time_ns"].sum())
+    samples = None if steps.samples is None else float(own["sampled"].sum())
+    return OwnFunction(f"{where} {function}", time, time / steps.step_ns, samples, dict(groups.iter_rows()))
+
+
+def _is_said_by_others(function: OwnFunction) -> bool:
+    return 2 * sum(function.by_group.get(group, 0) for group in _SAID_BY_OTHERS) >= function.time_ns

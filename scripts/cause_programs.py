@@ -14,9 +14,11 @@ is installed. It sees neither the caller's environment nor other processes, so t
 from __future__ import annotations
 
 import argparse
+import getpass
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 CAUSES = REPOSITORY / "sample_traces" / "causes"
 EXPECTED = CAUSES / "expected.toml"
@@ -35,6 +39,10 @@ TRACEVIZ = (sys.executable, "-m", "traceviz")
 ALONE = ("unshare", "--pid", "--fork", "--mount-proc")
 """Runs a program where it sees no other processes; needs the rights of an administrator."""
 
+_TELLING = 8
+"""Shorter names and values are words that any recording may hold."""
+_RECORDED = frozenset({"LANG", "PATH", "TF_CPP_MIN_LOG_LEVEL", "TERM"})
+"""Variables whose values are those of any machine."""
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 _SECONDS = 900
 
@@ -105,6 +113,7 @@ def pack(run: Path) -> Path:
         tables.parent.mkdir()
         subprocess.run([*TRACEVIZ, "convert", str(copy), "-o", str(tables)], check=True, stdout=subprocess.DEVNULL)
         subprocess.run([*TRACEVIZ, "scrub", str(tables), "-o", str(scrubbed)], check=True, stdout=subprocess.DEVNULL)
+        _check_nothing_private(scrubbed)
         RECORDED.mkdir(exist_ok=True)
         with zipfile.ZipFile(packed, "w") as archive:
             for path in sorted(scrubbed.rglob("*.*")):
@@ -119,6 +128,28 @@ def _forget_the_machine(manifest: Path) -> None:
     for key in ("container", "kernel", "os"):
         stated.get("machine", {}).pop(key, None)
     manifest.write_text(json.dumps(stated), encoding="utf-8")
+
+
+def _check_nothing_private(folder: Path) -> None:
+    """Search the bytes of all files and the texts of all tables for what identifies this machine and its user.
+
+    Raises:
+        SystemExit: Something was found. Nothing is packed.
+    """
+    told = {
+        *(str(place) for place in (REPOSITORY, Path.home(), Path(sys.prefix))),
+        *(value for value in (socket.gethostname(), socket.getfqdn(), getpass.getuser()) if len(value) >= _TELLING),
+        *(value for name, value in os.environ.items() if len(value) >= _TELLING and name not in _RECORDED),
+    }
+    for path in sorted(folder.rglob("*.*")):
+        texts = [path.read_bytes()]
+        if path.suffix == ".parquet":
+            texts.append(
+                pl.read_parquet(path).select(pl.selectors.string(), pl.selectors.categorical()).write_csv().encode()
+            )
+        for private in told:
+            if any(private.encode() in text for text in texts):
+                sys.exit(f"{path.name} of {folder.name} still holds a value of this machine: {private}")
 
 
 @contextmanager

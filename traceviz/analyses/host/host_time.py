@@ -9,8 +9,8 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.frames import bounds, having, intervals
-from traceviz.analyses.derived.judged_time import judged_time
-from traceviz.analyses.derived.stacks.functions import placed, wilson
+from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.stacks.functions import placed, wilson, without_module
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
 from traceviz.analyses.derived.stacks.sampled import (
     main_thread,
@@ -20,7 +20,7 @@ from traceviz.analyses.derived.stacks.sampled import (
     seen_rows,
     time_by_stack,
 )
-from traceviz.analyses.derived.stacks.trees import stack_tree
+from traceviz.analyses.derived.stacks.trees import function_names, stack_tree
 from traceviz.analyses.derived.statistics import frame_grid, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import Array, IntervalSet
@@ -170,7 +170,9 @@ class HostTimeAnalysis(Analysis[HostTime]):
             Column("share_of_part", "Share", "ratio", 0),
             Column("self_ns", "Self", "ns", 1),
         )
-        rows = result.functions.with_columns(share("inclusive_ns", whole_ns, "share_of_part"))
+        rows = result.functions.with_columns(
+            without_module(pl.col("function")), share("inclusive_ns", whole_ns, "share_of_part")
+        )
         return frame_grid(columns, rows, "Functions, with what they call and alone")
 
     def _threads(self, threads: pl.DataFrame) -> Grid:
@@ -195,10 +197,10 @@ _SAMPLING = "Shares are of time seen by samples of the stack; a share of one hal
 
 
 def _steps(trace: TraceView, rank: int) -> IntervalSet:
-    """The steps of a process: all that hooks counted throughout the run, else those that are judged."""
+    """The steps of a process: all that hooks counted throughout the run, else those that are judged; may be none."""
     phases = trace.frame("phases", "start_ns", "dur_ns", "process_id", pl.col("kind").cast(pl.String))
     own = phases.filter((pl.col("process_id") == rank) & (pl.col("kind") == "step"))
-    return intervals(own) if own.height else judged_time(trace, rank)
+    return intervals(own) if own.height else steady_time(trace).get(rank, IntervalSet.empty())
 
 
 def _extent(rows: pl.DataFrame, rank: int) -> IntervalSet:
@@ -251,9 +253,8 @@ def _sampled_functions(trace: TraceView, rank: int, within: IntervalSet) -> pl.D
     sums = times.group_by("stack_id").agg(pl.col("time").sum())
     own = tree.frames[["stack_id"]].join(sums, on="stack_id", how="left", maintain_order="left")
     self_ns = own["time"].fill_null(0).to_numpy()
-    names = tree.frames.select(
-        pl.format("{} {}", "file", "function").str.strip_chars(" ").alias("function")
-    ).to_series()
+    frames = tree.frames.with_columns(function_names(tree))
+    names = frames.select(pl.format("{} {}", "file", "function").str.strip_chars(" ").alias("function")).to_series()
     again = tree.repeats(names.rank("dense").to_numpy())
     inclusive = np.where(again, 0, tree.totals(self_ns))
     is_own = tree.frames["origin"] == "program"

@@ -19,6 +19,7 @@ from traceviz.analyses.derived.causes.sampling import ticks_within
 from traceviz.analyses.derived.host.classes import host_classes, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.patterns import extracted
+from traceviz.analyses.derived.stacks.functions import without_module
 from traceviz.analyses.derived.statistics import frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
@@ -185,7 +186,9 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
 
     def describe(self, result: HostCauses) -> Section:
         """Kinds as one stacked bar, then the causes."""
-        title = "What the steps did" if result.host_only else self.title
+        of_steps = result.judged_words.startswith("steady")
+        did = "What the steps did" if of_steps else "What the program did"
+        title = did if result.host_only else self.title
         unexplained = result.time_of(["unexplained"])
         facts = (
             Fact("idle_ns", "without device work", None if result.host_only else result.idle_ns, "ns"),
@@ -194,7 +197,8 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
         )
         shown = tuple(fact for fact in facts if fact.value is not None)
         bars = tuple(Bar(kind, KIND_LABELS[kind], time, time / result.idle_ns) for kind, time in result.kinds.items())
-        whole = "time of the steps" if result.host_only else "time without device work"
+        judged = "time of the steps" if of_steps else result.judged_words
+        whole = judged if result.host_only else "time without device work"
         blocks: list[Block] = [Facts(shown), Bars("Kinds", whole, "ns", bars)]
         if unexplained >= self.fold_below * result.judged_ns:
             blocks.append(Prose(_UNEXPLAINED.format(result.share(unexplained), result.record)))
@@ -204,10 +208,10 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
     def _grid(self, result: HostCauses) -> Block:
         rows = by_cause(result.causes).filter(pl.col("time_ns") >= self.least_share * result.judged_ns)
         rows = rows.join(result.totals, on="cause", how="left", maintain_order="left", nulls_equal=True).with_columns(
-            pl.col("cause").fill_null(pl.col("kind").replace_strict(KIND_LABELS, default=None)),
+            without_module(pl.col("cause")).fill_null(pl.col("kind").replace_strict(KIND_LABELS, default=None)),
             pl.col("kind").replace_strict(KIND_LABELS, default=None).alias("label"),
             share("time_ns", result.judged_ns, "share_of_judged"),
-            _where().alias("where"),
+            without_module(_where()).alias("where"),
         )
         of = "Of steps" if result.judged_words.startswith("steady") else "Of time"
         columns = (

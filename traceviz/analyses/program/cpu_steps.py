@@ -21,6 +21,7 @@ from traceviz.analyses.derived.causes.kinds import KIND_LABELS, OPTIMIZER, KindK
 from traceviz.analyses.derived.causes.places import PLACES, located
 from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.stacks.functions import without_module
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.op_families import UNKNOWN, op_family_label
@@ -93,12 +94,14 @@ class CpuSteps:
         operators: ``group, label, type, time_ns, calls`` of operators, the largest first.
         judged_ns: Judged time, summed over processes.
         judged_words: What that is.
+        sampled: Whether stacks were sampled: lines are then those that ran.
     """
 
     groups: pl.DataFrame
     operators: pl.DataFrame
     judged_ns: int
     judged_words: str
+    sampled: bool = False
 
     def largest(self, kinds: frozenset[KindKey]) -> dict[str, Any] | None:
         """The group of these kinds with most time: a row of ``groups``; ``None`` where there is none."""
@@ -135,7 +138,8 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
         if capture_kind(trace).key == "other-program" and "op" not in trace.host_names["category"]:
             return self.skipped("nothing says what its lanes are")
         grouped = _with_groups(causes)
-        return CpuSteps(_groups(grouped), _operators(grouped), judged_ns, judged_words(trace))
+        sampled = bool(trace.tables.rows("stacks"))
+        return CpuSteps(_groups(grouped), _operators(grouped), judged_ns, judged_words(trace), sampled)
 
     def judge(self, result: CpuSteps) -> tuple[Finding, ...]:
         """TV606 names the operators that take the time, TV607 other work of the program."""
@@ -182,7 +186,11 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
         blocks: tuple[Block, ...] = (
             Facts(facts),
             Bars("By what is computed", result.judged_words, "ns", bars),
-            frame_grid(groups, result.groups.with_columns(part), fold_below=self.fold_below),
+            frame_grid(
+                groups,
+                result.groups.with_columns(*(without_module(pl.col(name)) for name in ("largest", "where")), part),
+                fold_below=self.fold_below,
+            ),
         )
         if result.operators.height:
             rows = result.operators.with_columns(part)  # people find them, with their places, in host_waits
@@ -280,8 +288,8 @@ def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:
         message = f"{label} {takes} {of_judged} of the {result.judged_words}: {', '.join(parts)}."
         lines = tuple(filter(None, [_ADVICE.get(str(largest["group"]))]))
     else:
-        where = f", in {shortened(largest['where'])}" if largest["where"] else ""
-        most = f"{shortened(largest['largest'])} ({format_ratio(largest['largest_ns'] / result.judged_ns)}{where})"
+        where = f", in {shortened(largest['where'], line=result.sampled)}" if largest["where"] else ""
+        most = f"{shortened(largest['largest'], line=result.sampled)} ({format_ratio(largest['largest_ns'] / result.judged_ns)}{where})"
         message = (
             f"{of_judged} of the {result.judged_words} is spent in {_WORDS[largest['kind']]}, most of all in {most}."
         )

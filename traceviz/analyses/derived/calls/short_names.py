@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+SCRIPT, IMPORTED = "<module>", "<imported module>"
+"""Functions that Python makes of the top level of a file: of the program's own, and of one that it imports."""
 LONGEST_NAME = 48
 """Characters of a name within a sentence."""
 _FRAME = re.compile(r"^(?:\$|(?:.*/)?)(?P<file>[^/()$:]+)(?:\((?P<first>\d+)\): |:(?P<line>\d+) )(?P<function>.+)$")
@@ -20,8 +22,20 @@ def shortened(name: str, *, line: bool = False) -> str:
     if frame is not None:
         function = frame["function"].rpartition(".")[2] if line else frame["function"]
         where = f"{frame['file']}:{frame['line']}" if line and frame["line"] else frame["file"]
-        text = where if line and function.startswith("<module") else f"{function} ({where})"
+        if function in {SCRIPT, IMPORTED}:
+            text = where if line and frame["line"] else script(frame["file"], function)
+        else:
+            text = f"{function} ({where})"
     return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
+
+
+def script(file: str, function: str = SCRIPT) -> str:
+    """The top level of a file within a sentence: ``the script train.py``, ``the module data.py``."""
+    if file == "<stdin>":
+        return "the script from stdin"
+    if file.startswith("<") or file == "cell":  # of python -c and exec, and of notebooks
+        return f"the code in {file}" if file != "cell" else "the cell"
+    return f"the {'script' if function == SCRIPT else 'module'} {file}"
 
 
 def function_of(kernel: str) -> str:

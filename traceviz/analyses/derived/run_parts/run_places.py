@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from traceviz.analyses.derived.calls.short_names import SCRIPT
 from traceviz.analyses.derived.frames import bounds, having
 from traceviz.analyses.derived.run_parts import words
 from traceviz.analyses.derived.run_parts.main_process import MainProcess
-from traceviz.analyses.derived.stacks.trees import Mask, StackTree
+from traceviz.analyses.derived.stacks.functions import function_words
+from traceviz.analyses.derived.stacks.trees import Mask, StackTree, function_names
 from traceviz.intervals import Array, IntervalSet
 
 MOSTLY = 0.8
@@ -20,7 +22,6 @@ MOST = 5
 """So many places of a part are kept."""
 _OF_WHAT = {"saving": words.saves, "validation": words.validates}
 """Parts whose place is the outermost function of that name."""
-_MODULE = "<module>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Place:
     """A function, or what a hook names.
 
     Args:
-        name: ``save_checkpoint (train.py:88)``, or ``torch.save``.
+        name: ``save_checkpoint (train.py:88)``, ``the script train.py (51.0 % of it in line 6)``, or ``torch.save``.
         time_ns: Its time within the part.
         samples: Samples behind that; ``None`` where a hook measured it.
     """
@@ -78,7 +79,9 @@ def leads_to(time: IntervalSet, samples: MainSamples) -> Place | None:
         return None
     inner = int(leads[np.lexsort((-leads, total[leads]))[0]])  # of equal ones the inner, which comes later
     row = tree.frames.row(inner, named=True)
-    return Place(_name("", row), int(total[inner]), None)
+    where = row["file"] if row["line"] is None else f"{row['file']}:{row['line']}"
+    name = where if row["function"] == SCRIPT else f"{row['function']} ({where})"  # the time is that of the line
+    return Place(name, int(total[inner]), None)
 
 
 def _sampled(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> tuple[Place, ...]:
@@ -92,7 +95,8 @@ def _sampled(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> t
     lasted = pl.Series(rows["end_ns"] - rows["start_ns"])
     spent = spent.with_columns(pl.col("samples") * pl.col("time") / lasted)  # a row may be in several parts
     spent = spent.filter((pl.col("time") > 0) & (pl.col("frame") >= 0))
-    known = samples.tree.frames[["function", "file", "line"]].with_row_index("frame").cast({"frame": pl.Int64})
+    known = samples.tree.frames[["file", "line"]].with_columns(function_names(samples.tree))
+    known = known.with_row_index("frame").cast({"frame": pl.Int64})
     lined = (
         spent.join(known, on="frame")
         .group_by("hooked", "function", "file", "line")
@@ -100,7 +104,7 @@ def _sampled(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> t
     )
     lined = lined.sort("time", "line", descending=[True, False])
     places = lined.group_by("hooked", "function", "file", maintain_order=True).agg(
-        pl.col("line").first(), pl.col("time", "samples").sum()
+        pl.col("line").first(), pl.col("time").first().alias("of_line"), pl.col("time", "samples").sum()
     )
     ordered = places.sort("time", "file", "function", descending=[True, False, False]).head(MOST)
     return tuple(
@@ -159,8 +163,6 @@ def _told(part: str, time: IntervalSet, phases: pl.DataFrame) -> tuple[Place, ..
 
 
 def _name(hook: str, row: dict[str, Any]) -> str:
-    """``save_checkpoint (train.py:88)``, ``torch.save in main (train.py:60)``, ``torch.save (train.py:60)``."""
-    where = row["file"] if row["line"] is None else f"{row['file']}:{row['line']}"
-    function = "" if row["function"] == _MODULE else row["function"]
-    name = " in ".join(filter(None, (hook, function)))
-    return f"{name} ({where})" if name and where else name or where
+    """The function with its hottest line (:func:`function_words`); after the ``hook``, if that is not empty."""
+    name = function_words(row["function"], row["file"], row["line"], row["of_line"] / row["time"])
+    return f"{hook} in {name}" if hook else name

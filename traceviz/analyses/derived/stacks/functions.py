@@ -1,4 +1,4 @@
-"""Where in the program time was, by function: the line with most of it stands for a function."""
+"""Where in the program time was, by function, with the line in it that has most."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from traceviz.analyses.derived.calls.short_names import IMPORTED, SCRIPT, script
+from traceviz.analyses.derived.patterns import replaced
 from traceviz.units import format_ratio
 
 FEW_SAMPLES = 30
 """A share that so few samples state is *about* that."""
+STANDS_FOR = 0.9
+"""A line with this share of a function's time is written as the function's place, without its share."""
 _LINE = re.compile(r"(?s)^(?P<file>.+?):(?P<line>\d+) (?P<function>.+)$")
 _SURE = 1.96
 
@@ -27,6 +31,7 @@ class Function:
         samples: Samples behind ``time_ns``; ``None`` where it was recorded, and not sampled.
         of_samples: Samples behind ``whole_ns``.
         leaf: What it called for most of that time; may be the line itself.
+        line_share: The line's part of the function's time.
     """
 
     location: str
@@ -35,6 +40,7 @@ class Function:
     samples: float | None
     of_samples: float | None
     leaf: str = ""
+    line_share: float = 1.0
 
     @property
     def share(self) -> float:
@@ -43,8 +49,12 @@ class Function:
 
     @property
     def words(self) -> str:
-        """Its name for people: ``decode_jpeg (train.py:41)``."""
-        return placed(self.location)
+        """Its name for people: see :func:`function_words`."""
+        match = _LINE.match(self.location)
+        if match is None:
+            return self.location
+        file, function = match["file"].rpartition("/")[2], match["function"].rpartition(".")[2]
+        return function_words(function, file, int(match["line"]), self.line_share)
 
     @property
     def share_words(self) -> str:
@@ -77,7 +87,31 @@ def placed(location: str) -> str:
     if match is None:
         return location
     where, name = f"{match['file'].rpartition('/')[2]}:{match['line']}", match["function"].rpartition(".")[2]
-    return where if name.startswith("<module") else f"{name} ({where})"
+    return where if name in {SCRIPT, IMPORTED} else f"{name} ({where})"
+
+
+def without_module(frame: pl.Expr) -> pl.Expr:
+    """Frames as people read them: ``train.py:41`` of ``train.py:41 <module>``, ``the script train.py`` without a line."""
+    lines = replaced(frame, r"^(.+:\d+) <(?:imported )?module>$", "${1}")
+    scripts = replaced(lines, r"^([^ ]+) <module>$", "the script ${1}")
+    return replaced(scripts, r"^([^ ]+) <imported module>$", "the module ${1}")
+
+
+def function_words(function: str, file: str, line: int | None, line_share: float) -> str:
+    """A function within a sentence, with the line that has most of its time.
+
+    ``decode_jpeg (train.py:41)`` where that is nearly all, ``decode_jpeg (train.py, 51.0 % of it in line 41)``
+    otherwise; of code outside of functions ``the script train.py (line 41)``.
+    """
+    is_script = function in {SCRIPT, IMPORTED}
+    name = script(file, function) if is_script else function
+    stands = line_share >= STANDS_FOR
+    if not file or line is None:
+        return f"{name} ({file})" if file and not is_script else name
+    if stands:
+        return f"{name} (line {line})" if is_script else f"{name} ({file}:{line})"
+    where = f"{format_ratio(line_share)} of it in line {line}"
+    return f"{name} ({where})" if is_script else f"{name} ({file}, {where})"
 
 
 def largest_function(rows: pl.DataFrame, whole_ns: int | None = None) -> Function | None:
@@ -100,12 +134,16 @@ def functions(rows: pl.DataFrame, whole_ns: int | None = None, most: int = 5) ->
     samples = float(rows["samples"].sum()) if rows["samples"].null_count() < rows.height else None
     of_samples = None if samples is None else samples * whole / max(total, 1)
     lines = rows.group_by("function", "location", "leaf").agg(pl.col("time_ns", "samples").sum())
-    lines = lines.sort("time_ns", "location", "leaf", descending=[True, False, False])
+    lines = lines.with_columns(pl.col("time_ns").sum().over("function", "location").alias("of_line"))
+    lines = lines.sort("of_line", "location", "time_ns", "leaf", descending=[True, False, True, False])
     sums = lines.group_by("function", maintain_order=True).agg(
-        pl.col("location", "leaf").first(), pl.col("time_ns", "samples").sum()
+        pl.col("location", "leaf", "of_line").first(), pl.col("time_ns", "samples").sum()
     )
     ordered = sums.sort("time_ns", "function", descending=[True, False]).head(most)
+    columns = ["location", "leaf", "of_line", "time_ns", "samples"]
     return [
-        Function(location, time, whole, None if samples is None else sampled, of_samples, leaf)
-        for location, leaf, time, sampled in ordered[["location", "leaf", "time_ns", "samples"]].iter_rows()
+        Function(
+            location, time, whole, None if samples is None else sampled, of_samples, leaf, of_line / time if time else 1.0
+        )
+        for location, leaf, of_line, time, sampled in ordered[columns].iter_rows()
     ]

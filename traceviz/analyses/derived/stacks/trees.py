@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from traceviz.analyses.derived.calls.short_names import IMPORTED, SCRIPT
 from traceviz.analyses.derived.stacks.kinds import is_import, with_activity, with_purpose
 from traceviz.analyses.derived.stacks.purposes import purpose_frames
 from traceviz.analyses.derived.view import TraceView, once_per_trace
@@ -131,12 +132,13 @@ def stack_meanings(trace: TraceView) -> pl.DataFrame:
         frames.select(mask.fill_null(value=False)).to_series().to_numpy()
         for mask in (
             is_import(),
-            pl.col("function") == "<module>",
+            pl.col("function") == SCRIPT,
             pl.col("origin") == "program",
             pl.col("origin") == "library",
         )
     )
     for_import = tree.around(imports) > tree.around(own & ~is_module)
+    frames = frames.with_columns(function_names(tree))
     serves = purpose_frames(
         tree.parent,
         has=frames["purpose"].is_not_null().to_numpy(),
@@ -148,7 +150,7 @@ def stack_meanings(trace: TraceView) -> pl.DataFrame:
     purpose = pl.select(pl.when(pl.Series(for_import)).then(pl.lit("import")).otherwise(purpose)).to_series()
     written = own & (frames["file"] != _MADE).to_numpy()  # what libraries make and run is nowhere to be found
     place = _first_known(*(tree.around(mask) for mask in (written, own, library)), np.arange(frames.height))
-    frames = frames.with_columns(_enclosing(tree, own).alias("function"))
+    frames = frames.with_columns(_enclosing(StackTree(frames, tree.parent), own).alias("function"))
     texts = frames.select(
         pl.format("{}:{} {}", "file", "line", "function")
         .fill_null(pl.format("{} {}", "file", "function"))
@@ -166,6 +168,17 @@ def stack_meanings(trace: TraceView) -> pl.DataFrame:
             texts["location"].alias("leaf"),
         ]
     )
+
+
+def function_names(tree: StackTree) -> pl.Series:
+    """Names of the functions; the top level of a file that is imported has another name than that of the script."""
+    frames = tree.frames
+    imports = frames.select(is_import().fill_null(value=False)).to_series().to_numpy()
+    is_module = (frames["function"] == SCRIPT).fill_null(value=False).to_numpy()
+    imported = is_module & (tree.around(imports) >= 0)
+    return pl.select(
+        pl.when(pl.Series(imported)).then(pl.lit(IMPORTED)).otherwise(frames["function"]).alias("function")
+    ).to_series()
 
 
 def _enclosing(tree: StackTree, own: Mask) -> pl.Series:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import Match, Reader, ReadOptions
@@ -38,11 +38,12 @@ class TracevizFolderReader(Reader):
         from traceviz import schema  # noqa: PLC0415 (reading loads what recognising does not need)
         from traceviz.foreign.parquet import least_bytes  # noqa: PLC0415
         from traceviz.process.memory import give_back  # noqa: PLC0415
-        from traceviz.tables import load  # noqa: PLC0415
+        from traceviz.tables import load, with_known_texts, with_notes  # noqa: PLC0415
 
         tables = load(path)
         names = [name for name in tables if name in schema.REQUIRED or options.wants(name)]
         known: Known = {}
+        notes: list[dict[str, Any]] = []
         for done, name in enumerate(names):
             options.progress("read", done, len(names))
             source = tables.sources[name]
@@ -50,6 +51,10 @@ class TracevizFolderReader(Reader):
                 options.allowance.check(least_bytes(source), f"Table {name} of {path.name}")
             table = tables.arrow(name, options.columns.get(name), options.window)
             _check_owners(path, name, table, known)
+            table, found = with_known_texts(name, table)
+            notes += found
+            if name == "notes" and notes:  # the last table
+                table = with_notes(table, notes)
             if name == "run":
                 _check_span(path, table)
             yield name, table

@@ -72,7 +72,20 @@ def _column(column: Column) -> str:
     kind = "name" if str(column.type).startswith("dictionary") else str(column.type)
     joins = f" Joins `{column.joins}`." if column.joins else ""
     null = "yes" if column.nullable else ""
-    return f"| `{column.name}` | {kind} | {column.unit} | {null} | {_cell(column.meaning + joins)} |"
+    meaning = f"{column.meaning}{_values(column)}{joins}"
+    return f"| `{column.name}` | {kind} | {column.unit} | {null} | {_cell(meaning)} |"
+
+
+def _values(column: Column) -> str:
+    """Sentences on a closed set of texts, and on texts outside of it."""
+    if not column.values:
+        return ""
+    if column.otherwise:
+        others = f"is read as `{column.otherwise}`"
+    else:
+        others = "is read as null" if column.nullable else "leaves the row out"
+    listed = ", ".join(f"`{value}`" for value in column.values)
+    return f" {'One of' if len(column.values) > 1 else 'Always'} {listed}; any other text {others}, with a note."
 
 
 def _cell(text: str) -> str:

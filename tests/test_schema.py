@@ -7,6 +7,7 @@ import pytest
 
 from traceviz import schema
 from traceviz.errors import UsageError
+from traceviz.report import Severity
 from traceviz.schema import TABLES, Table, nulls, zeros
 
 ALL = sorted(TABLES)
@@ -31,7 +32,7 @@ def test_column_names_are_unique(table: Table) -> None:
 
 def test_every_column_says_what_it_means_in_a_sentence(table: Table) -> None:
     for column in table.columns:
-        assert re.fullmatch(r"[A-Z].*\.|[a-z][\w, ]* or \w+\.", column.meaning), column  # or lists its values
+        assert re.fullmatch(r"[A-Z].*\.", column.meaning), column
         assert column.type in ALLOWED
 
 
@@ -104,3 +105,16 @@ def test_columns_of_nulls_and_zeros_share_memory_that_nobody_may_write() -> None
         b"\0" * 3,
     )
     assert zeros(4_500_000).address == buffer.address
+
+
+def test_closed_sets_are_of_texts_and_hold_what_replaces_others() -> None:
+    closed = [column for table in TABLES.values() for column in table.closed]
+    assert len(closed) == 19
+    for column in closed:
+        assert column.type in {schema.TEXT, schema.NAME}
+        assert len(set(column.values)) == len(column.values)
+        assert column.otherwise is None or column.otherwise in column.values
+
+
+def test_reports_know_the_severities_of_notes_in_their_order() -> None:
+    assert tuple(Severity) == schema.SEVERITIES

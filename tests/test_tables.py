@@ -13,7 +13,7 @@ from tests.analyses.builders import tables
 from traceviz import schema
 from traceviz.errors import DamagedTraceError, MissingTableError, OutputExistsError, SchemaError, UsageError
 from traceviz.spill import collected, spill_beyond
-from traceviz.tables import TraceTables, conform, load, read_manifest, save, write_tables
+from traceviz.tables import TraceTables, conform, load, read_manifest, save, with_known_texts, write_tables
 from traceviz.trace_folder import MANIFEST, is_trace_folder
 
 OS_CALLS = {
@@ -518,3 +518,25 @@ def test_a_large_table_that_polars_has_seen_is_still_the_same_table(monkeypatch)
     assert seen.arrow("os_calls").to_pylist() == untouched.arrow("os_calls").to_pylist()
     assert seen.arrow("os_calls").schema == untouched.arrow("os_calls").schema
     assert seen.replace({"run": run(99)}).select("os_calls", "dur_ns")["dur_ns"].to_list() == [None, 3, 1]
+
+
+def test_texts_that_a_closed_set_lacks_are_replaced_with_a_note_when_a_trace_is_made() -> None:
+    ops = [(0, 1, "a", "input"), (1, 1, "b", "teleport"), (2, 1, "c", "teleport")]
+    made = tables(host_ops=ops)
+    assert made.arrow("host_ops")["category"].to_pylist() == ["input", "runtime", "runtime"]
+    (note,) = made.arrow("notes").to_pylist()
+    assert note == {
+        "code": "unknown-text",
+        "severity": "warning",
+        "count": 2,
+        "message": "host_ops.category: texts that traceviz does not know, read as 'runtime', such as 'teleport'.",
+    }
+    assert TraceTables(dict(made.sources)).rows("notes") == 1
+
+
+def test_a_word_of_a_dictionary_that_no_row_has_is_no_unknown_text() -> None:
+    made = tables(host_ops=[(0, 1, "a", "input"), (1, 1, "b", "op")])
+    ops = made.arrow("host_ops")
+    words = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), pa.array(["input", "op", "teleport"]))
+    ops = ops.set_column(ops.column_names.index("category"), ops.schema.field("category"), words)
+    assert with_known_texts("host_ops", ops) == (ops, [])

@@ -53,6 +53,9 @@ class Column:
         unit: Unit of the values; empty for names and ids.
         nullable: Whether a value may be missing, which always means *not known*.
         joins: ``table.column`` that the values refer to.
+        values: All texts that the column may hold, if these are a closed set; empty for others.
+        otherwise: Text in place of one that ``values`` lacks. ``None`` for a null; in a column without nulls, the row
+            is left out.
     """
 
     name: str
@@ -61,6 +64,8 @@ class Column:
     unit: str = ""
     nullable: bool = False
     joins: str = ""
+    values: tuple[str, ...] = ()
+    otherwise: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,11 @@ class Table:
     def arrow(self) -> pa.Schema:
         """The Arrow schema of this table."""
         return pa.schema([pa.field(c.name, c.type, nullable=c.nullable) for c in self.columns])
+
+    @cached_property
+    def closed(self) -> tuple[Column, ...]:
+        """The columns whose texts are a closed set."""
+        return tuple(column for column in self.columns if column.values)
 
     @property
     def is_events(self) -> bool:
@@ -149,12 +159,35 @@ BYTES = Column("bytes", I64, "Amount of memory.", "bytes", nullable=True)
 _LAUNCHED = (START, DURATION, DEVICE, PROCESS, STREAM, CONTEXT, CORRELATION)
 _DEVICE_WORK = (*_LAUNCHED, GRAPH_NODE, GROUP, OP)
 
+UNKNOWN_TEXT_NOTE = "unknown-text"
+"""Code of the note on texts that are not in the closed set of their column or field."""
+
+SEVERITIES = ("info", "warning", "error")
+"""Values of ``notes.severity``, from least to most serious."""
+
+DEVICE_KINDS = ("gpu", "tpu", "cpu")
+"""Values of ``devices.kind``."""
+
 MEMORY_KINDS = ("pageable", "pinned", "device", "array", "managed", "device_static", "managed_static", "unknown")
 """Values of the memory-kind columns."""
 
 COPY_KINDS = ("h2d", "d2h", "d2d", "p2p", "h2h", "unknown")
 """Values of ``memcpy.kind``. Arrays count as device memory; migrations of unified memory go by their direction."""
 
+API_DOMAINS = ("runtime", "driver")
+"""Values of ``cuda_api.domain``."""
+
+SYNC_KINDS = ("event", "stream_wait_event", "stream", "context", "unknown")
+"""Values of ``sync.kind``."""
+
+NVTX_KINDS = ("push_pop", "start_end", "mark")
+"""Values of ``nvtx.kind``."""
+
+DEVICE_OP_KINDS = ("module", "step", "container", "async_op", "scope", "marker")
+"""Values of ``device_ops.kind``."""
+
+ALLOCATION_KINDS = ("alloc", "free")
+"""Values of ``memory_events.kind``."""
 
 HOST_CATEGORIES = ("step", "input", "pipeline", "op", "transfer", "compile", "python", "runtime", "annotation")
 """Values of ``host_ops.category``.
@@ -193,6 +226,10 @@ TOTAL_KINDS = ("kernel", "copy", "memset", "runtime", "driver", "unified_memory"
 """Values of ``totals.kind``."""
 
 
+def _memory_kind(name: str, meaning: str) -> Column:
+    return Column(name, NAME, meaning, values=MEMORY_KINDS, otherwise="unknown")
+
+
 def _dimension(name: str, axis: str, of: str) -> Column:
     return Column(name, I32, f"{axis} extent of the {of}.", nullable=True)
 
@@ -221,7 +258,7 @@ _DECLARED = (
         "an accelerator that the trace names or that did work",
         (
             Column("device_id", I16, "Surrogate id."),
-            Column("kind", NAME, "gpu, tpu or cpu."),
+            Column("kind", NAME, "What it is.", values=DEVICE_KINDS, otherwise="gpu"),
             Column("ordinal", I32, "Number by which the program addressed the device.", nullable=True),
             Column("name", TEXT, "Marketing name.", nullable=True),
             Column("uuid", TEXT, "Unique id.", nullable=True),
@@ -286,16 +323,16 @@ _DECLARED = (
         "one copy on a device",
         (
             *_DEVICE_WORK,
-            Column("kind", NAME, "h2d, d2h, d2d, p2p, h2h or unknown."),
-            Column("src_memory", NAME, "Kind of the source memory: " + ", ".join(MEMORY_KINDS) + "."),
-            Column("dst_memory", NAME, "Kind of the destination memory."),
+            Column("kind", NAME, "Direction of the copy.", values=COPY_KINDS, otherwise="unknown"),
+            _memory_kind("src_memory", "Kind of the source memory."),
+            _memory_kind("dst_memory", "Kind of the destination memory."),
             BYTES,
         ),
     ),
     Table(
         "memset",
         "one fill of device memory",
-        (*_DEVICE_WORK, Column("memory", NAME, "Kind of the memory filled."), BYTES),
+        (*_DEVICE_WORK, _memory_kind("memory", "Kind of the memory filled."), BYTES),
     ),
     Table(
         "graphs",
@@ -324,7 +361,7 @@ _DECLARED = (
             Column("original_node_id", I64, "Node that this one is a copy of; null for none.", nullable=True),
             Column("part", NAME, "What the program calls this part of the graph.", nullable=True),
             Column("module", NAME, "Module that the part belongs to, by its path in the model.", nullable=True),
-            Column("phase", NAME, "Says backward of work of the backward pass, where that is known.", nullable=True),
+            Column("phase", NAME, "The pass of the node, if it is known.", nullable=True, values=("backward",)),
         ),
     ),
     Table(
@@ -337,7 +374,7 @@ _DECLARED = (
             THREAD,
             Column("correlation_id", I64, "Unique within its process; device work refers to it.", nullable=True),
             Column("name", NAME, "Function name without its `_vNNNN` suffix."),
-            Column("domain", NAME, "runtime or driver."),
+            Column("domain", NAME, "API of the function.", values=API_DOMAINS, otherwise="runtime"),
             Column("status", I32, "Return value; 0 is success.", nullable=True),
             GROUP,
         ),
@@ -353,7 +390,7 @@ _DECLARED = (
             STREAM,
             CONTEXT,
             CORRELATION,
-            Column("kind", NAME, "event, stream_wait_event, stream, context or unknown."),
+            Column("kind", NAME, "What was waited for.", values=SYNC_KINDS, otherwise="unknown"),
         ),
     ),
     Table(
@@ -376,7 +413,7 @@ _DECLARED = (
             PROCESS,
             THREAD,
             Column("range_id", I64, "Row number of this range, from 0 in order of start."),
-            Column("kind", NAME, "push_pop, start_end or mark."),
+            Column("kind", NAME, "Kind of the range.", values=NVTX_KINDS, otherwise="start_end"),
             Column("name", NAME, "Text of the range."),
             Column("domain", NAME, "NVTX domain; empty for the default domain."),
             Column("category", NAME, "NVTX category.", nullable=True),
@@ -394,7 +431,7 @@ _DECLARED = (
             THREAD,
             Column("op_id", I64, "Row number of this operation, from 0 in order of start."),
             Column("name", NAME, "Name of the operation."),
-            Column("category", NAME, "What kind of operation: " + ", ".join(HOST_CATEGORIES) + "."),
+            Column("category", NAME, "Kind of operation.", values=HOST_CATEGORIES, otherwise="runtime"),
             Column("depth", I32, "Operations of the same thread around this one.", nullable=True),
             Column("parent_id", I64, "Innermost operation around this one.", nullable=True, joins="host_ops.op_id"),
             CORRELATION,
@@ -421,7 +458,7 @@ _DECLARED = (
             DEVICE,
             PROCESS,
             Column("name", NAME, "Name."),
-            Column("kind", NAME, "module, step, container, async_op, scope or marker."),
+            Column("kind", NAME, "What it is.", values=DEVICE_OP_KINDS, otherwise="marker"),
             Column("category", NAME, "Kind of operation as the producer states it (XLA: HLO category).", nullable=True),
             Column("run_id", I64, "Number of the execution of a module.", nullable=True),
             GROUP,
@@ -441,7 +478,7 @@ _DECLARED = (
             Column("function", NAME, "Name of the function, qualified where that is known."),
             Column("file", NAME, "File, below the program's folder or the package's; its name alone elsewhere."),
             Column("line", I32, "Line that runs, in the file.", nullable=True),
-            Column("origin", NAME, "Whose code it is: " + ", ".join(ORIGINS) + "."),
+            Column("origin", NAME, "Whose code it is.", values=ORIGINS, otherwise="library"),
         ),
     ),
     Table(
@@ -455,12 +492,7 @@ _DECLARED = (
             Column("stack_id", I64, "Innermost frame of the stack.", joins="stack_frames.stack_id"),
             Column("samples", I64, "Number of samples; each stands for the time since the one before it."),
             Column("cpu_ns", I64, "Processor time that the thread used in that time.", "ns", nullable=True),
-            Column(
-                "state",
-                NAME,
-                "What the source says of the thread: " + ", ".join(THREAD_STATES) + "; null where it says nothing.",
-                nullable=True,
-            ),
+            Column("state", NAME, "State of the thread; null if not recorded.", nullable=True, values=THREAD_STATES),
         ),
     ),
     Table(
@@ -471,7 +503,7 @@ _DECLARED = (
             DURATION,
             PROCESS,
             Column("thread_id", I32, "Thread that ran it.", nullable=True, joins="threads.thread_id"),
-            Column("kind", NAME, "What it is: " + ", ".join(PHASES) + "."),
+            Column("kind", NAME, "What it is.", values=PHASES),
             Column("name", NAME, "The function that did it, or what declared it: `torch.save`, `keras`."),
             Column("number", I64, "Number of the step or epoch; null for others.", nullable=True),
         ),
@@ -486,7 +518,7 @@ _DECLARED = (
             Column("value", F64, "The figure; null where it was not finite.", nullable=True),
             Column("step", I64, "Training step that it belongs to, as the program counts.", nullable=True),
             Column("epoch", I64, "Epoch that it belongs to, counted from 0.", nullable=True),
-            Column("source", NAME, "What told of it: " + ", ".join(METRIC_SOURCES) + "."),
+            Column("source", NAME, "What reported it.", values=METRIC_SOURCES, otherwise="program"),
         ),
     ),
     Table(
@@ -512,8 +544,8 @@ _DECLARED = (
             PROCESS,
             Column("device_id", I16, "Device whose memory it is.", nullable=True, joins="devices.device_id"),
             CORRELATION,
-            Column("kind", NAME, "alloc or free."),
-            Column("memory", NAME, "Kind of the memory."),
+            Column("kind", NAME, "What happened.", values=ALLOCATION_KINDS),
+            _memory_kind("memory", "Kind of the memory."),
             Column("pool", NAME, "Allocator or pool.", nullable=True),
             Column("address", I64, "Address.", nullable=True),
             BYTES,
@@ -570,7 +602,7 @@ _DECLARED = (
         "one line of a summary that a profiler printed: all calls of one name together, without their times",
         (
             PROCESS,
-            Column("kind", NAME, "What it sums up: " + ", ".join(TOTAL_KINDS) + "."),
+            Column("kind", NAME, "What it sums up.", values=TOTAL_KINDS, otherwise="other"),
             Column("name", NAME, "Name of the kernel, the copy, the function or the counter."),
             Column("calls", I64, "Number of calls.", nullable=True),
             Column("total_ns", I64, "Duration of all of them.", "ns", nullable=True),
@@ -595,7 +627,7 @@ _DECLARED = (
         "something that the reader dropped, repaired or could not see",
         (
             Column("code", TEXT, "Stable code."),
-            Column("severity", TEXT, "info, warning or error."),
+            Column("severity", TEXT, "How serious it is.", values=SEVERITIES, otherwise="warning"),
             Column("count", I64, "Rows concerned.", nullable=True),
             Column("message", TEXT, "One sentence for people."),
         ),

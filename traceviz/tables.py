@@ -27,6 +27,7 @@ from traceviz.later import Later
 from traceviz.row_groups import Window
 from traceviz.shown import Shown
 from traceviz.trace_folder import MANIFEST, MANIFEST_KIND, is_trace_folder
+from traceviz.visible import one_line
 from traceviz.whole_columns import read_pieces, read_whole
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ _MANY = 1 << 16
 """Rows of a table for which it is worth to look for columns that take no memory."""
 _SORTED_AT_ONCE = 2
 """Columns that are in memory twice while a large table is sorted."""
+_LONGEST_SHOWN = 40
+"""Characters of a text that a note quotes."""
 _SMALL = 256 << 10
 """Tables of fewer bytes in memory are small."""
 PIECE = 1 << 20
@@ -86,7 +89,8 @@ class TraceTables(Shown):
     ``tables.kernels``.
 
     Args:
-        sources: Tables by name. Arrow tables are cast to the declared types and sorted by ``start_ns``.
+        sources: Tables by name. Arrow tables are cast to the declared types and sorted by ``start_ns``; of texts that
+            the closed set of their column lacks, see :func:`with_known_texts`.
 
     Raises:
         SchemaError: a table is not declared, lacks a column, has a null where none may be, or cannot be cast.
@@ -100,12 +104,17 @@ class TraceTables(Shown):
     _selected: dict[tuple[str, ...], pl.DataFrame] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        checked = {
-            name: conform(name, source) if isinstance(source, pa.Table) else source
-            for name, source in self.sources.items()
-        }
+        checked: dict[str, Source] = {}
+        notes: list[dict[str, Any]] = []
+        for name, source in self.sources.items():
+            checked[name] = source
+            if isinstance(source, pa.Table):
+                checked[name], found = with_known_texts(name, conform(name, source))
+                notes += found
         for name in schema.REQUIRED:
             checked.setdefault(name, schema.table(name).empty())
+        if notes and isinstance(stated := checked["notes"], pa.Table):  # few rows: no reader puts them into a file
+            checked["notes"] = with_notes(stated, notes)
         ordered = {name: checked[name] for name in schema.TABLES if name in checked}
         unknown = set(checked) - set(ordered)
         if unknown:
@@ -455,6 +464,58 @@ def _typed(name: str, table: pa.Table) -> pa.Table:
         if not column.nullable and table.column(column.name).null_count:
             raise SchemaError(f"Table {name}: column {column.name} may not hold nulls.")
     return table
+
+
+def with_known_texts(name: str, table: pa.Table) -> tuple[pa.Table, list[dict[str, Any]]]:
+    """Check the columns of ``table`` whose texts are a closed set: others may write folders, and newer versions, too.
+
+    Args:
+        name: Name of the table.
+        table: Its rows, with the declared columns and types.
+
+    Returns:
+        The table, in which ``Column.otherwise`` replaces each text that the set lacks (if that is ``None``, a null or
+        no row), and a row of table ``notes`` for each such column.
+    """
+    notes = []
+    for column in schema.table(name).closed:
+        stated = table.column(column.name)
+        strangers = [text for text in _distinct(stated) if text is not None and text not in column.values]
+        if not strangers:
+            continue
+        texts = stated.cast(pa.string())
+        is_strange = compute.is_in(texts, value_set=pa.array(strangers, pa.string()))
+        count = int(compute.sum(is_strange).as_py() or 0)
+        if not count:  # a dictionary may hold words that no row has
+            continue
+        if column.otherwise is None and not column.nullable:
+            table, fate = table.filter(compute.invert(is_strange)), "left out"
+        else:
+            other = pa.scalar(column.otherwise, pa.string())
+            known = compute.if_else(is_strange, other, texts)
+            known = known if column.type == schema.TEXT else known.dictionary_encode().cast(column.type)
+            table = table.set_column(table.column_names.index(column.name), table.schema.field(column.name), known)
+            fate = "read as null" if column.otherwise is None else f"read as {column.otherwise!r}"
+        shown = one_line(strangers[0])[:_LONGEST_SHOWN]
+        message = f"{name}.{column.name}: texts that traceviz does not know, {fate}, such as {shown!r}."
+        notes.append({"code": schema.UNKNOWN_TEXT_NOTE, "severity": "warning", "count": count, "message": message})
+    return table, notes
+
+
+def with_notes(notes: pa.Table, rows: list[dict[str, Any]]) -> pa.Table:
+    """Table ``notes`` with more ``rows``."""
+    return pa.concat_tables([notes, pa.Table.from_pylist(rows, schema.table("notes").arrow)])
+
+
+def _distinct(texts: pa.ChunkedArray[Any]) -> list[str | None]:
+    """All texts of a column, perhaps with some that no row has: of an encoded column, no row is looked at."""
+    if not pa.types.is_dictionary(texts.type):
+        return list(compute.unique(texts).to_pylist())
+    return list(dict.fromkeys(word for chunk in texts.chunks for word in _words_of(chunk)))
+
+
+def _words_of(chunk: Any) -> list[str | None]:
+    return list(chunk.dictionary.to_pylist())
 
 
 def _missing(name: str, present: Collection[str]) -> list[str]:

@@ -29,11 +29,10 @@ from traceviz.parsers.shared.columns import recoded
 from traceviz.parsers.shared.names import UNKNOWN, look_up
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.nvtx import nvtx_table, ordered
+from traceviz.schema import NVTX_KINDS
 
 _DATA = constants.PREFIX + "MARKER_DATA"
 _COLUMNS = ("flags", "timestamp", "id", "objectKind", "processId", "threadId", "name", "domain")
-
-KINDS = ("push_pop", "start_end", "mark")
 
 Numbers = npt.NDArray[np.int64]
 
@@ -137,7 +136,7 @@ def _rows(  # noqa: PLR0917 (the three kinds of records, and what names and plac
         "dur_ns": pa.array(durations, mask=~known),
         "process_id": identity.process_ids(pids),
         "thread_id": identity.thread_ids(pids, tids),
-        "kind": pa.DictionaryArray.from_arrays(pa.array(kinds, pa.int32()), pa.array(KINDS)),
+        "kind": pa.DictionaryArray.from_arrays(pa.array(kinds, pa.int32()), pa.array(NVTX_KINDS)),
         "name": _strings(raw, both["name"], UNKNOWN),
         "domain": _strings(raw, both["domain"], ""),
         "category": _categories(raw, both["id"]),

@@ -19,6 +19,7 @@ from traceviz.foreign.json_documents import MOST_BYTES, document_of
 from traceviz.parsers.run.layout import KIND, MANIFEST, MOST_FILES, RAW, manifest_document
 from traceviz.parsers.run.lenient import convert_struct
 from traceviz.parsers.shared.notes import Notes
+from traceviz.schema import UNKNOWN_TEXT_NOTE
 from traceviz.units import format_ns, format_signal
 
 VERSION = 1
@@ -29,6 +30,8 @@ _PROBLEMS = "problems.jsonl"
 """What a collector notes while it records, beside its recordings."""
 
 _LONGEST_NS = 2**62
+_LONGEST_SHOWN = 40
+"""Characters of a word that a note quotes."""
 _COST = "stop_cost_ns"
 """Fact of a collector that says how long the program waited for it to stop and save."""
 
@@ -211,8 +214,17 @@ class RunManifest(msgspec.Struct, frozen=True):
         said = _ENDINGS.get(self.status, "").format(how=f"{self.exit.in_words}{why}", ended=reason or "timed out")
         return f"{said} {_LAST_LINES}" if said and self.ending.last_lines else said
 
+    def _unknown_words(self) -> Iterator[tuple[str, str]]:
+        """Fields of closed sets with a word that the set lacks: such a word counts as not stated."""
+        stated = [("status", self.status, STATUSES), ("ending.outcome", self.ending.outcome, STATUSES)]
+        stated += [(f"collectors.{recorder.name}.state", recorder.state, STATES) for recorder in self.recorders]
+        return ((field, word) for field, word, known in stated if word and word not in known)
+
     def notes(self, notes: Notes) -> None:
         """Add what people should know of how the run went."""
+        for field, word in self._unknown_words():
+            message = f"{MANIFEST}: {field} is {word[:_LONGEST_SHOWN]!r}, which traceviz does not know: not stated."
+            notes.add(UNKNOWN_TEXT_NOTE, "warning", message)
         if self.ending_in_sentences:
             notes.add(self.ending_code, "warning", self.ending_in_sentences)
         for problem in self.run_problems:
@@ -231,6 +243,15 @@ class RunManifest(msgspec.Struct, frozen=True):
                 notes.add("collector-cost", "info", message)
 
 
+STATUSES = frozenset({"running", "finished", "failed", "killed", "interrupted", "timed-out"})
+"""Words for how a run went, or goes."""
+STATES = frozenset(
+    {
+        *("recording", "recorded", "failed", "unused", "not-asked"),
+        *("not-installed", "too-old", "not-permitted", "no-device", "unsupported"),
+    }
+)
+"""Words for how a collector did, or why it could not record."""
 STOPPED = frozenset({"failed", "killed", "interrupted", "timed-out"})
 """Outcomes of programs that did not end by themselves."""
 _LAST_LINES = "What it wrote is in output.log of the run."

@@ -53,7 +53,7 @@ STRETCHES = {
     EventKind.SCOPE: "scope",
     EventKind.MARKER: "marker",
 }
-"""Values of ``device_ops.kind``."""
+"""Values of ``device_ops.kind``, all of :data:`traceviz.schema.DEVICE_OP_KINDS`."""
 
 _TPU_LINES = {
     "XLA Ops": EventKind.KERNEL,

@@ -28,7 +28,8 @@ from traceviz.scrub.formats.registry import (
 from traceviz.scrub.formats.sqlite_copy import MAGIC
 from traceviz.scrub.formats.tables import scrub_folder, scrub_tables, secrets_of_capture, secrets_of_folder
 from traceviz.scrub.result import MANIFEST, ScrubReport, is_scrubbed_folder, listed
-from traceviz.scrub.secrets.secrets import Redactor, Secret
+from traceviz.scrub.secrets.redactor import Redactor
+from traceviz.scrub.secrets.values import Secret
 from traceviz.trace_folder import is_trace_folder
 
 __all__ = [

@@ -92,7 +92,7 @@ def test_names_keep_what_is_not_private(tmp_path: Path) -> None:
         "on [removed]",
         "ExecutorState::Process",
     ]
-    assert [written.name for written in host.lines] == ["python3", "[path]/worker"]
+    assert [written.name for written in host.lines] == ["python3", "[removed]/worker"]
     assert {"(float[2])", "from [path]/b.txt", "[removed]", "id", "file", "hostname"} <= words(clean)
     assert device.name_stats == {0: {"source": "model.py:37", "hlo_category": "copy"}}
     assert device.properties == {"device_type_string": "TPU v6", "peak": 918.0, "owner": "[removed]"}

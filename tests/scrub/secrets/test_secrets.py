@@ -2,16 +2,9 @@
 
 import pytest
 
-from traceviz.scrub.secrets.secrets import (
-    Redactor,
-    Secret,
-    base_name,
-    secrets_of_arguments,
-    secrets_of_identity,
-    secrets_of_text,
-    secrets_of_variable,
-    variables_of_block,
-)
+from traceviz.scrub.secrets.redactor import Redactor
+from traceviz.scrub.secrets.secrets import base_name, secrets_of_arguments, secrets_of_text, secrets_of_variable, variables_of_block
+from traceviz.scrub.secrets.values import Secret, secrets_of_identity
 
 
 def hunted(name: str, value: str) -> set[str]:
@@ -100,7 +93,7 @@ def test_shapes_give_secrets_away(text: bytes, secret: bytes) -> None:
         (rb"C:\Users\ada\model.pt", b"[path]/model.pt"),
         (b"postgres://ada:pw@db/x", b"postgres://[removed]@db/x"),
         (b"from ada@example.org", b"from [removed]"),
-        (b"[removed][removed]ada@example.org", b"[removed]"),
+        (b"[removed][removed]ada@example.org", b"[removed][removed][removed]"),
         (b"[INFO]ada@example.org", b"[INFO][removed]"),
         (b"sk-proj1234567890abcdef", b"[removed]"),
         (b"AKIAIOSFODNN7EXAMPLE", b"[removed]"),
@@ -137,14 +130,14 @@ def test_messages_of_a_profiler_lose_every_absolute_path() -> None:
 
 
 def test_folders_of_the_trace_teach_where_paths_begin() -> None:
-    redactor = Redactor.of([Secret(b"/pscratch/sd/ada7/run")])
-    assert redactor.clean(b"open /pscratch/other/file.h5") == b"open [path]/file.h5"
-    assert Redactor().clean(b"open /pscratch/other/file.h5") == b"open /pscratch/other/file.h5"
+    redactor = Redactor.of([Secret(b"/bigdisk/sd/ada7/run")])
+    assert redactor.clean(b"open /bigdisk/other/file.h5") == b"open [path]/file.h5"
+    assert Redactor().clean(b"open /bigdisk/other/file.h5") == b"open /bigdisk/other/file.h5"
 
 
-def test_short_secrets_are_whole_words_and_long_ones_are_not() -> None:
+def test_short_secrets_are_whole_words_and_of_a_word_that_holds_a_long_one_nothing_stays() -> None:
     redactor = Redactor.of([Secret(b"ann"), Secret(b"longsecret1")])
-    assert redactor.clean(b"ann channel ann_3 xlongsecret1x") == b"[removed] channel [removed]_3 x[removed]x"
+    assert redactor.clean(b"ann channel ann_3 xlongsecret1x") == b"[removed] channel [removed]_3 [removed]"
 
 
 def test_the_longest_secret_wins() -> None:

@@ -18,16 +18,10 @@ from traceviz.scrub.secrets.properties import (
     keeps_command,
     without_folders,
 )
-from traceviz.scrub.secrets.secrets import (
-    REMOVED,
-    Redactor,
-    Secret,
-    base_name,
-    secrets_of_arguments,
-    secrets_of_property,
-    secrets_of_text,
-    secrets_of_variable,
-)
+from traceviz.scrub.secrets.redactor import Redactor
+from traceviz.scrub.secrets.secrets import base_name, secrets_of_arguments, secrets_of_property, secrets_of_text, secrets_of_variable
+from traceviz.scrub.secrets.shapes import REMOVED
+from traceviz.scrub.secrets.values import Secret
 
 _COMMAND_KEY = re.compile("arg|cmd|command", re.IGNORECASE)
 """Keys of command lines, whose first word is the program: not private, and in many names."""

@@ -11,8 +11,9 @@ from traceviz.errors import DamagedTraceError
 from traceviz.foreign.json_documents import document_of
 from traceviz.scrub.formats.documents import clean_document, encoded, secrets_of_document
 from traceviz.scrub.result import Outcome
-from traceviz.scrub.secrets.search import leak, position_of_secret
-from traceviz.scrub.secrets.secrets import Redactor, Secret
+from traceviz.scrub.secrets.search import leak
+from traceviz.scrub.secrets.redactor import Redactor
+from traceviz.scrub.secrets.values import Secret
 
 OWN_WORDS = tuple(
     b"manifest scrubbed raw tables inject status processes problems plugins profile trace train validation part "
@@ -58,7 +59,7 @@ def scrub_json_file(source: Path, target: Path, known: Iterable[Secret] = ()) ->
 
 def check_content(content: bytes, redactor: Redactor) -> None:
     """Raise :class:`OutputError` where a secret is in a text that is about to be written."""
-    if position_of_secret(content, redactor.spelled) >= 0:
+    if redactor.position_in(content) >= 0:
         raise leak("in a description of the run")
 
 

@@ -34,15 +34,10 @@ from traceviz.scrub.secrets.properties import (
     without_folders,
 )
 from traceviz.scrub.secrets.search import check_stream, leak
-from traceviz.scrub.secrets.secrets import (
-    REMOVED,
-    Redactor,
-    Secret,
-    cached,
-    secrets_of_property,
-    secrets_of_text,
-    secrets_of_variable,
-)
+from traceviz.scrub.secrets.redactor import Redactor, cached
+from traceviz.scrub.secrets.secrets import secrets_of_property, secrets_of_text, secrets_of_variable
+from traceviz.scrub.secrets.shapes import REMOVED
+from traceviz.scrub.secrets.values import Secret
 
 _KEPT_HEADERS = frozenset(
     {"displayTimeUnit", "name", "backend", "backend_config", "pg_name", "pg_desc", "category", "pg_type"}
@@ -282,7 +277,7 @@ def _keeps_header(key: str, text: str) -> bool:
 
 def _check(target: Path, redactor: Redactor) -> int:
     """Read the file back: its text, whatever a reader makes of it, and its texts as a reader decodes them."""
-    size = check_stream(TextStream(target).blocks(BLOCK_BYTES), redactor.spelled)
+    size = check_stream(TextStream(target).blocks(BLOCK_BYTES), redactor)
     seen: set[bytes] = set()
     for segment in json_text.segments(target) if redactor.secrets else ():
         new = {token for token in json_text.tokens(segment.text) if b"\\" in token} - seen

@@ -31,13 +31,11 @@ from traceviz.scrub.formats import nsys_policy as policy
 from traceviz.scrub.formats.nsys_sqlite import scrubbed_database, secrets_of_database
 from traceviz.scrub.formats.sqlite_copy import explained, quoted
 from traceviz.scrub.result import Outcome
-from traceviz.scrub.secrets.search import check_file, leak
-from traceviz.scrub.secrets.secrets import Redactor, Secret
+from traceviz.scrub.secrets.search import PACKED, check_file, leak
+from traceviz.scrub.secrets.redactor import Redactor
+from traceviz.scrub.secrets.values import Secret
 
 _STRINGS = "StringIds"
-_TELLING = frozenset({_STRINGS, *policy.KEY_VALUE_TABLES, "TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE"})
-"""Tables that hold secrets, which are looked for in all others."""
-
 _FIRST_OF_NAMES = 1 << 40
 """Number of the first name that has none in the source."""
 
@@ -50,7 +48,7 @@ def secrets_of_nsys_parquet(source: Path) -> list[Secret]:
     """
     with temporary_folder() as spool:
         database = spool / "source"
-        _write_database(source, database, lambda table: table in _TELLING)
+        _write_database(source, database, lambda schema: any(_is_text(_values(column.type)) for column in schema))
         return secrets_of_database(database)
 
 
@@ -71,7 +69,7 @@ def scrub_nsys_parquet(source: Path, target: Path, known: Iterable[Secret] = ())
     """
     with temporary_folder() as spool:
         database, clean = spool / "source", spool / "clean"
-        layouts = _write_database(source, database, lambda _: True)
+        layouts = _write_database(source, database)
         removed, redactor = scrubbed_database(database, clean, known)
         with explained(source), closing(sqlite3.connect(clean)) as db:
             db.text_factory = lambda text: text.decode("utf-8", "replace")
@@ -118,14 +116,14 @@ class _Strings:
         return self.numbers.setdefault(text, _FIRST_OF_NAMES + len(self.numbers))
 
 
-def _write_database(source: Path, database: Path, takes: Callable[[str], bool]) -> list[_Layout]:
-    """Write the tables of ``source`` that ``takes`` accepts into a new database; returns their layouts."""
+def _write_database(source: Path, database: Path, takes: Callable[[pa.Schema], bool] = lambda _: True) -> list[_Layout]:
+    """Write the tables of ``source`` whose schema ``takes`` accepts into a new database; returns their layouts."""
     files = [path for path in sorted(source.glob("*" + SUFFIX)) if path.is_file() and not path.is_symlink()]
     with explained(source), closing(sqlite3.connect(database)) as db:
         db.execute("PRAGMA journal_mode = OFF")
         db.execute("PRAGMA synchronous = OFF")
         strings = _Strings()
-        layouts = [_load(db, path, strings) for path in files if takes(path.stem)]
+        layouts = [layout for path in files if (layout := _load(db, path, strings, takes)) is not None]
         if strings.numbers:
             if all(layout.name != _STRINGS for layout in layouts):
                 db.execute(f"CREATE TABLE {_STRINGS} (id INTEGER, value TEXT)")
@@ -135,10 +133,14 @@ def _write_database(source: Path, database: Path, takes: Callable[[str], bool]) 
     return layouts
 
 
-def _load(db: sqlite3.Connection, path: Path, strings: _Strings) -> _Layout:
+def _load(
+    db: sqlite3.Connection, path: Path, strings: _Strings, takes: Callable[[pa.Schema], bool]
+) -> _Layout | None:
     try:
         with open_parquet(path) as file:
             layout = _Layout(path.stem, file.schema_arrow)
+            if not takes(layout.schema):
+                return None
             db.execute(layout.declaration())
             insert = f"INSERT INTO {quoted(path.stem)} VALUES ({', '.join('?' * len(layout.schema))})"  # noqa: S608
             for batch in file.iter_batches(BATCH_ROWS):
@@ -235,5 +237,5 @@ def _check(path: Path, redactor: Redactor) -> int:
             size += sum(map(len, texts))
             if any(map(redactor.holds, texts)):
                 raise leak(f"in {path.name}")
-    check_file(path, redactor.spelled, words=False)
+    check_file(path, redactor, PACKED)
     return size

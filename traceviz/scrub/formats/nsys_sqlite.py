@@ -35,17 +35,10 @@ from traceviz.scrub.formats.sqlite_copy import (
     words_of,
 )
 from traceviz.scrub.result import CLEANED, HARDWARE_IDS, HOSTS, UNKNOWN_TEXTS, Outcome
-from traceviz.scrub.secrets.search import check_file, leak
-from traceviz.scrub.secrets.secrets import (
-    Redactor,
-    Secret,
-    base_name,
-    cached,
-    secrets_of_arguments,
-    secrets_of_identity,
-    secrets_of_variable,
-    variables_of_block,
-)
+from traceviz.scrub.secrets.search import BINARY, check_file, leak
+from traceviz.scrub.secrets.redactor import Redactor, cached
+from traceviz.scrub.secrets.secrets import base_name, secrets_of_arguments, secrets_of_property, secrets_of_text, secrets_of_variable, variables_of_block
+from traceviz.scrub.secrets.values import Secret, secrets_of_identity
 
 _PROCESS_BITS = -(1 << 24)  # a global thread id without the bits of the thread is the global id of its process
 _FUNCTIONS = {
@@ -78,7 +71,7 @@ def scrub_database(source: Path, target: Path, known: Iterable[Secret] = ()) -> 
         OutputError: ``target`` cannot be written, or a secret would have stayed in it.
     """
     removed, redactor = scrubbed_database(source, target, known)
-    return removed, len(redactor.secrets), check_file(target, redactor.spelled)
+    return removed, len(redactor.secrets), check_file(target, redactor, BINARY)
 
 
 def scrubbed_database(source: Path, target: Path, known: Iterable[Secret] = ()) -> tuple[Counter[str], Redactor]:
@@ -139,7 +132,17 @@ def _secrets_of(db: sqlite3.Connection, tables: Iterable[str], removed: Counter[
         if any(column.name == "uuid" for column in columns_of(db, table)):
             rows = db.execute(f"SELECT DISTINCT CAST(uuid AS BLOB) FROM source.{table} WHERE length(uuid) >= 16")
             secrets += [Secret(uuid, certain=True) for (uuid,) in rows]
-    return secrets
+    return [*secrets, *_secrets_of_texts(db, tables)]
+
+
+def _secrets_of_texts(db: sqlite3.Connection, tables: Iterable[str]) -> Iterator[Secret]:
+    """Secrets in all texts that may stay, by their shape; facts are judged with their keys."""
+    for column in chain.from_iterable(columns_of(db, table) for table in tables):
+        if column.table in policy.KEY_VALUE_TABLES or policy.treatment(column.table, column.name) not in _FUNCTIONS:
+            continue
+        texts = f"SELECT DISTINCT CAST({column.quoted} AS BLOB) FROM source.{quoted(column.table)}"
+        for (text,) in db.execute(f"{texts} WHERE typeof({column.quoted}) IN {TEXTUAL}"):
+            yield from secrets_of_text(text)
 
 
 def _secrets_of_facts(facts: list[tuple[bytes, bytes]], removed: Counter[str]) -> Iterator[Secret]:
@@ -165,6 +168,8 @@ def _secrets_of_facts(facts: list[tuple[bytes, bytes]], removed: Counter[str]) -
         elif value.startswith((b"/", b"~")) or value[1:3] == b":\\":
             removed["folders and files of the capture"] += 1
             yield from secrets_of_variable(b"", value)
+        else:
+            yield from secrets_of_property(key.decode("utf-8", "replace"), value)
     removed["command-line arguments"] += len(arguments)
     yield from secrets_of_arguments(arguments)
 

@@ -28,8 +28,10 @@ from traceviz.scrub.formats.sqlite_copy import (
     words_of,
 )
 from traceviz.scrub.result import HARDWARE_IDS, MESSAGES, UNKNOWN_TEXTS, Outcome
-from traceviz.scrub.secrets.search import check_file, leak
-from traceviz.scrub.secrets.secrets import Redactor, Secret, base_name, cached, secrets_of_text
+from traceviz.scrub.secrets.search import BINARY, check_file, leak
+from traceviz.scrub.secrets.redactor import Redactor, cached
+from traceviz.scrub.secrets.secrets import base_name, secrets_of_text
+from traceviz.scrub.secrets.values import Secret
 
 _NAMES = frozenset({"name", "domain", "kernelName", "varName", "funcName", "fileName", "srcFile"})
 """Columns that refer to strings that stay, in any table of records."""
@@ -87,7 +89,7 @@ def scrub_nvprof(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
         held = f"SELECT EXISTS (SELECT 1 FROM main.{STRINGS} WHERE holds_secret(CAST(value AS BLOB)))"
         if STRINGS in tables and number(db, held):
             raise leak(f"in a text of {STRINGS}")
-    return +removed, len(redactor.secrets), check_file(target, redactor.spelled)
+    return +removed, len(redactor.secrets), check_file(target, redactor, BINARY)
 
 
 def _secrets_of(db: sqlite3.Connection, tables: Tables) -> Iterator[Secret]:

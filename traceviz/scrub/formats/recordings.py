@@ -33,8 +33,11 @@ from traceviz.scrub.formats.registry import file_format, format_of, secrets_of_f
 from traceviz.scrub.formats.tables import clean_texts, scrub_folder, secrets_of_folder
 from traceviz.scrub.result import MANIFEST as OUR_MANIFEST
 from traceviz.scrub.result import Outcome
-from traceviz.scrub.secrets.search import check_file, leak
-from traceviz.scrub.secrets.secrets import PATH, REMOVED, Redactor, Secret
+from traceviz.scrub.secrets.search import PACKED, check_file, leak
+from traceviz.scrub.secrets.redactor import Redactor
+from traceviz.scrub.secrets.secrets import secrets_of_text
+from traceviz.scrub.secrets.shapes import PATH, REMOVED
+from traceviz.scrub.secrets.values import Secret
 from traceviz.tables import write_tables
 from traceviz.trace_folder import is_trace_folder
 
@@ -78,7 +81,8 @@ def secrets_of_recordings(source: Path) -> Iterator[Secret]:
         OSError: a file cannot be read.
     """
     for path in _files(source):
-        yield from secrets_of_file(path)
+        yield from secrets_of_text(path.relative_to(source).as_posix().encode(errors="replace"))
+        yield from _secrets_of_samples(path) if _is_part(path) else secrets_of_file(path)
     tables = source / TABLES  # of a run folder
     if is_trace_folder(tables) and not tables.is_symlink():
         with suppress(TracevizError):  # its raw recordings have its secrets, and it is not copied as it is
@@ -141,7 +145,7 @@ def _write_file(copy: _Copy, path: Path) -> None:
     if path.is_symlink():
         copy.left_out.append((name, "a link"))
         return
-    is_part = path.suffix == ".parquet" and format_of(path.parent) == ResourceSamplesReader.format
+    is_part = _is_part(path)
     file = None if is_part else file_format(path)
     if file is None and not is_part:
         format_name = format_of(path)
@@ -185,6 +189,29 @@ def _name(copy: _Copy, name: str) -> str:
     return clean.replace(REMOVED, b"host").replace(PATH, b"path").decode("utf-8", "replace").replace("/", "_")
 
 
+def _is_part(path: Path) -> bool:
+    """Return whether a file is a part of the samples of resources."""
+    return path.suffix == ".parquet" and format_of(path.parent) == ResourceSamplesReader.format
+
+
+def _samples(path: Path) -> pa.Table:
+    try:
+        return read_parquet(pa.BufferReader(path.read_bytes())).select(PART_SCHEMA.names).cast(PART_SCHEMA)
+    except (KeyError, *DAMAGE) as error:
+        raise DamagedTraceError(f"{path} cannot be read.", str(error)) from error
+
+
+def _texts_of_samples(table: pa.Table) -> Iterator[bytes]:
+    for name in ("metric", "unit"):
+        yield from (text.encode() for text in table[name].unique().to_pylist() if text is not None)
+
+
+def _secrets_of_samples(path: Path) -> Iterator[Secret]:
+    with suppress(DamagedTraceError):  # it is left out
+        for text in _texts_of_samples(_samples(path)):
+            yield from secrets_of_text(text)
+
+
 def _write_samples(copy: _Copy, path: Path, target: Path) -> Outcome:
     """A part of the samples of resources: numbers, and names of quantities.
 
@@ -192,10 +219,7 @@ def _write_samples(copy: _Copy, path: Path, target: Path) -> Outcome:
         DamagedTraceError: it cannot be read.
     """
     removed: Counter[str] = Counter()
-    try:
-        table = read_parquet(pa.BufferReader(path.read_bytes())).select(PART_SCHEMA.names).cast(PART_SCHEMA)
-    except (KeyError, *DAMAGE) as error:
-        raise DamagedTraceError(f"{path} cannot be read.", str(error)) from error
+    table = _samples(path)
     columns = [
         clean_texts(table[column.name], copy.redactor.clean, removed).cast(column.type)
         if pa.types.is_dictionary(column.type)
@@ -203,11 +227,9 @@ def _write_samples(copy: _Copy, path: Path, target: Path) -> Outcome:
         for column in PART_SCHEMA
     ]
     pq.write_table(pa.table(columns, schema=PART_SCHEMA), target, compression="zstd")
-    written = pq.read_table(target)
-    texts = [text for name in ("metric", "unit") for text in written[name].unique().to_pylist()]
-    if any(copy.redactor.holds(str(text).encode()) for text in texts):
+    if any(map(copy.redactor.holds, _texts_of_samples(pq.read_table(target)))):
         raise leak("in the samples of resources")
-    return removed, len(copy.redactor.secrets), check_file(target, copy.redactor.spelled, words=False)
+    return removed, len(copy.redactor.secrets), check_file(target, copy.redactor, PACKED)
 
 
 # --- run folders -----------------------------------------------------------------------------------------------------

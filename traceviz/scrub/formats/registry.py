@@ -22,7 +22,7 @@ from traceviz.scrub.formats.raw_bytes import secrets_of_bytes
 from traceviz.scrub.formats.stacks import scrub_stacks, secrets_of_stacks
 from traceviz.scrub.formats.xplane import scrub_xplane, secrets_of_xplane
 from traceviz.scrub.result import Outcome
-from traceviz.scrub.secrets.secrets import Secret
+from traceviz.scrub.secrets.values import Secret
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from traceviz.errors import DamagedTraceError, OutputError
 from traceviz.foreign.sqlite import TRIGGERS, in_words, refusal, restrain, strange_tables
 from traceviz.scrub.result import CLEANED, UNUSED_STRINGS
-from traceviz.scrub.secrets.secrets import SQL_WORDS
+from traceviz.scrub.secrets.redactor import SQL_WORDS
 
 MAGIC = b"SQLite format 3\0"
 

@@ -26,7 +26,9 @@ from traceviz.parsers.run.stack_lines import (
 from traceviz.scrub.result import CLEANED, Outcome
 from traceviz.scrub.secrets.properties import source_file
 from traceviz.scrub.secrets.search import check_file
-from traceviz.scrub.secrets.secrets import Redactor, Secret, base_name, secrets_of_text
+from traceviz.scrub.secrets.redactor import Redactor
+from traceviz.scrub.secrets.secrets import base_name, secrets_of_text
+from traceviz.scrub.secrets.values import Secret
 
 _WORDS = (*schema.ORIGINS, *schema.PHASES, *schema.METRIC_SOURCES, *schema.THREAD_STATES)
 _OWN_WORDS = (b" ".join(word.encode() for word in _WORDS),)
@@ -55,7 +57,7 @@ def scrub_stacks(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
             clean = _cleaned(line, redactor)
             removed[CLEANED] += clean != line
             file.write(msgspec.json.encode(clean) + b"\n")
-    return +removed, len(redactor.secrets), check_file(target, redactor.spelled)
+    return +removed, len(redactor.secrets), check_file(target, redactor)
 
 
 def _lines(source: Path) -> Iterator[Any]:

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from traceviz import schema
 from traceviz.errors import OutputError
 from traceviz.foreign.json_documents import read_document
+from traceviz.scrub.formats.documents import encoded
 from traceviz.scrub.result import CLEANED, HARDWARE_IDS, HOSTS, PROPERTIES, Outcome, listed
 from traceviz.scrub.secrets.addresses import is_version
 from traceviz.scrub.secrets.properties import (
@@ -29,17 +30,11 @@ from traceviz.scrub.secrets.properties import (
     without_folder,
     without_folders,
 )
-from traceviz.scrub.secrets.search import check_file, leak
-from traceviz.scrub.secrets.secrets import (
-    REMOVED,
-    Redactor,
-    Secret,
-    base_name,
-    secrets_of_arguments,
-    secrets_of_identity,
-    secrets_of_text,
-    secrets_of_variable,
-)
+from traceviz.scrub.secrets.search import PACKED, check_file, leak
+from traceviz.scrub.secrets.redactor import Redactor
+from traceviz.scrub.secrets.secrets import base_name, secrets_of_arguments, secrets_of_property, secrets_of_text, secrets_of_variable
+from traceviz.scrub.secrets.shapes import REMOVED
+from traceviz.scrub.secrets.values import Secret, secrets_of_identity
 from traceviz.tables import TraceTables, load, read_manifest, write_tables
 from traceviz.trace_folder import MANIFEST
 
@@ -55,11 +50,6 @@ _PROPERTY_TABLES = {"op_args": "text", "settings": "value"}
 """Tables of keys and values: the column of the values that are text."""
 _NAMES_OF_SOURCE = ("host_ops", "steps", "nvtx")
 """Tables whose names may be Python frames, with the files that they are in."""
-_NAMES = (
-    *((name, "name") for name in _NAMES_OF_SOURCE),
-    *(("stack_frames", "function"), ("stack_frames", "file"), ("phases", "name"), ("metrics", "name")),
-)
-"""Tables and columns of names that the program chose."""
 _ENDINGS = (b"json trace pt gz xplane pb sqlite nsys rep nvvp nvprof csv raw tables run rank",)
 """Words of file names: a host of such a name must not change them."""
 _OWN_KEYS = ("kind", "schema_version", "tables", "redacted")
@@ -90,8 +80,9 @@ def scrub_folder(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
         DamagedTraceError: ``source`` breaks the contract.
         OutputError: a secret would have stayed in the output.
     """
-    scrubbing = _Scrubbing.of(load(source), known)
-    write_tables(target, scrubbing.tables(), scrubbing.facts(read_manifest(source)))
+    facts = read_manifest(source)
+    scrubbing = _Scrubbing.of(load(source), facts, known)
+    write_tables(target, scrubbing.tables(), scrubbing.facts(facts))
     path = target / MANIFEST
     written = {**read_document(path), "redacted": dict(listed(scrubbing.removed))}
     path.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
@@ -117,7 +108,7 @@ def scrub_tables(
     Raises:
         OutputError: a secret would have stayed in the output.
     """
-    scrubbing = _Scrubbing.of(tables, known)
+    scrubbing = _Scrubbing.of(tables, facts, known)
     redactor = scrubbing.redactor
     clean = TraceTables(dict(scrubbing.tables()))
     size = sum(_check_texts(name, clean.arrow(name), redactor) for name in clean)
@@ -137,8 +128,8 @@ class _Scrubbing:
     removed: Counter[str]
 
     @classmethod
-    def of(cls, tables: TraceTables, known: Iterable[Secret]) -> _Scrubbing:
-        secrets = [*_secrets_of(tables), *known]
+    def of(cls, tables: TraceTables, facts: Mapping[str, Any], known: Iterable[Secret]) -> _Scrubbing:
+        secrets = [*_secrets_of(tables), *secrets_of_text(encoded(_stated(facts))), *known]
         return cls(tables, Redactor.of(secrets, _vocabulary(tables)), Redactor.of(secrets, _ENDINGS), Counter())
 
     def tables(self) -> Iterator[tuple[str, pa.Table]]:
@@ -146,7 +137,12 @@ class _Scrubbing:
 
     def facts(self, stated: Mapping[str, Any]) -> dict[str, Any]:
         """What a manifest says of the source, cleaned."""
-        return {key: _clean_json(value, self.of_manifest) for key, value in stated.items() if key not in _OWN_KEYS}
+        return {key: _clean_json(value, self.of_manifest) for key, value in _stated(stated).items()}
+
+
+def _stated(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of a manifest about the source."""
+    return {key: value for key, value in facts.items() if key not in _OWN_KEYS}
 
 
 def secrets_of_capture(tables: TraceTables) -> list[Secret]:
@@ -165,10 +161,12 @@ def _secrets_of(tables: TraceTables) -> list[Secret]:
     for name, column in _PROPERTY_TABLES.items():
         if name in tables:
             secrets += _secrets_of_properties(tables.arrow(name), column)
-    for name, column in _NAMES:
-        if name in tables:
-            texts = _distinct_texts(tables.arrow(name)[column])
-            secrets += [secret for text in texts for secret in secrets_of_text(text)]
+    for name in tables:
+        for column in _columns_of_text(name):
+            if _PROPERTY_TABLES.get(name) != column.name:  # these are judged with their keys
+                key = column.name if name == "run" else ""
+                texts = _distinct_texts(tables.arrow(name)[column.name])
+                secrets += [secret for text in texts for secret in secrets_of_property(key, text)]
     return secrets
 
 
@@ -322,7 +320,7 @@ def _clean_json(value: Any, redactor: Redactor) -> Any:
     if isinstance(value, list):
         return [_clean_json(item, redactor) for item in value]
     if isinstance(value, dict):
-        return {key: _clean_json(item, redactor) for key, item in value.items()}
+        return {_clean_json(key, redactor): _clean_json(item, redactor) for key, item in value.items()}
     return value
 
 
@@ -370,7 +368,7 @@ def _check_files(target: Path, redactor: Redactor) -> int:
     if redactor.holds(manifest):
         raise _leak(MANIFEST)
     for path in target.iterdir():
-        check_file(path, redactor.spelled, words=False)
+        check_file(path, redactor, PACKED)
     return len(manifest)
 
 

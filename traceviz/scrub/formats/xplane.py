@@ -27,16 +27,11 @@ from traceviz.scrub.result import CLEANED, HOSTS, MESSAGES, PROPERTIES, Outcome
 from traceviz.scrub.secrets.addresses import is_version
 from traceviz.scrub.secrets.file_names import secrets_of_file_name, secrets_of_host
 from traceviz.scrub.secrets.properties import is_private, is_source, keeps_setting, without_folder, without_folders
-from traceviz.scrub.secrets.search import leak
-from traceviz.scrub.secrets.secrets import (
-    REMOVED,
-    SHORT,
-    Redactor,
-    Secret,
-    cached,
-    secrets_of_text,
-    secrets_of_variable,
-)
+from traceviz.scrub.secrets.search import PACKED, leak
+from traceviz.scrub.secrets.redactor import Redactor, cached
+from traceviz.scrub.secrets.secrets import secrets_of_text, secrets_of_variable
+from traceviz.scrub.secrets.shapes import REMOVED
+from traceviz.scrub.secrets.values import Secret
 
 _KEPT_MESSAGES = frozenset({"profile_options", "core_details"})
 """Stats that hold a message whose numbers stay."""
@@ -109,8 +104,11 @@ def _secrets_of(space: Space, path: Path) -> Iterator[Secret]:
     for host in space.hostnames:
         yield from secrets_of_host(host.encode())
     yield from secrets_of_file_name(path)
+    for text in (*space.errors, *space.warnings):
+        yield from secrets_of_text(text.encode())
     for plane in space.planes:
-        for text in {*plane.names, *plane.display_names, *plane.texts} - _versions(plane):
+        lines = (line.name for line in plane.lines)
+        for text in {plane.name, *lines, *plane.names, *plane.display_names, *plane.texts} - _versions(plane):
             yield from secrets_of_text(text.encode())
         for key, value in _texts_by_key(plane):
             if is_private(key):
@@ -382,10 +380,9 @@ def _check(content: bytes, redactor: Redactor) -> None:
     Short secrets are looked for in the texts only, as whole words: in the bytes, the length of a text stands before it
     and may look like a letter.
     """
-    for secret in redactor.spelled:
-        position = content.find(secret) if len(secret) >= SHORT else -1
-        if position >= 0:
-            raise leak(f"at byte {position}")
+    position = redactor.position_in(content, PACKED)
+    if position >= 0:
+        raise leak(f"at byte {position}")
     space = read_space(content)
     texts = [*space.errors, *space.warnings, *space.hostnames]
     for plane in space.planes:

@@ -1,4 +1,4 @@
-"""Network addresses in texts, and the versions of four numbers that look like them.
+"""Addresses of machines in texts, and the versions of four numbers that look like them.
 
 ``10.3.4.107`` is a machine of a private network, and a version of cuRAND. The context decides. It is a version where
 the words before it state that (``version``, the name of a library of NVIDIA), its key, or the text after it
@@ -16,23 +16,26 @@ _SITE_NETWORK = (
 )
 _TEN = rb"10(?:\.%b){3}" % _OCTET
 _PUBLIC_NETWORK = rb"(?!127\.)(?:2[0-9]|[3-9]\d|1\d\d|2[01]\d|22[0-3])(?:\.%b){3}" % _OCTET
-_WITH_PORT = rb"(?!127\.|0\.)%b(?:\.%b){3}(?=:\d{2,5}(?!\d))" % (_OCTET, _OCTET)
-_SIX = (
-    rb"[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){7}"
-    rb"|(?:fe80|f[cd][0-9a-f]{2}|2[0-9a-f]{3})(?=[0-9a-f:]*::|(?::[0-9a-f]{1,4}){5})(?:::?[0-9a-f]{1,4}){2,7}"
+_FOUR = re.compile(
+    rb"(?<!\d)(?<!\d\.)(?:(?P<site>%b)|(?P<ten>%b)|(?P<public>%b)|(?!127\.|0\.)%b(?:\.%b){3})(?!\d|\.\d)"
+    % (_SITE_NETWORK, _TEN, _PUBLIC_NETWORK, _OCTET, _OCTET)
 )
-_IN_URL = rb"(?<=://)%b(?:\.%b){3}" % (_OCTET, _OCTET)
-_ADDRESS = re.compile(
-    rb"(?<![A-Za-z0-9.:])(?:(?:%b|(?P<maybe>%b))(?![A-Za-z0-9]|\.\d|:[0-9A-Fa-f:]*:)|%b)"
-    % (
-        b"|".join([_IN_URL, _SITE_NETWORK, _SIX, rb"ip-(?:\d{1,3}-){3}\d{1,3}"]),
-        b"|".join([_TEN, _PUBLIC_NETWORK]),
-        _WITH_PORT,
-    ),
+"""Four numbers: of a network that is private to a site, which are always an address; others, which can be a version."""
+_SIX = re.compile(
+    rb"(?<![A-Za-z0-9.])(?:(?<!:)[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){7}"
+    rb"|(?:fe80|[23][0-9a-f]{3})(?=[0-9a-f:]{0,40}::|(?::[0-9a-f]{1,4}){5})(?:::?[0-9a-f]{1,4}){1,7}"
+    rb"|(?<!::)f[cd][0-9a-f]{2}(?=[0-9a-f:]{0,40}::|(?::[0-9a-f]{1,4}){5})(?:::?[0-9a-f]{1,4}){1,7})"
+    rb"(?![A-Za-z0-9]|\.\d|:[0-9A-Fa-f:]{0,40}:)(?:%[A-Za-z][\w.\-]{0,15})?",
     re.IGNORECASE,
 )
-"""Addresses of machines; ``maybe`` those that can be versions. Four numbers that begin below 20 are taken for a version
-(cuDNN 8.9.2.26) unless they lie in a network that is private to a site, or a port follows."""
+"""Addresses of version 6, with the zone after them. C++ names such as ``add::bed::fed`` have no such start."""
+_NAMED = re.compile(rb"(?<![A-Za-z0-9])(?:ip|ec2)-(?:\d{1,3}-){3}\d{1,3}(?!\d)", re.IGNORECASE)
+"""Names of machines of a cloud that are made of their address."""
+_HARDWARE = re.compile(
+    rb"(?:(?<![0-9A-Za-z])|(?<=[G-Zg-z])(?=\d))(?:(?:[0-9A-Fa-f]{2}:){5,}|(?<!\d-)(?:[0-9A-Fa-f]{2}-){5,7})[0-9A-Fa-f]{2}"
+    rb"(?![0-9A-Fa-f])"
+)
+"""Addresses of network adapters, and fingerprints of keys, which are longer."""
 
 _LIBRARY = (
     rb"(?:lib|nvidia[_\-])?(?:cuda|cudart|cudnn|cublas(?:lt)?|cufft|curand|cusolver|cusparse(?:lt)?|cufile|cupti|nvrtc|nvcc"
@@ -40,12 +43,20 @@ _LIBRARY = (
 )
 _VERSION_WORD = rb"(?:[\w\-]*(?<!con)(?<!in)version|ver)"
 _VERSION_BEFORE = re.compile(
-    rb"(?:^|[^A-Za-z0-9])(?:%b|%b)[ :=<>~@_\-/\"'(\[]{1,32}$" % (_VERSION_WORD, _LIBRARY), re.IGNORECASE
+    rb"(?:^|[^A-Za-z0-9])(?:%b|%b)(?:\.so\.|[ :=<>~@_\-/\"'(\[]{1,32}v?|v?)$" % (_VERSION_WORD, _LIBRARY), re.IGNORECASE
 )
 """Texts that announce a version at their end: ``cuDNN version: ``, ``TensorRT-``, ``nvidia-curand-cu12==``."""
-_VERSION_AFTER = re.compile(rb"\+[A-Za-z]|-\d+(?:\.\d+)?\+[A-Za-z]|~[A-Za-z]")
-"""Ends of versions of packages: ``+cuda12.0``, ``-1+cuda10.2``."""
-_PORT_OR_MASK = re.compile(rb":\d|/\d{1,2}(?!\d)")
+_VERSION_AFTER = re.compile(
+    rb"\+[A-Za-z]|-\d+(?:\.\d+)?\+[A-Za-z]|~[A-Za-z]|[._\-]?(?:rc|alpha|beta|dev|post|a|b)\d", re.IGNORECASE
+)
+"""Ends of versions of packages: ``+cuda12.0``, ``-1+cuda10.2``, ``rc1``."""
+_PORT_OR_MASK = re.compile(rb":\d{1,5}(?!\d)|/\d{1,2}(?!\d)")
+_PORT = re.compile(rb":\d{2,5}(?!\d)")
+_MACHINE_BEFORE = re.compile(
+    rb"(?:://|(?:^|[^A-Za-z0-9])(?:host|peer|addr|address|ip|ipv4|server|endpoint|remote|listen)(?:name)?[ =:\"'(\[@]{1,4})$",
+    re.IGNORECASE,
+)
+"""Texts that announce a machine at their end: any four numbers are its address."""
 _REACH = 64
 """Bytes before a number that count as its context."""
 
@@ -54,22 +65,32 @@ _VERSION_KEY = re.compile(
 )
 _VERSION = re.compile(r"[v<>=~^]*\d+(?:\.\d+){1,5}(?:[\-+~.][\w.+\-~]{1,32})?")
 
-_MAYBE_ADDRESS = re.compile(rb"\d\.\d+\.\d|ip-\d|[0-9a-f]:[0-9a-f:]+:", re.IGNORECASE)
-"""Part of every address, and of few other texts."""
+_MAYBE_FOUR = re.compile(rb"\d\.\d+\.\d")
+_MAYBE_NAMED = re.compile(rb"(?:ip|ec2)-\d", re.IGNORECASE)
+_MAYBE_SIX = re.compile(rb"[0-9a-f]:[0-9a-f:]+:|::[0-9a-f]", re.IGNORECASE)
+"""Parts of every address, and of few other texts."""
+
+
+def spans_of_addresses(text: bytes) -> Iterator[tuple[int, int]]:
+    """Begin and end of the addresses of machines in a text, in no order."""
+    if _MAYBE_FOUR.search(text):
+        yield from (match.span() for match in _FOUR.finditer(text) if _is_address(match, text))
+    if b"-" in text and _MAYBE_NAMED.search(text):
+        yield from (match.span() for match in _NAMED.finditer(text))
+    if b":" in text and _MAYBE_SIX.search(text):
+        yield from (match.span() for match in _SIX.finditer(text))
+    if b":" in text or b"-" in text:
+        yield from (match.span() for match in _HARDWARE.finditer(text))
 
 
 def addresses_in(text: bytes) -> Iterator[bytes]:
     """The addresses of machines in a text."""
-    return (match.group() for match in _matches(text))
+    return (text[begin:end] for begin, end in spans_of_addresses(text))
 
 
-def without_addresses(text: bytes, instead: bytes) -> bytes:
-    """A text with ``instead`` in place of the addresses of machines."""
-    parts, at = [], 0
-    for match in _matches(text):
-        parts += [text[at : match.start()], instead]
-        at = match.end()
-    return b"".join([*parts, text[at:]]) if parts else text
+def is_address(text: bytes) -> bool:
+    """Return whether ``text`` is four numbers with dots, whatever they mean."""
+    return _FOUR.fullmatch(text) is not None
 
 
 def is_version(key: str, value: str) -> bool:
@@ -77,13 +98,18 @@ def is_version(key: str, value: str) -> bool:
     return _VERSION_KEY.fullmatch(key) is not None and _VERSION.fullmatch(value) is not None
 
 
-def _matches(text: bytes) -> Iterator[re.Match[bytes]]:
-    if _MAYBE_ADDRESS.search(text):
-        yield from (match for match in _ADDRESS.finditer(text) if not _is_stated_version(match, text))
-
-
-def _is_stated_version(match: re.Match[bytes], text: bytes) -> bool:
-    if match["maybe"] is None or _PORT_OR_MASK.match(text, match.end()):
-        return False
-    before = text[max(0, match.start() - _REACH) : match.start()]
-    return _VERSION_BEFORE.search(before) is not None or _VERSION_AFTER.match(text, match.end()) is not None
+def _is_address(match: re.Match[bytes], text: bytes) -> bool:
+    """Return whether four numbers are an address, by their network and by the text around them."""
+    if match["site"] is not None:
+        return True
+    begin, end = match.span()
+    before = text[max(0, begin - _REACH) : begin]
+    if match["ten"] is None and match["public"] is None:
+        return _MACHINE_BEFORE.search(before) is not None or (
+            not before[-1:].isalnum() and _PORT.match(text, end) is not None
+        )
+    if match["public"] is not None and before[-1:] in (b"v", b"V"):
+        return _PORT_OR_MASK.match(text, end) is not None
+    if _PORT_OR_MASK.match(text, end) or before.endswith(b"://"):
+        return True
+    return _VERSION_BEFORE.search(before) is None and _VERSION_AFTER.match(text, end) is None

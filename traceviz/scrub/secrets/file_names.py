@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from traceviz.scrub.secrets.secrets import Secret, is_distinctive, secrets_of_identity
+from traceviz.scrub.secrets.values import Secret, is_distinctive, secrets_of_identity
 
 _ENDINGS = re.compile(rb"(?:\.(?:gz|json|trace|pt|xplane|pb))*$", re.IGNORECASE)
 _SPAN = re.compile(rb"^(?P<host>.+?)_\d+\.\d{9,20}$")

@@ -19,7 +19,8 @@ _PRIVATE_KEY = re.compile(
     r"|job[_ ]?name|user(?:[_ ]?names?)?|login|account|owner|author|e?mail|serial|uuid|guid|stdout|stderr|output"
     r"|last[_ ]?lines"
     r"|log|prompt|paths?|dir(?:ector(?:y|ies))?s?|folders?|files?|file[_ ]?(?:names?|patterns?)|repository|workspace"
-    r"|log[_ ]?dir|session(?:[_ ]?id)?|token|secret|password|credentials?|(?:api|access|private|secret)[_ ]?key"
+    r"|log[_ ]?dir|session(?:[_ ]?id)?|token|secret|credentials?|(?:api|access|private|secret)[_ ]?key"
+    r"|\w*passw(?:or)?d|passphrase|pwd|cookies?|authorization|client[_ ]?secret"
     r")",
     re.IGNORECASE,
 )

@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 import mmap
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from traceviz.errors import OutputError
-from traceviz.scrub.secrets.secrets import SHORT
+from traceviz.scrub.secrets.redactor import BINARY, PACKED, TEXT, Redactor
+
+__all__ = ["BINARY", "PACKED", "TEXT", "check_file", "check_stream", "joined", "leak"]
 
 _PIECE = 1 << 23
 
 
-def position_of_secret(content: bytes | mmap.mmap, secrets: Iterable[bytes], *, words: bool = True) -> int:
-    """Where the first secret stands in ``content``; -1 where none does.
+def check_file(path: Path, redactor: Redactor, content_kind: int = TEXT) -> int:
+    """Search the bytes of a file; returns how many there are.
 
     Args:
-        content: Raw bytes.
-        secrets: What must not be there.
-        words: Look for short secrets too, as whole words. In compressed bytes any three letters occur by chance.
-    """
-    for secret in secrets:
-        if len(secret) >= SHORT:
-            position = content.find(secret)
-        elif words and content.find(secret) >= 0:
-            match = re.search(rb"(?<![A-Za-z0-9])%b(?![A-Za-z0-9])" % re.escape(secret), content)
-            position = match.start() if match else -1
-        else:
-            position = -1
-        if position >= 0:
-            return position
-    return -1
-
-
-def check_file(path: Path, secrets: Sequence[bytes], *, words: bool = True) -> int:
-    """Search the bytes of a file; returns how many there are.
+        path: The file.
+        redactor: Has the secrets.
+        content_kind: What the bytes are: see :meth:`Redactor.position_in`.
 
     Raises:
         OutputError: a secret is among them.
@@ -43,27 +28,26 @@ def check_file(path: Path, secrets: Sequence[bytes], *, words: bool = True) -> i
     size = path.stat().st_size
     if size:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            position = position_of_secret(content, secrets, words=words)
+            position = redactor.position_in(content, content_kind)
         if position >= 0:
             raise leak(f"at byte {position}")
     return size
 
 
-def check_stream(blocks: Iterable[bytes], secrets: Sequence[bytes]) -> int:
+def check_stream(blocks: Iterable[bytes], redactor: Redactor) -> int:
     """Search a text that comes in blocks; returns its length in bytes.
 
     Raises:
         OutputError: a secret is in it.
     """
     size, rest = 0, b""
-    reach = max(map(len, secrets), default=0) + 1  # a word is recognised by the byte after it
     for block in joined(blocks):
         size += len(block)
         piece = rest + block
-        position = position_of_secret(piece, secrets)
+        position = redactor.position_in(piece)
         if position >= 0:
             raise leak(f"at byte {size - len(piece) + position} of the text")
-        rest = piece[-reach:]
+        rest = piece[-redactor.reach :]
     return size
 
 

@@ -142,18 +142,20 @@ def _owners(events: Events, place: Mapping[str, int], labels: Labels, calls: Num
     owner = np.where(on_device, np.int32(NONE), looked_up(of_pid, events.pid.codes))
     block = _blocks(owner, len(place))
     rows = positions(on_device)
-    distinct, queue = np.unique(
-        np.stack([take(events.pid.codes, rows).astype(np.int64), block[rows]]), axis=1, return_inverse=True
-    )
-    around = distinct[1] if (block[rows] != block[-1]).any() else np.full(distinct.shape[1], NONE)
+    width = len(place) + 1
+    key = (take(events.pid.codes, rows).astype(np.int64) + 1) * width + block[rows] + 1
+    distinct, queue = np.unique(key, return_inverse=True)
+    codes, around = distinct // width - 1, distinct % width - 1
+    if (around == block[-1]).all():
+        around = np.full(distinct.size, NONE)
     linked, work = _numbered(events, rows)
     work = replace(work, group=queue[take(inverted(rows, owner.size), linked)])
     launched = launchers(replace(calls, group=take(of_pid, calls.group)), work, len(place), around)
-    named = np.array([labels.owner(events.pid.words[code]) if code >= 0 else NONE for code in distinct[0].tolist()])
+    named = np.array([labels.owner(events.pid.words[code]) if code >= 0 else NONE for code in codes.tolist()])
     of_queue = np.where(named >= 0, named, launched).astype(np.int32)
     owner[rows] = of_queue[queue]
     of_device = np.full(of_pid.size, NONE, np.int32)
-    of_device[distinct[0][distinct[0] >= 0]] = of_queue[distinct[0] >= 0]
+    of_device[codes[codes >= 0]] = of_queue[codes >= 0]
     owner = np.where(owner >= 0, owner, looked_up(of_device, events.pid.codes))  # names of devices
     return np.where(owner >= 0, owner, np.maximum(block, 0)).astype(np.int32)
 

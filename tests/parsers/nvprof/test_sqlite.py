@@ -334,6 +334,25 @@ class TestRun:
         assert sorted(rows(tables, "kernels", "start_ns", "process_id")) == [(10, 0), (1010, 0), (1010, 1)]
         assert notes(tables)["owner-unknown"] == 1
 
+    def test_processes_that_share_ids_have_the_work_of_their_own_calls(self, tmp_path):
+        times = {5: 0, 6: 1000, 7: 2000}
+        calls, kernels, waits = [], [], []
+        for process, late in ((0, 0), (1, 300)):
+            for number, begin in times.items():
+                call, kernel = launch(begin + late, number)
+                calls.append({**call, "processId": PID + process})
+                kernels.append({**kernel, "deviceId": process})
+                wait = {"type": 3, "streamId": 7, "contextId": 1, "correlationId": number}
+                waits.append({**wait, "start": call["start"] + 1, "end": call["start"] + 4})
+        tables = read(write(tmp_path, names={1: "gemm"}, RUNTIME=calls, KERNEL=kernels, SYNCHRONIZATION=waits))
+        own = [(process, begin + late) for process, late in ((0, 0), (1, 300)) for begin in times.values()]
+        found = rows(tables, "kernels", "process_id", "start_ns", "device_id")
+        assert sorted(found) == [(process, start + 10, process) for process, start in own]
+        assert sorted(rows(tables, "sync", "process_id", "start_ns")) == [
+            (process, start + 1) for process, start in own
+        ]
+        assert "owner-unknown" not in notes(tables)
+
 
 class TestDamage:
     def test_kernels_whose_time_is_not_known_are_left_out_and_noted(self, tmp_path):

@@ -294,7 +294,6 @@ class TestSmallOperators:
         assert "Small operators: 900 operator calls a step, 10.0 µs each in the median" in report.verdict.sentence
         assert report.verdict.cause == "python-in-loop"
 
-
     @pytest.mark.parametrize(("stalled_us", "share"), [(20, 0.818), (20_000, 0.0045)])
     def test_count_a_stalled_call_for_two_medians_of_its_operator(self, stalled_us, share):
         rows, marks, moment = [], [], 0

@@ -212,9 +212,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         )
         advice = rule("TV615").advice
         own = advice if steps.is_called else tuple(line for line in advice if not line.startswith(_NO_CALLS))
-        yield finding(
-            "TV615", message, facts, round(share * steps.judged_ns), steps.judged_ns, steps.words, advice=own
-        )
+        yield finding("TV615", message, facts, round(share * steps.judged_ns), steps.judged_ns, steps.words, advice=own)
 
     def _contends(self, result: HostLimits, steps: StepSamples) -> Iterator[Finding]:
         gil = result.gil
@@ -426,7 +424,12 @@ def _of_function(function: OwnFunction, steps: StepSamples) -> Finding:
     return _finding("TV622", message, known(facts), function.share, steps)
 
 
-_KINDS = {**KIND_LABELS, "compute": "library code", "lock": "waits for a thread, a process or a lock", "io": "input and output"}
+_KINDS = {
+    **KIND_LABELS,
+    "compute": "library code",
+    "lock": "waits for a thread, a process or a lock",
+    "io": "input and output",
+}
 """Kinds within the sentence about a function."""
 
 

@@ -40,9 +40,7 @@ _TRAINS = (
     r"|^sklearn/.* (fit|partial_fit|fit_transform|_?fit_\w+)$"
 )
 """Frames of training: backward and forward passes, optimizers, rounds of boosting."""
-_FRAMEWORK = (
-    r"^(torch|torchvision|torchaudio|tensorflow|keras|jax|jaxlib|flax|optax|haiku|equinox|transformers|xgboost|lightgbm|catboost)/"
-)
+_FRAMEWORK = r"^(torch|torchvision|torchaudio|tensorflow|keras|jax|jaxlib|flax|optax|haiku|equinox|transformers|xgboost|lightgbm|catboost)/"
 """Packages that train."""
 _COMPUTES = ("compute", "device_wait")
 _SAID_BY_OTHERS = ("input", "import", "compilation", "collective")
@@ -83,14 +81,20 @@ def own_function(trace: TraceView, steps: StepSamples, least_share: float) -> Ow
     time = rows["time_ns"].to_numpy()
     candidate = _candidates(tree, place, time)
     of_row = candidate[place]
-    inside = rows.drop("function", "location").with_columns(
-        pl.Series("candidate", of_row),
-        pl.Series("foreign", ~(rows["group"].is_in(list(_COMPUTES)).to_numpy() & _of_framework(tree)[place])),
-        (pl.col("samples") * pl.col("part")).alias("sampled"),
-    ).filter(pl.col("candidate") >= 0)
+    inside = (
+        rows.drop("function", "location")
+        .with_columns(
+            pl.Series("candidate", of_row),
+            pl.Series("foreign", ~(rows["group"].is_in(list(_COMPUTES)).to_numpy() & _of_framework(tree)[place])),
+            (pl.col("samples") * pl.col("part")).alias("sampled"),
+        )
+        .filter(pl.col("candidate") >= 0)
+    )
     if not inside.height:
         return None
-    names = tree.frames.with_row_index("candidate").select(pl.col("candidate").cast(pl.Int64), "file", "function", "line")
+    names = tree.frames.with_row_index("candidate").select(
+        pl.col("candidate").cast(pl.Int64), "file", "function", "line"
+    )
     named = inside.with_columns(pl.col("group").cast(pl.String)).join(names, on="candidate", how="left")
     sums = named.group_by("file", "function").agg(
         pl.col("time_ns").sum(), pl.col("time_ns").filter("foreign").sum().alias("foreign_ns")

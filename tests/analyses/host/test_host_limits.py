@@ -389,8 +389,8 @@ class TestOwnFunction:
         (finding,) = self.plotting().values()
         assert (finding.code, finding.share) == ("TV622", pytest.approx(0.7))
         assert finding.message == (
-            "The function plot (train.py:41) takes 70.0 % of the steps of the run: Python (30.0 %), library code (20.0 %) "
-            "and input and output (20.0 %)."
+            "The function plot (train.py:41) takes 70.0 % of the steps of the run: Python (30.0 %), library code "
+            "(20.0 %) and input and output (20.0 %)."
         )
 
     def test_leads_the_first_sentence_and_its_kinds_are_not_repeated(self):

@@ -410,7 +410,7 @@ def _of_function(function: OwnFunction, steps: StepSamples) -> Finding:
     listed = [(group, time) for group, time in function.by_group.items() if time >= _LISTED * function.time_ns]
     kinds = [f"{_KINDS.get(group, group)} ({format_ratio(time / steps.step_ns)})" for group, time in listed[:3]]
     message = (
-        f"The function {placed(function.location)} takes {about}{format_ratio(function.share)} of {_steps(steps)}: "
+        f"The function {function.words} takes {about}{format_ratio(function.share)} of {_steps(steps)}: "
         f"{' and '.join(filter(None, (', '.join(kinds[:-1]), *kinds[-1:])))}."
     )
     low, high = (None, None) if steps.samples is None else wilson(min(function.share, 1.0), steps.samples)

@@ -1125,10 +1125,10 @@ RULES: tuple[Rule, ...] = (
         "TV621",
         "stalled-thread-pool",
         "No device was captured, PyTorch divides an operator among more threads than cores are free, and in at least "
-        "20 % of the steps operators stall: their mean is far above what a tenth of their calls take, five times as far "
-        "as that of most calls of the program.",
-        "A parallel operator ends with the last of its threads. While one of them waits for a core, the others wait for "
-        "it, often a thousand times as long as the operator takes.",
+        "20 % of the steps operators stall: their mean is far above what a tenth of their calls take, five times as "
+        "far as that of most calls of the program.",
+        "A parallel operator ends with the last of its threads. While one of them waits for a core, the others wait "
+        "for it, often a thousand times as long as the operator takes.",
         (
             (
                 "Use as many threads as cores are free: OMP_NUM_THREADS=1 (or 2) before the command, or "

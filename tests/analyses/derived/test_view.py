@@ -1,6 +1,7 @@
 """One trace as analyses see it: what several of them need is computed once."""
 
 from tests.analyses.builders import trace
+from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 
 
@@ -57,3 +58,24 @@ def test_ranks_work_while_their_devices_do_and_alone_on_a_device_that_several_sh
 
 def busy(sets):
     return {key: list(zip(own.starts.tolist(), own.ends.tolist(), strict=True)) for key, own in sets.items()}
+
+
+class TestProcessesWithoutDevices:
+    """A program without steps, and a process that it starts and waits for."""
+
+    def ran(self, *lives):
+        phases = [(start, end - start, "program", "program", {"process_id": n}) for n, (start, end) in enumerate(lives)]
+        calls = [(start, end - start, "work", "op", {"process_id": n}) for n, (start, end) in enumerate(lives)]
+        threads = [(n, n, "MainThread") for n in range(len(lives))]
+        return trace(span_ns=1000, phases=phases, host_ops=calls, threads=threads)
+
+    def test_a_helper_is_no_rank_and_the_captured_time_counts_once(self):
+        view = self.ran((0, 1000), (100, 900), (200, 300))
+        assert view.ranks == (0,)
+        assert (judged_time(view, 0).total, judged_words(view)) == (1000, "captured time")
+
+    def test_two_programs_one_after_the_other_have_1000_ns_together(self):
+        view = self.ran((0, 400), (400, 1000))
+        assert view.ranks == (0, 1)
+        assert [judged_time(view, rank).total for rank in view.ranks] == [400, 600]
+        assert judged_words(view) == "captured time of 2 processes"

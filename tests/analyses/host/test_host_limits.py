@@ -294,7 +294,6 @@ class TestSmallOperators:
         assert "Small operators: 900 operator calls a step, 10.0 µs each in the median" in report.verdict.sentence
         assert report.verdict.cause == "python-in-loop"
 
-
     @pytest.mark.parametrize(("stalled_us", "share"), [(20, 0.818), (20_000, 0.0045)])
     def test_count_a_stalled_call_for_two_medians_of_its_operator(self, stalled_us, share):
         rows, marks, moment = [], [], 0
@@ -390,8 +389,8 @@ class TestOwnFunction:
         (finding,) = self.plotting().values()
         assert (finding.code, finding.share) == ("TV622", pytest.approx(0.7))
         assert finding.message == (
-            "The function plot (train.py:41) takes 70.0 % of the steps of the run: Python (30.0 %), library code (20.0 %) "
-            "and input and output (20.0 %)."
+            "The function plot (train.py:41) takes 70.0 % of the steps of the run: Python (30.0 %), library code "
+            "(20.0 %) and input and output (20.0 %)."
         )
 
     def test_leads_the_first_sentence_and_its_kinds_are_not_repeated(self):

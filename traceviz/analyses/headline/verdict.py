@@ -24,6 +24,7 @@ from traceviz.analyses.headline.precise import LAUNCH_BOUND, precise, suspicion
 from traceviz.analyses.headline.sentences import about_input, beside, fitting, input_cause, mildly, short_remedy
 from traceviz.analyses.headline.whole_run import is_of_the_run, of_the_capture, of_the_run
 from traceviz.analyses.host.host_waits import HostCauses
+from traceviz.analyses.host.own_function import working_function
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
 from traceviz.analyses.program.cpu_steps import OF_OPERATORS, OF_THE_PROGRAM, CpuSteps, CpuStepsAnalysis
 from traceviz.analyses.program.lanes import LaneTimes
@@ -38,6 +39,8 @@ WORTH_NAMING = 0.1
 """if they take this share of the time."""
 _WITHOUT_DEVICE = frozenset({"cpu-only", "no-device-work"})
 """Kinds of captures without device work, of programs that need none."""
+WORTH_A_FUNCTION = 0.3
+"""A function of the program is named if it takes this share of the steps."""
 UNEXPLAINED_SHARE = 0.1
 """From this share on, a program without a device is said to have unexplained time."""
 MOSTLY_COMPUTES = 0.8
@@ -228,7 +231,15 @@ def _own_work(trace: TraceView, results: dict[str, Any], time: Judged) -> str:
         return f"The program works in {format_ratio(share)} of {time.whole}{kinds_in_words(own_work(trace), time)}."
     computes = steps.groups.filter(pl.col("kind").is_in(list(OF_OPERATORS)))["time_ns"].sum()
     verb = "computes" if 2 * computes >= share * time.total_ns else "works"
-    return f"The program {verb} in {format_ratio(share)} of {time.whole}{_families(steps, time)}."
+    return f"The program {verb} in {format_ratio(share)} of {time.whole}{_function(trace)}{_families(steps, time)}."
+
+
+def _function(trace: TraceView) -> str:
+    """The function of the program with much of its steps, unless a model learns in it, as all steps do."""
+    function = working_function(trace)
+    if function is None or function.share < WORTH_A_FUNCTION:
+        return ""
+    return f", {format_ratio(function.share)} in {function.words}"
 
 
 def _families(steps: CpuSteps, time: Judged) -> str:

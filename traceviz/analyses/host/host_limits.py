@@ -212,9 +212,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         )
         advice = rule("TV615").advice
         own = advice if steps.is_called else tuple(line for line in advice if not line.startswith(_NO_CALLS))
-        yield finding(
-            "TV615", message, facts, round(share * steps.judged_ns), steps.judged_ns, steps.words, advice=own
-        )
+        yield finding("TV615", message, facts, round(share * steps.judged_ns), steps.judged_ns, steps.words, advice=own)
 
     def _contends(self, result: HostLimits, steps: StepSamples) -> Iterator[Finding]:
         gil = result.gil
@@ -412,7 +410,7 @@ def _of_function(function: OwnFunction, steps: StepSamples) -> Finding:
     listed = [(group, time) for group, time in function.by_group.items() if time >= _LISTED * function.time_ns]
     kinds = [f"{_KINDS.get(group, group)} ({format_ratio(time / steps.step_ns)})" for group, time in listed[:3]]
     message = (
-        f"The function {placed(function.location)} takes {about}{format_ratio(function.share)} of {_steps(steps)}: "
+        f"The function {function.words} takes {about}{format_ratio(function.share)} of {_steps(steps)}: "
         f"{' and '.join(filter(None, (', '.join(kinds[:-1]), *kinds[-1:])))}."
     )
     low, high = (None, None) if steps.samples is None else wilson(min(function.share, 1.0), steps.samples)
@@ -426,7 +424,12 @@ def _of_function(function: OwnFunction, steps: StepSamples) -> Finding:
     return _finding("TV622", message, known(facts), function.share, steps)
 
 
-_KINDS = {**KIND_LABELS, "compute": "library code", "lock": "waits for a thread, a process or a lock", "io": "input and output"}
+_KINDS = {
+    **KIND_LABELS,
+    "compute": "library code",
+    "lock": "waits for a thread, a process or a lock",
+    "io": "input and output",
+}
 """Kinds within the sentence about a function."""
 
 

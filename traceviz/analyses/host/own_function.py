@@ -1,7 +1,7 @@
 """The function of the program that takes most of the steps without training: a plot, a metric, a monitor.
 
-Its time divides into many kinds, Python, libraries, files, waits, none of which says how much there is to gain. So it is
-reported as a whole, with all that it calls::
+Its time divides into many kinds, Python, libraries, files, waits, none of which says how much there is to gain. So it
+is reported as a whole, with all that it calls::
 
     main > train_step > backward        trains: no candidate, nor is what calls it
     main > log_plots                    the candidate, with all below it
@@ -17,10 +17,11 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.run_parts import words
+from traceviz.analyses.derived.stacks.functions import placed
 from traceviz.analyses.derived.stacks.kinds import frame_text
 from traceviz.analyses.derived.stacks.trees import StackTree, stack_tree
-from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.host.step_samples import StepSamples
+from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.analyses.host.step_samples import StepSamples, step_samples
 from traceviz.intervals import Array
 from traceviz.nested import Mask
 
@@ -30,18 +31,22 @@ FREE = 0.05
 """A function that trains in less than this part of its time does not train."""
 FOREIGN = 0.5
 """It is reported if so much of its time is no computing of the framework that trains: that may be the model's."""
-_TRAINS = (
-    r"^torch/(autograd/|optim/|nn/modules/module\.py |nn/parallel/|amp/|_functorch/|_dynamo/)|^torch/_tensor\.py backward$"
-    r"|^ (\w+\.)*(run_backward|backward)$"
+_LEARNS = (
+    r"^torch/(autograd/|optim/)|^torch/_tensor\.py backward$|^ (\w+\.)*(run_backward|backward)$"
     r"|^(lightning|pytorch_lightning|accelerate|deepspeed|fastai)/|^transformers/trainer\.py "
-    r"|^keras/src/(trainers|layers|models|optimizers|backend)/|^tensorflow/python/(eager|training)/"
-    r"|^jax/_src/(pjit|api|interpreters/)|^(flax|optax|haiku|equinox)/"
-    r"|^(xgboost|lightgbm|catboost)/.* (train|update|boost|fit|predict|__boost\w*|_train)$|^ (\w+\.)*_LIB\."
+    r"|^keras/src/(trainers|optimizers)/|^tensorflow/python/(eager|training)/|^jax/_src/(pjit|api|interpreters/)|^optax/"
+    r"|^(xgboost|lightgbm|catboost)/.* (train|update|boost|fit|__boost\w*|_train)$|^ (\w+\.)*_LIB\."
     r"|^sklearn/.* (fit|partial_fit|fit_transform|_?fit_\w+)$"
 )
-"""Frames of training: backward and forward passes, optimizers, rounds of boosting."""
+"""Frames in which a model learns: backward passes, optimizers, whole steps, rounds of boosting."""
+_TRAINS = (
+    rf"{_LEARNS}|^torch/(nn/modules/module\.py |nn/parallel/|amp/|_functorch/|_dynamo/)"
+    r"|^keras/src/(layers|models|backend)/|^(flax|haiku|equinox)/|^(xgboost|lightgbm|catboost)/.* predict$"
+)
+"""Frames of training: these, and forward passes."""
 _FRAMEWORK = (
-    r"^(torch|torchvision|torchaudio|tensorflow|keras|jax|jaxlib|flax|optax|haiku|equinox|transformers|xgboost|lightgbm|catboost)/"
+    r"^(torch|torchvision|torchaudio|tensorflow|keras|jax|jaxlib|flax|optax|haiku|equinox|transformers"
+    r"|xgboost|lightgbm|catboost)/"
 )
 """Packages that train."""
 _COMPUTES = ("compute", "device_wait")
@@ -67,13 +72,31 @@ class OwnFunction:
     samples: float | None
     by_group: dict[str, int]
 
+    @property
+    def words(self) -> str:
+        """Its name for people: ``log_plots (train.py:41)``."""
+        return placed(self.location)
+
     def has_most_of(self, group: str, time_ns: int) -> bool:
         """Whether at least half of ``time_ns``, the time of a group in the steps, is in this function."""
         return 2 * self.by_group.get(group, 0) >= time_ns
 
 
+@once_per_trace
+def working_function(trace: TraceView) -> OwnFunction | None:
+    """The largest function in which no model learns, for sentences about programs that compute."""
+    steps = step_samples(trace)
+    return None if steps is None or not steps.is_enough else _largest(trace, steps, 0.0, _LEARNS, 0.0)
+
+
 def own_function(trace: TraceView, steps: StepSamples, least_share: float) -> OwnFunction | None:
     """The largest function that does not train, of at least this share of the steps; ``None`` if there is none."""
+    return _largest(trace, steps, least_share, _TRAINS, FOREIGN)
+
+
+def _largest(
+    trace: TraceView, steps: StepSamples, least_share: float, excluded: str, least_foreign: float
+) -> OwnFunction | None:
     tree = stack_tree(trace)
     rows = steps.of_main.filter(pl.col("stack_id").is_not_null())
     if not rows.height or not tree.frames.height:
@@ -81,34 +104,40 @@ def own_function(trace: TraceView, steps: StepSamples, least_share: float) -> Ow
     ids = tree.frames["stack_id"].to_numpy()
     place = np.minimum(np.searchsorted(ids, rows["stack_id"].to_numpy()), ids.size - 1)
     time = rows["time_ns"].to_numpy()
-    candidate = _candidates(tree, place, time)
+    candidate = _candidates(tree, place, time, excluded)
     of_row = candidate[place]
-    inside = rows.drop("function", "location").with_columns(
-        pl.Series("candidate", of_row),
-        pl.Series("foreign", ~(rows["group"].is_in(list(_COMPUTES)).to_numpy() & _of_framework(tree)[place])),
-        (pl.col("samples") * pl.col("part")).alias("sampled"),
-    ).filter(pl.col("candidate") >= 0)
+    inside = (
+        rows.drop("function", "location")
+        .with_columns(
+            pl.Series("candidate", of_row),
+            pl.Series("foreign", ~(rows["group"].is_in(list(_COMPUTES)).to_numpy() & _of_framework(tree)[place])),
+            (pl.col("samples") * pl.col("part")).alias("sampled"),
+        )
+        .filter(pl.col("candidate") >= 0)
+    )
     if not inside.height:
         return None
-    names = tree.frames.with_row_index("candidate").select(pl.col("candidate").cast(pl.Int64), "file", "function", "line")
+    names = tree.frames.with_row_index("candidate").select(
+        pl.col("candidate").cast(pl.Int64), "file", "function", "line"
+    )
     named = inside.with_columns(pl.col("group").cast(pl.String)).join(names, on="candidate", how="left")
     sums = named.group_by("file", "function").agg(
         pl.col("time_ns").sum(), pl.col("time_ns").filter("foreign").sum().alias("foreign_ns")
     )
     large = sums.filter(
-        (pl.col("time_ns") >= least_share * steps.step_ns) & (pl.col("foreign_ns") >= FOREIGN * pl.col("time_ns"))
+        (pl.col("time_ns") >= least_share * steps.step_ns) & (pl.col("foreign_ns") >= least_foreign * pl.col("time_ns"))
     ).sort("time_ns", "file", "function", descending=[True, False, False])
     found = (_described(named, file, function, steps) for file, function in large[["file", "function"]].iter_rows())
     return next((one for one in found if not _is_said_by_others(one)), None)
 
 
-def _candidates(tree: StackTree, place: Array, time: Array) -> Array:
-    """For each stack, the row of the outermost function of the program around it that does not train; -1 for none."""
+def _candidates(tree: StackTree, place: Array, time: Array, excluded: str) -> Array:
+    """For each stack, the row of the outermost function of the program around it without ``excluded`` frames; or -1."""
     own = np.zeros(tree.parent.size, np.int64)
     np.add.at(own, place, time)
     total = tree.totals(own)
     text = tree.frames.select(frame_text(pl.col("file"), pl.col("function"))).to_series()
-    nearest = tree.around(text.str.contains(_TRAINS).fill_null(value=False).to_numpy())
+    nearest = tree.around(text.str.contains(excluded).fill_null(value=False).to_numpy())
     below = np.zeros(tree.parent.size, np.int64)
     np.add.at(below, nearest[nearest >= 0], own[nearest >= 0])
     # Times of the same function reached by several lines of its callers are those of several rows

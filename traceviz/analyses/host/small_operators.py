@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
+from traceviz.analyses.derived.frames import unions_by
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
@@ -28,10 +29,10 @@ class SmallOperators:
 
     Args:
         calls: All of them, those that others call left out.
-        steps: Steady steps.
+        steps: Steady steps, without a few that are much longer than the others.
         median_ns: Their median duration.
         small_ns: Time of the steps in small ones, each near the median of its operator, and between them.
-        step_ns: Steady step time.
+        step_ns: Time of these steps.
         most: The one with most calls.
         most_calls: Its calls.
         batch: Examples in a batch, where the trace shows it.
@@ -59,9 +60,10 @@ class SmallOperators:
 
 def small_operators(trace: TraceView) -> SmallOperators | None:
     """PyTorch's operators of a program without a device; ``None`` where there are none in steady steps."""
-    steady = steady_time(trace)
-    if trace.rank_busy or trace.has_device_tables or not steady or "pytorch" not in trace.frameworks:
+    if trace.rank_busy or trace.has_device_tables or "pytorch" not in trace.frameworks or not steady_time(trace):
         return None
+    steps = _usual_steps(training_steps(trace).steady)
+    steady = unions_by(steps, "process_id")
     tree = CallTree.of(framework_operators(trace, steady))
     inside = within_steady(tree, steady)
     outer = tree.calls.with_columns(pl.Series("dur_ns", tree.durations)).filter(pl.Series((tree.depth == 0) & inside))
@@ -74,7 +76,7 @@ def small_operators(trace: TraceView) -> SmallOperators | None:
     names = outer.group_by("name").len().sort("len", "name", descending=[True, False])
     return SmallOperators(
         calls=outer.height,
-        steps=training_steps(trace).steady.height,
+        steps=steps.height,
         median_ns=round(float(outer["dur_ns"].to_numpy().mean() if outer.height < 2 else np.median(outer["dur_ns"]))),
         small_ns=sum(small),
         step_ns=sum(time.total for time in steady.values()),
@@ -82,6 +84,19 @@ def small_operators(trace: TraceView) -> SmallOperators | None:
         most_calls=int(names["len"][0]),
         batch=_batch(trace, outer),
     )
+
+
+LONG = 3.0
+"""A step that lasts so many medians is not as the others are: a single call stalled in it, or it does other work;"""
+MOST_LONG = 0.25
+"""not where more than this part of the steps do: then they are of two kinds."""
+
+
+def _usual_steps(steps: pl.DataFrame) -> pl.DataFrame:
+    """Steady steps without the few long ones."""
+    lasting = pl.col("end_ns") - pl.col("start_ns")
+    usual = steps.filter(lasting <= LONG * lasting.median())
+    return usual if usual.height >= (1 - MOST_LONG) * steps.height else steps
 
 
 def framework_operators(trace: TraceView, steady: dict[int, IntervalSet]) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """Operators that stall because their threads wait for cores: the pool has more threads than cores are free.
 
-A parallel operator ends when the last of its threads does. If one of them waits for a core, all wait for it, for as long
-as the system lets others run: milliseconds, where the operator takes microseconds::
+A parallel operator ends when the last of its threads does. If one of them waits for a core, all wait for it, for as
+long as the system lets others run: milliseconds, where the operator takes microseconds::
 
     thread 1   |##|..............|##|##|        . waits for thread 2
     thread 2   |##|              |##|##|        which waits for a core
@@ -28,8 +28,9 @@ USUAL = 0.1
 SLACK = 2.0
 """A call that takes longer than so many usual ones stalled for the rest of its time."""
 STALLED = 5.0
-"""An operator stalls if its mean is so many times as far above its usual time as that of most calls of the program. A
-busy machine slows all of them; only calls that wait for several threads at once stall."""
+"""An operator stalls if its mean is so many times as far above its usual time as that of most calls.
+
+A busy machine slows all of them; only calls that wait for several threads at once stall."""
 LEAST_CALLS = 10
 """Fewer calls of an operator show nothing."""
 LEAST_NS = 1_000

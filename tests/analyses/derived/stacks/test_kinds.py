@@ -60,9 +60,10 @@ KINDS = {
     # A progress bar is logging for its own time, never for the iterable that it wraps
     "train.py:9 main > tqdm/std.py:1180 __iter__": ("logging", "python"),
     "train.py:9 main > tqdm/std.py:1180 __iter__ > tqdm/std.py:1240 update > sys.stderr.write": ("logging", "io"),
-    (
-        "train.py:9 main > tqdm/std.py:1180 __iter__ > torch/utils/data/dataloader.py:700 __next__ > train.py:23 pad"
-    ): ("input", "python"),
+    ("train.py:9 main > tqdm/std.py:1180 __iter__ > torch/utils/data/dataloader.py:700 __next__ > train.py:23 pad"): (
+        "input",
+        "python",
+    ),
     "train.py:9 main > rich/progress.py:1210 track > train.py:40 frames > numpy/a.py:1 sort": ("compute", "compute"),
     "train.py:9 main > alive_progress/core/progress.py:9 __iter__ > train.py:40 rows": ("python", "python"),
     "train.py:9 main > click/_termui_impl.py:330 generator > train.py:40 rows > time.sleep": ("sleep", "sleep"),

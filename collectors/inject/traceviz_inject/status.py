@@ -117,12 +117,13 @@ class Status:
         except OSError as error:
             complain(f"{path} cannot be written: {explain(error)}")
 
-    def problem(self, code: str, message: str, fix: str = "") -> None:
-        """Note what went wrong and say it once."""
+    def problem(self, code: str, message: str, fix: str = "", *, aloud: bool = True) -> None:
+        """Note what went wrong; if ``aloud``, print it once, too: the user cannot wait for the end of the run."""
         import json  # noqa: PLC0415
 
         message = harmless(message)
-        complain(message)
+        if aloud:
+            complain(message)
         line = json.dumps({"code": code, "message": message, "fix": fix})
         _append(os.path.join(self._folder, PROBLEMS), f"{line}\n")  # noqa: PTH118
 

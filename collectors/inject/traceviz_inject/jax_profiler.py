@@ -83,7 +83,7 @@ class JaxProfiler(XplaneProfiler):
         status.guarded(_wait_for_devices)()
         state = getattr(self._module, "_profile_state", None)
         stop = getattr(getattr(state, "profile_session", None), "stop", None)
-        if stop is None or not hasattr(state, "lock") or not hasattr(state, "reset"):
+        if state is None or stop is None or not hasattr(state, "lock") or not hasattr(state, "reset"):
             return None
         with state.lock:
             data: bytes = stop()

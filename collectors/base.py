@@ -130,12 +130,14 @@ class Wrapped:
         code: Its exit code once it has ended, 128 + n for signal n.
         began_unix_ns: When it was started.
         ended_unix_ns: When it ended.
+        usage: ``user_ns`` and ``system_ns`` of it and the children that it waited for; empty until it has ended.
     """
 
     pid: int
     code: int | None = None
     began_unix_ns: int | None = None
     ended_unix_ns: int | None = None
+    usage: Mapping[str, int] = field(default_factory=dict)
 
 
 class Companion(ABC):
@@ -180,6 +182,10 @@ class Collector(ABC):
     def program(self, plan: Plan) -> Wrapped | None:  # noqa: ARG002
         """The user's program, where this wraps it and has started it; else ``None``."""
         return None
+
+    def last_words(self, plan: Plan) -> str:  # noqa: ARG002
+        """The last line that what this wraps the program in wrote, as a sentence; empty where it wrote none."""
+        return ""
 
     def may_start_again(self, plan: Plan) -> bool:  # noqa: ARG002
         """Whether what this wraps the program in has ended without starting that, of a fault that may pass."""

@@ -22,7 +22,7 @@ from traceviz.collectors.run.folder import drop_raw
 from traceviz.collectors.run.manifest import Manifest
 from traceviz.collectors.run.plan import RUNS, CollectOptions, file_name, make_plan, program_name
 from traceviz.collectors.run.prepared import Prepared
-from traceviz.collectors.run.record import Recording, Tell, record, save
+from traceviz.collectors.run.record import Progress, Recording, Tell, no_progress, record, save
 from traceviz.collectors.run.tables import Tables, make_tables
 from traceviz.errors import UsageError
 from traceviz.shown import Shown
@@ -76,7 +76,14 @@ def prepare(options: CollectOptions, command: Sequence[str]) -> Prepared:
     return Prepared(plan, options, collectors, states, dict(os.environ), {"traceviz": __version__})
 
 
-def collect(options: CollectOptions, command: Sequence[str], *, verdict: bool = False, tell: Tell = silent) -> Outcome:
+def collect(
+    options: CollectOptions,
+    command: Sequence[str],
+    *,
+    verdict: bool = False,
+    tell: Tell = silent,
+    progress: Progress = no_progress,
+) -> Outcome:
     """Run ``command`` and record it into a run folder, with this process's stdin, stdout and stderr.
 
     Signals that ask this process to end go to the program, so call it from the main thread.
@@ -86,6 +93,7 @@ def collect(options: CollectOptions, command: Sequence[str], *, verdict: bool = 
         command: The program and its arguments.
         verdict: Whether to analyse what was recorded.
         tell: Receives lines for the user as they come up.
+        progress: Receives what is done once the program has ended: a stage, how much is done, and of how much.
 
     Raises:
         UsageError: the options contradict each other, or there is no command.
@@ -95,8 +103,8 @@ def collect(options: CollectOptions, command: Sequence[str], *, verdict: bool = 
     """
     run = prepare(options, command)
     with watched_signals() as watch:
-        recording = record(run, watch, tell)
-        return _with_tables(run, recording, watch, verdict=verdict, tell=tell)
+        recording = record(run, watch, tell, progress)
+        return _with_tables(run, recording, watch, verdict=verdict, tell=tell, progress=progress)
 
 
 def run_folder(options: CollectOptions, command: tuple[str, ...]) -> Path:
@@ -109,13 +117,15 @@ def run_folder(options: CollectOptions, command: tuple[str, ...]) -> Path:
     return next(folder for folder in (Path.cwd() / RUNS / name for name in names) if not folder.exists())
 
 
-def _with_tables(run: Prepared, recording: Recording, watch: Watch, *, verdict: bool, tell: Tell) -> Outcome:
+def _with_tables(
+    run: Prepared, recording: Recording, watch: Watch, *, verdict: bool, tell: Tell, progress: Progress
+) -> Outcome:
     """Have tables made of the recordings; whatever happens there, the program's exit code and ``raw/`` stay."""
     folder, options, manifest = run.plan.folder, run.options, recording.manifest
     lines: tuple[str, ...] = ()
     if recording.complete and any(entry.sources for entry in manifest.collectors):
         began = time.monotonic_ns()
-        tables = make_tables(folder, options, watch, verdict=verdict)
+        tables = make_tables(folder, options, watch, verdict=verdict, progress=progress)
         lines = _lines_to_show(tables, manifest)
         manifest = replace(
             manifest.with_problems(tables.problems),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from traceviz.analyses.run import analyze
 from traceviz.errors import TracevizError
 from traceviz.files import new_folder
 from traceviz.foreign.errors import defect, foreign_errors_in_words
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import Progress, ReadOptions, silent
 from traceviz.parsers.registry import TRACE_READERS
 from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.layout import TABLES
@@ -29,7 +30,7 @@ from traceviz.trace_folder import is_trace_folder
 from traceviz.without_pandas import skip_pandas
 
 
-def write_run_tables(folder: Path, *, keep_private: bool = False) -> dict[str, int]:
+def write_run_tables(folder: Path, *, keep_private: bool = False, progress: Progress = silent) -> dict[str, int]:
     """Write ``tables/`` of the run ``folder`` from what lies under ``raw/``; complete or not at all.
 
     Returns:
@@ -43,7 +44,7 @@ def write_run_tables(folder: Path, *, keep_private: bool = False) -> dict[str, i
     left_out = [] if keep_private else ["command line", "host name", "environment", "captured output"]
     provenance = {"source": folder.name, "format": "run", "left_out": left_out}
     with new_folder(target, force=False, replaceable=is_trace_folder) as temporary:
-        tables = read_run(folder, ReadOptions(keep_private=keep_private), TRACE_READERS)
+        tables = read_run(folder, ReadOptions(keep_private=keep_private, progress=progress), TRACE_READERS)
         write_tables(temporary, tables, provenance)
     return dict(read_manifest(target)["tables"])
 
@@ -51,7 +52,8 @@ def write_run_tables(folder: Path, *, keep_private: bool = False) -> dict[str, i
 def main(arguments: list[str]) -> int:
     """Write the tables of a run, and print the outcome as lines of JSON.
 
-    The lines hold ``tables`` and why these have no events, then ``lines`` with the ``verdict``; or ``error``.
+    The lines hold ``progress``, any number of times; ``tables`` and why these have no events, then ``lines`` with the
+    ``verdict``; or ``error``.
 
     Arguments are the run folder, then optionally ``--keep-private`` and ``--verdict``.
     """
@@ -59,9 +61,11 @@ def main(arguments: list[str]) -> int:
     folder = Path(arguments[0])
     try:
         with foreign_errors_in_words(f"{folder} cannot be read."):
-            rows = write_run_tables(folder, keep_private="--keep-private" in arguments)
+            keep_private = "--keep-private" in arguments
+            rows = write_run_tables(folder, keep_private=keep_private, progress=_Reporter())
             _answer(tables=rows, unread=_unread(folder / TABLES, rows))
             if "--verdict" in arguments:
+                _answer(progress=("looking for where the time went", 0, None))
                 report = analyze(load(folder / TABLES))
                 said = report.verdict
                 verdict = {"code": said.code, "sentence": said.sentence, "cause": said.cause}
@@ -81,6 +85,19 @@ def _unread(tables: Path, rows: Mapping[str, int]) -> str:
         return ""
     notes = load(tables).arrow("notes").to_pylist()
     return " ".join(note["message"] for note in notes if note["code"] == "source-unreadable")
+
+
+class _Reporter:
+    """A :class:`~traceviz.parsers.base.Progress` that prints a line of JSON ten times a second at most."""
+
+    def __init__(self) -> None:
+        self._due = 0.0
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        now = time.monotonic()
+        if now >= self._due:
+            self._due = now + 0.1
+            _answer(progress=(stage, done, total))
 
 
 def _answer(**values: object) -> None:

@@ -20,7 +20,7 @@ WAITING, RECORDING, NOT_STARTED = "waiting", "recording", "not-started"
 
 SHORTENED = (
     *("steps_recorded", "first_step", "source", "version", "pid", "state", "start_cost_ns", "stop_cost_ns"),
-    "accelerators",
+    *("trial_cost_ns", "events_per_step", "ended_by", "accelerators"),
 )
 """What the manifest says of each process."""
 
@@ -126,9 +126,15 @@ def facts_of(processes: Sequence[ProcessRecord]) -> dict[str, Any]:
         "framework": next((status["framework"] for status in statuses if status.get("framework")), None),
         "version": next((status["version"] for status in statuses if status.get("version")), None),
         "steps_recorded": max(int(status.get("steps_recorded") or 0) for status in statuses),
-        "stop_cost_ns": max(int(status.get("stop_cost_ns") or 0) for status in statuses),
+        "start_cost_ns": _most(statuses, "start_cost_ns") + _most(statuses, "trial_cost_ns"),
+        "stop_cost_ns": _most(statuses, "stop_cost_ns"),
         "processes": [{key: status[key] for key in SHORTENED if key in status} for status in statuses],
     }
+
+
+def _most(statuses: Sequence[Mapping[str, Any]], fact: str) -> int:
+    """Return the largest value of a time that processes may not have."""
+    return max(int(status.get(fact) or 0) for status in statuses)
 
 
 def _first_of_each_stem(paths: Iterable[Path]) -> tuple[Path, ...]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import shutil
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import ClassVar
 
 from traceviz.collectors.base import Harvest, Plan
@@ -27,5 +31,20 @@ class TorchCollector(InjectedCollector):
         return {**super().environment(plan, inherited), **quiet}
 
     def harvest(self, plan: Plan) -> Harvest:
-        """The Kineto traces of all processes that trained."""
+        """The Kineto traces of all processes that trained, compressed to about a twentieth of their size."""
+        for path in sorted(plan.raw(self.name).rglob("*.pt.trace.json")):
+            with suppress(OSError):  # no room: it stays as it is
+                _compress(path)
         return harvest_files(plan, self.name, ("*.pt.trace.json.gz", "*.pt.trace.json"))
+
+
+def _compress(path: Path) -> None:
+    compressed, unfinished = path.with_name(f"{path.name}.gz"), path.with_name(f".{path.name}.gz")
+    try:
+        with path.open("rb") as source, gzip.open(unfinished, "wb", compresslevel=1) as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+        unfinished.replace(compressed)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    path.unlink()

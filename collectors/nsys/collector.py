@@ -36,6 +36,7 @@ from traceviz.collectors.nsys.report import (
     explain_no_report,
     export_report,
     find_report,
+    messages,
 )
 from traceviz.collectors.nsys.window import SESSION, WHOLE_RUN, ignores_steps, session_of, stop_after
 from traceviz.collectors.program.processes import with_variable
@@ -128,6 +129,11 @@ class NsysCollector(Collector):
     def program(self, plan: Plan) -> Wrapped | None:
         """The program, once nsys has started it."""
         return read_wrapped(plan.raw(self.name))
+
+    def last_words(self, plan: Plan) -> str:
+        """The last line in its log."""
+        said = messages(plan.raw(self.name))
+        return f"It said last: {said[-1].rstrip('.')}." if said else ""
 
     def may_start_again(self, plan: Plan) -> bool:
         """On a busy machine, nsys 2022.4 fails to start now and then: its processes lose each other at once."""

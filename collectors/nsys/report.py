@@ -121,19 +121,24 @@ def _silent(stage: str, done: int, total: int) -> None:
     """Show no progress: the program has the terminal."""
 
 
-def explain_no_report(folder: Path) -> Problem:
-    """Why there is no report, in the words of nsys."""
+def messages(folder: Path) -> list[str]:
+    """Return the lines that nsys wrote, without paths and progress bars."""
     try:
         lines = (folder / LOG).read_text(encoding="utf-8", errors="replace").replace("\r", "\n").splitlines()
     except OSError:
-        lines = []
-    messages = [line for text in lines if (line := without_paths(text)) and "%" not in line]
-    if any(line.startswith("usage:") for line in messages):
+        return []
+    return [line[:_LAST_LINE] for text in lines if (line := without_paths(text)) and "%" not in line]
+
+
+def explain_no_report(folder: Path) -> Problem:
+    """Why there is no report, in the words of nsys."""
+    said = messages(folder)
+    if any(line.startswith("usage:") for line in said):
         return Problem(
             REFUSED,
-            f"nsys did not start the program: {messages[0][:_LAST_LINE]}",
+            f"nsys did not start the program: {said[0]}",
             "Mend --nsys-args; nsys profile --help lists its flags.",
         )
-    message = f"It said: {messages[-1][:_LAST_LINE]}" if messages else "It said nothing: it was probably killed."
+    message = f"It said: {said[-1]}" if said else "It said nothing: it was probably killed."
     left = "left no report" if may_have_begun(folder) else "did not start the program, and left no report"
     return Problem("no-report", f"nsys {left}. {message}", "nsys status --environment says what this machine allows.")

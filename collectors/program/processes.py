@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _ROUNDS = 20
+_HAS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
+"""Whether the kernel lists the children of threads (CONFIG_PROC_CHILDREN)."""
 
 
 def send_to(pid: int, number: int) -> None:
@@ -39,7 +41,31 @@ def kill_tree(*roots: int) -> None:
 
 
 def descendants(pid: int) -> set[int]:
-    """Children of ``pid``, their children, and so on."""
+    """Return the children of ``pid``, their children, and so on.
+
+    The kernel lists the children of each thread. A kernel without these lists shows no file of ours either; there,
+    all processes of the machine are asked for their parents.
+    """
+    if not _HAS_CHILDREN:
+        return _descendants_by_parent(pid)
+    found, fresh = set[int](), {pid}
+    while fresh:
+        fresh = {child for process in fresh for child in _children(process)} - found - {pid}
+        found |= fresh
+    return found
+
+
+def _children(pid: int) -> set[int]:
+    """Return the living children of all threads of a process; none if it has just ended."""
+    children: set[int] = set()
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 (five times as fast)
+            with contextlib.suppress(OSError):
+                children.update(map(int, Path(f"/proc/{pid}/task/{thread}/children").read_bytes().split()))
+    return children
+
+
+def _descendants_by_parent(pid: int) -> set[int]:
     parents = {process: _parent(process) for process in _all()}
     family = {pid}
     while children := {child for child, parent in parents.items() if parent in family} - family:
@@ -66,7 +92,7 @@ def with_variable(name: str, value: str) -> set[int]:
 
 def _all() -> Iterator[int]:
     """The ids of all processes."""
-    return (int(folder.name) for folder in Path("/proc").glob("[0-9]*"))
+    return (int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208 (five times as fast)
 
 
 def _parent(pid: int) -> int:
@@ -83,6 +109,14 @@ def begin(pid: int) -> int:
     """When a process began, in ticks since the machine did; 0 where it has ended."""
     state, begin = _stat(pid)[0], _stat(pid)[19]
     return 0 if state in {"Z", "X"} else int(begin)
+
+
+def name_of(pid: int) -> str:
+    """Return the name that the kernel has for a process; an empty text if it has just ended."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
 
 
 def cpu_ticks(pid: int) -> int:

@@ -26,7 +26,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from traceviz.collectors.base import Wrapped
-from traceviz.collectors.program.processes import begin, cpu_ticks, descendants, foreground, kill_tree, send_to
+from traceviz.collectors.program.processes import (
+    begin,
+    cpu_ticks,
+    descendants,
+    foreground,
+    kill_tree,
+    name_of,
+    send_to,
+)
 from traceviz.collectors.program.signals import (
     DEADLY,
     ENDING,
@@ -39,8 +47,9 @@ from traceviz.collectors.program.signals import (
 from traceviz.collectors.program.start import Started
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-STALLED_S = 60.0
-"""Once the program has ended, its wrapper may work for as long as it likes, but not do nothing for so long."""
+STALLED_S = 10.0
+"""Once the program has ended, its wrapper may work for as long as it likes, but not do nothing for so long. Then it is
+asked to end, and killed if it still does nothing for half as long."""
 _ASLEEP = 0.05
 """Share of a core that a waiting wrapper may use: nsys's agent looks for news several times a second."""
 _WHILE_S = 5.0
@@ -64,7 +73,8 @@ class Ending:
         interrupted: Whether a signal asked for the end.
         killed: Whether a second one did, and we killed the program.
         timed_out: Whether we ended it because its time was over.
-        stalled: Whether the wrapper did nothing more once the program had ended, and we ended it.
+        hurried: Whether a second request ended the wrapper before it had written what it recorded.
+        stalled: Names of the wrapper's processes that did nothing more once the program had ended, and were ended.
         lost: The signal that ended the wrapper while the program went on, if one did.
         started_unix_ns: When it was started.
         ended_unix_ns: When it ended; the wrapper may have gone on.
@@ -76,7 +86,8 @@ class Ending:
     interrupted: bool
     killed: bool
     timed_out: bool
-    stalled: bool
+    hurried: bool
+    stalled: tuple[str, ...]
     lost: int | None
     started_unix_ns: int
     ended_unix_ns: int
@@ -108,7 +119,13 @@ class Wrapper:
     own_session: bool = False
 
 
-def supervise(started: Started, watch: Watch, wrapper: Wrapper | None = None, limit_s: float | None = None) -> Ending:
+def supervise(
+    started: Started,
+    watch: Watch,
+    wrapper: Wrapper | None = None,
+    limit_s: float | None = None,
+    program_ended: Callable[[], None] = _no_program,
+) -> Ending:
     """Wait until the program ends, and see that signals reach it; call it inside :func:`watched_signals`.
 
     It returns once the program has ended, whatever processes that has left behind; a wrapped one, once both have.
@@ -118,11 +135,16 @@ def supervise(started: Started, watch: Watch, wrapper: Wrapper | None = None, li
         watch: The signals that are held back.
         wrapper: What was started in the place of the program, if anything was.
         limit_s: How long the program may run. Then it is asked to end, and a while later killed with what it started.
+        program_ended: Called once the program has ended and its wrapper goes on.
     """
     program = _Program(started.pid, wrapper or Wrapper())
     limit = _TimeLimit(program, started.monotonic_ns, limit_s)
+    is_waiting = False
     while not program.has_ended():
         limit.enforce()
+        if program.has_left_code and not is_waiting:
+            is_waiting = True
+            program_ended()
         number, sender = next_signal(watch.signals, started.pid)
         if number in ENDING:
             program.ask_to_end(number, sender)
@@ -135,7 +157,8 @@ def supervise(started: Started, watch: Watch, wrapper: Wrapper | None = None, li
     return Ending(
         status=program.status,
         interrupted=program.interrupted,
-        killed=program.killed,
+        killed=program.killed and not program.has_left_code,
+        hurried=program.killed,
         timed_out=limit.is_over,
         stalled=program.stalled,
         lost=program.lost,
@@ -211,16 +234,28 @@ class _Program:
         self.is_apart = wrapper.own_session
         self.interrupted = False
         self.killed = False
-        self.stalled = False
+        self.stalled: tuple[str, ...] = ()
         self.lost: int | None = None
-        self.usage: Mapping[str, int] = {}
+        self._used: Mapping[str, int] = {}
+
+    @property
+    def usage(self) -> Mapping[str, int]:
+        """What the program and its children used; of the wrapper's, only if it wraps none."""
+        wrapped = self._wrapper.program()
+        return self._used if wrapped is None else wrapped.usage
+
+    @property
+    def has_left_code(self) -> bool:
+        """Whether the wrapped program has ended, and its exit code is known."""
+        wrapped = self._wrapper.program()
+        return wrapped is not None and wrapped.code is not None
 
     @property
     def status(self) -> int:
         """How the program ended: its exit code, or minus the signal."""
         wrapped, returned = self._wrapper.program(), self._returned
         assert returned is not None
-        if wrapped is None or self.killed:
+        if wrapped is None or (self.killed and wrapped.code is None):
             return returned
         code = returned if wrapped.code is None else wrapped.code
         return 128 - code if code - 128 in DEADLY else code
@@ -246,13 +281,15 @@ class _Program:
             return self._returned is not None
         gone = wrapped.code is not None or not self._is_there()
         if self._returned is None:
-            if gone and self._is_idle():
+            if gone and self._is_idle(STALLED_S / 2 if self.stalled else STALLED_S):
                 # The wrapper does nothing any more. nsys still writes its report when it is asked to end.
                 if self.stalled:
                     kill_tree(self._started)
                 else:
+                    left = (self._started, *sorted(descendants(self._started)))
+                    self.stalled = tuple(name for pid in left if (name := name_of(pid))) or ("unknown",)
                     send_to(self._started, signal.SIGTERM)
-                self.stalled, self._worked = True, None
+                self._worked = None
             return False
         return wrapped.code is not None or (gone and self._is_code_lost())
 
@@ -268,19 +305,19 @@ class _Program:
             self._returned = os.waitstatus_to_exitcode(status)
             if self._returned < 0 and not self.killed and self._is_there():
                 self.lost = -self._returned
-            self.usage = {
+            self._used = {
                 "user_ns": round(used.ru_utime * 1e9),
                 "system_ns": round(used.ru_stime * 1e9),
                 "max_rss_bytes": used.ru_maxrss * 1024,
             }
 
-    def _is_idle(self) -> bool:
-        """Whether the wrapper has hardly written or computed anything for :data:`STALLED_S`."""
+    def _is_idle(self, for_s: float) -> bool:
+        """Whether the wrapper has hardly written or computed anything for so long."""
         ticks = sum(cpu_ticks(pid) for pid in (self._started, *descendants(self._started)))
         now = _Work(time.monotonic(), ticks, self._wrapper.written())
         if self._worked is None or now.is_more_than(self._worked):
             self._worked = now
-        return now.at_s - self._worked.at_s > STALLED_S
+        return now.at_s - self._worked.at_s > for_s
 
     def _is_code_lost(self) -> bool:
         """Whether the program has been gone for so long that its exit code will not be written down any more."""

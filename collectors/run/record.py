@@ -54,6 +54,12 @@ _MEMORY_HINT = "Where nobody did, the system may have needed the memory: dmesg |
 
 Tell = Callable[[str], None]
 """Receives a line for the user."""
+Progress = Callable[[str, int, int | None], None]
+"""Receives what is done once the program has ended: a stage, how much of it is done, and of how much."""
+
+
+def no_progress(stage: str, done: int, total: int | None) -> None:
+    """Drop it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +77,14 @@ class Recording:
     complete: bool
 
 
-def record(run: Prepared, watch: Watch, tell: Tell) -> Recording:
-    """Run the program of ``run`` under its collectors; ``tell`` receives what the user should know at once.
+def record(run: Prepared, watch: Watch, tell: Tell, progress: Progress = no_progress) -> Recording:
+    """Run the program of ``run`` under its collectors.
+
+    Args:
+        run: The run.
+        watch: The signals that are held back.
+        tell: Receives what the user should know at once.
+        progress: Receives what is done once the program has ended.
 
     Raises:
         OutputExistsError, OutputError: there is no place for the run folder, or too little; nothing was started.
@@ -87,9 +99,10 @@ def record(run: Prepared, watch: Watch, tell: Tell) -> Recording:
         check_room(run)
         tell(_announcement(run))
         manifest = replace(manifest, overhead={"before_ns": time.monotonic_ns() - began})
-        manifest, companions, ending = _run_program(run, manifest, folder.keep, watch, tell)
+        manifest, companions, ending = _run_program(run, manifest, folder.keep, watch, tell, progress=progress)
     save(plan.folder, manifest, tell)
-    ended = Recording(manifest, _exit_code(ending), complete=not ending.killed)
+    ended = Recording(manifest, _exit_code(ending), complete=not ending.hurried)
+    progress("collecting what was recorded", 0, None)
     return _finish(run, companions, ended, watch, tell)
 
 
@@ -101,7 +114,7 @@ def _exit_code(ending: Ending) -> int:
 
 
 def _run_program(
-    run: Prepared, manifest: Manifest, keep: Callable[[], None], watch: Watch, tell: Tell
+    run: Prepared, manifest: Manifest, keep: Callable[[], None], watch: Watch, tell: Tell, *, progress: Progress
 ) -> tuple[Manifest, tuple[tuple[str, Companion], ...], Ending]:
     """Start the program and wait for its end; start it again where its wrapper failed to.
 
@@ -111,6 +124,7 @@ def _run_program(
         keep: Called once the program may have begun.
         watch: The signals that are held back.
         tell: Receives what the user should know at once.
+        progress: Receives what is done once the program has ended.
 
     Returns:
         The manifest with the end, the companions by name, and how the program ended.
@@ -123,7 +137,13 @@ def _run_program(
         manifest = replace(manifest, pid=started.pid, started_unix_ns=started.unix_ns)
         save(run.plan.folder, manifest, tell)
         companions, problems = start_companions(run, started.pid)
-        ending = supervise(started, watch, wrapper, run.options.limit_s)
+        ending = supervise(
+            started,
+            watch,
+            wrapper,
+            run.options.limit_s,
+            lambda: progress(f"waiting for {' and '.join(run.wrapping)}", 0, None),
+        )
         if attempt == STARTS or not run.may_start_again(ending):
             break
         tell(f"{' and '.join(run.wrapping)} ended without starting the program; starting it again")
@@ -195,9 +215,22 @@ def _problems_of_wrapper(run: Prepared, ending: Ending) -> tuple[Problem, ...]:
         message = f"Signal {ending.lost} ended {names} while the program went on: what it did from then on is missing."
         return (Problem("wrapper-killed", message, _MEMORY_HINT if ending.lost == signal.SIGKILL else ""),)
     if ending.stalled:
-        message = f"Once the program had ended, {names} did nothing any more for {STALLED_S:g} s, and was ended."
-        return (Problem("wrapper-stalled", message, "A full disk is one reason: df -h shows it."),)
+        return (_stalled(run, names, ending.stalled),)
     return ()
+
+
+def _stalled(run: Prepared, names: str, left: tuple[str, ...]) -> Problem:
+    """The problem of a wrapper that was given up, with the reason: a full disk, else who waits, and its last words."""
+    free = room(run.plan.folder)
+    processes = ", ".join(dict.fromkeys(left))
+    why = f"The disk is full: {format_value(free, 'bytes')} are free."
+    fix = "Make room, or choose another place with -o."
+    if free >= FULL_BYTES:
+        said = filter(None, (collector.last_words(run.plan) for collector in run.collectors))
+        why = " ".join((f"These processes waited, and computed and wrote nothing: {processes}.", *said))
+        fix = f"To record without it, leave {names} out of --with."
+    message = f"{names} did not end within {STALLED_S:g} s of the program's end, and was given up. {why}"
+    return Problem("wrapper-stalled", message, fix)
 
 
 def start_companions(run: Prepared, pid: int) -> tuple[tuple[tuple[str, Companion], ...], tuple[Problem, ...]]:

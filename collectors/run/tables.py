@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from traceviz.collectors.base import Problem
 from traceviz.collectors.program.signals import Watch, ending_by_request
 from traceviz.collectors.run.folder import RAW
 from traceviz.collectors.run.plan import CollectOptions
+from traceviz.collectors.run.record import Progress, no_progress
 from traceviz.foreign.json_documents import object_of
 
 CANNOT_JUDGE = "cannot-judge"
@@ -47,14 +49,16 @@ class Tables:
         return self.verdict.get("code") != CANNOT_JUDGE or self.verdict.get("cause", "") not in NO_CAUSE
 
 
-def make_tables(folder: Path, options: CollectOptions, watch: Watch, *, verdict: bool) -> Tables:
+def make_tables(
+    folder: Path, options: CollectOptions, watch: Watch, *, verdict: bool, progress: Progress = no_progress
+) -> Tables:
     """Run :mod:`traceviz.run_tables` on a run folder; ``verdict`` says whether to analyse the run as well."""
     flags = [flag for flag, given in (("--keep-private", options.keep_private), ("--verdict", verdict)) if given]
     # -P: a file `random.py` in the user's folder is none of ours.
     command = [sys.executable, "-P", "-m", "traceviz.run_tables", str(folder), *flags]
     try:
         with ending_by_request(watch):
-            status, output, errors = _run(command)
+            status, output, errors = _run(command, progress)
     except KeyboardInterrupt:
         return Tables(problems=(_unread("It was ended before it was complete."),))
     except OSError as error:
@@ -62,20 +66,31 @@ def make_tables(folder: Path, options: CollectOptions, watch: Watch, *, verdict:
     return parse_answer(status, output, errors.decode("utf-8", "replace"))
 
 
-def _run(command: list[str]) -> tuple[int, bytes, bytes]:
+def _run(command: list[str], progress: Progress) -> tuple[int, bytes, bytes]:
     """Exit code, stdout and stderr of a process, which may tidy up where we are asked to end."""
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe) as process:
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said) as process,
+    ):
+        assert process.stdout is not None
+        output = []
         try:
-            output, errors = process.communicate()
+            for line in process.stdout:
+                stage = object_of(line).get("progress")
+                if stage:
+                    progress(*stage)
+                else:
+                    output.append(line)
+            process.wait()
         except BaseException:
             process.terminate()
             try:
-                process.communicate(timeout=_GRACE_S)
+                process.wait(timeout=_GRACE_S)
             except subprocess.TimeoutExpired:
                 process.kill()
             raise
-    return process.returncode, output, errors
+        said.seek(0)
+        return process.returncode, b"".join(output), said.read()
 
 
 def parse_answer(status: int, output: bytes, errors: str) -> Tables:

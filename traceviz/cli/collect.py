@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import signal
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +17,16 @@ import click
 from traceviz.cli.boundary import OWN_FAILURE, say
 from traceviz.cli.options import Time, option_group, print_lines
 from traceviz.errors import CommandNotFoundError, NotExecutableError, TracevizError, UsageError
+from traceviz.visible import one_line
 
 if TYPE_CHECKING:
     from traceviz.collectors.collect import Outcome
     from traceviz.collectors.run.plan import CollectOptions
     from traceviz.collectors.run.prepared import Prepared
+    from traceviz.collectors.run.record import Progress, Tell
+
+_CELLS = 20
+"""Width of the bar."""
 
 
 class _PrefixUsageError(click.UsageError):
@@ -164,7 +172,8 @@ def collect(
         if dry_run:
             print_lines(_preview(collecting.prepare(options, command)))
             return
-        outcome = collecting.collect(options, command, verdict=verdict, tell=_tell)
+        with _bar() as (progress, tell):
+            outcome = collecting.collect(options, command, verdict=verdict, tell=tell, progress=progress)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left takes a moment, and the exit code is the program's
     except TracevizError as error:
         for part in filter(None, (error.what, error.why, error.fix)):
@@ -209,6 +218,51 @@ def _preview(run: Prepared) -> list[str]:
 def _tell(line: str) -> None:
     """Print a line for the user on stderr, never in the program's stdout."""
     say(f"traceviz: {line}")
+
+
+@contextmanager
+def _bar() -> Iterator[tuple[Progress, Tell]]:
+    """What draws the progress of reading on one line of stderr, and a :func:`_tell` that does not write into it.
+
+    The line shows only on a terminal, once the program has ended, and is taken away. Rich would cost 0.1 s to load.
+    """
+    if not sys.stderr.isatty():
+        yield _no_progress, _tell
+        return
+
+    is_new = True
+
+    def progress(stage: str, done: int, total: int | None) -> None:
+        nonlocal is_new
+        columns = shutil.get_terminal_size().columns
+        if is_new:
+            is_new = False
+            # Moves to the next line if, and only if, the program has left the cursor within one.
+            sys.stderr.write(f"{' ' * (columns - 1)}\r")
+        share = done / total if total else 0.0
+        cells = f" {'━' * round(share * _CELLS):<{_CELLS}} {share:4.0%}" if total else ""
+        _draw(f"traceviz: {one_line(stage)}{cells} (Ctrl-C: do not wait)"[: max(columns - 1, 20)])
+
+    def tell(line: str) -> None:
+        if not is_new:
+            _draw("")
+        _tell(line)
+
+    try:
+        yield progress, tell
+    finally:
+        if not is_new:
+            _draw("")
+
+
+def _draw(line: str) -> None:
+    with suppress(OSError, ValueError):  # the terminal has closed
+        sys.stderr.write(f"\r\x1b[K{line}")
+        sys.stderr.flush()
+
+
+def _no_progress(stage: str, done: int, total: int | None) -> None:
+    """Show nothing: stderr is no terminal."""
 
 
 def _tell_outcome(outcome: Outcome) -> None:

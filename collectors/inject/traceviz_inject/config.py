@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_FIRST, _STEPS = 10, 20
+"""The default window."""
+
+
 class Window:
     """Which part of the run is recorded.
 
@@ -25,8 +29,8 @@ class Window:
 
     def __init__(
         self,
-        first_step: int = 10,
-        steps: int | None = 20,
+        first_step: int = _FIRST,
+        steps: int | None = _STEPS,
         delay_s: float | None = None,
         duration_s: float | None = None,
     ) -> None:
@@ -34,6 +38,11 @@ class Window:
         self.steps = steps
         self.delay_s = delay_s
         self.duration_s = duration_s
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the user named neither steps nor a time."""
+        return not self.is_timed and (self.first_step, self.steps) == (_FIRST, _STEPS)
 
     @property
     def is_timed(self) -> bool:

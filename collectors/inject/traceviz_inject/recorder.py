@@ -9,23 +9,30 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from . import ending, frameworks, hooks, process
 from .stack_recording import in_window, note_phase
 from .status import Status, explain, guarded
 from .steps import CLOCK, SOURCES
+from .window_bounds import EVENTS, STEPS, TIME, TOO_MANY, TRIAL_S, WINDOW_S, Bounds, Load
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
     from typing import Any
 
     from .config import Settings
 
-WAITING, RECORDING, DONE = "waiting", "recording", "saved"
+WAITING, TRIAL, RECORDING, DONE = "waiting", "trial", "recording", "saved"
 
 RETRY_S = 0.1
 """How long to wait for a framework that does no work when the time has come."""
+LOOK_S = 0.25
+"""How often the events of long steps are estimated."""
+TRIAL_FOLDER = "trial"
+"""Folder below that of the process for what a trial leaves; it is removed with it."""
 
 
 class NotYetError(Exception):
@@ -62,6 +69,14 @@ class Profiler(ABC):
         """Stop recording and save."""
 
     @abstractmethod
+    def drop(self) -> int:
+        """Stop recording, save nothing that stays, and return how many events were recorded, about."""
+
+    def can_stop_here(self) -> bool:
+        """Whether this thread can stop it, which need not be the one that started it."""
+        return True
+
+    @abstractmethod
     def open_mark(self, number: int) -> Any:
         """Mark that step ``number`` begins; ``None`` where steps are marked otherwise."""
 
@@ -74,8 +89,9 @@ class Recorder:
     """Works one profiler.
 
     It records ``window.steps`` steps from ``window.first_step`` on, or ``window.duration_s`` seconds from
-    ``window.delay_s`` on. If a better source of steps appears after something else was taken for steps (a pass over
-    the data before Keras trains), it records again, and what it had is dropped.
+    ``window.delay_s`` on. A window of steps also ends by events, which a trial in the step before it estimates, and by
+    time (see :mod:`.window_bounds`). If a better source of steps appears after something else was taken for steps (a
+    pass over the data before Keras trains), it records again, and what it had is dropped.
     """
 
     def __init__(self, profiler: Profiler, settings: Settings) -> None:
@@ -93,6 +109,12 @@ class Recorder:
         self._is_over = False
         self._due = 0.0
         self._waiting_pid = 0
+        self._trial_began = (0, 0)
+        self._trial_cost_ns = 0
+        self._tried_rank = self._rank
+        self._before_trial = WAITING
+        self._load: Load | None = None
+        self._bounds: Bounds | None = None
         self.state = WAITING
 
     def attach(self) -> None:
@@ -122,19 +144,26 @@ class Recorder:
     def end(self, reason: str) -> None:
         """That part is over: save. Of a framework that did nothing, nothing is said."""
         ending.cancel(self._at_end)
-        while not self._lock.acquire(timeout=0.05):
-            pass  # who holds it may wait for this thread, which answers between two tries
-        try:
+        with self._held():
             self._is_over = True
             if self.state != WAITING or self._is_at_work():
                 self._at_end(reason)
             if self.state == WAITING:
                 self.state = DONE
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Hold the lock; the thread that holds it may wait for this one, which answers between two tries."""
+        while not self._lock.acquire(timeout=0.05):
+            pass
+        try:
+            yield
         finally:
             self._lock.release()
 
     def give_way(self) -> None:
         """The program starts the profiler itself: there is only one, and the program goes first."""
+        self._end_trial(is_step=False)
         if self.state == RECORDING:
             self._stop("the program's own profiling")
             self._tell().problem(
@@ -153,20 +182,23 @@ class Recorder:
                 self._tell().update(version=guarded(self._profiler.version)())
             if self._begins_at(number):
                 self._start(number)
+            elif number == self._window.first_step - 1 and CLOCK.rank < self._tried_rank:
+                self._try()
         if self.state == RECORDING:
             self._mark = self._profiler.open_mark(number)
 
     def _on_step_end(self, number: int, complete: bool) -> None:  # noqa: FBT001 called by the clock
         mark, self._mark = self._mark, None
+        self._end_trial(is_step=complete)
         if self.state != RECORDING:
             return
         if mark is not None:
             self._profiler.close_mark(mark, number, complete=complete)
         self._recorded += complete
         self._source = CLOCK.source
-        steps = self._window.steps
-        if steps is not None and self._recorded >= steps:
-            self._stop()
+        reached = self._bounds.reached_after(self._recorded) if self._bounds is not None else None
+        if reached is not None:
+            self._stop(reached)
 
     def _is_at_work(self) -> bool:
         """Whether the program uses the framework; asked until it does.
@@ -190,15 +222,56 @@ class Recorder:
         shutil.rmtree(self._folder, ignore_errors=True)
         return True
 
+    def _try(self) -> None:
+        """Start the profiler for one step, to count its events; a failure shows again at the window, and is reported.
+
+        A signal that ends the program now loses nothing: no handler is needed.
+        """
+        with self._held(), ending.uninterrupted():
+            if self._is_over or self.state not in (WAITING, DONE):
+                return
+            self._tell()
+            begun = time.monotonic_ns()
+            self._tried_rank, self._load, self._before_trial = CLOCK.rank, None, self.state
+            try:
+                self._profiler.start(os.path.join(self._folder, TRIAL_FOLDER))  # noqa: PTH118
+            except Exception:  # noqa: BLE001 frameworks raise what they like
+                return
+            self.state = TRIAL
+            self._trial_cost_ns = self._cost_since(begun)
+            self._trial_began = time.process_time_ns(), time.monotonic_ns()
+        self._later(TRIAL_S, self._end_long_trial)
+
+    def _end_long_trial(self) -> None:
+        if self._profiler.can_stop_here():
+            self._end_trial(is_step=False)
+
+    def _end_trial(self, *, is_step: bool) -> None:
+        """Stop the profiler and count what it recorded, unless that was done already."""
+        if self.state != TRIAL:
+            return
+        with self._held(), ending.uninterrupted():
+            if self.state != TRIAL:
+                return
+            self.state = self._before_trial
+            cpu_ns, begun = time.process_time_ns() - self._trial_began[0], time.monotonic_ns()
+            try:
+                self._load = Load(self._profiler.drop(), cpu_ns, is_step=is_step)
+            except Exception as error:  # noqa: BLE001 frameworks raise what they like
+                self._tell().update(trial=explain(error))
+            self._trial_cost_ns += self._cost_since(begun)
+            shutil.rmtree(os.path.join(self._folder, TRIAL_FOLDER), ignore_errors=True)  # noqa: PTH118
+
     def _start(self, number: int | None) -> None:
-        with self._lock, ending.uninterrupted():
+        with self._held(), ending.uninterrupted():
             if self._is_over:
                 return
             status = self._tell()
             self._rank, self._source, self._recorded = CLOCK.rank, CLOCK.source, 0
+            begun = time.monotonic_ns()
             try:
-                begun = time.monotonic_ns()
                 self._profiler.start(self._folder)
+                self._bounds = None if self._window.is_timed else Bounds(self._load_of_steps(), self._window)
             except NotYetError:
                 self._later(RETRY_S, self._start_in_time)
                 return
@@ -217,12 +290,30 @@ class Recorder:
                 steps_recorded=0,
                 source=self._source,
                 start_cost_ns=self._cost_since(begun),
+                trial_cost_ns=self._trial_cost_ns or None,
+                events_per_step=self._load.events if self._load is not None and self._load.is_step else None,
                 started_unix_ns=time.time_ns(),
                 version=guarded(self._profiler.version)(),
                 threads=guarded(frameworks.threads)(self._profiler.framework),
             )
         if self._window.duration_s is not None:
             self._later(self._window.duration_s, self._stop)
+        if self._bounds is not None and self._bounds.load is not None and self._bounds.load.is_heavy:
+            self._later(LOOK_S, self._look)
+
+    def _load_of_steps(self) -> Load | None:
+        """What the trial showed, if it was of steps of the source that now drives the clock."""
+        return self._load if self._tried_rank == CLOCK.rank else None
+
+    def _look(self) -> None:
+        """End the window within a step that has very many events."""
+        if self.state != RECORDING or self._bounds is None or not self._profiler.can_stop_here():
+            return
+        reached = self._bounds.reached_within(self._recorded)
+        if reached is not None:
+            self._stop(reached)
+        else:
+            self._later(LOOK_S, self._look)
 
     def _start_in_time(self) -> None:
         """Start because it is time; not in a process that only starts others."""
@@ -235,7 +326,7 @@ class Recorder:
         self._start(None)
 
     def _stop(self, reason: str | None = None) -> None:
-        with self._lock, ending.uninterrupted():
+        with self._held(), ending.uninterrupted():
             if self.state != RECORDING:
                 return
             self.state = DONE
@@ -252,10 +343,23 @@ class Recorder:
                 steps_recorded=self._recorded,
                 stop_cost_ns=self._cost_since(begun),
                 source=self._source or status["source"],
-                ended_by=reason or "window",
+                ended_by=reason or STEPS,
                 accelerators=guarded(frameworks.accelerators)(self._profiler.framework),
             )
             ending.disarm()
+            if reason in (TIME, TOO_MANY):
+                status.problem(*self._why_shorter(reason), aloud=False)
+
+    def _why_shorter(self, reason: str) -> tuple[str, str, str]:
+        """Code, message and remedy for a window that ended before its steps were recorded."""
+        framework, steps = self._profiler.framework, f"{self._recorded} {'step' if self._recorded == 1 else 'steps'}"
+        wanted = "all" if self._window.steps is None else f"{self._window.steps}"
+        why, load = f"The window had lasted {WINDOW_S:g} s.", self._load_of_steps()
+        if reason == TOO_MANY:
+            each = f"A step has about {load.events:,} events" if load and load.is_step else "Its steps have many events"
+            why = f"{each}, and a window ends at about {EVENTS:,}: the program waits while they are saved."
+        message = f"The {framework} profiler recorded {steps} instead of {wanted}. {why}"
+        return "window-shortened", message, "To record other steps: --steps FIRST:END."
 
     def _cost_since(self, begun: int) -> int:
         """Nanoseconds since ``begun``, in which the program waited for the profiler: no part of its run."""
@@ -265,6 +369,9 @@ class Recorder:
 
     def _at_end(self, reason: str) -> None:
         """The program ends: save, or say why there is nothing to save."""
+        self._end_trial(is_step=False)
+        with self._held():
+            pass  # another thread saves a window that ended within a step, and would end with the process
         if self.state == RECORDING:
             self._stop(reason)
         elif self.state == WAITING and not process.is_helper() and (self._is_at_work() or not CLOCK.steps_seen):

@@ -117,17 +117,18 @@ class Status:
         except OSError as error:
             complain(f"{path} cannot be written: {explain(error)}")
 
-    def problem(self, code: str, message: str, fix: str = "") -> None:
-        """Note what went wrong and say it once."""
-        note_problem(self._folder, code, message, fix)
+    def problem(self, code: str, message: str, fix: str = "", *, aloud: bool = True) -> None:
+        """Note what went wrong; if ``aloud``, print it once, too: the user cannot wait for the end of the run."""
+        note_problem(self._folder, code, message, fix, aloud=aloud)
 
 
-def note_problem(folder: str, code: str, message: str, fix: str = "") -> None:
-    """Note what went wrong in the folder of a recording process, and say it once."""
+def note_problem(folder: str, code: str, message: str, fix: str = "", *, aloud: bool = True) -> None:
+    """Note what went wrong in the folder of a recording process; if ``aloud``, print it once, too."""
     import json  # noqa: PLC0415 most Pythons that start below a training script have nothing to say
 
     message = harmless(message)
-    complain(message)
+    if aloud:
+        complain(message)
     line = json.dumps({"code": code, "message": message, "fix": fix})
     _append(os.path.join(folder, PROBLEMS), f"{line}\n")  # noqa: PTH118
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import gzip
 import os
 import re
 import sys
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from . import hooks, process, status
 from .recorder import NotYetError, Profiler, attach_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import ModuleType
     from typing import Any, BinaryIO
 
@@ -27,7 +27,7 @@ AUTOGRAD_MODULE = "torch.autograd.profiler"
 STEP = "ProfilerStep#"
 """Name of a step's mark: what the torch profiler's own schedule calls it, so that every tool knows it."""
 
-SUFFIX = ".pt.trace.json.gz"
+SUFFIX = ".pt.trace.json"
 
 _MARK = b"traceviz mark "
 _MARKED = re.compile(_MARK + rb"(\d+)")
@@ -60,6 +60,7 @@ class TorchProfiler(Profiler):
         self._steps: list[int | None] = []
         self._others: set[int] = set()
         self._is_ours = False
+        self._thread = 0
 
     def start(self, folder: str) -> None:
         """Start in the thread that trains: other threads' operators are not recorded."""
@@ -72,6 +73,7 @@ class TorchProfiler(Profiler):
         if self._is_timed and _is_importing():
             raise NotYetError
         self._is_ours = True
+        self._thread = threading.get_ident()
         try:
             self._profile = self._module.profile(
                 activities=self._activities(),
@@ -80,7 +82,8 @@ class TorchProfiler(Profiler):
                 with_stack=bool(self._options.get("with_stack")),
                 **self._all_threads(),
             )
-            self._profile.start()
+            with _without_inductor():
+                self._profile.start()
         except BaseException:
             self._profile = None
             raise
@@ -88,17 +91,33 @@ class TorchProfiler(Profiler):
             self._is_ours = False
 
     def stop(self) -> None:
-        """Stop and save. What was recorded is on disk, if with unnamed marks, before it is compressed."""
-        in_main_thread(self._profile.stop, anyway=not self._is_timed)
+        """Stop and save. What was recorded is on disk, if with unnamed marks, before these are named.
+
+        It is compressed once the program has ended: that takes as long as all the rest.
+        """
+        self._end()
         os.makedirs(self._folder, exist_ok=True)  # noqa: PTH103 pathlib costs start-up time
         output = os.path.join(self._folder, os.path.basename(self._folder) + SUFFIX)  # noqa: PTH118, PTH119
-        plain = output[: -len(".gz")]
-        self._profile.export_chrome_trace(plain)
+        self._profile.export_chrome_trace(output)
         self._profile = None
-        with open(plain, "rb") as source, gzip.open(f"{output}.part", "wb", compresslevel=3) as target:  # noqa: PTH123
+        with open(output, "rb") as source, open(f"{output}.part", "wb") as target:  # noqa: PTH123
             copy_named(source, target, self._steps)
         os.replace(f"{output}.part", output)  # noqa: PTH105
-        os.remove(plain)  # noqa: PTH107
+
+    def drop(self) -> int:
+        """Stop, and count the events of the profiler's result."""
+        self._end()
+        results = self._profile.profiler.kineto_results
+        self._profile = None
+        return len(results.events())
+
+    def can_stop_here(self) -> bool:
+        """It stops in the thread that started it, and another thread can only ask the main one."""
+        return self._thread in (threading.get_ident(), threading.main_thread().ident)
+
+    def _end(self) -> None:
+        here = not self.can_stop_here() or self._thread == threading.get_ident()
+        in_main_thread(self._profile.stop, anyway=here, patience_s=_PATIENCE_S if self._is_timed else None)
 
     def open_mark(self, number: int) -> Any:  # noqa: ARG002 set at the end, once it is a step
         """Begin the range of a step on this thread."""
@@ -170,6 +189,23 @@ def _is_importing() -> bool:
     return any(getattr(spec, "_initializing", False) for spec in specs)
 
 
+@contextmanager
+def _without_inductor() -> Iterator[None]:
+    """Keep the profiler from importing the compiler of a program that does not compile.
+
+    It asks torch for ``_inductor``, which imports 800 modules with it, in one to two seconds of processor time.
+    """
+    lazy, name = getattr(sys.modules["torch"], "_lazy_modules", None), "_inductor"
+    if not isinstance(lazy, set) or name not in lazy or f"torch.{name}" in sys.modules:
+        yield
+        return
+    lazy.discard(name)
+    try:
+        yield
+    finally:
+        lazy.add(name)
+
+
 def copy_named(source: BinaryIO, target: Any, steps: list[int | None]) -> None:
     """Copy a trace; mark ``n`` becomes the step ``steps[n]``, or says that it is none."""
 
@@ -186,12 +222,13 @@ def copy_named(source: BinaryIO, target: Any, steps: list[int | None]) -> None:
 _PendingCall = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
-def in_main_thread(function: Callable[[], None], *, anyway: bool) -> None:
+def in_main_thread(function: Callable[[], None], *, anyway: bool, patience_s: float | None = _PATIENCE_S) -> None:
     """Call ``function`` in the main thread, between two of its instructions, and wait for it.
 
     Args:
         function: What to call; what it raises is raised here.
         anyway: Call it right here instead. That is also done if the main thread does not answer: it may be waiting.
+        patience_s: How long to wait for its answer; ``None`` for as long as it takes.
     """
     if anyway or threading.current_thread() is threading.main_thread():
         function()
@@ -211,7 +248,7 @@ def in_main_thread(function: Callable[[], None], *, anyway: bool) -> None:
     call = _PendingCall(pending)
     _KEPT.append(call)
     ctypes.pythonapi.Py_AddPendingCall(call, None)
-    if not ended.wait(_PATIENCE_S) and begun.acquire(blocking=False):
+    if not ended.wait(patience_s) and begun.acquire(blocking=False):
         function()
         return
     ended.wait()

@@ -40,8 +40,8 @@ demo: $(VENV)/installed
 # Workers take tests from one another towards the end, so that no core waits for the longest file.
 PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist worksteal
 
-# What `make test` runs, whatever it runs with. The workers share the cores, as those of an archive do; the long tests use
-# all threads.
+# The tests of `make test`, `make test-newest` and `make test-oldest`. Their workers share the cores, as those of an archive
+# do; the long tests use all threads.
 UNMARKED := -m "not live and not oracle and not browser and not slow"
 
 # Folders whose tests call functions; those of the others record, start programs or fill archives.

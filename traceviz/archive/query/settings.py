@@ -1,7 +1,7 @@
 """Settings of DuckDB that a query depends on: each is set, and then its effect is tried.
 
-A version of DuckDB may stop listing a setting, rename it, accept it without effect, or change its default. So the effect
-is tried once per connection, and without it no query runs.
+A version of DuckDB may stop listing a setting, rename it, accept it without effect, or change its default. So
+each effect is tried once per connection. Without one of them no query runs.
 """
 
 from __future__ import annotations

@@ -10,13 +10,11 @@ import os
 import shutil
 import sys
 import sysconfig
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
 from traceviz.collectors.base import NSYS, PYSPY, Availability, Collector, Companion, Harvest, Plan, Problem, read_facts
-from traceviz.collectors.frameworks.injection import injection_environment
 from traceviz.collectors.program.beside import last_words, start_recorder
 from traceviz.collectors.program.wrapped import pid_file
 
@@ -50,10 +48,6 @@ class PySpyCollector(Collector):
             detail = f"{path} may not look into a program that it did not start (ptrace_scope is {scope})."
             return Availability("not-permitted", detail, "sudo sysctl kernel.yama.ptrace_scope=0")
         return Availability("ready", f"{path}; records only where --with names it")
-
-    def environment(self, plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:
-        """The hooks: they note the versions of Python and of the frameworks."""
-        return injection_environment(plan, inherited)
 
     def start(self, plan: Plan, pid: int) -> Companion | None:
         """Start what runs py-spy; ``None`` where that fails, which :meth:`harvest` reports."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
@@ -24,7 +23,6 @@ from traceviz.collectors.base import (
     Problem,
     read_facts,
 )
-from traceviz.collectors.frameworks.injection import injection_environment
 from traceviz.collectors.program.beside import last_words, start_recorder
 from traceviz.collectors.program.wrapped import pid_file
 from traceviz.collectors.sampler.gpu import has_gpu
@@ -61,10 +59,6 @@ class ResourcesCollector(Collector):
             detail = "CPU, memory, threads and storage; not the GPUs, as nvidia-ml-py is not installed."
             return Availability("ready", detail, f"{sys.executable} -m pip install nvidia-ml-py")
         return Availability("ready", "CPU, memory, threads, storage, and NVIDIA GPUs through NVML.")
-
-    def environment(self, plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:
-        """The hooks: they note the versions of Python and of the frameworks."""
-        return injection_environment(plan, inherited)
 
     def start(self, plan: Plan, pid: int) -> Companion | None:
         """Start the sampler of process ``pid``; ``None`` where that fails, which :meth:`harvest` reports."""

@@ -289,7 +289,8 @@ def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:
         lines = tuple(filter(None, [_ADVICE.get(str(largest["group"]))]))
     else:
         where = f", in {shortened(largest['where'], line=result.sampled)}" if largest["where"] else ""
-        most = f"{shortened(largest['largest'], line=result.sampled)} ({format_ratio(largest['largest_ns'] / result.judged_ns)}{where})"
+        name, part = shortened(largest["largest"], line=result.sampled), largest["largest_ns"] / result.judged_ns
+        most = f"{name} ({format_ratio(part)}{where})"
         message = (
             f"{of_judged} of the {result.judged_words} is spent in {_WORDS[largest['kind']]}, most of all in {most}."
         )

@@ -236,7 +236,13 @@ def test_without_steps_the_samples_say_where_the_program_was():
         ("<module>", "cell", None, (60, 40), "the cell (60.0 % of it in line 6)"),
         ("<module>", "<string>", None, (60, 40), "the code in <string> (60.0 % of it in line 6)"),
         ("<module>", "<stdin>", None, (60, 40), "the script from stdin (60.0 % of it in line 6)"),
-        ("<module>", "data.py", "<frozen importlib._bootstrap>", (60, 40), "the module data.py (60.0 % of it in line 6)"),
+        (
+            "<module>",
+            "data.py",
+            "<frozen importlib._bootstrap>",
+            (60, 40),
+            "the module data.py (60.0 % of it in line 6)",
+        ),
     ],
 )
 def test_a_line_beside_a_function_has_its_own_share_and_the_top_level_of_a_file_is_its_script(

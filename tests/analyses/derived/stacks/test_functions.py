@@ -7,7 +7,9 @@ from traceviz.analyses.derived.stacks.functions import functions, without_module
 
 
 def rows(*lines):
-    texts = [(f"train.py {function}", f"train.py:{line} {function}", leaf, time) for function, line, leaf, time in lines]
+    texts = [
+        (f"train.py {function}", f"train.py:{line} {function}", leaf, time) for function, line, leaf, time in lines
+    ]
     frame = pl.DataFrame(texts, schema=["function", "location", "leaf", "time_ns"], orient="row")
     return frame.with_columns(pl.col("time_ns").cast(pl.Float64).alias("samples"))
 
@@ -17,7 +19,11 @@ def rows(*lines):
     [
         ([("load", 41, "open", 95), ("load", 44, "read", 5)], "load (train.py:41)", 1.0),
         ([("load", 41, "open", 60), ("load", 44, "read", 40)], "load (train.py, 60.0 % of it in line 41)", 1.0),
-        ([("load", 41, "a", 30), ("load", 41, "b", 30), ("load", 44, "c", 40)], "load (train.py, 60.0 % of it in line 41)", 1.0),
+        (
+            [("load", 41, "a", 30), ("load", 41, "b", 30), ("load", 44, "c", 40)],
+            "load (train.py, 60.0 % of it in line 41)",
+            1.0,
+        ),
         ([("<module>", 6, "x", 51), ("<module>", 9, "y", 49)], "the script train.py (51.0 % of it in line 6)", 1.0),
         ([("<module>", 6, "x", 60), ("load", 9, "y", 40)], "the script train.py (line 6)", 0.6),
     ],

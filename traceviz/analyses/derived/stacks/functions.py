@@ -152,7 +152,13 @@ def functions(rows: pl.DataFrame, whole_ns: int | None = None, most: int = 5) ->
     columns = ["location", "leaf", "of_line", "time_ns", "samples"]
     return [
         Function(
-            location, time, whole, None if samples is None else sampled, of_samples, leaf, of_line / time if time else 1.0
+            location,
+            time,
+            whole,
+            None if samples is None else sampled,
+            of_samples,
+            leaf,
+            of_line / time if time else 1.0,
         )
         for location, leaf, of_line, time, sampled in ordered[columns].iter_rows()
     ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 from traceviz.collectors.base import Harvest, Plan, Problem, Window, read_facts
 from traceviz.foreign.json_documents import document_of
 
-STATUS, PROBLEMS, PROCESSES = "status.json", "problems.jsonl", "processes.jsonl"
+STATUS, PROBLEMS, PROCESSES, VERSIONS = "status.json", "problems.jsonl", "processes.jsonl", "versions.jsonl"
 XPLANE = "*.xplane.pb"
 
 WAITING, RECORDING, NOT_STARTED = "waiting", "recording", "not-started"
@@ -44,6 +45,32 @@ def read_processes(folder: Path) -> tuple[ProcessRecord, ...]:
     """What each process left below a collector's folder, in order of the folders' names."""
     files = sorted({path.parent for name in (STATUS, PROBLEMS) for path in folder.rglob(name)})
     return tuple(ProcessRecord(own, read_facts(own / STATUS), read_problems(own / PROBLEMS)) for own in files)
+
+
+def read_versions(raw: Path, pid: int | None) -> dict[str, str]:
+    """Versions of Python and of the frameworks in the program, as the hooks noted them below the folder ``raw``.
+
+    Python's is that of process ``pid``, else of the first process that had the hooks.
+    """
+    processes = list(_documents(raw / PROCESSES))
+    own = [stated for stated in processes if stated.get("pid") == pid] or processes
+    python = {"python": own[0]["python"]} if own and isinstance(own[0].get("python"), str) else {}
+    noted = [stated["versions"] for stated in _documents(raw / VERSIONS) if isinstance(stated.get("versions"), dict)]
+    known = {str(name): version for versions in noted for name, version in versions.items() if isinstance(version, str)}
+    return python | known
+
+
+def _documents(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects in a file with one per line; a line that was cut off is left out."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        with suppress(ValueError):
+            document = document_of(line)
+            if isinstance(document, dict):
+                yield document
 
 
 def read_problems(path: Path) -> tuple[Problem, ...]:

@@ -10,6 +10,7 @@ from functools import reduce
 from pathlib import Path, PurePath
 
 from traceviz.collectors.base import NSYS, NVTX, PYSPY, RESOURCES, STACKS, Availability, Collector, Plan, Window
+from traceviz.collectors.frameworks.injection import injection_environment
 from traceviz.collectors.nsys.flags import traces_cuda
 from traceviz.errors import MissingToolError, UsageError
 
@@ -164,12 +165,18 @@ def added_environment(plan: Plan, collectors: Iterable[Collector], inherited: Ma
     """Variables that the program gets beside those that it inherits.
 
     Every collector builds on what is inherited and not on what another one set: what two of them set alike (the
-    injection) is set once.
+    injection) is set once. With recorders outside of the program, the hooks note only the versions in it.
     """
     added: dict[str, str] = {}
+    if not _OUTSIDE.isdisjoint(plan.collectors):
+        added = injection_environment(plan, inherited)
     for collector in collectors:
         added |= collector.environment(plan, inherited)
     return added
+
+
+_OUTSIDE = frozenset({NSYS, PYSPY, RESOURCES})
+"""Collectors that record the program from the outside."""
 
 
 def window_of(steps: str | None, delay_s: float | None, duration_s: float | None) -> Window:

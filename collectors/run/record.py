@@ -16,13 +16,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from traceviz.collectors.base import Collector, Companion, Harvest, Plan, Problem
+from traceviz.collectors.frameworks.harvest import read_versions
 from traceviz.collectors.frameworks.injection import write_injection
 from traceviz.collectors.program.processes import send_to
 from traceviz.collectors.program.signals import Watch, ending_by_request
 from traceviz.collectors.program.start import start
 from traceviz.collectors.program.supervise import STALLED_S, Ending, supervise
 from traceviz.collectors.run.ending import ending_of, oom_kills
-from traceviz.collectors.run.folder import new_run_folder, release, room
+from traceviz.collectors.run.folder import RAW, new_run_folder, release, room
 from traceviz.collectors.run.machine import read_machine, with_gpu_memory
 from traceviz.collectors.run.manifest import (
     COMMAND_LINE,
@@ -330,7 +331,7 @@ def harvest_all(run: Prepared, manifest: Manifest) -> Manifest:
         manifest.with_problems(_unused(run, entries)),
         collectors=entries,
         machine={**manifest.machine, "gpus": with_gpu_memory(read_machine()).facts()["gpus"]},
-        versions=versions_after(manifest.versions, entries),
+        versions=versions_after({**manifest.versions, **read_versions(run.plan.folder / RAW, manifest.pid)}, entries),
         overhead={**manifest.overhead, "harvest_ns": time.monotonic_ns() - began},
     )
 

@@ -37,6 +37,8 @@ _SILENCED = ("no-device",)
 """Notes of sources that miss what another source has recorded."""
 _BY_PROCESS = ("stacks", "stack_frames", "phases", "metrics")
 """Tables of which each process of the program leaves a recording."""
+_OF_MANIFEST = {"driver_version": "machine.driver", "cuda_version": "version.cuda"}
+"""Facts that the manifest states where no source does, and their keys in it."""
 _FIRST_KNOWN = ("framework", "driver_version", "cuda_version", "host")
 
 
@@ -107,6 +109,9 @@ def _run_row(merge: _Merge, *, keep_private: bool) -> dict[str, Any]:
     """Facts of the most trusted source that knows them; who recorded, side by side."""
     runs = [run_row(source.tables) for source in merge.sources]
     known = {name: next((run[name] for run in runs if run.get(name)), None) for name in _FIRST_KNOWN}
+    stated = merge.manifest.settings()
+    for name, key in _OF_MANIFEST.items():
+        known[name] = known[name] or stated.get(key)
     alone = len(runs) == 1  # of several, each name is followed by its own version
     names = ("producer",) if alone else ("producer", "producer_version")
     producers = (" ".join(run[name] for name in names if run.get(name)) for run in runs)

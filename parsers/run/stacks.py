@@ -352,8 +352,12 @@ class _Placed:
         is_over = recording.ended_ns is not None or recording.role != _PROGRAM  # workers are ended by signals
         if recording.stopped is None and is_over:
             return []
-        start = self.end_ns if recording.stopped is None else min(max(recording.stopped.at_ns, self.zero_ns), self.end_ns)
-        return [{"start_ns": start - self.zero_ns, "dur_ns": self.end_ns - start, "kind": "unsampled", "name": "stacks"}]
+        start = (
+            self.end_ns if recording.stopped is None else min(max(recording.stopped.at_ns, self.zero_ns), self.end_ns)
+        )
+        return [
+            {"start_ns": start - self.zero_ns, "dur_ns": self.end_ns - start, "kind": "unsampled", "name": "stacks"}
+        ]
 
     def metrics(self, notes: Notes) -> pa.Table:
         """Table ``metrics``."""

@@ -16,6 +16,7 @@
 ``phases``            hooks that tell of saving, validation, epochs, compilation: ``phases_compiling``, ``phases_keras``
 ``facts``             samples of a step, and whether something learns
 ``metrics``           hooks that tell of figures of quality; ``event_folders``, where TensorBoard's files are written
+``versions``          versions of the frameworks that are imported
 ``ending``            save at exit, at SIGTERM, at ``os._exit``
 ``status``            what others can read of it: status.json, problems.jsonl
 ====================  ==================================================================================================
@@ -77,8 +78,9 @@ def _sample_stacks(run: str) -> None:
 
 def _install_all(path: str) -> None:
     """Put all hooks in place, in this order: where several are around one function, the later ones are outside."""
-    from . import config  # noqa: PLC0415 see the end of this module's description
+    from . import config, versions  # noqa: PLC0415 see the end of this module's description
 
+    status.guarded(versions.install)(os.path.dirname(path))  # noqa: PTH120 pathlib costs start-up time
     settings = config.load(path)
     process.watch_forks()
     recorders = [RECORDERS[name] for name in settings.collectors if name in RECORDERS]

@@ -155,10 +155,11 @@ def _begin_with_frameworks(settings: Settings) -> None:
 
 def end(reason: str) -> None:
     """Save what was recorded. Afterwards, nothing records, and :func:`begin` may be called again."""
-    from . import stack_recording  # noqa: PLC0415 see above
+    from . import stack_recording, versions  # noqa: PLC0415 see above
 
     if _STATE["settings"] is None:
         return
+    status.guarded(versions.note_imported)(os.path.dirname(_STATE["settings"].folder))  # noqa: PTH120
     stack_recording.pause()  # what saving does is no part of the program
     for seat in _SEATS:
         status.guarded(seat.end)(reason)

@@ -72,7 +72,7 @@ def note_process(run: str) -> None:
     """Leave a line below the folder ``run`` that the hooks are in place in this process; without the module json."""
     python = "%d.%d.%d" % sys.version_info[:3]  # noqa: UP031
     line = f'{{"pid": {os.getpid()}, "ppid": {os.getppid()}, "python": "{python}"}}\n'
-    _append(os.path.join(run, "raw", PROCESSES), line)  # noqa: PTH118
+    append(os.path.join(run, "raw", PROCESSES), line)  # noqa: PTH118
 
 
 class Status:
@@ -130,10 +130,10 @@ def note_problem(folder: str, code: str, message: str, fix: str = "", *, aloud: 
     if aloud:
         complain(message)
     line = json.dumps({"code": code, "message": message, "fix": fix})
-    _append(os.path.join(folder, PROBLEMS), f"{line}\n")  # noqa: PTH118
+    append(os.path.join(folder, PROBLEMS), f"{line}\n")  # noqa: PTH118
 
 
-def _append(path: str, line: str) -> None:
+def append(path: str, line: str) -> None:
     """Append one line; a single write, so that lines of several processes stay whole."""
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120

@@ -78,7 +78,10 @@ def test_a_short_start_up_is_said_in_the_sentence_on_the_steps():
 
 def test_a_short_start_up_that_is_the_programs_own_work_is_what_a_run_is_about():
     report = run(startup=20, stepping=10, profiled=True, imports=False)
-    assert first_sentence(report) == "Steps are 33.3 % of this run; 66.7 % is start-up, mostly train.py:3"
+    assert (
+        first_sentence(report)
+        == "Steps are 33.3 % of this run; 66.7 % is start-up, mostly the script train.py (line 3)"
+    )
     assert [(found.code, found.severity.value) for found in report.findings if found.code == "TV704"] == [
         ("TV704", "info")
     ]
@@ -113,9 +116,15 @@ def test_a_long_start_up_leaves_the_sentence_to_what_leads_within_the_steps():
 
 def test_a_long_start_up_is_what_a_run_is_about_in_whose_steps_nothing_leads():
     report = run(startup=120, stepping=40)
-    assert first_sentence(report) == "Steps are 25.0 % of this run; 75.0 % is start-up, mostly train.py:3"
+    assert (
+        first_sentence(report)
+        == "Steps are 25.0 % of this run; 75.0 % is start-up, mostly the script train.py (line 3)"
+    )
     assert report.verdict.cause == "run_startup"
-    assert message(report, "TV704") == "The first step waits for start-up: 75.0 % of the run, 120 s, mostly train.py:3."
+    assert (
+        message(report, "TV704")
+        == "The first step waits for start-up: 75.0 % of the run, 120 s, mostly the script train.py (line 3)."
+    )
     assert report.findings[0].severity.value == "error"
     shorter = run(startup=117, stepping=39)
     assert shorter.verdict.sentence.startswith("In steps, 25.0 % of this run (75.0 % is start-up): ")
@@ -185,7 +194,7 @@ def test_a_run_without_steps_is_said_by_its_two_largest_parts():
     assert report.section("whole_run").blocks[1].whole == "10.0 s without steps"
     alone = analyze(tables(phases=phases, stacks=[(0, 6 * S, 3, 600), (6 * S, 4 * S, 0, 400)], stack_frames=FRAMES))
     assert first_sentence(alone) == (
-        "No steps were seen in this run: 60.0 % is train_step (train.py:20), 40.0 % is train.py:3"
+        "No steps were seen in this run: 60.0 % is train_step (train.py:20), 40.0 % is the script train.py (line 3)"
     )
 
 

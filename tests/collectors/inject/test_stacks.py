@@ -240,7 +240,7 @@ SHORT = (
 
 
 @pytest.mark.parametrize("turn", range(5))
-def test_1000_short_threads_leave_the_program_and_its_samples_intact(run: Any, turn: int) -> None:  # noqa: ARG001
+def test_1000_short_threads_leave_the_program_and_its_samples_intact(run: Any, turn: int) -> None:
     ran = run(WORK + SHORT)
     assert (ran.code, ran.out, ran.err) == (0, "1000 499500\n", "")
     (process,) = ran.processes
@@ -309,7 +309,7 @@ def test_a_sampler_that_ends_early_says_why_and_the_program_goes_on(run: Any, ho
 def test_where_no_thread_can_be_started_the_collector_says_so(run: Any) -> None:
     program = WORK + (
         "sampler = sys.modules['traceviz_inject.stack_sampler']\n"
-        "def refuse(*_): raise RuntimeError(\"can't start new thread\")\n"
+        'def refuse(*_): raise RuntimeError("can\'t start new thread")\n'
         "sampler.start_new_thread = refuse\n"
         "pid = os.fork()\n"
         "if not pid: os._exit(0)\n"

@@ -85,10 +85,7 @@ def sampler(t0=0, pid=12, until=2_000, step=500, **given):
     return literal("resources", t0, run={"format": "resources"}, **facts)
 
 
-SECOND = 10**9
-
-
-def stacks(t0=0, until=10, ended=True):
+def stacks(t0=0, until=10, *, ended=True):
     """Stacks of a program of 10 s that were sampled until then, in seconds."""
     of_process = {"thread_id": None}
     rows = [(0, until * SECOND, "program", "program", of_process)]

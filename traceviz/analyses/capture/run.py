@@ -69,6 +69,7 @@ class RunAnalysis(Analysis[RunFacts]):
             Fact("status", "ended", _ending(result)),
             Fact("machine", "machine", _machine(result)),
             Fact("gpus", "GPUs", ", ".join(f"{gpus.count(gpu)} × {gpu}" for gpu in dict.fromkeys(gpus)) or None),
+            Fact("software", "software", _software(result)),
             Fact("recorded_by", "recorded by", ", ".join(_recorders(result)) or None),
             Fact("without", "nothing from", ", ".join(failed) or None),
             Fact("stop_cost_ns", "stopping and saving took", result.stop_cost_ns, "ns"),
@@ -111,6 +112,20 @@ def _machine(run: RunFacts) -> str | None:
         container,
     ]
     return ", ".join(part for part in parts if part) or None
+
+
+def _software(run: RunFacts) -> str | None:
+    """``Python 3.11.7, torch 2.12.1, CUDA 12.4, driver 550.54``, as far as the manifest states them."""
+    versions = run.under("version.")
+    names = ["python", *sorted(versions.keys() & _FRAMEWORKS), "cuda"]
+    parts = [f"{_NAMES.get(name, name)} {versions[name]}" for name in names if name in versions]
+    driver = run.stated.get("machine.driver")
+    return ", ".join([*parts, *([f"driver {driver}"] if driver else [])]) or None
+
+
+_FRAMEWORKS = frozenset({"jax", "keras", "mxnet", "paddle", "tensorflow", "tf_keras", "torch"})
+"""Packages whose versions are shown; others stay in the manifest."""
+_NAMES = {"python": "Python", "cuda": "CUDA"}
 
 
 def _recorders(run: RunFacts) -> list[str]:

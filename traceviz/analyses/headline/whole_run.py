@@ -83,7 +83,9 @@ def of_the_run(run: object, *, are_steps_judged: bool, leads: bool) -> OfTheRun:
         return OfTheRun(prefix=f"In steps, {_steps(run)} of {run.words()} ({share} is {_label(before)})")
     else:
         part = largest(run, [key for key in run.times if key not in STEPS])
-    sentence = f"Steps are {_steps(run)} of {run.words()}; {format_ratio(run.share(*whole(part)))} is {said(run, part)}."
+    sentence = (
+        f"Steps are {_steps(run)} of {run.words()}; {format_ratio(run.share(*whole(part)))} is {said(run, part)}."
+    )
     return OfTheRun(sentence, candidate=_candidate(run, part))
 
 

@@ -21,7 +21,7 @@ from traceviz.analyses.derived.causes.kinds import KIND_LABELS, OPTIMIZER, KindK
 from traceviz.analyses.derived.causes.places import PLACES, located
 from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
-from traceviz.analyses.derived.stacks.functions import without_module
+from traceviz.analyses.derived.stacks.functions import line_words, without_module
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.op_families import UNKNOWN, op_family_label
@@ -289,7 +289,8 @@ def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:
         lines = tuple(filter(None, [_ADVICE.get(str(largest["group"]))]))
     else:
         where = f", in {shortened(largest['where'], line=result.sampled)}" if largest["where"] else ""
-        most = f"{shortened(largest['largest'], line=result.sampled)} ({format_ratio(largest['largest_ns'] / result.judged_ns)}{where})"
+        name, part = shortened(largest["largest"], line=result.sampled), largest["largest_ns"] / result.judged_ns
+        most = f"{name} ({format_ratio(part)}{where})"
         message = (
             f"{of_judged} of the {result.judged_words} is spent in {_WORDS[largest['kind']]}, most of all in {most}."
         )
@@ -298,7 +299,7 @@ def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:
         Fact("group", "what", label),
         Fact("time_ns", "its time", time_ns, "ns"),
         Fact("share", f"of the {result.judged_words}", time_ns / result.judged_ns, "ratio"),
-        Fact("largest", "most of it", largest["largest"]),
+        Fact("largest", "most of it", line_words(largest["largest"]) if result.sampled else largest["largest"]),
         Fact("calls", "calls", largest["calls"], "count"),
     )
     # What could be gained is not known: something has to take the time.

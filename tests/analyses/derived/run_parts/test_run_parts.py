@@ -223,7 +223,37 @@ def test_without_steps_the_samples_say_where_the_program_was():
     ]
     parts = parts_of([PROGRAM], [sampled(0, 300, 1), sampled(300, 900, 0)], frames)
     assert times_of(parts) == {"imports": 300, "other": 600, "shutdown": 100}
-    assert parts.places["other"][0].name == "prep.py:3"
+    assert parts.places["other"][0].name == "the script prep.py (line 3)"
+
+
+@pytest.mark.parametrize(
+    ("function", "file", "inner", "lines", "name"),
+    [
+        ("<module>", "plain.py", None, (51, 49), "the script plain.py (51.0 % of it in line 6)"),
+        ("<module>", "plain.py", None, (95, 5), "the script plain.py (line 6)"),
+        ("main", "plain.py", None, (51, 49), "main (plain.py, 51.0 % of it in line 6)"),
+        ("main", "plain.py", None, (95, 5), "main (plain.py:6)"),
+        ("<module>", "cell", None, (60, 40), "the cell (60.0 % of it in line 6)"),
+        ("<module>", "<string>", None, (60, 40), "the code in <string> (60.0 % of it in line 6)"),
+        ("<module>", "<stdin>", None, (60, 40), "the script from stdin (60.0 % of it in line 6)"),
+        (
+            "<module>",
+            "data.py",
+            "<frozen importlib._bootstrap>",
+            (60, 40),
+            "the module data.py (60.0 % of it in line 6)",
+        ),
+    ],
+)
+def test_a_line_beside_a_function_has_its_own_share_and_the_top_level_of_a_file_is_its_script(
+    function, file, inner, lines, name
+):
+    around = [(0, None, "_load", inner or "runner.py", 1, {"origin": "standard"})]
+    frames = [*around, (1, 0, function, file, 6), (2, 0, function, file, 9)]
+    rows = [sampled(0, 10 * lines[0], 1, samples=lines[0]), sampled(10 * lines[0], 1_000, 2, samples=lines[1])]
+    parts = parts_of([PROGRAM], rows, frames)
+    (key,) = (key for key, time in parts.times.items() if time.total)
+    assert [(place.name, place.time_ns // MS) for place in parts.places[key]] == [(name, 1_000)]
 
 
 def test_of_several_processes_the_one_with_most_steps_is_divided():
@@ -265,7 +295,7 @@ def test_a_run_that_recorded_nothing_but_itself_has_no_parts_to_share():
 
 @pytest.mark.parametrize(
     ("function", "name"),
-    [("main", "keras evaluate in main (train.py:30)"), ("<module>", "keras evaluate (train.py:30)"),
+    [("main", "keras evaluate in main (train.py:30)"), ("<module>", "keras evaluate in the script train.py (line 30)"),
      ("validate", "validate (train.py:30)")],
 )  # fmt: skip
 def test_a_hook_names_what_no_function_of_the_program_stands_for(function, name):

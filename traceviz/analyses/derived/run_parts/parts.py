@@ -7,8 +7,8 @@
 
 Each moment belongs to the first of these that holds: the recording itself works; a checkpoint or model is saved (which
 may have to compile what it saves); something is compiled; the model is evaluated; the loop does what its steps do not;
-a step runs; the sampler of stacks had ended early; else where the moment lies. Hooks in the program tell of most, ranges of some; for the rest, the stacks of
-the main thread do.
+a step runs; the sampler of stacks had ended early; else where the moment lies. Hooks in the program tell of most,
+ranges of some; for the rest, the stacks of the main thread do.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.derived.calls.short_names import IMPORTED, SCRIPT, script
-from traceviz.analyses.derived.patterns import replaced
 from traceviz.units import format_ratio
 
 FEW_SAMPLES = 30
@@ -17,6 +16,7 @@ FEW_SAMPLES = 30
 STANDS_FOR = 0.9
 """A line with this share of a function's time is written as the function's place, without its share."""
 _LINE = re.compile(r"(?s)^(?P<file>.+?):(?P<line>\d+) (?P<function>.+)$")
+_ENDS_IN_LINE = re.compile(r":\d+$")
 _SURE = 1.96
 
 
@@ -91,10 +91,19 @@ def placed(location: str) -> str:
 
 
 def without_module(frame: pl.Expr) -> pl.Expr:
-    """Frames as people read them: ``train.py:41`` of ``train.py:41 <module>``, ``the script train.py`` without a line."""
-    lines = replaced(frame, r"^(.+:\d+) <(?:imported )?module>$", "${1}")
-    scripts = replaced(lines, r"^([^ ]+) <module>$", "the script ${1}")
-    return replaced(scripts, r"^([^ ]+) <imported module>$", "the module ${1}")
+    """Frames as people read them: ``train.py:41`` of ``train.py:41 <module>``, ``the script train.py`` without a line.
+
+    For tables that are shown, which are short.
+    """
+    return frame.map_elements(line_words, return_dtype=pl.String)
+
+
+def line_words(frame: str) -> str:
+    """One such frame."""
+    file, _, function = frame.partition(" <")
+    if f"<{function}" not in {SCRIPT, IMPORTED}:
+        return frame
+    return file if _ENDS_IN_LINE.search(file) else script(file, f"<{function}")
 
 
 def function_words(function: str, file: str, line: int | None, line_share: float) -> str:
@@ -143,7 +152,13 @@ def functions(rows: pl.DataFrame, whole_ns: int | None = None, most: int = 5) ->
     columns = ["location", "leaf", "of_line", "time_ns", "samples"]
     return [
         Function(
-            location, time, whole, None if samples is None else sampled, of_samples, leaf, of_line / time if time else 1.0
+            location,
+            time,
+            whole,
+            None if samples is None else sampled,
+            of_samples,
+            leaf,
+            of_line / time if time else 1.0,
         )
         for location, leaf, of_line, time, sampled in ordered[columns].iter_rows()
     ]

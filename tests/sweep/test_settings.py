@@ -1,5 +1,6 @@
 """What a sweep file means: its settings, what each of them runs, in which order, and what is wrong with a file."""
 
+import time
 import tomllib
 from pathlib import Path
 
@@ -107,6 +108,23 @@ def test_braces_and_switches_reach_the_command_as_they_are():
         ("repeats = 2", "s.toml has no command."),
         ('command = "a"\nrepeats = "2"', "s.toml at repeats: expected `int`, got `str`."),
         ('command = "a"\nrepeats = 0', "s.toml: repeats = 0 records nothing."),
+        ('command = "a"\nrepeats = 1001', "s.toml: 1,001 repeats are more than the 1,000 that a sweep may have."),
+        ('command = "a"\nrepeats = 1000000000', "1,000,000,000 repeats are more than the 1,000"),
+        (f'command = "a {{x}}"\n[settings]\nx = {[*range(1001)]}', "1,001 values of x are more than the 1,000"),
+        (
+            'command = "a"\n[settings]\n' + "\n".join(f"x{number} = [1]" for number in range(33)),
+            "33 tags in [settings] are more than the 32",
+        ),
+        (f'command = "a"\nexclude = {[{}] * 1001}', "1,001 entries of [[exclude]] are more than the 1,000"),
+        (
+            f'command = "a {{x}} {{y}}"\nrepeats = 1\n[settings]\nx = {[*range(101)]}\ny = {[*range(100)]}',
+            "10,100 settings are more than the 10,000",
+        ),
+        (
+            f'command = "a {{x}}"\nrepeats = 11\n[settings]\nx = {[*range(1000)]}',
+            "1,000 settings × 11 repeats = 11,000 runs are more than the 10,000",
+        ),
+        (f'command = "a {"b" * 100_000} {{x}}"\nrepeats = 700\n[settings]\nx = [1]', "more than 64 million characters"),
         ('command = "a {batch}"', "There is no tag 'batch'."),
         ('command = "a {x!r}"\n[settings]\nx = [1]', "x"),
         ('command = "a {"', "has a brace too many"),
@@ -131,6 +149,48 @@ def test_braces_and_switches_reach_the_command_as_they_are():
 )
 def test_a_mistake_is_named_with_its_place(text, said):
     assert said in refusal(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{'a.' * 200_000}a = 1",
+        f"[{'a.' * 200_000}a]",
+        f"a = {{ {'b . ' * 200_000}b = 1 }}",
+        '"a".' * 200_000 + '"a" = 1',
+        f"x = [1]\n{'a.' * 16}a = 1",
+    ],
+    ids=["key", "table", "inline", "quoted", "17-parts"],
+)
+def test_a_key_of_many_parts_is_refused_at_once(tmp_path, text):
+    (tmp_path / "s.toml").write_text(f'command = "true"\n{text}')
+    begun = time.process_time()
+    with pytest.raises(UsageError, match=r"has a key of [\d,]+ parts; a sweep has none of more than 16\."):
+        read_sweep(tmp_path / "s.toml")
+    assert time.process_time() - begun < 2
+
+
+DOTTED = """
+# DOTS " '
+command = 'run DOTS "'
+name = '''a
+DOTS = 1'''
+runs = "DOTS # \\" x"
+"""
+
+
+def test_dots_in_texts_and_comments_are_no_parts_of_keys(tmp_path):
+    dots = ".".join("abcdefghijklmnopqrstuvwxyz")
+    (tmp_path / "s.toml").write_text(DOTTED.replace("DOTS", dots))
+    read = read_sweep(tmp_path / "s.toml")
+    assert (read.command, read.name, read.runs) == (f'run {dots} "', f"a\n{dots} = 1", f'{dots} # " x')
+
+
+def test_a_sweep_of_the_most_runs_is_planned_in_seconds():
+    begun = time.process_time()
+    whole = planned(f'command = "a {{x}}"\nrepeats = 10\n[settings]\nx = {[*range(1000)]}')
+    assert len(whole.orders) == 10_000
+    assert time.process_time() - begun < 20
 
 
 def test_a_file_that_is_none_or_no_toml_is_refused(tmp_path):

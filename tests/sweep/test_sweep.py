@@ -138,6 +138,21 @@ def test_a_command_that_is_not_there_is_a_result_where_another_one_is(study, tmp
     assert manifest(folder / "kind=gone+1")["status"] == "failed"
 
 
+def test_the_table_shows_reasons_whole_and_wrapped(tmp_path, monkeypatch):
+    """Of a name that is wider than the table, nothing is cut."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "60")
+    reason = "a_table_with_a_name_that_goes_on_and_on is not a table of the data base at all"
+    (tmp_path / "p.py").write_text(f"raise SystemExit({reason!r})")
+    settings = "\n".join(f'tag_number_{number} = ["{"v" * 12}"]' for number in range(5))
+    command = " ".join(f"{{tag_number_{number}}}" for number in range(5))
+    text = f'command = "{sys.executable} p.py {command}"\nrepeats = 2\ncollect = ["--with", ""]\n[settings]\n{settings}'
+    (tmp_path / "s.toml").write_text(text)
+    done = sweep("--no-table")
+    assert f"2 × crashed, exit code 1 ({reason})." in " ".join(done.stdout.split())
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
 def test_a_program_gets_the_environment_of_the_user_and_that_of_the_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
@@ -155,7 +170,23 @@ def test_a_program_gets_the_environment_of_the_user_and_that_of_the_file(tmp_pat
         ('command = "no-such-program {kind}"\n[settings]\nkind = [1, 2]', 127, "'no-such-program' was not found."),
         ('command = "true"\ncollect = ["--stpes", "1:2"]', 2, "are no options of traceviz collect"),
         ('command = "true"\ncollect = ["--steps", "2:1"]', 2, "--steps '2:1' names no steps."),
-        ('command = "true"\ncollect = ["-o", "here"]', 2, "-o and --dry-run cannot be options of the runs"),
+        ('command = "true"\ncollect = ["-o", "here"]', 2, "--output cannot be an option of the runs of a sweep."),
+        ('command = "true"\ncollect = ["--dry-run"]', 2, "--dry-run cannot be an option of the runs of a sweep."),
+        ('command = "true"\ncollect = ["--force"]', 2, "--force cannot be an option of the runs of a sweep."),
+        ('command = "true"\ncollect = ["--report"]', 2, "--report cannot be an option of the runs of a sweep."),
+        ('command = "true"\ncollect = ["--tag", "a=1"]', 2, "--tag cannot be an option of the runs of a sweep."),
+        ('command = "true"\ncollect = ["--time-limit", "1s"]', 2, "and write time-limit."),
+        ('command = "true"\ncollect = ["--help"]', 2, "'--help' asks for help in the place of a recording."),
+        ('command = "true"\ncollect = ["--", "touch", "PWNED"]', 2, "'touch' would start the command."),
+        ('command = "true"\ncollect = ["--with", "resources", "touch", "PWNED"]', 2, "'touch' would start the command"),
+        ('command = "true"\ncollect = ["--with", "resources", "--"]', 2, "'--' would start the command."),
+        ('command = "true"\ncollect = ["--name"]', 2, "are no options of traceviz collect"),
+        ('command = "true {a}"\ncollect = ["{a}"]\n[settings]\na = ["--", "touch"]', 2, "would start the command."),
+        (
+            f'command = "true {{a}}"\ncollect = ["--name", "x{{a}}"]\n[settings]\na = {[*range(101)]}',
+            2,
+            "The runs are recorded in 101 different ways",
+        ),
     ],
 )
 def test_what_would_fail_in_every_run_is_refused_before_the_first(tmp_path, monkeypatch, text, code, said):
@@ -163,7 +194,7 @@ def test_what_would_fail_in_every_run_is_refused_before_the_first(tmp_path, monk
     (tmp_path / "s.toml").write_text(text)
     done = sweep()
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
-    assert not (tmp_path / "traceviz-runs").exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"s.toml"}  # and nothing of it ran
 
 
 def test_failed_and_changed_runs_are_made_again_only_where_that_is_asked_for(study, tmp_path):

@@ -6,13 +6,14 @@ import shlex
 import shutil
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from traceviz.cli.boundary import OWN_FAILURE, say
 from traceviz.cli.options import Time, option_group, print_lines
@@ -183,19 +184,37 @@ def collect(
     ctx.exit(outcome.exit_code)
 
 
-def read_options(words: Sequence[str]) -> tuple[CollectOptions, bool]:
-    """The options of ``traceviz collect`` in ``words``, and whether they ask for a preview only.
+def read_options(words: Sequence[str], refused: Mapping[str, str]) -> CollectOptions:
+    """The options of ``traceviz collect`` in ``words``, which go before the command of another program.
+
+    Args:
+        words: The options.
+        refused: Parameters of ``traceviz collect`` that have no place there, and what to do about each.
 
     Raises:
-        UsageError: one of them is not what it should be, or two contradict each other.
+        UsageError: one of them is not what it should be, is refused, or two contradict each other; or a word is no
+            option, and would take the place of the command.
     """
+    typed = shlex.join(words)
     try:
-        given = collect.make_context("collect", [*words, "--", "true"]).params
+        contexts = [collect.make_context("collect", [*words, *rest]) for rest in ((), ("--", "true"))]
     except click.UsageError as error:
+        raise UsageError(f"{typed!r} are no options of traceviz collect.", error.format_message()) from error
+    except click.exceptions.Exit:
+        raise UsageError(f"{typed!r} asks for help in the place of a recording.", fix="Leave --help out.") from None
+    commands = [context.params["command"] for context in contexts]
+    if commands != [(), ("true",)]:
+        word = next(iter(commands[0]), "--")
         raise UsageError(
-            f"{shlex.join(words)!r} are no options of traceviz collect.", error.format_message()
-        ) from error
-    return _Recording(**{field.name: given[field.name] for field in fields(_Recording)}).options(), given["dry_run"]
+            f"{typed!r} are no options of traceviz collect alone: {word!r} would start the command.",
+            fix="Leave it out: the command is stated by itself.",
+        )
+    for name, fix in refused.items():
+        if contexts[0].get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = next(parameter for parameter in collect.params if parameter.name == name).opts[-1]
+            raise UsageError(f"{option} cannot be an option of the runs of a sweep.", fix=fix)
+    given = contexts[0].params
+    return _Recording(**{field.name: given[field.name] for field in fields(_Recording)}).options()
 
 
 def _preview(run: Prepared) -> list[str]:

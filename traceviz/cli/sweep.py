@@ -8,6 +8,7 @@ import secrets
 import shlex
 import signal
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -26,6 +27,17 @@ if TYPE_CHECKING:
 
 _SECTIONS = ("cross", "effect", "measures", "quality")
 """Sections of the comparison that the table in the end shows."""
+_MOST_WAYS = 100
+"""Different options of ``traceviz collect``: whether the collectors are ready is looked up for each."""
+_REFUSED = {
+    "output": "Leave it out of collect: the folders of runs are named by their tags. See `runs`.",
+    "dry_run": "Leave it out of collect, and run: traceviz sweep FILE --dry-run",
+    "force": "Leave it out of collect. --retry-failed and --retry-changed replace runs.",
+    "verdict": "Leave it out of collect: a sweep ends with one table of all runs.",
+    "tags": "Leave it out of collect, and write [tags].",
+    "time_limit": "Leave it out of collect, and write time-limit.",
+}
+"""Options of ``traceviz collect`` that a sweep has in another way, and what to do."""
 
 
 @click.command()
@@ -99,13 +111,15 @@ def _check_recording(whole: Sweep) -> None:
     from traceviz.collectors.collect import prepare
     from traceviz.collectors.program.start import find_program
 
-    for words in dict.fromkeys(order.task.collect for order in whole.orders):
-        options, is_preview = read_options(words)
-        if is_preview or options.output is not None:
-            raise UsageError(
-                "-o and --dry-run cannot be options of the runs of a sweep.", fix="Leave them out of collect."
-            )
-        prepare(options, ("true",))
+    ways = dict.fromkeys(order.task.collect for order in whole.orders)
+    if len(ways) > _MOST_WAYS:
+        raise UsageError(
+            f"The runs are recorded in {len(ways):,} different ways, more than the {_MOST_WAYS} that a sweep may have.",
+            "Their times would not compare.",
+            "Leave tags out of collect.",
+        )
+    for words in ways:
+        prepare(read_options(words, _REFUSED), ("true",))
     first: TracevizError | None = None
     for order in whole.orders:
         try:
@@ -190,7 +204,7 @@ def _interrupted(whole: Sweep) -> str:
 def _print_tables(whole: Sweep, *, compared: bool) -> None:
     """Print what became of the settings, and how they compare."""
     from traceviz import api
-    from traceviz.sweep.summary import summary
+    from traceviz.sweep.summary import busy_in_words, summary
 
     layout = api.RenderOptions(page_width(), wants_color(), None, None)
     write(api.to_text(summary(whole), "terminal", layout), None, force=False)
@@ -213,6 +227,8 @@ def _print_tables(whole: Sweep, *, compared: bool) -> None:
         say(f"The settings cannot be compared. {error}")
     else:
         write("\n" + text, None, force=False)
+        if busy := busy_in_words(comparison.sides):
+            print_lines(textwrap.wrap(busy, page_width()))
     print_lines([f"To see more: {typed}"])
 
 

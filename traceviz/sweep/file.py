@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -28,6 +29,15 @@ Scalar: TypeAlias = str | bool | int | float
 Words: TypeAlias = str | tuple[str, ...]
 """A command or options: one text that is split as a shell does, or words."""
 MOST_BYTES = 1 << 20
+MOST_REPEATS = 1_000
+MOST_TAGS = 32
+MOST_VALUES = 1_000
+"""Values of one tag."""
+MOST_ENTRIES = 1_000
+"""Entries of [[exclude]] and [[include]], tags of every run, variables, options of `collect`."""
+MOST_DEPTH = 16
+"""Parts of a dotted key: Python's reader takes time with the square of them."""
+_MISTAKE = "A sweep of this size would take weeks: this looks like a mistake in the file."
 _LONGEST_LIMIT_NS = 10**18
 
 
@@ -112,7 +122,9 @@ def read_sweep(path: Path) -> SweepFile:
     if len(text) > MOST_BYTES:
         raise UsageError(f"{path} is larger than {MOST_BYTES >> 20} MiB: it is no sweep file.")
     try:
-        document = tomllib.loads(text.decode("utf-8-sig"))
+        decoded = text.decode("utf-8-sig")
+        _check_depth(decoded, str(path))
+        document = tomllib.loads(decoded)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no TOML: {error}.", fix="docs/sweep.md shows a sweep file.") from None
     return parse_sweep(document, str(path))
@@ -149,7 +161,52 @@ def parse_sweep(document: Mapping[str, Any], name: str) -> SweepFile:
         raise UsageError(f"{name}{where}: {said}.", fix="docs/sweep.md says what it holds.") from None
     if sweep.repeats < 1:
         raise UsageError(f"{name}: repeats = {sweep.repeats} records nothing.", fix="Write repeats = 1 or more.")
+    _check_bounds(sweep, name)
     return sweep
+
+
+_STRINGS_AND_COMMENTS = re.compile(
+    r'''"""(?:[^\\]|\\.)*?"""|\'{3}.*?\'{3}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*''', re.DOTALL
+)
+
+
+def _check_depth(text: str, name: str) -> None:
+    """Refuse dotted keys of many parts before they are read. Dots in texts and comments are no parts of keys.
+
+    Raises:
+        UsageError: a key is too deep.
+    """
+    bare = _STRINGS_AND_COMMENTS.sub("_", text)
+    deepest = max((part.count(".") + 1 for part in re.split(r"[^\w.\- \t]+", bare)), default=0)
+    if deepest > MOST_DEPTH:
+        raise UsageError(
+            f"{name} has a key of {deepest:,} parts; a sweep has none of more than {MOST_DEPTH}.",
+            fix="docs/sweep.md says what it holds.",
+        )
+
+
+def _check_bounds(sweep: SweepFile, name: str) -> None:
+    """Refuse at once what no sweep has, before anything is computed of it.
+
+    Raises:
+        UsageError: there is more of something than a sweep may have.
+    """
+    values = max(((len(values), tag) for tag, values in sweep.settings.items()), default=(0, ""))
+    named = [value for of_tag in sweep.settings.values() for value in of_tag if isinstance(value, NamedValue)]
+    bounded = [
+        ("repeats", sweep.repeats, MOST_REPEATS),
+        ("tags in [settings]", len(sweep.settings), MOST_TAGS),
+        (f"values of {values[1]}", values[0], MOST_VALUES),
+        ("entries of [[exclude]]", len(sweep.exclude), MOST_ENTRIES),
+        ("entries of [[include]]", len(sweep.include), MOST_ENTRIES),
+        ("tags in an entry of [[include]]", max(map(len, sweep.include), default=0), MOST_TAGS),
+        ("tags in [tags]", len(sweep.tags), MOST_TAGS),
+        *(("variables", len(one.environment), MOST_ENTRIES) for one in (sweep, *named)),
+        *(("options of collect", len(one.collect), MOST_ENTRIES) for one in (sweep, *named)),
+    ]
+    for what, count, most in bounded:
+        if count > most:
+            raise UsageError(f"{name}: {count:,} {what} are more than the {most:,} that a sweep may have.", _MISTAKE)
 
 
 def _check_members(document: Mapping[str, Any], struct: type[msgspec.Struct], name: str, kind: str) -> None:

@@ -22,11 +22,15 @@ from typing import Any
 from traceviz.collectors.run.plan import RUNS, file_name
 from traceviz.errors import UsageError
 from traceviz.parsers.run.layout import manifest_document
-from traceviz.sweep.file import SweepFile
+from traceviz.sweep.file import MOST_REPEATS, SweepFile
 from traceviz.sweep.settings import REPEAT, Setting, Task, label, settings_of, task_of
+from traceviz.units import counted
 
 SWEEP = "sweep"
 """Member of the manifest of a run: what the sweep recorded it as."""
+MOST_RUNS = 10_000
+_MOST_CHARACTERS = 64 << 20
+"""Characters of all commands of a sweep."""
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME = 120
 _RESULTS = frozenset({"finished", "failed", "killed", "timed-out"})
@@ -113,18 +117,34 @@ def plan(source: SweepFile, name: str, directory: Path, seed: int, repeats: int 
         repeats: How often each setting runs; ``None`` for what the file says.
 
     Raises:
-        UsageError: as :func:`.settings.settings_of` and :func:`.settings.task_of`.
+        UsageError: as :func:`.settings.settings_of` and :func:`.settings.task_of`; or these are too many runs.
     """
     called = source.name or name
     folder = directory / (source.runs or Path(RUNS) / file_name(called))
     settings = settings_of(source)
+    repeats = repeats or source.repeats
+    if repeats > MOST_REPEATS:
+        raise UsageError(f"{repeats:,} repeats are more than the {MOST_REPEATS:,} that a sweep may have.")
+    if (runs := len(settings) * repeats) > MOST_RUNS:
+        raise UsageError(
+            f"{counted(len(settings), 'setting')} × {counted(repeats, 'repeat')} = {runs:,} runs are more than the "
+            f"{MOST_RUNS:,} that a sweep may have.",
+            fix="Write fewer repeats or values, or several sweeps.",
+        )
     orders: list[Order] = []
-    for repeat in range(1, (repeats or source.repeats) + 1):
+    characters = 0
+    for repeat in range(1, repeats + 1):
         shuffled = list(settings)
         random.Random(f"{seed}:{repeat}").shuffle(shuffled)  # noqa: S311 (an order, no secret)
         for setting in shuffled:
             run = folder / folder_name(setting.tags, repeat)
             orders.append(Order(task_of(source, setting, repeat), run, directory, called))
+            characters += sum(map(len, (*orders[-1].task.command, *orders[-1].task.environment.values())))
+            if characters > _MOST_CHARACTERS:
+                raise UsageError(
+                    f"The commands of this sweep have more than {_MOST_CHARACTERS >> 20} million characters together.",
+                    fix="Put long texts into files, or write several sweeps.",
+                )
     _check_distinct(orders)
     return Sweep(called, folder, settings, tuple(orders), source)
 

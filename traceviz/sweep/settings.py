@@ -11,7 +11,7 @@ from itertools import product
 from traceviz.errors import UsageError
 from traceviz.sweep.file import NamedValue, Scalar, SweepFile, Words, limit_of, text_of, texts_of
 
-MOST_SETTINGS = 100_000
+MOST_SETTINGS = 10_000
 OPTIONS, REPEAT = "options", "repeat"
 """What stands in a command for the options of values with names, and for the number of the repeat."""
 
@@ -82,8 +82,8 @@ def _by_name(tag: str, values: Sequence[Scalar | NamedValue]) -> dict[str, Named
     names = [text_of(value.name if isinstance(value, NamedValue) else value) for value in values]
     if not names:
         raise UsageError(f"The tag {tag} has no values.", fix=f"Write them as {tag} = [32, 128], or leave it out.")
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
         raise UsageError(f"The tag {tag} has the value {twice} twice.", fix="Leave one out.")
     return {name: value if isinstance(value, NamedValue) else None for name, value in zip(names, values, strict=True)}
 

@@ -7,12 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from traceviz.compare.sides.by_tags import BASE_NAMES
+from traceviz.compare.sides.measures import busy_runs
+from traceviz.compare.sides.sides import Side
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.run.layout import is_run_folder
 from traceviz.parsers.run.manifest import RunManifest, read_manifest
-from traceviz.report import LISTING, Column, Fact, Grid, Report, Section, Verdict
+from traceviz.report import LISTING, Column, Fact, Grid, Prose, Report, Section, Verdict
 from traceviz.sweep.orders import Order, State, Sweep, state_of
 from traceviz.units import counted
+
+_MOST_REASONS = 50
+"""Settings whose failures are reported one by one."""
 
 
 def summary(sweep: Sweep) -> Report:
@@ -40,7 +45,7 @@ def summary(sweep: Sweep) -> Report:
     return Report(
         run=(Fact("source", "folder", str(sweep.folder)), Fact("runs", "runs", made, "count")),
         verdict=Verdict("sweep", _sentence(sweep, made, failed)),
-        sections=(Section("settings", "Settings", (grid,)),),
+        sections=(Section("settings", "Settings", (grid, *_reasons(runs, first))),),
         schema=LISTING,
     )
 
@@ -78,6 +83,39 @@ def _row(
         max(times, default=None),
         "; ".join(f"{others.count(words)} × {words}" if others.count(words) > 1 else words for words in distinct)
         or None,
+    )
+
+
+def _reasons(runs: Mapping[str, Sequence[RunManifest]], first: Mapping[str, Order]) -> tuple[Prose, ...]:
+    """Why runs did not finish, whole: cells of a table are cut, and an exit code alone is no reason."""
+    said = []
+    for key, order in first.items():
+        ended: dict[str, int] = {}
+        for run in runs[key]:
+            if run.status != "finished":
+                last = "".join(run.ending.last_lines[-1:])
+                words = f"{run.ending.in_words or run.status}{f' ({last})' if last else ''}"
+                ended[words] = ended.get(words, 0) + 1
+        if ended:
+            counts = "; ".join(f"{count} × {words}" if count > 1 else words for words, count in ended.items())
+            said.append(f"{order.label}: {counts}.")
+    more = [f"... and {counted(len(said) - _MOST_REASONS, 'setting')} more."] if len(said) > _MOST_REASONS else []
+    return tuple(Prose(text) for text in (*said[:_MOST_REASONS], *more))
+
+
+def busy_in_words(sides: Sequence[Side]) -> str:
+    """Return a sentence on runs during which other programs used the machine; empty if there are none.
+
+    Repeats make chance smaller, and do not make times right that all were taken on a busy machine.
+    """
+    busy = {side.label: busy_runs(side) for side in sides}
+    count, runs = sum(busy.values()), sum(len(side.reports) for side in sides)
+    if not count:
+        return ""
+    named = ", ".join(f"{label} ({number})" if number > 1 else label for label, number in busy.items() if number)
+    return (
+        f"Other programs used the machine during {count:,} of {counted(runs, 'run')}: {named}. "
+        "Times of these runs are longer than they would be alone."
     )
 
 

@@ -28,7 +28,7 @@ from traceviz.archive.ingest import add as adding
 from traceviz.archive.runners.base import RunnerError
 from traceviz.archive.runners.local import LocalRunner, SerialRunner
 from traceviz.archive.storage.layout import ROWS
-from traceviz.archive.upkeep.verify import ABANDONED_S
+from traceviz.archive.storage.leases import ABANDONED_S
 from traceviz.errors import OutputError, UsageError
 
 SERIAL = SerialRunner()

@@ -20,6 +20,7 @@ from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.sources.item import Item
 from traceviz.archive.storage import layout, store
 from traceviz.archive.storage.layout import ROWS
+from traceviz.archive.storage.leases import ABANDONED_S
 from traceviz.archive.storage.store import LAST, Store
 from traceviz.archive.upkeep import removal, verify
 from traceviz.errors import DamagedTraceError
@@ -334,7 +335,7 @@ class TestVerifying:
         layout.create(remote)
         remote.write(b"", *PLACE, "kernels.parquet")
         assert verify.verify(remote).faults == ()
-        later = time.time() + 2 * verify.ABANDONED_S
+        later = time.time() + 2 * ABANDONED_S
         monkeypatch.setattr(verify.time, "time", lambda: later)
         (fault,) = verify.verify(remote).faults
         assert fault.kind == "incomplete"

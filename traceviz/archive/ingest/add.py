@@ -26,10 +26,10 @@ from traceviz.archive.sources.discover import items
 from traceviz.archive.sources.exported_reports import EXPORTED
 from traceviz.archive.sources.item import Item, Refused
 from traceviz.archive.storage import layout
+from traceviz.archive.storage.leases import ABANDONED_S, Lease, lease
 from traceviz.archive.storage.spool import SPOOL
 from traceviz.archive.storage.store import WORK, Store
 from traceviz.archive.upkeep import removal
-from traceviz.archive.upkeep.verify import ABANDONED_S
 from traceviz.errors import OutputError
 from traceviz.parsers.base import Progress, silent
 from traceviz.version import __version__
@@ -130,21 +130,22 @@ def add(
             return _Adding(store, catalogue.read(store), keep_private=options.keep_private).outcome(discovery)
         layout.create(store)
         _sweep(store)
-        before = catalogue.read(store)
-        failed = before.filter((pl.col("state") == "quarantined") & (pl.col("traceviz_version") == __version__))
-        skipped = frozenset[str]() if retry else frozenset(failed["trace_id"])
-        options = replace(options, now_ns=options.now_ns or time.time_ns(), quarantined=skipped)
-        adding = _Adding(store, before, keep_private=options.keep_private)
-        try:
-            _work(runner, adding, discovery, options, progress)
-        except BaseException as error:
-            with suppress(OutputError):  # the folders hold the rows, too
-                adding.flush()
-            with suppress(OutputError):  # of workers that were ended
-                _sweep(store)
-            if isinstance(error, OutputError):
-                raise adding.with_count(error) from error
-            raise
+        with lease(store) as held:
+            before = catalogue.read(store)
+            failed = before.filter((pl.col("state") == "quarantined") & (pl.col("traceviz_version") == __version__))
+            skipped = frozenset[str]() if retry else frozenset(failed["trace_id"])
+            options = replace(options, now_ns=options.now_ns or time.time_ns(), quarantined=skipped)
+            adding = _Adding(store, before, keep_private=options.keep_private, held=held)
+            try:
+                _work(runner, adding, discovery, options, progress)
+            except BaseException as error:
+                with suppress(OutputError):  # the folders hold the rows, too
+                    adding.flush()
+                with suppress(OutputError):  # of workers that were ended
+                    _sweep(store)
+                if isinstance(error, OutputError):
+                    raise adding.with_count(error) from error
+                raise
     finally:
         SPOOL.release()
     catalogue.merge(store)
@@ -228,8 +229,9 @@ class _Discovery:
 class _Adding:
     """The results so far, and rows that the catalogue does not have yet."""
 
-    def __init__(self, store: Store, before: pl.DataFrame, *, keep_private: bool) -> None:
+    def __init__(self, store: Store, before: pl.DataFrame, *, keep_private: bool, held: Lease | None = None) -> None:
         self.store = store
+        self._lease = held
         self._keep_private = keep_private
         self._private: set[str] = set()
         self._ready = frozenset(catalogue.ready(before)["trace_id"])
@@ -260,6 +262,8 @@ class _Adding:
             if isinstance(result.cause, OutputError):
                 raise result.cause
             return f"{result.code}: {result.message}"
+        if self._lease is not None:
+            self._lease.renew()
         self._note(position, item, result)
         if result.outcome == "known" and not self._keep_private:
             private = result.rows.filter(pc.field("private"))

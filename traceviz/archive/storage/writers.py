@@ -17,7 +17,9 @@ import uuid
 from functools import cache
 from pathlib import Path
 
-_NAME = re.compile(r"traceviz-([0-9a-f]{8})-([0-9]+)-[0-9a-f]{32}")
+ADD = "add-"
+"""Names of leases start so (see ``leases.py``)."""
+_NAME = re.compile(r"(?:add-)?traceviz-([0-9a-f]{8})-([0-9]+)-[0-9a-f]{32}")
 
 
 def new_name() -> str:

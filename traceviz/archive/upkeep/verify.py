@@ -18,12 +18,10 @@ from traceviz.archive.catalogue.rows import table_of, with_times
 from traceviz.archive.catalogue.segments import stored_rows
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.layout import files_of, leftovers, manifest_of, trace_parts, traces_in
+from traceviz.archive.storage.leases import ABANDONED_S, first_start
 from traceviz.archive.storage.store import LAST, WORK, Store, digest_of
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import Progress, silent
-
-ABANDONED_S = 24 * 3600.0
-"""Older files in work were left behind; somebody may still be writing younger ones."""
 
 Kind = Literal["missing", "incomplete", "damaged", "unlisted", "undeleted", "leftover", "catalogue", "packed"]
 
@@ -35,7 +33,7 @@ class Fault:
     Args:
         kind: ``missing``: the catalogue has a trace without a folder; ``damaged``: files of a trace are missing or
             have changed; ``incomplete``: a folder has no manifest, so that it is ignored; ``unlisted``: a trace that
-            the catalogue does not have, because an add was interrupted or is still running; ``undeleted``: a removed
+            the catalogue does not have, because an add was killed; ``undeleted``: a removed
             trace with a folder, or a second folder of a trace; ``leftover``: a file of work that nobody works on;
             ``catalogue``: a segment of the catalogue that cannot be read; ``packed``: a pack, which holds copies of
             tables, that is not as it was written.
@@ -60,11 +58,13 @@ class Verified:
         traces: Number of traces that were checked.
         bytes: Bytes that were read and compared.
         faults: What is wrong, in the order of folders.
+        arriving: Traces that the catalogue does not have yet, as an add that is at work has just written them.
     """
 
     traces: int
     bytes: int
     faults: tuple[Fault, ...]
+    arriving: tuple[Fault, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,8 @@ def verify(store: Store, *, quick: bool = False, progress: Progress = silent) ->
     packed = [Fault("packed", "", name, why) for name, why in packs.damaged(store, quick=quick)]
     left = leftovers(store, ABANDONED_S, time.time())
     leftover = [Fault("leftover", "", f"{WORK}/{name}", "nobody works on it any more") for name in left]
-    return Verified(len(folders), size, (*damaged, *_still(store, faults, skip, quick=quick), *packed, *leftover))
+    confirmed, arriving = _without_arriving(store, _still(store, faults, skip, quick=quick))
+    return Verified(len(folders), size, (*damaged, *confirmed, *packed, *leftover), tuple(arriving))
 
 
 def repair(store: Store, faults: tuple[Fault, ...]) -> Repaired:
@@ -124,7 +125,9 @@ def repair(store: Store, faults: tuple[Fault, ...]) -> Repaired:
         OutputError: the archive cannot be written.
     """
     skip = frozenset(_segment(fault) for fault in faults if fault.kind == "catalogue")
-    of_traces = _still(store, [fault for fault in faults if fault.trace_id], skip, quick=False)
+    of_traces, _ = _without_arriving(
+        store, _still(store, [fault for fault in faults if fault.trace_id], skip, quick=False)
+    )
     others = [fault for fault in faults if not fault.trace_id]
     if any(fault.kind == "leftover" for fault in others):
         left = {f"{WORK}/{name}" for name in leftovers(store, ABANDONED_S, store.now())}
@@ -195,6 +198,21 @@ def _still(store: Store, faults: list[Fault], skip: frozenset[str], *, quick: bo
         for format_name, trace_id in folders
         for fault in _faults_of(store, format_name, trace_id, listed.get(trace_id), quick=quick)[0]
     ]
+
+
+def _without_arriving(store: Store, faults: list[Fault]) -> tuple[list[Fault], list[Fault]]:
+    """Divide faults into those that are some, and traces that an add at work may have written and will list."""
+    if not any(fault.kind == "unlisted" for fault in faults):
+        return faults, []
+    start = first_start(store)
+    arriving = [
+        fault
+        for fault in faults
+        if start is not None
+        and fault.kind == "unlisted"
+        and ((touched := store.touched(*trace_parts(fault.format, fault.trace_id))) is None or touched >= start)
+    ]
+    return [fault for fault in faults if fault not in arriving], arriving
 
 
 def _segment(fault: Fault) -> str:

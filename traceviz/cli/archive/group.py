@@ -337,6 +337,9 @@ def _verified(location: str, verified: Verified) -> list[str]:
     traces, faults = _count(verified.traces, "trace"), _count(len(verified.faults), "fault")
     lines = [f"{_called(location)}: {traces} looked at{read}, {faults}."]
     lines += [f"  {fault.kind}: {_line(fault.name)}: {_line(fault.why)}" for fault in verified.faults]
+    if count := len(verified.arriving):
+        is_are = "is" if count == 1 else "are"
+        lines.append(f"  {_count(count, 'trace')} {is_are} not in the catalogue yet: an add at work will list them.")
     return lines
 
 

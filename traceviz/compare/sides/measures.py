@@ -110,4 +110,9 @@ def endings(side: Side) -> tuple[str, ...]:
 
 def was_busy(side: Side) -> bool:
     """Whether other programs used the machine during a run of a side, so that its times may be chance."""
-    return any(note.code == BUSY for report in side.reports for note in report.notes)
+    return busy_runs(side) > 0
+
+
+def busy_runs(side: Side) -> int:
+    """Number of the runs of a side during which other programs used the machine."""
+    return sum(any(note.code == BUSY for note in report.notes) for report in side.reports)

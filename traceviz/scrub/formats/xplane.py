@@ -9,6 +9,7 @@ their numbers. A field that the format does not know stays if it is a number.
 from __future__ import annotations
 
 import gzip
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -35,6 +36,8 @@ from traceviz.scrub.secrets.values import Secret
 
 _KEPT_MESSAGES = frozenset({"profile_options", "core_details"})
 """Stats that hold a message whose numbers stay."""
+_OPERATION = re.compile(r"[A-Z][A-Za-z0-9]*|(?:\w+::)+\w+")
+"""Names of operations and functions on the host: ``MatMul``, ``ThreadpoolListener::Run``."""
 _AGAIN = "Copy the file again, or convert what is left, and scrub that: traceviz convert TRACE -o DIR."
 
 Rule = Callable[[bytes], bytes | None]
@@ -58,8 +61,7 @@ def scrub_xplane(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
     """
     data, compressed = _content(source)
     space = _whole_space(source, data)
-    vocabulary = (name.encode() for plane in space.planes for name in plane.names)
-    redactor = Redactor.of([*_secrets_of(space, source), *known], vocabulary)
+    redactor = Redactor.of([*_secrets_of(space, source), *known], _vocabulary(space))
     writer = _Writer(redactor)
     try:
         clean = writer.space(data, space)
@@ -113,6 +115,13 @@ def _secrets_of(space: Space, path: Path) -> Iterator[Secret]:
         for key, value in _texts_by_key(plane):
             if is_private(key):
                 yield from secrets_of_variable(key.encode(), value.encode())
+
+
+def _vocabulary(space: Space) -> Iterator[bytes]:
+    """Names of kernels and operations: all on devices, and on the host those that are no annotations of the program."""
+    for plane in space.planes:
+        is_of_device = plane.name.startswith("/device:")
+        yield from (name.encode() for name in plane.names if is_of_device or _OPERATION.fullmatch(name))
 
 
 def _texts_by_key(plane: Plane) -> Iterator[tuple[str, str]]:

@@ -76,16 +76,19 @@ class Redactor:
             kind: ``TEXT``; ``BINARY``, where four letters occur among numbers by chance; or ``PACKED``, where whole
                 words do.
         """
-        pattern = self._raw.get(kind)
+        if kind not in self._raw:
+            is_packed = kind == PACKED
+            self._raw[kind] = _pattern(
+                text for text in self.spelled if len(text) >= kind and not (is_packed and is_word(text))
+            )
+        pattern = self._raw[kind]
         match = pattern.search(content) if pattern is not None else None
         return -1 if match is None else match.start()
 
     @cached_property
     def _raw(self) -> dict[int, re.Pattern[bytes] | None]:
-        return {
-            kind: _pattern([text for text in self.spelled if len(text) >= kind and not (kind == PACKED and is_word(text))])
-            for kind in (TEXT, BINARY, PACKED)
-        }
+        """Patterns of the secrets in raw bytes, by the kind of these."""
+        return {}
 
     @cached_property
     def _paths(self) -> re.Pattern[bytes]:

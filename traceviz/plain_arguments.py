@@ -40,7 +40,9 @@ _ANYWHERE = (
 CREDENTIAL_SHAPE = rf"(?<![A-Za-z0-9])(?:{_PREFIXES})[A-Za-z0-9_\-]{{12,}}[\w.\-]*|{_ANYWHERE}"
 """Access tokens of well-known services, by how they start. A letter or digit may precede those that are long enough."""
 CREDENTIAL_SIGNS = (
-    *("ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ hf_ sk- k_live_ k_test_ xox xapp- akia asia aiza ya29. eyj nvapi- npm_").split(),
+    *(
+        "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ hf_ sk- k_live_ k_test_ xox xapp- akia asia aiza ya29. eyj nvapi- npm_"
+    ).split(),
     *("pypi- _v1_ hvs. hvb. whsec_ dckr_ sg. shpat_ shpca_ shppa_ shpss_ sq0 lin_api_ sntrys_ sntryu_ atatt3").split(),
     *("age-secret glsa_ tvly- hooks.slack webhooks/ gsk_ xai- sgp_ rpa_ r8_ pplx- dapi").split(),
     *("glpat- glptt- gldt- glrt- glcbt- gloas- glsoat- glagent- glft-").split(),

@@ -40,7 +40,9 @@ def kineto(folder, texts, names):
         args = {"note": text, "shapes": [text, 1], "inner": {"deep": text}, text: 1, "Call stack": f"{text};f"}
         events.append(complete(text, 10 * at, 5, category="user_annotation", args=args))
         events.append({"ph": "M", "name": "process_labels", "pid": 1, "tid": 0, "ts": 0, "args": {"labels": text}})
-    (folder / "t.pt.trace.json").write_bytes(trace(events, header={"INFO": list(texts), "more": {"a": {"b": list(texts)}}}))
+    (folder / "t.pt.trace.json").write_bytes(
+        trace(events, header={"INFO": list(texts), "more": {"a": {"b": list(texts)}}})
+    )
     return folder / "t.pt.trace.json"
 
 
@@ -87,11 +89,16 @@ def nsys_database(folder, texts, names):
     with sqlite3.connect(path) as db:
         ids = {text: _FIRST + at for at, text in enumerate(dict.fromkeys((*texts, *names)))}
         db.executemany("INSERT INTO StringIds VALUES (?, ?)", [(number, text) for text, number in ids.items()])
-        for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name != 'StringIds'").fetchall():
+        for (table,) in db.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name != 'StringIds'"
+        ).fetchall():
             columns = db.execute(f"PRAGMA table_info({table})").fetchall()
             is_program = table in {"PROCESSES", "ThreadNames"}
             for at, text in enumerate(names if is_program else texts):
-                row = [_cell(table, name, kind, text, ids[names[at % len(names)]], ids[text], at) for _, name, kind, *_ in columns]
+                row = [
+                    _cell(table, name, kind, text, ids[names[at % len(names)]], ids[text], at)
+                    for _, name, kind, *_ in columns
+                ]
                 db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
     return path
 
@@ -152,7 +159,12 @@ def run_folder(folder, texts, names):
     (run / "raw/torch/4711/status.json").write_text(json.dumps({"pid": 4711, "state": "saved", "note": list(texts)}))
     lines = "".join(json.dumps({"code": "slow", "message": text}) + "\n" for text in texts)
     (run / "raw/torch/4711/problems.jsonl").write_text(lines)
-    described_resources = {"kind": "traceviz.resources", "version": 1, "state": "ended", "settings": {"machine.cpu": texts[0]}}
+    described_resources = {
+        "kind": "traceviz.resources",
+        "version": 1,
+        "state": "ended",
+        "settings": {"machine.cpu": texts[0]},
+    }
     (run / "raw/resources/resources.json").write_text(json.dumps({**described_resources, "rate_hz": 10}))
     count = len(texts)
     samples = {"unix_ns": [1] * count, "pid": [1] * count, "gpu": [None] * count, "metric": texts, "unit": texts}
@@ -162,7 +174,9 @@ def run_folder(folder, texts, names):
     sources = {"torch": "raw/torch/4711/t.pt.trace.json", "resources": "raw/resources", "stacks": "raw/stacks/4711"}
     collectors = [{"name": name, "state": "recorded", "sources": [place]} for name, place in sources.items()]
     problems = [{"code": "x", "message": text} for text in texts]
-    stated = manifest(collectors=collectors, name=texts[0], problems=problems, tags={f"t{at}": text for at, text in enumerate(texts)})
+    stated = manifest(
+        collectors=collectors, name=texts[0], problems=problems, tags={f"t{at}": text for at, text in enumerate(texts)}
+    )
     (run / "manifest.json").write_text(json.dumps(stated))
     return run
 
@@ -178,7 +192,5 @@ def _stacks(texts):
 
 BUILDERS = {
     builder.__name__: builder
-    for builder in (
-        *(kineto, tensorflow_json, xplane, nvprof, nsys_database, nsys_parquet, tables_folder, run_folder),
-    )
+    for builder in (*(kineto, tensorflow_json, xplane, nvprof, nsys_database, nsys_parquet, tables_folder, run_folder),)
 }

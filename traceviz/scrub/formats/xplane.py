@@ -27,7 +27,7 @@ from traceviz.parsers.xplane.wire import BYTES, VARINT, BrokenMessageError, read
 from traceviz.scrub.result import CLEANED, HOSTS, MESSAGES, PROPERTIES, Outcome
 from traceviz.scrub.secrets.addresses import is_version
 from traceviz.scrub.secrets.file_names import secrets_of_file_name, secrets_of_host
-from traceviz.scrub.secrets.properties import is_private, is_source, keeps_setting, without_folder, without_folders
+from traceviz.scrub.secrets.properties import is_private, is_source, keeps_setting, without_folder
 from traceviz.scrub.secrets.search import PACKED, leak
 from traceviz.scrub.secrets.redactor import Redactor, cached
 from traceviz.scrub.secrets.secrets import secrets_of_text, secrets_of_variable
@@ -180,6 +180,7 @@ class _PlaneWriter:
         redactor = self.redactor
         self._clean_name = cached(lambda name: redactor.clean(without_folder(name)))
         self._clean_text = cached(redactor.clean_message)
+        self._clean_source = cached(redactor.clean_source)
         self._keys: dict[int, str] = {}
         self._versions = _versions(self.read)
 
@@ -208,7 +209,7 @@ class _PlaneWriter:
 
     def source(self, content: bytes) -> bytes:
         """A text that names places in source."""
-        return _counted(content, self._clean_text(without_folders(content)), self.removed)
+        return _counted(content, self._clean_source(content), self.removed)
 
     def event_name(self, content: bytes) -> bytes:
         """An entry of the event names; ``metadata`` (3) is a message of its own, 6 a list of numbers."""

@@ -16,6 +16,7 @@ from itertools import chain
 from traceviz.scrub.secrets.addresses import is_version
 from traceviz.scrub.secrets.alternatives import any_of
 from traceviz.scrub.secrets.encodings import Reading, readings, spellings
+from traceviz.scrub.secrets.properties import without_folders
 from traceviz.scrub.secrets.secrets import base_name
 from traceviz.scrub.secrets.shapes import PATH, REMOVED, Hit, any_paths, first_folder, hits, path_pattern
 from traceviz.scrub.secrets.values import SHORT, Secret, is_word
@@ -125,6 +126,10 @@ class Redactor:
     def clean_message(self, text: bytes) -> bytes:
         """Like :meth:`clean`, with all absolute paths shortened: for texts of a profiler, not of a program."""
         return self._cleaned(text, lambda text: chain(hits(text, self._paths), any_paths(text)))
+
+    def clean_source(self, text: bytes) -> bytes:
+        """Places in source, ``users/ada/train.py:12``, cleaned and without their folders, as these need no root."""
+        return self.clean_message(without_folders(self.clean_message(text)))
 
     def clean_property(self, key: str, text: bytes) -> bytes:
         """The text of a property, cleaned as a message; a version stays, though it may look like an address."""

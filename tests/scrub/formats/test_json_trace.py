@@ -234,7 +234,10 @@ def test_any_arguments_come_out_as_json_of_the_same_shape_without_the_secret(
     if not any(isinstance(inner, dict) for inner in walk(planted)):  # a private key may take a whole object out
         assert shape(clean["traceEvents"]) == shape(document["traceEvents"])
     assert "tok-3f9a8b7c6d5e" not in json.dumps(clean, ensure_ascii=False)
-    assert all(text[1] == ("[removed]" if spot == "x" else f"{spot}[removed]{spot}") for text in clean["traceEvents"][0]["args"]["a"])
+    assert all(
+        text[1] == ("[removed]" if spot == "x" else f"{spot}[removed]{spot}")
+        for text in clean["traceEvents"][0]["args"]["a"]
+    )
 
 
 def walk(value: Any) -> list[Any]:

@@ -3,7 +3,13 @@
 import pytest
 
 from traceviz.scrub.secrets.redactor import Redactor
-from traceviz.scrub.secrets.secrets import base_name, secrets_of_arguments, secrets_of_text, secrets_of_variable, variables_of_block
+from traceviz.scrub.secrets.secrets import (
+    base_name,
+    secrets_of_arguments,
+    secrets_of_text,
+    secrets_of_variable,
+    variables_of_block,
+)
 from traceviz.scrub.secrets.values import Secret, secrets_of_identity
 
 

@@ -16,10 +16,15 @@ from traceviz.scrub.secrets.properties import (
     is_program_only,
     is_source,
     keeps_command,
-    without_folders,
 )
 from traceviz.scrub.secrets.redactor import Redactor
-from traceviz.scrub.secrets.secrets import base_name, secrets_of_arguments, secrets_of_property, secrets_of_text, secrets_of_variable
+from traceviz.scrub.secrets.secrets import (
+    base_name,
+    secrets_of_arguments,
+    secrets_of_property,
+    secrets_of_text,
+    secrets_of_variable,
+)
 from traceviz.scrub.secrets.shapes import REMOVED
 from traceviz.scrub.secrets.values import Secret
 
@@ -108,8 +113,11 @@ def _inner_key(key: str, name: str) -> str:
 
 def _clean_text(value: str, redactor: Redactor, removed: Counter[str], key: str = "") -> str:
     text = value.encode(errors="replace")
-    text = without_folders(text) if is_source(key) else base_name(text) if is_path(value) and " " not in value else text
-    clean = redactor.clean_property(key, text).decode("utf-8", "replace")
+    if is_source(key):
+        clean = redactor.clean_source(text).decode("utf-8", "replace")
+    else:
+        text = base_name(text) if is_path(value) and " " not in value else text
+        clean = redactor.clean_property(key, text).decode("utf-8", "replace")
     removed[CLEANED] += clean != value
     return clean
 

@@ -31,7 +31,6 @@ from traceviz.scrub.secrets.properties import (
     is_source,
     keeps_setting,
     without_folder,
-    without_folders,
 )
 from traceviz.scrub.secrets.search import check_stream, leak
 from traceviz.scrub.secrets.redactor import Redactor, cached
@@ -254,7 +253,7 @@ class _Writer:
     def _cleaner(self, key: str) -> Callable[[bytes], bytes]:
         """How texts under ``key`` are cleaned."""
         if is_source(key):
-            return lambda text: self._redactor.clean_message(without_folders(text))
+            return self._redactor.clean_source
         return lambda text: text if self._redactor.is_version(key, text) else self._clean(text)
 
 

@@ -133,9 +133,7 @@ def _write_database(source: Path, database: Path, takes: Callable[[pa.Schema], b
     return layouts
 
 
-def _load(
-    db: sqlite3.Connection, path: Path, strings: _Strings, takes: Callable[[pa.Schema], bool]
-) -> _Layout | None:
+def _load(db: sqlite3.Connection, path: Path, strings: _Strings, takes: Callable[[pa.Schema], bool]) -> _Layout | None:
     try:
         with open_parquet(path) as file:
             layout = _Layout(path.stem, file.schema_arrow)

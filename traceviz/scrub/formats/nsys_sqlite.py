@@ -37,7 +37,14 @@ from traceviz.scrub.formats.sqlite_copy import (
 from traceviz.scrub.result import CLEANED, HARDWARE_IDS, HOSTS, UNKNOWN_TEXTS, Outcome
 from traceviz.scrub.secrets.search import BINARY, check_file, leak
 from traceviz.scrub.secrets.redactor import Redactor, cached
-from traceviz.scrub.secrets.secrets import base_name, secrets_of_arguments, secrets_of_property, secrets_of_text, secrets_of_variable, variables_of_block
+from traceviz.scrub.secrets.secrets import (
+    base_name,
+    secrets_of_arguments,
+    secrets_of_property,
+    secrets_of_text,
+    secrets_of_variable,
+    variables_of_block,
+)
 from traceviz.scrub.secrets.values import Secret, secrets_of_identity
 
 _PROCESS_BITS = -(1 << 24)  # a global thread id without the bits of the thread is the global id of its process

@@ -28,11 +28,16 @@ from traceviz.scrub.secrets.properties import (
     keeps_setting,
     source_file,
     without_folder,
-    without_folders,
 )
 from traceviz.scrub.secrets.search import PACKED, check_file, leak
 from traceviz.scrub.secrets.redactor import Redactor
-from traceviz.scrub.secrets.secrets import base_name, secrets_of_arguments, secrets_of_property, secrets_of_text, secrets_of_variable
+from traceviz.scrub.secrets.secrets import (
+    base_name,
+    secrets_of_arguments,
+    secrets_of_property,
+    secrets_of_text,
+    secrets_of_variable,
+)
 from traceviz.scrub.secrets.shapes import REMOVED
 from traceviz.scrub.secrets.values import Secret, secrets_of_identity
 from traceviz.tables import TraceTables, load, read_manifest, write_tables
@@ -197,7 +202,7 @@ def _scrubbed(tables: TraceTables, redactor: Redactor, removed: Counter[str]) ->
     for name in tables:
         table = tables.arrow(name)
         if name in _PROPERTY_TABLES:
-            table = _without_properties(table, _PROPERTY_TABLES[name], name, removed)
+            table = _without_properties(table, _PROPERTY_TABLES[name], name, redactor, removed)
         if name == "stack_frames":
             table = _without_private_folders(table, removed)
         columns = [_scrub_column(table, name, column, redactor, removed) for column in schema.table(name).columns]
@@ -219,7 +224,7 @@ def _source_files(files: Column, origin: str) -> Column:
     return clean.cast(pa.string())
 
 
-def _without_properties(table: pa.Table, values: str, name: str, removed: Counter[str]) -> pa.Table:
+def _without_properties(table: pa.Table, values: str, name: str, redactor: Redactor, removed: Counter[str]) -> pa.Table:
     """``table`` of keys and values without the texts that are private by their key, and without folders of sources."""
     texts = table[values].cast(pa.string()).combine_chunks()
     gone = _rows_of(table["key"], is_private)
@@ -233,7 +238,7 @@ def _without_properties(table: pa.Table, values: str, name: str, removed: Counte
     if sources.any():
         named = pa.chunked_array([texts.filter(pa.array(sources))])
         texts = _replaced(
-            texts, sources, clean_texts(named, without_folders, removed).cast(pa.string()).combine_chunks()
+            texts, sources, clean_texts(named, redactor.clean_source, removed).cast(pa.string()).combine_chunks()
         )
     return table.set_column(table.column_names.index(values), values, pa.chunked_array([texts]))
 

@@ -9,6 +9,7 @@ their numbers. A field that the format does not know stays if it is a number.
 from __future__ import annotations
 
 import gzip
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from traceviz.parsers.xplane.wire import BYTES, VARINT, BrokenMessageError, read
 from traceviz.scrub.result import CLEANED, HOSTS, MESSAGES, PROPERTIES, Outcome
 from traceviz.scrub.secrets.addresses import is_version
 from traceviz.scrub.secrets.file_names import secrets_of_file_name, secrets_of_host
-from traceviz.scrub.secrets.properties import is_private, is_source, keeps_setting, without_folder, without_folders
+from traceviz.scrub.secrets.properties import is_private, is_source, keeps_setting, without_folder
 from traceviz.scrub.secrets.search import PACKED, leak
 from traceviz.scrub.secrets.redactor import Redactor, cached
 from traceviz.scrub.secrets.secrets import secrets_of_text, secrets_of_variable
@@ -35,6 +36,8 @@ from traceviz.scrub.secrets.values import Secret
 
 _KEPT_MESSAGES = frozenset({"profile_options", "core_details"})
 """Stats that hold a message whose numbers stay."""
+_OPERATION = re.compile(r"[A-Z][A-Za-z0-9]*|(?:\w+::)+\w+")
+"""Names of operations and functions on the host: ``MatMul``, ``ThreadpoolListener::Run``."""
 _AGAIN = "Copy the file again, or convert what is left, and scrub that: traceviz convert TRACE -o DIR."
 
 Rule = Callable[[bytes], bytes | None]
@@ -58,8 +61,7 @@ def scrub_xplane(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
     """
     data, compressed = _content(source)
     space = _whole_space(source, data)
-    vocabulary = (name.encode() for plane in space.planes for name in plane.names)
-    redactor = Redactor.of([*_secrets_of(space, source), *known], vocabulary)
+    redactor = Redactor.of([*_secrets_of(space, source), *known], _vocabulary(space))
     writer = _Writer(redactor)
     try:
         clean = writer.space(data, space)
@@ -113,6 +115,13 @@ def _secrets_of(space: Space, path: Path) -> Iterator[Secret]:
         for key, value in _texts_by_key(plane):
             if is_private(key):
                 yield from secrets_of_variable(key.encode(), value.encode())
+
+
+def _vocabulary(space: Space) -> Iterator[bytes]:
+    """Names of kernels and operations: all on devices, and on the host those that are no annotations of the program."""
+    for plane in space.planes:
+        is_of_device = plane.name.startswith("/device:")
+        yield from (name.encode() for name in plane.names if is_of_device or _OPERATION.fullmatch(name))
 
 
 def _texts_by_key(plane: Plane) -> Iterator[tuple[str, str]]:
@@ -171,6 +180,7 @@ class _PlaneWriter:
         redactor = self.redactor
         self._clean_name = cached(lambda name: redactor.clean(without_folder(name)))
         self._clean_text = cached(redactor.clean_message)
+        self._clean_source = cached(redactor.clean_source)
         self._keys: dict[int, str] = {}
         self._versions = _versions(self.read)
 
@@ -199,7 +209,7 @@ class _PlaneWriter:
 
     def source(self, content: bytes) -> bytes:
         """A text that names places in source."""
-        return _counted(content, self._clean_text(without_folders(content)), self.removed)
+        return _counted(content, self._clean_source(content), self.removed)
 
     def event_name(self, content: bytes) -> bytes:
         """An entry of the event names; ``metadata`` (3) is a message of its own, 6 a list of numbers."""

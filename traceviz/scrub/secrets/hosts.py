@@ -18,7 +18,8 @@ _IN_TEXT = re.compile(
     rb"(?<![A-Za-z0-9.\-])(?:"
     rb"(?:[a-z0-9]{1,32}-){1,6}(?:node|host|server|srv|dgx|hgx|login|compute|vm|instance|workstation|laptop|desktop|pc)-?\d{1,6}"
     rb"|(?:dgx|hgx)-?\d{1,5}|nid\d{4,8}|t1v-n-[0-9a-f]{4,16}-w-\d{1,5}"
-    rb"|(?:ip|ec2)-(?:\d{1,3}-){3}\d{1,3}|(?:desktop|laptop|win)-(?=[a-z]{0,15}\d)[a-z0-9]{6,16})(?![A-Za-z0-9])%b" % _LABELS,
+    rb"|(?:ip|ec2)-(?:\d{1,3}-){3}\d{1,3}|(?:desktop|laptop|win)-(?=[a-z]{0,15}\d)[a-z0-9]{6,16})(?![A-Za-z0-9])%b"
+    % _LABELS,
     re.IGNORECASE,
 )
 """The same in the middle of a text, where ``node3`` and ``instance-1`` may be anything."""

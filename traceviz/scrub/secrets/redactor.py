@@ -16,6 +16,7 @@ from itertools import chain
 from traceviz.scrub.secrets.addresses import is_version
 from traceviz.scrub.secrets.alternatives import any_of
 from traceviz.scrub.secrets.encodings import Reading, readings, spellings
+from traceviz.scrub.secrets.properties import without_folders
 from traceviz.scrub.secrets.secrets import base_name
 from traceviz.scrub.secrets.shapes import PATH, REMOVED, Hit, any_paths, first_folder, hits, path_pattern
 from traceviz.scrub.secrets.values import SHORT, Secret, is_word
@@ -76,16 +77,19 @@ class Redactor:
             kind: ``TEXT``; ``BINARY``, where four letters occur among numbers by chance; or ``PACKED``, where whole
                 words do.
         """
-        pattern = self._raw.get(kind)
+        if kind not in self._raw:
+            is_packed = kind == PACKED
+            self._raw[kind] = _pattern(
+                text for text in self.spelled if len(text) >= kind and not (is_packed and is_word(text))
+            )
+        pattern = self._raw[kind]
         match = pattern.search(content) if pattern is not None else None
         return -1 if match is None else match.start()
 
     @cached_property
     def _raw(self) -> dict[int, re.Pattern[bytes] | None]:
-        return {
-            kind: _pattern([text for text in self.spelled if len(text) >= kind and not (kind == PACKED and is_word(text))])
-            for kind in (TEXT, BINARY, PACKED)
-        }
+        """Patterns of the secrets in raw bytes, by the kind of these."""
+        return {}
 
     @cached_property
     def _paths(self) -> re.Pattern[bytes]:
@@ -122,6 +126,10 @@ class Redactor:
     def clean_message(self, text: bytes) -> bytes:
         """Like :meth:`clean`, with all absolute paths shortened: for texts of a profiler, not of a program."""
         return self._cleaned(text, lambda text: chain(hits(text, self._paths), any_paths(text)))
+
+    def clean_source(self, text: bytes) -> bytes:
+        """Places in source, ``users/ada/train.py:12``, cleaned and without their folders, as these need no root."""
+        return self.clean_message(without_folders(self.clean_message(text)))
 
     def clean_property(self, key: str, text: bytes) -> bytes:
         """The text of a property, cleaned as a message; a version stays, though it may look like an address."""

@@ -109,7 +109,9 @@ _WEAK = (
 _EQUALS = rb"[\"']?\]?\s{0,4}(?:=>|={1,2}|:(?!:))\s{0,4}"
 _BARE = rb"[^\s\"'&;,<>{}|]*[^\s\"'&;,<>{}|()\[\]]"
 _VALUE = rb"(?:\"(?P<double>[^\"\n]{1,512})\"|'(?P<single>[^'\n]{1,512})'|[\"']?(?P<bare>%b))" % _BARE
-_STATED = re.compile(rb"(?:(?P<sure>%b)|(?P<keys>%b)|(?P<weak>%b))%b%b" % (_SURE, _KEYS, _WEAK, _EQUALS, _VALUE), re.IGNORECASE)
+_STATED = re.compile(
+    rb"(?:(?P<sure>%b)|(?P<keys>%b)|(?P<weak>%b))%b%b" % (_SURE, _KEYS, _WEAK, _EQUALS, _VALUE), re.IGNORECASE
+)
 _OPTION = re.compile(
     rb"(?<![A-Za-z0-9\-])--?(?P<name>[A-Za-z][\w\-]{0,40})\s{1,4}(?:\"(?P<double>[^\"\n]{1,512})\"|'(?P<single>[^'\n]{1,512})'"
     rb"|(?P<bare>[^\s\"'\-][^\s\"']*))"
@@ -331,7 +333,8 @@ _ANY_PATH = re.compile(rb"(?<![\w.\-/\]:])/%b+(?:/%b+)+/?" % (_END, _END))
 _TILDE = re.compile(rb"(?<![\w~/.)\]])~(?P<user>[A-Za-z][\w.\-]*)(?:/%b+)+/?" % _END)
 _NAME = rb"[^\\/\s\0\"'<>|:;,*?]+(?: [^\\/\s\0\"'<>|:;,*?]+){0,3}"
 _WINDOWS = re.compile(
-    rb"(?<![A-Za-z])[A-Za-z]:(?:[\\/](?=Users[\\/])|\\|(?<=[A-Z]:)/)(?:%b[\\/])*(?:[^\\/\s\0\"'<>|:;,]+)?" % _NAME, re.IGNORECASE
+    rb"(?<![A-Za-z])[A-Za-z]:(?:[\\/](?=Users[\\/])|\\|(?<=[A-Z]:)/)(?:%b[\\/])*(?:[^\\/\s\0\"'<>|:;,]+)?" % _NAME,
+    re.IGNORECASE,
 )
 _SHARE = re.compile(rb"(?<![\\\w])\\\\(?P<host>[A-Za-z0-9][\w.\-]+)\\[^\\/\s\0\"'<>|:;,]+(?:\\[^\\/\s\0\"'<>|:;,]+)*")
 _OWNED = re.compile(rb"(?:(?<=[/\\])(?:home|homes|Users|users|nethome|user/[a-z])|\A/u)[/\\](?=([^/\\]+))")
@@ -411,7 +414,9 @@ KINDS = (
         (b"pass", b"pwd", b"key", b"secret", b"token", b"credential", b"sess", b"sig", b"x-amz", b"auth"),
         _stated,
     ),
-    Kind("options with a password", "`--password x`, `--token x`, `--api-key x`, `-u user:x`", (b"--", b"-u"), _options),
+    Kind(
+        "options with a password", "`--password x`, `--token x`, `--api-key x`, `-u user:x`", (b"--", b"-u"), _options
+    ),
     Kind(
         "headers of HTTP",
         "`Authorization:` with its scheme, `Bearer x`, and `Basic` with a user and password",
@@ -471,7 +476,9 @@ def hits(text: bytes, paths: re.Pattern[bytes] = _PATHS) -> Iterator[Hit]:
             if any(sign in folded for sign in kind.signs):
                 yield from (_placed(hit, *reading.place(hit.begin, hit.end)) for hit in kind.find(reading.text))
         if b"/" in folded:
-            yield from (_placed(hit, *reading.place(hit.begin, hit.end)) for hit in map(_folder, paths.finditer(reading.text)))
+            yield from (
+                _placed(hit, *reading.place(hit.begin, hit.end)) for hit in map(_folder, paths.finditer(reading.text))
+            )
 
 
 def _placed(hit: Hit, begin: int, end: int) -> Hit:

@@ -115,10 +115,7 @@ def tables_of(
         yield name, pa.concat_tables([said.table(), table]) if said.rows else table
 
 
-MERGED = (
-    "The file holds the recordings of {} processes, whose ids repeat: calls and device work are matched within each "
-    "recording."
-)
+MERGED = "The file holds the recordings of {} processes: calls and device work are matched within each of them."
 
 
 def _tables(

@@ -1143,9 +1143,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "TV622",
         "function-in-steps",
-        "A function of the program that does not train (no forward or backward pass, no optimizer, no input) takes at "
-        "least 20 % of the steps with all that it calls, by samples of the main thread's stack; and its time is of "
-        "several kinds, so that none of them says how much there is to gain.",
+        "No device was captured, and a function of the program that does not train (no forward or backward pass, no "
+        "optimizer, no input) takes at least 20 % of the steps with all that it calls, by samples of the main thread's "
+        "stack; its time is of several kinds, so that none of them says how much there is to gain.",
         "The steps wait for it: plots, metrics, monitors and simulations in the loop cost more than they seem to.",
         (
             "Do it less often: every N steps or minutes, or once after the loop.",

@@ -5,6 +5,7 @@ import pytest
 from tests.analyses.builders import tables, trace
 from tests.analyses.stacks import sampled
 from traceviz.analyses.host.host_limits import HostLimitsAnalysis
+from traceviz.analyses.host.own_function import working_function
 from traceviz.analyses.host.small_operators import small_operators
 from traceviz.analyses.run import analyze
 from traceviz.report import Severity, Skipped
@@ -416,6 +417,20 @@ class TestOwnFunction:
     )
     def test_is_reported_of_0_functions_that_train_hold_the_loop_or_take_little(self, stacks):
         assert "TV622" not in found([stack for stack in stacks if stack[1]])
+
+    @pytest.mark.parametrize(("recorded_ms", "is_named"), [(0, True), (86, True), (84, False)])
+    def test_that_computes_is_named_unless_operators_take_15_percent_less_than_samples_say(self, recorded_ms, is_named):
+        computes = (f"{MAIN} > train.py:8 update_ema > torch/functional.py:9 norm", 6)
+        steps = [(n * STEP, STEP, n) for n in range(10)]
+        calls = [(n * STEP, recorded_ms * MS, "aten::mul", "op") for n in range(10)] if recorded_ms else []
+        stacks = [self.TRAINS, computes, (f"{MAIN} > torch/_tensor.py:5 backward", 1)]
+        report = analyze(recorded(stacks, span_ns=10 * STEP, marks=steps, host_ops=calls, run={"framework": "PyTorch"}))
+        assert (", 60.0 % in update_ema (train.py:8), mostly" in report.verdict.sentence) is is_named
+
+    def test_that_the_model_calls_in_60_percent_is_part_of_the_model(self):
+        forward = (f"{MAIN} > torch/nn/modules/module.py:9 _call_impl > train.py:8 forward > torch/a.py:9 norm", 6)
+        view_of = view([self.TRAINS, forward, (f"{MAIN} > torch/_tensor.py:5 backward", 1)])
+        assert working_function(view_of) is None
 
     def test_of_one_kind_is_said_by_the_finding_of_that_kind(self):
         saves = (f"{MAIN} > train.py:88 export > os.fsync", 5, 0.0)

@@ -14,6 +14,7 @@ from traceviz.analyses.derived.capture.step_words import FEW_STEPS, SOURCE_WORDS
 from traceviz.analyses.derived.capture.time_spent import before_work, begins_late
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.choice import HEALTHY, MUCH, Choice, choose
@@ -86,7 +87,8 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     ]
     cause = choice.lead.key if choice.lead else "healthy" if _is_healthy(time) else ""
     judges_steps = bool(steady_time(trace))
-    leads = judges_steps and choice.lead is not None and choice.lead.key != UNEXPLAINED
+    is_recorded = judges_steps and training_steps(trace).source != "counted"  # by a profiler that looked into them
+    leads = is_recorded and choice.lead is not None and choice.lead.key != UNEXPLAINED
     run = of_the_run(results.get("whole_run"), are_steps_judged=judges_steps, leads=leads)
     if not is_of_the_run(results.get("whole_run")) and not (late or lanes) and pipeline.verdict != "not judged":
         run = of_the_capture(trace)

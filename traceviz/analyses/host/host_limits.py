@@ -155,7 +155,8 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         wanting = [
             names.get(thread) or f"thread {thread}" for thread in gil.others["thread_id"].unique(maintain_order=True)
         ]
-        function = own_function(trace, steps, self.python_share)
+        # With a device, the steps wait only for what it idles in, which the parts of that time say
+        function = None if steps.has_device else own_function(trace, steps, self.python_share)
         return HostLimits(
             steps,
             _parts(steps),

@@ -16,13 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from traceviz.analyses.derived.frames import having, intervals
+from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.run_parts import words
 from traceviz.analyses.derived.stacks.functions import placed
 from traceviz.analyses.derived.stacks.kinds import frame_text
 from traceviz.analyses.derived.stacks.trees import StackTree, stack_tree
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.host.step_samples import StepSamples, step_samples
-from traceviz.intervals import Array
+from traceviz.intervals import Array, IntervalSet
 from traceviz.nested import Mask
 
 HOLDS_LOOP = 0.98
@@ -44,11 +46,18 @@ _TRAINS = (
     r"|^keras/src/(layers|models|backend)/|^(flax|haiku|equinox)/|^(xgboost|lightgbm|catboost)/.* predict$"
 )
 """Frames of training: these, and forward passes."""
+_MODEL = (
+    r"^torch/(autograd/|optim/|nn/)|^torch/_tensor\.py backward$|^ (\w+\.)*(run_backward|backward)$"
+    r"|^keras/src/(layers|models|optimizers|backend)/|^(flax|haiku|equinox|optax)/|^jax/_src/"
+)
+"""Frames of a model: functions of the program that these call are parts of it."""
 _FRAMEWORK = (
     r"^(torch|torchvision|torchaudio|tensorflow|keras|jax|jaxlib|flax|optax|haiku|equinox|transformers"
     r"|xgboost|lightgbm|catboost)/"
 )
 """Packages that train."""
+UNSEEN_PYTHON = 0.15
+"""If samples see so much more of the steps compute than operators were recorded in, their shares are not relied on."""
 _COMPUTES = ("compute", "device_wait")
 _SAID_BY_OTHERS = ("input", "import", "compilation", "collective")
 """Kinds that other findings are about."""
@@ -84,18 +93,34 @@ class OwnFunction:
 
 @once_per_trace
 def working_function(trace: TraceView) -> OwnFunction | None:
-    """The largest function in which no model learns, for sentences about programs that compute."""
+    """The largest function in which no model learns, for sentences about programs that compute.
+
+    ``None`` if samples see more computing than operators were recorded: the sampler waits for the interpreter, so that
+    short functions of pure Python are seen less often than the operators after them.
+    """
     steps = step_samples(trace)
-    return None if steps is None or not steps.is_enough else _largest(trace, steps, 0.0, _LEARNS, 0.0)
+    if steps is None or not steps.is_enough:
+        return None
+    computes = steps.of_main.filter(pl.col("group").is_in(list(_COMPUTES)))["time_ns"].sum()
+    if computes > (_in_operators(trace, steps.process_id) + UNSEEN_PYTHON) * steps.step_ns:
+        return None
+    return _largest(trace, steps, 0.0, least_foreign=0.0, excluded=_LEARNS, callers=_MODEL)
+
+
+def _in_operators(trace: TraceView, process_id: int) -> float:
+    """Share of the recorded steps in operators; 1 where none were recorded."""
+    recorded = steady_time(trace).get(process_id, IntervalSet.empty())
+    operators = intervals(having(trace.host_ops("op", "runtime"), "process_id", process_id))
+    return operators.intersect(recorded).total / recorded.total if recorded.total and len(operators) else 1.0
 
 
 def own_function(trace: TraceView, steps: StepSamples, least_share: float) -> OwnFunction | None:
     """The largest function that does not train, of at least this share of the steps; ``None`` if there is none."""
-    return _largest(trace, steps, least_share, _TRAINS, FOREIGN)
+    return _largest(trace, steps, least_share, least_foreign=FOREIGN, excluded=_TRAINS, callers="^$")
 
 
 def _largest(
-    trace: TraceView, steps: StepSamples, least_share: float, excluded: str, least_foreign: float
+    trace: TraceView, steps: StepSamples, least_share: float, *, least_foreign: float, excluded: str, callers: str
 ) -> OwnFunction | None:
     tree = stack_tree(trace)
     rows = steps.of_main.filter(pl.col("stack_id").is_not_null())
@@ -104,7 +129,7 @@ def _largest(
     ids = tree.frames["stack_id"].to_numpy()
     place = np.minimum(np.searchsorted(ids, rows["stack_id"].to_numpy()), ids.size - 1)
     time = rows["time_ns"].to_numpy()
-    candidate = _candidates(tree, place, time, excluded)
+    candidate = _candidates(tree, place, time, excluded=excluded, callers=callers)
     of_row = candidate[place]
     inside = (
         rows.drop("function", "location")
@@ -131,7 +156,7 @@ def _largest(
     return next((one for one in found if not _is_said_by_others(one)), None)
 
 
-def _candidates(tree: StackTree, place: Array, time: Array, excluded: str) -> Array:
+def _candidates(tree: StackTree, place: Array, time: Array, *, excluded: str, callers: str) -> Array:
     """For each stack, the row of the outermost function of the program around it without ``excluded`` frames; or -1."""
     own = np.zeros(tree.parent.size, np.int64)
     np.add.at(own, place, time)
@@ -146,8 +171,11 @@ def _candidates(tree: StackTree, place: Array, time: Array, excluded: str) -> Ar
     whole = np.zeros(int(key.max(initial=0)) + 1, np.int64)
     np.add.at(whole, key, np.where(tree.repeats(key), 0, total))
     holds_loop = whole[key] >= HOLDS_LOOP * max(int(time.sum()), 1)
-    is_module = (tree.frames["function"] == "<module>").fill_null(value=True).to_numpy()
-    return tree.outermost(words.is_own(tree) & ~trains & ~holds_loop & ~is_module)
+    # Code that libraries make and run has no file
+    is_made = tree.frames.select((pl.col("function") == "<module>") | pl.col("file").str.starts_with("<"))
+    is_called = tree.around(text.str.contains(callers).fill_null(value=False).to_numpy()) >= 0
+    is_nameless = is_made.to_series().fill_null(value=True).to_numpy()
+    return tree.outermost(words.is_own(tree) & ~trains & ~holds_loop & ~is_nameless & ~is_called)
 
 
 def _of_framework(tree: StackTree) -> Mask:

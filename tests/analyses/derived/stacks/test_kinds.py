@@ -57,6 +57,15 @@ KINDS = {
         "tensorflow/python/data/ops/from_generator_op.py:9 next > gen.py:4 tokens"
     ): ("input", "python"),
     "train.py:9 main > model.py:7 Net.save_for_backward": ("python", "python"),
+    # Compiled code runs within frames of the compiler, and its backward pass is compiled there when it first runs
+    (
+        "train.py:9 main > torch/_functorch/aot_autograd.py:1130 forward > "
+        "torch/_functorch/_aot_autograd/subclass_codegen.py:codegen(backward):14 impl_fn > torch/_ops.py:9 __call__"
+    ): ("compute", "compute"),
+    (
+        "train.py:9 main > torch/_functorch/_aot_autograd/runtime_wrappers.py:2200 backward > "
+        "torch/_inductor/compile_fx.py:9 compile_fx > torch/fx/a.py:3 run"
+    ): ("compilation", "compute"),
     # A progress bar is logging for its own time, never for the iterable that it wraps
     "train.py:9 main > tqdm/std.py:1180 __iter__": ("logging", "python"),
     "train.py:9 main > tqdm/std.py:1180 __iter__ > tqdm/std.py:1240 update > sys.stderr.write": ("logging", "io"),

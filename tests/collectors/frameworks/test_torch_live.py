@@ -53,6 +53,33 @@ def test_ten_steps_of_an_unmodified_program_are_recorded_and_its_loader_named(tr
     assert {finding.slug for finding in report.findings} >= {"input-bound", "single-process-loader"}
 
 
+MANY_OPERATORS = """
+import sys, torch
+torch.set_num_threads(1)
+weight = torch.ones(4, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=1e-6)
+for _ in range(16):
+    with torch.no_grad():
+        x = torch.ones(4)
+        for _ in range(40_000):
+            x = x + 1.0 if OPERATORS else x
+    optimizer.zero_grad(); (weight * x).sum().backward(); optimizer.step()
+print("torch._inductor" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(("operators", "at_most", "problems"), [(1, 5, ["window-shortened"]), (0, 10, [])])
+def test_steps_of_many_operators_end_the_window_early_and_no_compiler_is_loaded(
+    torch_python, tmp_path, operators, at_most, problems
+):
+    program = tmp_path / "many.py"
+    program.write_text(MANY_OPERATORS.replace("OPERATORS", str(operators)))
+    ran = run_under(tmp_path / "run", ("torch",), [torch_python, "-W", "ignore", str(program)])
+    assert (ran.code, ran.stdout, ran.stderr, ran.problems) == (0, "False\n", "", problems)
+    assert 1 <= facts(ran)["steps_recorded"] <= at_most
+    assert steps_of(ran) == list(range(5, 5 + facts(ran)["steps_recorded"]))
+
+
 def test_workers_of_a_loader_are_not_recorded_however_they_start(train):
     ran = train("workers", 7, "fork,spawn,forkserver")
     assert (ran.code, ran.problems) == (0, [])

@@ -64,20 +64,33 @@ for _ in range(16):
         for _ in range(40_000):
             x = x + 1.0 if OPERATORS else x
     optimizer.zero_grad(); (weight * x).sum().backward(); optimizer.step()
+print("trained")
+"""
+APPLIED = """
+import sys, torch
+model, x = torch.nn.Linear(4, 4), torch.ones(1, 4)
+with torch.no_grad():
+    for _ in range(20):
+        model(x)
 print("torch._inductor" in sys.modules)
 """
 
 
 @pytest.mark.parametrize(("operators", "at_most", "problems"), [(1, 5, ["window-shortened"]), (0, 10, [])])
-def test_steps_of_many_operators_end_the_window_early_and_no_compiler_is_loaded(
-    torch_python, tmp_path, operators, at_most, problems
-):
+def test_steps_of_many_operators_end_the_window_early(torch_python, tmp_path, operators, at_most, problems):
     program = tmp_path / "many.py"
     program.write_text(MANY_OPERATORS.replace("OPERATORS", str(operators)))
     ran = run_under(tmp_path / "run", ("torch",), [torch_python, "-W", "ignore", str(program)])
-    assert (ran.code, ran.stdout, ran.stderr, ran.problems) == (0, "False\n", "", problems)
+    assert (ran.code, ran.stdout, ran.stderr, ran.problems) == (0, "trained\n", "", problems)
     assert 1 <= facts(ran)["steps_recorded"] <= at_most
     assert steps_of(ran) == list(range(5, 5 + facts(ran)["steps_recorded"]))
+
+
+def test_a_program_that_compiles_nothing_does_not_get_the_compiler_loaded(torch_python, tmp_path):
+    program = tmp_path / "apply.py"
+    program.write_text(APPLIED)
+    ran = run_under(tmp_path / "run", ("torch",), [torch_python, "-W", "ignore", str(program)])
+    assert (ran.code, ran.stdout, ran.problems, facts(ran)["steps_recorded"]) == (0, "False\n", [], 10)
 
 
 def test_workers_of_a_loader_are_not_recorded_however_they_start(train):

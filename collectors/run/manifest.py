@@ -80,7 +80,8 @@ class Manifest:
         machine: See :mod:`.machine`.
         versions: Versions of programs and libraries.
         settings: Variables that set threads, devices or compilation.
-        usage: ``user_ns``, ``system_ns``, ``max_rss_bytes`` of the program and the children that it waited for.
+        usage: ``user_ns``, ``system_ns``, ``max_rss_bytes`` of the program and the children that it waited for; without
+            the last where nsys wraps the program.
         overhead: ``before_ns``, ``harvest_ns``, ``tables_ns``: what recording took before and after the program.
         problems: What went wrong in the recording itself.
         tables: Rows of each table under ``tables/``; empty where they were not written.

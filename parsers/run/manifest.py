@@ -32,8 +32,10 @@ _PROBLEMS = "problems.jsonl"
 _LONGEST_NS = 2**62
 _LONGEST_SHOWN = 40
 """Characters of a word that a note quotes."""
-_COST = "stop_cost_ns"
-"""Fact of a collector that says how long the program waited for it to stop and save."""
+_COST, _START_COST = "stop_cost_ns", "start_cost_ns"
+"""Facts of a collector: how long the program waited for it to stop and save, and to start."""
+_WORTH_A_NOTE_NS = 100_000_000
+"""A profiler that starts faster delays no program noticeably."""
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -237,10 +239,16 @@ class RunManifest(msgspec.Struct, frozen=True):
             collectors = f"Collector{'s' * (len(names) > 1)} {', '.join(names)}"
             notes.add(problem.note_code, "warning", f"{collectors}: {problem.sentences}")
         for recorder in self.recorders:
-            cost = recorder.facts.get(_COST)
-            if isinstance(cost, int | float) and 0 < cost < _LONGEST_NS:
-                message = f"Collector {recorder.name}: stopping and saving took {format_ns(cost)}."
+            start, stop = (_cost(recorder.facts.get(key)) for key in (_START_COST, _COST))
+            if stop:
+                starting = f"starting took {format_ns(start)}, " if start >= _WORTH_A_NOTE_NS else ""
+                message = f"Collector {recorder.name}: {starting}stopping and saving took {format_ns(stop)}."
                 notes.add("collector-cost", "info", message)
+
+
+def _cost(fact: object) -> float:
+    """Return a time in nanoseconds that a collector states; 0 for one that no run can have."""
+    return fact if isinstance(fact, int | float) and 0 < fact < _LONGEST_NS else 0.0
 
 
 STATUSES = frozenset({"running", "finished", "failed", "killed", "interrupted", "timed-out"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import sqlite3
@@ -55,6 +56,29 @@ def test_a_function_for_the_main_thread_runs_there_and_its_error_comes_back():
     while asking.is_alive():
         asking.join(0.01)
     assert (ran_in, raised) == ([threading.main_thread()], ["7"])
+
+
+def test_a_trace_is_compressed_once_the_program_has_ended(tmp_path):
+    own = plan(tmp_path, "torch").raw("torch") / "pid7"
+    own.mkdir(parents=True)
+    (own / "pid7.pt.trace.json").write_text('{"traceEvents": []}')
+    (source,) = TorchCollector().harvest(plan(tmp_path, "torch")).sources
+    assert source.name == "pid7.pt.trace.json.gz"
+    assert [path.name for path in own.iterdir()] == [source.name]
+    assert gzip.decompress(source.read_bytes()) == b'{"traceEvents": []}'
+
+
+def test_a_trace_that_cannot_be_compressed_is_kept_as_it_is(tmp_path, monkeypatch):
+    own = plan(tmp_path, "torch").raw("torch") / "pid7"
+    own.mkdir(parents=True)
+    (own / "pid7.pt.trace.json").write_text("{}")
+
+    def full(*_, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(gzip, "open", full)
+    (source,) = TorchCollector().harvest(plan(tmp_path, "torch")).sources
+    assert [source, source.read_text()] == [own / "pid7.pt.trace.json", "{}"]
 
 
 @pytest.mark.parametrize(("inherited", "level"), [({}, "99"), ({"KINETO_LOG_LEVEL": "1"}, None)])

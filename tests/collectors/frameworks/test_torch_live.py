@@ -53,6 +53,46 @@ def test_ten_steps_of_an_unmodified_program_are_recorded_and_its_loader_named(tr
     assert {finding.slug for finding in report.findings} >= {"input-bound", "single-process-loader"}
 
 
+MANY_OPERATORS = """
+import sys, torch
+torch.set_num_threads(1)
+weight = torch.ones(4, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=1e-6)
+for _ in range(16):
+    with torch.no_grad():
+        x = torch.ones(4)
+        for _ in range(40_000):
+            x = x + 1.0 if OPERATORS else x
+    optimizer.zero_grad(); (weight * x).sum().backward(); optimizer.step()
+print("trained")
+"""
+APPLIED = """
+import sys, torch
+model, x = torch.nn.Linear(4, 4), torch.ones(1, 4)
+with torch.no_grad():
+    for _ in range(20):
+        model(x)
+print("torch._inductor" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(("operators", "at_most", "problems"), [(1, 5, ["window-shortened"]), (0, 10, [])])
+def test_steps_of_many_operators_end_the_window_early(torch_python, tmp_path, operators, at_most, problems):
+    program = tmp_path / "many.py"
+    program.write_text(MANY_OPERATORS.replace("OPERATORS", str(operators)))
+    ran = run_under(tmp_path / "run", ("torch",), [torch_python, "-W", "ignore", str(program)])
+    assert (ran.code, ran.stdout, ran.stderr, ran.problems) == (0, "trained\n", "", problems)
+    assert 1 <= facts(ran)["steps_recorded"] <= at_most
+    assert steps_of(ran) == list(range(5, 5 + facts(ran)["steps_recorded"]))
+
+
+def test_a_program_that_compiles_nothing_does_not_get_the_compiler_loaded(torch_python, tmp_path):
+    program = tmp_path / "apply.py"
+    program.write_text(APPLIED)
+    ran = run_under(tmp_path / "run", ("torch",), [torch_python, "-W", "ignore", str(program)])
+    assert (ran.code, ran.stdout, ran.problems, facts(ran)["steps_recorded"]) == (0, "False\n", [], 10)
+
+
 def test_workers_of_a_loader_are_not_recorded_however_they_start(train):
     ran = train("workers", 7, "fork,spawn,forkserver")
     assert (ran.code, ran.problems) == (0, [])

@@ -207,6 +207,33 @@ def test_a_program_that_nsys_fails_to_start_is_started_once_by_the_next_try(tmp_
         assert "did not start the program" in entry_of(run)["problems"][0]["message"]
 
 
+ENDLESS = """#!/bin/sh
+if [ "$1" = profile ] && [ "$2" != --help ]; then
+    '{nsys}' "$@"
+    exec sleep 600
+fi
+exec '{nsys}' "$@"
+"""
+"""An nsys that writes its report and does not end: the real one does so on some machines only, and never on request."""
+
+
+def test_an_nsys_that_does_not_end_is_given_up_and_costs_neither_the_report_nor_the_time_of_the_program(tmp_path):
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin/nsys"
+    program.write_text(ENDLESS.format(nsys=find_nsys().path))
+    program.chmod(0o755)
+    done, run = profiled(tmp_path, "sys.exit(3)", env={"PATH": f"{program.parent}:{os.environ['PATH']}"})
+    document = manifest(run)
+    assert (done.returncode, document["status"]) == (3, "failed")
+    (problem,) = document["problems"]
+    assert problem["code"] == "wrapper-stalled"
+    assert "nsys did not end within 10 s of the program's end, and was given up." in problem["message"]
+    assert "These processes waited, and computed and wrote nothing: sleep." in problem["message"]
+    assert ranges(run) == steps(0, 8)
+    began, ended = ((run / f"raw/nsys/program.{name}").stat().st_mtime_ns for name in ("pid", "code"))
+    assert document["duration_ns"] == ended - began
+
+
 def test_flags_that_nsys_refuses_are_said_in_its_words(tmp_path):
     done, run = profiled(tmp_path, "", "--nsys-args", "--nonsense=1")
     (problem,) = entry_of(run)["problems"]

@@ -18,6 +18,7 @@ from traceviz.collectors.base import Plan, Problem, Window
 from traceviz.collectors.collect import _lines_to_show
 from traceviz.collectors.frameworks.jax import JaxCollector
 from traceviz.collectors.program import supervise
+from traceviz.collectors.program.processes import _descendants_by_parent, descendants
 from traceviz.collectors.program.start import find_program
 from traceviz.collectors.run.manifest import CollectorEntry, Manifest
 from traceviz.collectors.run.tables import Tables, parse_answer
@@ -103,9 +104,21 @@ def test_a_wrapper_that_breaks_down_costs_no_exit_code(collect_here, tmp_path, w
     document = manifest(tmp_path / "run")
     assert (done.exit_code, document["status"], document["exit"]["code"]) == (3, "failed", 3)
     assert [problem["code"] for problem in document["problems"]] == problems
+    if wrapper == "stalled":
+        message = document["problems"][0]["message"]
+        assert "stalled did not end within" in message
+        assert "These processes waited, and computed and wrote nothing: python" in message
     written = [(tmp_path / "run/raw" / wrapper / f"program.{name}").stat().st_mtime_ns for name in ("pid", "code")]
     assert document["duration_ns"] > 1e9
     assert (document["started_unix_ns"], document["duration_ns"]) == (written[0], written[1] - written[0])
+
+
+def test_processor_time_is_that_of_the_program_and_not_of_what_wraps_it(collect_here, tmp_path):
+    burn = "import time\nwhile time.process_time() < 0.5: pass"
+    collect_here("-o", tmp_path / "run", *python(burn), collectors="launched")
+    usage = manifest(tmp_path / "run")["usage"]
+    assert sorted(usage) == ["system_ns", "user_ns"]
+    assert usage["user_ns"] + usage["system_ns"] == pytest.approx(0.55e9, abs=0.15e9)
 
 
 @pytest.mark.parametrize(("asked", "problems"), [(("--with", "idle"), ["unused"]), ((), [])])
@@ -382,3 +395,26 @@ def test_however_reading_ends_what_came_of_it_is_known(status, said, complained,
 def test_the_driver_of_these_tests_is_the_product_with_other_collectors():
     done = subprocess.run([sys.executable, str(DRIVER), "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("traceviz, version 0.1.0")
+
+
+def test_descendants_are_those_of_all_threads_and_no_strangers():
+    code = (
+        "import subprocess, sys, threading\n"
+        "started = []\n"
+        "def start(): started.append(subprocess.Popen(['sleep', '60']))\n"
+        "thread = threading.Thread(target=lambda: (start(), done.wait()))\n"
+        "done = threading.Event(); thread.start(); start()\n"
+        "while len(started) < 2: pass\n"
+        "print(*(child.pid for child in started), flush=True)\n"
+        "sys.stdin.read(); done.set()\n"
+        "for child in started: child.kill(); child.wait()\n"
+    )
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        children = {int(word) for word in process.stdout.readline().split()}
+        assert len(children) == 2
+        assert descendants(process.pid) == _descendants_by_parent(process.pid) == children
+        assert children <= descendants(os.getpid())
+        process.stdin.close()

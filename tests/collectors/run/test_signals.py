@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collectors.run.driven import begin, command, is_alive, manifest, python, wait_for
+from tests.collectors.run.driven import begin, collect, command, is_alive, manifest, python, wait_for
 from traceviz.collectors.base import Plan, Wrapped
 from traceviz.collectors.nsys.collector import NsysCollector
 from traceviz.collectors.program.processes import kill_tree
@@ -377,6 +377,53 @@ def test_the_second_request_ends_what_wraps_a_program_that_is_gone():
         assert (program.killed, wrapper.poll()) == (False, None)
         program.ask_to_end(signal.SIGTERM, "other")
         assert (program.killed, wrapper.wait(timeout=60)) == (True, -9)
+
+
+def test_the_second_request_keeps_the_exit_code_of_a_program_that_is_gone():
+    with subprocess.Popen(["sleep", "60"]) as wrapper:
+        program = _Program(wrapper.pid, Wrapper(lambda: Wrapped(pid=1 << 30, code=7)))
+        program.ask_to_end(signal.SIGINT, "terminal")
+        program.ask_to_end(signal.SIGINT, "terminal")
+        wait_for(program.has_ended)
+        assert (program.killed, program.has_left_code, program.status) == (True, True, 7)
+
+
+def shown_in_terminal(terminal, until):
+    """What a terminal showed until the process that writes to it closed it, or wrote ``until``."""
+    shown = b""
+    while until not in shown:
+        try:
+            more = os.read(terminal, 1 << 16)
+        except OSError:  # closed
+            break
+        shown += more
+    return shown.decode(errors="replace")
+
+
+def test_after_ctrl_c_a_terminal_shows_what_is_done_and_the_last_line_of_the_program_stays(tmp_path):
+    code = (
+        "import sys, time\n"
+        "try:\n    print('up', flush=True); time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    sys.stdout.write('half a line'); sys.exit(7)\n"
+    )
+    with in_terminal("-o", tmp_path / "run", *python(code)) as (pid, terminal):
+        assert "up" in shown_in_terminal(terminal, b"up\r\n")
+        os.write(terminal, b"\x03")
+        shown = shown_in_terminal(terminal, b"no table was made of it")
+        assert exit_of(pid) == 7
+    before, line, after = shown.partition("traceviz: collecting what was recorded (Ctrl-C: do not wait)")
+    assert line
+    # Blanks fill the line that the program left, so that what is drawn begins below it.
+    assert f"half a line{' ' * 79}\r" in before
+    assert after.startswith("\r\x1b[K")
+    assert manifest(tmp_path / "run")["status"] == "interrupted"
+
+
+def test_where_stderr_is_no_terminal_no_progress_is_shown(tmp_path):
+    done = collect("-o", tmp_path / "run", *python("print('out')"))
+    assert done.stdout == "out\n"
+    assert "collecting what was recorded" not in done.stderr
+    assert "\x1b" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,12 @@ class TestEndings:
         rewrite(torch_run, collectors=[{"name": "torch", "facts": {"stop_cost_ns": 1_500_000_000}}])
         assert notes(open_trace(torch_run))["collector-cost"] == "Collector torch: stopping and saving took 1.50 s."
 
+    def test_a_profiler_that_starts_slowly_says_so_in_the_same_note(self, torch_run):
+        facts = {"start_cost_ns": 250_000_000, "stop_cost_ns": 1_500_000_000}
+        rewrite(torch_run, collectors=[{"name": "torch", "facts": facts}])
+        said = notes(open_trace(torch_run))["collector-cost"]
+        assert said == "Collector torch: starting took 250 ms, stopping and saving took 1.50 s."
+
     def test_of_four_collectors_those_whose_recordings_cannot_be_read_left_nothing(self, torch_run):
         """TensorFlow was killed while it recorded, JAX's file is cut off; ranges of nvtx are in others' recordings."""
         states = {"torch": "recorded", "tensorflow": "recording", "jax": "recorded", "nvtx": "recorded"}

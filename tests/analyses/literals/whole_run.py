@@ -55,7 +55,7 @@ STACKS = (
 RUN_NS = 9_900 * MS
 WHERE = [
     *("the script train.py (line 3)", "prepare (data.py:7)", "train_step (train.py:20)", "validate (train.py:30)"),
-    *("save_checkpoint (train.py:88)", "resample (data.py:17)", "plot (train.py:95)"),
+    *("save_checkpoint (train.py, 80.0 % of it in line 88)", "resample (data.py:17)", "plot (train.py:95)"),
 ]
 LABELS = ["imports", "start-up", "steady steps", "validation", "saving", "between steps", "after the last step"]
 KEYS = ["imports", "preparation", "steps", "validation", "saving", "between", "after"]

@@ -19,6 +19,7 @@ from traceviz.parsers.run.stack_lines import (
     PhaseLine,
     ProcessLine,
     SamplesLine,
+    StoppedLine,
     ThreadLine,
     line_of,
     lines_of,
@@ -104,6 +105,8 @@ def _cleaned(line: Any, redactor: Redactor) -> Any:
         case SamplesLine():
             known = (*schema.THREAD_STATES, None)
             changed = {"rows": [(*row[:-1], row[-1] if row[-1] in known else None) for row in line.rows]}
+        case StoppedLine():  # the reason is in the notes of the run; an error may name files
+            changed = {"reason": ""}
         case CostLine():
             changed = {"stated": {key: value for key, value in line.stated.items() if _is_cost(key, value)}}
     return msgspec.structs.replace(line, **changed)

@@ -14,8 +14,9 @@ from pathlib import Path
 from traceviz.collectors.run.plan import RUNS
 from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.parsers.run.layout import MANIFEST, is_run_folder
-from traceviz.parsers.run.manifest import RunManifest, read_manifest
+from traceviz.parsers.run.manifest import Judgement, RunManifest, read_manifest
 from traceviz.report import LISTING, Column, Fact, Grid, Note, Prose, Report, Section, Severity, Verdict
+from traceviz.saved_verdicts import saved_verdict
 from traceviz.units import counted
 
 __all__ = ["RUNS", "RecordedRun", "listing", "newest_run", "recorded_runs"]
@@ -51,6 +52,11 @@ class RecordedRun:
     folder: Path
     manifest: RunManifest
     begun_ns: int
+
+    @property
+    def verdict(self) -> Judgement:
+        """That of the last report on it, else that of the moment in which it ended."""
+        return saved_verdict(self.folder) or self.manifest.verdict
 
 
 def recorded_runs(folder: Path) -> tuple[tuple[RecordedRun, ...], tuple[str, ...]]:
@@ -147,8 +153,8 @@ def _row(run: RecordedRun) -> tuple[str | int | None, ...]:
         manifest.name,
         manifest.exit.code,
         manifest.started_unix_ns,
-        manifest.verdict.code or None,
-        manifest.verdict.sentence or None,
+        run.verdict.code or None,
+        run.verdict.sentence or None,
         str(run.folder),
     )
 
@@ -180,7 +186,7 @@ def _tags(manifest: RunManifest) -> dict[str, str]:
 
 def _in_words(run: RecordedRun) -> Prose:
     ran = run.manifest.command or run.manifest.name or "a command that was not kept"
-    return Prose(f"{run.folder.name} · {ran} · {run.manifest.verdict.sentence or 'No verdict was made.'}")
+    return Prose(f"{run.folder.name} · {ran} · {run.verdict.sentence or 'No verdict was made.'}")
 
 
 def _written_ns(folder: Path) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -125,6 +125,59 @@ def hooks_here() -> Any:
     live = import_module(f"{_HOOKS}.live")
     live.install()
     return live
+
+
+def settings_path(plan: Plan) -> str:
+    """The path of the settings, as the variable holds it."""
+    return str(_settings_file(plan))
+
+
+def through_env(command: Sequence[str], added: Mapping[str, str], inherited: Mapping[str, str]) -> tuple[str, ...]:
+    """``command`` such that ``env`` at its start does not drop the hooks: ``env PYTHONPATH=src python train.py``.
+
+    Words of ``env`` that assign or unset one of our variables, or that empty the environment, are followed by
+    assignments of ours, just before the program that it executes. The user's folders of PYTHONPATH stay, behind ours.
+
+    Args:
+        command: The user's command.
+        added: Variables that the hooks need.
+        inherited: The environment of the command.
+    """
+    if VARIABLE not in added or not command or Path(command[0]).name != "env":
+        return tuple(command)
+    values: dict[str, str | None] = {name: inherited.get(name) for name in _OURS}
+    touched: set[str] = set()
+    words = iter(enumerate(command[1:], 1))
+    for place, word in words:
+        name, is_assignment, value = word.partition("=")
+        if word in {"-i", "-", "--ignore-environment"}:
+            values = dict.fromkeys(_OURS)
+            touched = {*_OURS}
+        elif word in {"-u", "--unset"}:
+            name = next(words, (0, ""))[1]
+            values[name] = None
+            touched.add(name)
+        elif word.startswith("--unset="):
+            values[value] = None
+            touched.add(value)
+        elif word in {"-C", "--chdir"}:
+            next(words, None)
+        elif word in {"--", "-v", "--debug"} or word.startswith("--chdir="):
+            continue
+        elif word.startswith("-"):  # an option that this does not know
+            return tuple(command)
+        elif is_assignment:
+            values[name] = value
+            touched.add(name)
+        else:
+            ours = {**added, "PYTHONPATH": _with_our_folder(values["PYTHONPATH"] or "")}
+            again = [f"{name}={ours[name]}" for name in _OURS if name in touched]
+            return (*command[:place], *again, *command[place:])
+    return tuple(command)
+
+
+_OURS = ("PYTHONPATH", VARIABLE, STACKS_RATE, OWNER)
+"""Variables through which the hooks come into a program."""
 
 
 def _settings_file(plan: Plan) -> Path:

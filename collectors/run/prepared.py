@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from traceviz.collectors.base import Availability, Collector, Plan, Wrapped
+from traceviz.collectors.frameworks.injection import through_env
 from traceviz.collectors.program.supervise import Ending, Wrapper
 from traceviz.collectors.run.folder import bytes_below
 from traceviz.collectors.run.plan import CollectOptions, added_environment, typed_command, wrapped_command
@@ -34,7 +35,8 @@ class Prepared:
     @property
     def command(self) -> tuple[str, ...]:
         """The command to start: the user's, and what wraps it."""
-        return wrapped_command(self.plan, self.collectors)
+        command = through_env(self.plan.command, self.added, self.environment)
+        return wrapped_command(replace(self.plan, command=command), self.collectors)
 
     @property
     def typed(self) -> tuple[str, ...]:

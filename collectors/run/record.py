@@ -13,15 +13,18 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from traceviz.collectors.base import Collector, Companion, Harvest, Plan, Problem
 from traceviz.collectors.frameworks.harvest import read_versions
-from traceviz.collectors.frameworks.injection import write_injection
+from traceviz.collectors.frameworks.injection import INJECTED, write_injection
+from traceviz.collectors.frameworks.unhooked import LOST, NOT_INJECTED, hooks_of, lost_hooks
 from traceviz.collectors.program.processes import send_to
+from traceviz.collectors.program.pythons import watching
 from traceviz.collectors.program.signals import Watch, ending_by_request
 from traceviz.collectors.program.start import start
-from traceviz.collectors.program.supervise import STALLED_S, Ending, supervise
+from traceviz.collectors.program.supervise import STALLED_S, Ending, Wrapper, supervise
 from traceviz.collectors.run.ending import ending_of, oom_kills
 from traceviz.collectors.run.folder import RAW, new_run_folder, release, room
 from traceviz.collectors.run.machine import read_machine, with_gpu_memory
@@ -138,13 +141,14 @@ def _run_program(
         manifest = replace(manifest, pid=started.pid, started_unix_ns=started.unix_ns)
         save(run.plan.folder, manifest, tell)
         companions, problems = start_companions(run, started.pid)
-        ending = supervise(
-            started,
-            watch,
-            wrapper,
-            run.options.limit_s,
-            lambda: progress(f"waiting for {' and '.join(run.wrapping)}", 0, None),
-        )
+        with watching(hooks_of(run.plan), partial(_roots, started.pid, wrapper)) as pythons:
+            ending = supervise(
+                started,
+                watch,
+                wrapper,
+                run.options.limit_s,
+                lambda: progress(f"waiting for {' and '.join(run.wrapping)}", 0, None),
+            )
         if attempt == STARTS or not run.may_start_again(ending):
             break
         tell(f"{' and '.join(run.wrapping)} ended without starting the program; starting it again")
@@ -160,7 +164,14 @@ def _run_program(
         _manifest_after(manifest, ending, run.options.limit_s, starved=starved),
         pid=program.pid if program else started.pid,
     )
-    return replace(manifest, problems=(*problems, *_problems_of_wrapper(run, ending))), companions, ending
+    lost = lost_hooks(run.plan, pythons.unhooked.items())
+    return replace(manifest, problems=(*lost, *problems, *_problems_of_wrapper(run, ending))), companions, ending
+
+
+def _roots(pid: int, wrapper: Wrapper) -> tuple[int, ...]:
+    """The process that was started, and the program that it wraps, which need not descend from it."""
+    program = wrapper.program()
+    return (pid,) if program is None else (pid, program.pid)
 
 
 def check_room(run: Prepared) -> None:
@@ -327,8 +338,13 @@ def harvest_all(run: Prepared, manifest: Manifest) -> Manifest:
         _harvest(run.plan, by_name[entry.name], entry) if entry.name in by_name else entry
         for entry in manifest.collectors
     )
+    if any(problem.code == LOST for problem in manifest.problems):  # that says more than that none was reached
+        entries = tuple(
+            replace(entry, problems=tuple(problem for problem in entry.problems if problem.code != NOT_INJECTED))
+            for entry in entries
+        )
     return replace(
-        manifest.with_problems(_unused(run, entries)),
+        manifest.with_problems(_unused(run, entries, manifest.problems)),
         collectors=entries,
         machine={**manifest.machine, "gpus": with_gpu_memory(read_machine()).facts()["gpus"]},
         versions=versions_after({**manifest.versions, **read_versions(run.plan.folder / RAW, manifest.pid)}, entries),
@@ -336,10 +352,12 @@ def harvest_all(run: Prepared, manifest: Manifest) -> Manifest:
     )
 
 
-def _unused(run: Prepared, entries: Sequence[CollectorEntry]) -> tuple[Problem, ...]:
+def _unused(run: Prepared, entries: Sequence[CollectorEntry], problems: Sequence[Problem]) -> tuple[Problem, ...]:
     """Collectors that the user named and that had nothing to record."""
     named = run.options.collectors or ()
+    lost = INJECTED if any(problem.code == LOST for problem in problems) else ()  # that is why these have nothing
     names = [entry.name for entry in entries if entry.state == "unused" and entry.name in named]
+    names = [name for name in names if name not in lost]
     if not names:
         return ()
     message = f"Nothing was recorded with {' and '.join(names)}: the program made no use of what that is for."

@@ -5,10 +5,14 @@ import json
 
 import pytest
 
+from tests.analyses.builders import tables
 from tests.command import run as traceviz
 from traceviz.collectors.collect import Outcome
 from traceviz.collectors.run.tables import Tables
+from traceviz.parsers.run.manifest import Judgement
 from traceviz.recorded_runs import newest_run
+from traceviz.saved_verdicts import save_verdict
+from traceviz.tables import save
 
 SECOND = 10**9
 START = 1_700_000_000 * SECOND
@@ -131,3 +135,49 @@ def test_what_a_verdict_says_is_not_said_again_as_a_problem(tmp_path, monkeypatc
     assert (seen[0].verdict, seen[0].problems) == (lines, ())
     stated = json.loads((tmp_path / "run/manifest.json").read_text())
     assert stated["verdict"] == {"cause": "blocked"}
+
+
+@pytest.fixture
+def unjudged(tmp_path, monkeypatch):
+    """A run with tables, and no verdict: it was recorded with --no-report."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRACEVIZ_CACHE", str(tmp_path / "cache"))
+    source = {"name": "torch", "state": "recorded", "sources": ["raw/torch/tables"]}
+    run = made_run(tmp_path / "traceviz-runs", "train-1", verdict={}, collectors=[source])
+    (run / "raw" / "torch").mkdir(parents=True)
+    steps = [(at * 1_000_000, 1_000_000, at) for at in range(20)]
+    save(tables(steps=steps, host_ops=[(start, 900_000, "matmul") for start, *_ in steps]), run / "raw/torch/tables")
+    return run
+
+
+def test_the_verdict_of_a_report_that_was_made_later_is_listed(unjudged, tmp_path):
+    before = (unjudged / "manifest.json").read_bytes()
+    assert rows()[0]["sentence"] == ""
+    assert traceviz("report", unjudged, "--section", "capture").returncode == 0
+    assert rows()[0]["sentence"] == ""  # that was no report on the whole run
+    report = traceviz("report", unjudged, "--format", "json")
+    verdict = json.loads(report.stdout)["verdict"]
+    assert (rows()[0]["verdict"], rows()[0]["sentence"]) == (verdict["code"], verdict["sentence"])
+    assert verdict["sentence"][:20] in traceviz("runs").stdout
+    assert (unjudged / "manifest.json").read_bytes() == before
+    (kept,) = (tmp_path / "cache" / "verdicts").glob("*/verdict.json")
+    assert json.loads(kept.read_text())["sentence"] == verdict["sentence"]
+
+
+def test_a_later_verdict_takes_the_place_of_an_earlier_one(unjudged):
+    for sentence in ("First.", "Second."):
+        save_verdict(unjudged, Judgement("code", sentence))
+        assert rows()[0]["sentence"] == sentence
+
+
+def test_without_a_cache_the_verdict_is_that_of_the_end_of_the_run(unjudged, monkeypatch):
+    monkeypatch.setenv("TRACEVIZ_CACHE", "0")
+    assert traceviz("report", unjudged).returncode == 0
+    assert rows()[0]["sentence"] == ""
+
+
+def test_another_run_of_the_same_name_does_not_take_over_the_verdict(unjudged):
+    save_verdict(unjudged, Judgement("code", "Of the first."))
+    document = json.loads((unjudged / "manifest.json").read_text())
+    (unjudged / "manifest.json").write_text(json.dumps({**document, "pid": 4711}))
+    assert rows()[0]["sentence"] == ""

@@ -110,6 +110,8 @@ def report(
             document, pictures = api.pictured(*traces, events=timeline_events, **asked)
         else:
             document, pictures = api.report_on(*traces, **asked), None
+    if not sections and part.selection().is_everything:
+        _keep_verdict(traces, document)
     document, results = cli_gates.judged(document, gates, sections)
     shown = api.why(document) if explains else document
     layout = page.layout(output.path, _shown_of(document, sections))
@@ -118,6 +120,17 @@ def report(
     cli_gates.conclude(document, results, output.format_name)
     if require_verdict and document.verdict.code in {"cannot-judge", "partial"}:
         raise NoVerdictError("No verdict on the input pipeline is possible.", document.verdict.sentence)
+
+
+def _keep_verdict(traces: tuple[Path, ...], document: Report) -> None:
+    """Keep the verdict on one run folder for ``traceviz runs``."""
+    from traceviz.parsers.run.layout import is_run_folder
+
+    if len(traces) == 1 and is_run_folder(traces[0]):
+        from traceviz.parsers.run.manifest import Judgement
+        from traceviz.saved_verdicts import save_verdict
+
+        save_verdict(traces[0], Judgement(document.verdict.code, document.verdict.sentence))
 
 
 def _newest_run() -> Path:

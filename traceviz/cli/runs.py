@@ -23,7 +23,7 @@ def runs(folder: Path | None, *, tags: tuple[str, ...], limit: int | None, page:
     """List the runs below FOLDER (traceviz-runs), the newest first: what ran, how long, how it ended, its verdict.
 
     Of the command, options with plain values are known (--batch-size 64); … stands for what looks private. The verdict
-    is that of the moment in which the run ended: `traceviz report RUN` gives it anew.
+    is that of the last `traceviz report RUN` of this user, else that of the moment in which the run ended.
     """
     from traceviz.collectors.run.plan import parse_tags
     from traceviz.files import check_file_free

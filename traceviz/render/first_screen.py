@@ -124,8 +124,8 @@ _ABSENT = {
 """What is not to be seen where a table is missing."""
 _OF_DEVICES = frozenset({"cuda_api", "memcpy", "device_ops"})
 """Tables that say nothing more where no device, or one that is no GPU, was captured."""
-_ABOUT_THE_REPORT = frozenset({"window", "selection"})
-"""Codes of notes on which part of the capture the report is about."""
+_ABOUT_THE_REPORT = frozenset({"window", "selection", "hooks-lost", "not-injected"})
+"""Codes of notes on which part of the run the report is about."""
 FIGURES = "figures"
 """Fact with the figures of the whole run that the header shows."""
 _FIGURES = {

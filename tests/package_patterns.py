@@ -48,14 +48,14 @@ def _prepared():
     cuda_names = importlib.import_module("traceviz.cuda_names")
     kernel_names = importlib.import_module("traceviz.kernel_names")
     op_families = importlib.import_module("traceviz.op_families")
-    redactor = importlib.import_module("traceviz.scrub.secrets.secrets").Redactor((b"/gpu/home", b"ann"), frozenset())
+    redactor = importlib.import_module("traceviz.scrub.secrets.redactor").Redactor((b"/gpu/home", b"ann"), frozenset())
     collectives = importlib.import_module("traceviz.analyses.ranks.collectives")
     waits = importlib.import_module("traceviz.analyses.launch.waits")
     yield "traceviz.cuda_names._patterns()", cuda_names._patterns()
     yield "traceviz.kernel_names.catalogue()", kernel_names.catalogue()
     yield "traceviz.op_families.catalogue()", op_families.catalogue()
-    yield "traceviz.scrub.secrets.secrets.Redactor._paths", redactor._paths
-    yield "traceviz.scrub.secrets.secrets.Redactor._pattern", redactor._pattern
+    yield "traceviz.scrub.secrets.redactor.Redactor._paths", redactor._paths
+    yield "traceviz.scrub.secrets.redactor.Redactor._pattern", redactor._pattern
     yield "traceviz.analyses.ranks.collectives._FACTORS", [re.compile(row[0]) for row in collectives._FACTORS]
     yield "traceviz.analyses.launch.waits._ADVICE", [re.compile(row[0]) for row in waits._ADVICE]
 

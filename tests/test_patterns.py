@@ -20,7 +20,10 @@ BOUNDS = {
     "traceviz.compare.work.kinds._KINDS": ("traceviz.compare.work.kinds", "_LONGEST", 200),
     "traceviz.kernel_names.catalogue()": ("traceviz.kernel_names", "_LONGEST", 2_000),
     "traceviz.parsers.kineto.device._SIDES": ("traceviz.parsers.kineto.device", "_LONGEST", 1_000),
+    "traceviz.scrub.secrets.addresses._MACHINE_BEFORE": ("traceviz.scrub.secrets.addresses", "_REACH", 64),
     "traceviz.scrub.secrets.addresses._VERSION_BEFORE": ("traceviz.scrub.secrets.addresses", "_REACH", 64),
+    "traceviz.scrub.secrets.redactor._LETTERS_BEFORE": ("traceviz.scrub.secrets.redactor", "_LONGEST_PART", 24),
+    "traceviz.scrub.secrets.shapes._SCHEME": ("traceviz.scrub.secrets.shapes", "_LONGEST_SCHEME", 16),
     "traceviz.scrub.secrets.file_names.": (__name__, "_NAME_BYTES", 255),  # names of files: the file system cuts them
 }
 """Patterns whose callers cut the text before: the constant, and how many characters it leaves."""
@@ -40,9 +43,8 @@ KNOWN_WHEN_THEY_RUN = {
     "traceviz.op_families:_compiled",  # the catalogue is among the patterns
     "traceviz.parsers.xplane.capture:_without_hosts",  # names as they are, without repeats
     "traceviz.render.first_screen:_states",  # a value as it is
-    "traceviz.scrub.secrets.search:position_of_secret",  # a name as it is
-    "traceviz.scrub.secrets.secrets:Redactor._paths",  # one of some redactor is among the patterns
-    "traceviz.scrub.secrets.secrets:Redactor._pattern",  # one of some redactor is among the patterns
+    "traceviz.scrub.secrets.redactor:_pattern",  # one of some redactor is among the patterns
+    "traceviz.scrub.secrets.shapes:path_pattern",  # one of some redactor is among the patterns
     "traceviz.visible:visible",  # a class of characters, twice
 }
 

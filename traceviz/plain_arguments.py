@@ -25,27 +25,79 @@ def _words(text: str) -> frozenset[str]:
 
 
 _PREFIXES = (
-    r"gh[pousr]_|github_pat_|hf_|sk-|[sr]k_(?:live|test)_|xox[abeprs]-|xapp-|A[KS]IA|AIza|gl(?:pat|ptt|dt|rt|cbt|oas|soat|agent|ft)-"
-    r"|ya29\.|eyJ|nvapi-|npm_|pypi-|do[opr]_v1_|hv[sb]\.|whsec_|dckr_[op]at_|SG\.|shp(?:at|ca|pa|ss)_|sq0[a-z]{3}-|lin_api_"
+    r"gh[pousr]_|github_pat_|hf_|sk-|[sr]k_(?:live|test)_|xox[abeprs]-|xapp-|A[KS]IA|AIza|gl(?:pat|ptt|dt|rt|cbt|oas"
+    r"|soat|agent|ft)-"
+    r"|ya29\.|eyJ|nvapi-|npm_|pypi-|do[opr]_v1_|hv[sb]\.|whsec_|dckr_[op]at_|SG\.|shp(?:at|ca|pa|ss)_|sq0[a-z]{3}-"
+    r"|lin_api_"
     r"|sntry[su]_|ATATT3|AGE-SECRET-KEY-1|glsa_|tvly-|wandb_v1_"
 )
 _ANYWHERE = (
-    r"gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|hf_[A-Za-z0-9]{30,}|npm_[A-Za-z0-9]{30,}|A[KS]IA[A-Z0-9]{16}"
+    r"gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|hf_[A-Za-z0-9]{30,}|npm_[A-Za-z0-9]{30,}"
+    r"|A[KS]IA[A-Z0-9]{16}"
     r"|AIza[\w\-]{35}|gl(?:pat|ptt|dt|rt|cbt|oas|soat|agent|ft)-[\w\-]{20,}|dckr_[op]at_[\w\-]{20,}"
     r"|SG\.[\w\-]{16,32}\.[\w\-]{16,64}|xox[abeprs]-[A-Za-z0-9\-]{20,}|nvapi-[\w\-]{20,}|pypi-[\w\-]{50,}"
     r"|sk-(?:proj|ant|svcacct|or|live)-[\w\-]{20,}|sk-[A-Za-z0-9]{32,}|[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"
-    r"|eyJ[\w\-]{8,1000}\.eyJ[\w\-]{8,}(?:\.[\w\-]+)?|hooks\.slack\.com/services/[\w/]{20,}|discord(?:app)?\.com/api/webhooks/\d+/[\w\-]{20,}"
+    r"|eyJ[\w\-]{8,1000}\.eyJ[\w\-]{8,}(?:\.[\w\-]+)?|hooks\.slack\.com/services/[\w/]{20,}"
+    r"|discord(?:app)?\.com/api/webhooks/\d+/[\w\-]{20,}"
     r"|(?:gsk_|xai-|sgp_|rpa_|r8_|pplx-|dapi)[A-Za-z0-9]{30,}"
 )
 CREDENTIAL_SHAPE = rf"(?<![A-Za-z0-9])(?:{_PREFIXES})[A-Za-z0-9_\-]{{12,}}[\w.\-]*|{_ANYWHERE}"
 """Access tokens of well-known services, by how they start. A letter or digit may precede those that are long enough."""
 CREDENTIAL_SIGNS = (
-    *(
-        "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ hf_ sk- k_live_ k_test_ xox xapp- akia asia aiza ya29. eyj nvapi- npm_"
-    ).split(),
-    *("pypi- _v1_ hvs. hvb. whsec_ dckr_ sg. shpat_ shpca_ shppa_ shpss_ sq0 lin_api_ sntrys_ sntryu_ atatt3").split(),
-    *("age-secret glsa_ tvly- hooks.slack webhooks/ gsk_ xai- sgp_ rpa_ r8_ pplx- dapi").split(),
-    *("glpat- glptt- gldt- glrt- glcbt- gloas- glsoat- glagent- glft-").split(),
+    *[
+        "ghp_",
+        "gho_",
+        "ghu_",
+        "ghs_",
+        "ghr_",
+        "github_pat_",
+        "hf_",
+        "sk-",
+        "k_live_",
+        "k_test_",
+        "xox",
+        "xapp-",
+        "akia",
+        "asia",
+        "aiza",
+        "ya29.",
+        "eyj",
+        "nvapi-",
+        "npm_",
+    ],
+    *[
+        "pypi-",
+        "_v1_",
+        "hvs.",
+        "hvb.",
+        "whsec_",
+        "dckr_",
+        "sg.",
+        "shpat_",
+        "shpca_",
+        "shppa_",
+        "shpss_",
+        "sq0",
+        "lin_api_",
+        "sntrys_",
+        "sntryu_",
+        "atatt3",
+    ],
+    *[
+        "age-secret",
+        "glsa_",
+        "tvly-",
+        "hooks.slack",
+        "webhooks/",
+        "gsk_",
+        "xai-",
+        "sgp_",
+        "rpa_",
+        "r8_",
+        "pplx-",
+        "dapi",
+    ],
+    *["glpat-", "glptt-", "gldt-", "glrt-", "glcbt-", "gloas-", "glsoat-", "glagent-", "glft-"],
 )
 """Texts in lower case of which one is in every such token."""
 

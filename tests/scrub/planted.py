@@ -96,14 +96,15 @@ def nsys_database(folder, texts, names):
             is_program = table in {"PROCESSES", "ThreadNames"}
             for at, text in enumerate(names if is_program else texts):
                 row = [
-                    _cell(table, name, kind, text, ids[names[at % len(names)]], ids[text], at)
+                    _cell(table, name, kind, text, (ids[names[at % len(names)]], ids[text], at))
                     for _, name, kind, *_ in columns
                 ]
                 db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
     return path
 
 
-def _cell(table, column, kind, text, of_kernel, number, at):
+def _cell(table, column, kind, text, numbers):
+    of_kernel, number, at = numbers
     if column in _OWNERS:
         return _OWNERS[column]
     if kind == "BLOB":

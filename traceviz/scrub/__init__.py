@@ -26,7 +26,7 @@ from traceviz.scrub.formats.registry import (
     secrets_of_reports_beside,
 )
 from traceviz.scrub.formats.sqlite_copy import MAGIC
-from traceviz.scrub.formats.tables import scrub_folder, scrub_tables, secrets_of_capture, secrets_of_folder
+from traceviz.scrub.formats.tables import scrub_folder, scrub_tables, secrets_of_folder, secrets_of_tables
 from traceviz.scrub.result import MANIFEST, ScrubReport, is_scrubbed_folder, listed
 from traceviz.scrub.secrets.redactor import Redactor
 from traceviz.scrub.secrets.values import Secret
@@ -41,7 +41,7 @@ __all__ = [
     "scrub_folder",
     "scrub_tables",
     "secrets_in",
-    "secrets_of_capture",
+    "secrets_of_tables",
 ]
 
 _REPORT_MAGIC = (b"NVIDIA Tegra Profiler Report", b"QDSTRM")

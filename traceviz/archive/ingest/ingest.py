@@ -294,7 +294,7 @@ def _converted(
         if not _is_on_disk(tables):
             write_tables(folder, _named(tables), facts)
         return _Converted(tables, origin, stated, {})
-    known = (*scrub.secrets_in(local), *scrub.secrets_of_capture(tables))  # only these know the host of a report
+    known = (*scrub.secrets_in(local), *scrub.secrets_of_tables(tables))  # only these know the host of a report
     try:
         clean, removed = _scrubbed(tables, facts, raw, folder, known)
     except OutputError as error:  # of this trace alone: the others are added

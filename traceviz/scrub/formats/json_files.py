@@ -11,8 +11,8 @@ from traceviz.errors import DamagedTraceError
 from traceviz.foreign.json_documents import document_of
 from traceviz.scrub.formats.documents import clean_document, encoded, secrets_of_document
 from traceviz.scrub.result import Outcome
-from traceviz.scrub.secrets.search import leak
 from traceviz.scrub.secrets.redactor import Redactor
+from traceviz.scrub.secrets.search import leak
 from traceviz.scrub.secrets.values import Secret
 
 OWN_WORDS = tuple(

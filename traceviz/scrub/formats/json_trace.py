@@ -32,8 +32,8 @@ from traceviz.scrub.secrets.properties import (
     keeps_setting,
     without_folder,
 )
-from traceviz.scrub.secrets.search import check_stream, leak
 from traceviz.scrub.secrets.redactor import Redactor, cached
+from traceviz.scrub.secrets.search import check_stream, leak
 from traceviz.scrub.secrets.secrets import secrets_of_property, secrets_of_text, secrets_of_variable
 from traceviz.scrub.secrets.shapes import REMOVED
 from traceviz.scrub.secrets.values import Secret

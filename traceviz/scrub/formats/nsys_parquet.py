@@ -31,8 +31,8 @@ from traceviz.scrub.formats import nsys_policy as policy
 from traceviz.scrub.formats.nsys_sqlite import scrubbed_database, secrets_of_database
 from traceviz.scrub.formats.sqlite_copy import explained, quoted
 from traceviz.scrub.result import Outcome
-from traceviz.scrub.secrets.search import PACKED, check_file, leak
 from traceviz.scrub.secrets.redactor import Redactor
+from traceviz.scrub.secrets.search import PACKED, check_file, leak
 from traceviz.scrub.secrets.values import Secret
 
 _STRINGS = "StringIds"

@@ -28,8 +28,8 @@ from traceviz.scrub.formats.sqlite_copy import (
     words_of,
 )
 from traceviz.scrub.result import HARDWARE_IDS, MESSAGES, UNKNOWN_TEXTS, Outcome
-from traceviz.scrub.secrets.search import BINARY, check_file, leak
 from traceviz.scrub.secrets.redactor import Redactor, cached
+from traceviz.scrub.secrets.search import BINARY, check_file, leak
 from traceviz.scrub.secrets.secrets import base_name, secrets_of_text
 from traceviz.scrub.secrets.values import Secret
 

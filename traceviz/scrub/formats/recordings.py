@@ -33,8 +33,8 @@ from traceviz.scrub.formats.registry import file_format, format_of, secrets_of_f
 from traceviz.scrub.formats.tables import clean_texts, scrub_folder, secrets_of_folder
 from traceviz.scrub.result import MANIFEST as OUR_MANIFEST
 from traceviz.scrub.result import Outcome
-from traceviz.scrub.secrets.search import PACKED, check_file, leak
 from traceviz.scrub.secrets.redactor import Redactor
+from traceviz.scrub.secrets.search import PACKED, check_file, leak
 from traceviz.scrub.secrets.secrets import secrets_of_text
 from traceviz.scrub.secrets.shapes import PATH, REMOVED
 from traceviz.scrub.secrets.values import Secret

@@ -26,8 +26,8 @@ from traceviz.parsers.run.stack_lines import (
 )
 from traceviz.scrub.result import CLEANED, Outcome
 from traceviz.scrub.secrets.properties import source_file
-from traceviz.scrub.secrets.search import check_file
 from traceviz.scrub.secrets.redactor import Redactor
+from traceviz.scrub.secrets.search import check_file
 from traceviz.scrub.secrets.secrets import base_name, secrets_of_text
 from traceviz.scrub.secrets.values import Secret
 

@@ -29,8 +29,8 @@ from traceviz.scrub.secrets.properties import (
     source_file,
     without_folder,
 )
-from traceviz.scrub.secrets.search import PACKED, check_file, leak
 from traceviz.scrub.secrets.redactor import Redactor
+from traceviz.scrub.secrets.search import PACKED, check_file, leak
 from traceviz.scrub.secrets.secrets import (
     base_name,
     secrets_of_arguments,
@@ -66,7 +66,7 @@ def secrets_of_folder(source: Path) -> list[Secret]:
     Raises:
         DamagedTraceError: it breaks the contract.
     """
-    return _secrets_of(load(source))
+    return secrets_of_tables(load(source))
 
 
 def scrub_folder(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
@@ -134,7 +134,7 @@ class _Scrubbing:
 
     @classmethod
     def of(cls, tables: TraceTables, facts: Mapping[str, Any], known: Iterable[Secret]) -> _Scrubbing:
-        secrets = [*_secrets_of(tables), *secrets_of_text(encoded(_stated(facts))), *known]
+        secrets = [*secrets_of_tables(tables), *secrets_of_text(encoded(_stated(facts))), *known]
         return cls(tables, Redactor.of(secrets, _vocabulary(tables)), Redactor.of(secrets, _ENDINGS), Counter())
 
     def tables(self) -> Iterator[tuple[str, pa.Table]]:
@@ -150,7 +150,7 @@ def _stated(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in facts.items() if key not in _OWN_KEYS}
 
 
-def secrets_of_capture(tables: TraceTables) -> list[Secret]:
+def _secrets_of_capture(tables: TraceTables) -> list[Secret]:
     """Secrets of a capture whose tables were read with ``keep_private``: of its command line, and its host."""
     run = tables.run_facts()
     program, *arguments = (run.get("command") or "").encode().split() or [b""]
@@ -158,19 +158,19 @@ def secrets_of_capture(tables: TraceTables) -> list[Secret]:
     return [*secrets_of_text(program), *secrets_of_arguments(arguments), *secrets_of_identity(host)]
 
 
-def _secrets_of(tables: TraceTables) -> list[Secret]:
-    """Secrets that a folder stores on request: command line, host name, ids of devices."""
-    secrets = secrets_of_capture(tables)
+def secrets_of_tables(tables: TraceTables) -> list[Secret]:
+    """Secrets of tables: command line, host name and ids of devices, if these are stored, and shapes in all texts."""
+    secrets = _secrets_of_capture(tables)
     uuids = _distinct_texts(tables.arrow("devices").column("uuid"))
     secrets += [Secret(uuid, certain=True) for uuid in uuids if len(uuid) >= 16]
     for name, column in _PROPERTY_TABLES.items():
         if name in tables:
             secrets += _secrets_of_properties(tables.arrow(name), column)
     for name in tables:
-        for column in _columns_of_text(name):
-            if _PROPERTY_TABLES.get(name) != column.name:  # these are judged with their keys
-                key = column.name if name == "run" else ""
-                texts = _distinct_texts(tables.arrow(name)[column.name])
+        for stated in _columns_of_text(name):
+            if _PROPERTY_TABLES.get(name) != stated.name:  # these are judged with their keys
+                key = stated.name if name == "run" else ""
+                texts = _distinct_texts(tables.arrow(name)[stated.name])
                 secrets += [secret for text in texts for secret in secrets_of_property(key, text)]
     return secrets
 

@@ -28,8 +28,8 @@ from traceviz.scrub.result import CLEANED, HOSTS, MESSAGES, PROPERTIES, Outcome
 from traceviz.scrub.secrets.addresses import is_version
 from traceviz.scrub.secrets.file_names import secrets_of_file_name, secrets_of_host
 from traceviz.scrub.secrets.properties import is_private, is_source, keeps_setting, without_folder
-from traceviz.scrub.secrets.search import PACKED, leak
 from traceviz.scrub.secrets.redactor import Redactor, cached
+from traceviz.scrub.secrets.search import PACKED, leak
 from traceviz.scrub.secrets.secrets import secrets_of_text, secrets_of_variable
 from traceviz.scrub.secrets.shapes import REMOVED
 from traceviz.scrub.secrets.values import Secret

@@ -32,14 +32,17 @@ _SIX = re.compile(
 _NAMED = re.compile(rb"(?<![A-Za-z0-9])(?:ip|ec2)-(?:\d{1,3}-){3}\d{1,3}(?!\d)", re.IGNORECASE)
 """Names of machines of a cloud that are made of their address."""
 _HARDWARE = re.compile(
-    rb"(?:(?<![0-9A-Za-z])|(?<=[G-Zg-z])(?=\d))(?:(?:[0-9A-Fa-f]{2}:){5,}|(?<!\d-)(?:[0-9A-Fa-f]{2}-){5,7})[0-9A-Fa-f]{2}"
+    rb"(?:(?<![0-9A-Za-z])|(?<=[G-Zg-z])(?=\d))(?:(?:[0-9A-Fa-f]{2}:){5,}"
+    rb"|(?<!\d-)(?:[0-9A-Fa-f]{2}-){5,7})[0-9A-Fa-f]{2}"
     rb"(?![0-9A-Fa-f])"
 )
 """Addresses of network adapters, and fingerprints of keys, which are longer."""
 
 _LIBRARY = (
-    rb"(?:lib|nvidia[_\-])?(?:cuda|cudart|cudnn|cublas(?:lt)?|cufft|curand|cusolver|cusparse(?:lt)?|cufile|cupti|nvrtc|nvcc"
-    rb"|nvjpeg|nvjitlink|npp|nvtx|tensor[_\-]?rt|trt)(?:[_\-](?:cu\d+|toolkit|runtime|compiler|driver|nvrtc|cupti|nvcc|dev))*"
+    rb"(?:lib|nvidia[_\-])?(?:cuda|cudart|cudnn|cublas(?:lt)?|cufft|curand|cusolver|cusparse(?:lt)?|cufile|cupti"
+    rb"|nvrtc|nvcc"
+    rb"|nvjpeg|nvjitlink|npp|nvtx|tensor[_\-]?rt|trt)(?:[_\-](?:cu\d+|toolkit|runtime|compiler|driver|nvrtc|cupti"
+    rb"|nvcc|dev))*"
 )
 _VERSION_WORD = rb"(?:[\w\-]*(?<!con)(?<!in)version|ver)"
 _VERSION_BEFORE = re.compile(
@@ -53,7 +56,8 @@ _VERSION_AFTER = re.compile(
 _PORT_OR_MASK = re.compile(rb":\d{1,5}(?!\d)|/\d{1,2}(?!\d)")
 _PORT = re.compile(rb":\d{2,5}(?!\d)")
 _MACHINE_BEFORE = re.compile(
-    rb"(?:://|(?:^|[^A-Za-z0-9])(?:host|peer|addr|address|ip|ipv4|server|endpoint|remote|listen)(?:name)?[ =:\"'(\[@]{1,4})$",
+    rb"(?:://|(?:^|[^A-Za-z0-9])(?:host|peer|addr|address|ip|ipv4|server|endpoint|remote"
+    rb"|listen)(?:name)?[ =:\"'(\[@]{1,4})$",
     re.IGNORECASE,
 )
 """Texts that announce a machine at their end: any four numbers are its address."""

@@ -1,7 +1,7 @@
-"""Readings of a text: as it stands, and with percent-encoded and backslash-escaped characters decoded.
+r"""Readings of a text: as it stands, and with percent-encoded and backslash-escaped characters decoded.
 
-``%2Fhome%2Fada`` and ``\\/home\\/ada`` name a home folder as much as ``/home/ada`` does. A reading maps each of its parts
-back to the place in the text where that part stands encoded.
+``%2Fhome%2Fada`` and ``\/home\/ada`` name a home folder as much as ``/home/ada`` does. A reading maps each of its
+parts back to the place in the text where that part stands encoded.
 """
 
 from __future__ import annotations
@@ -100,5 +100,5 @@ def _character(code: bytes) -> bytes:
     if code.startswith(b"%"):
         return bytes.fromhex(code[1:].decode())
     if code[1:2] in b"ux":
-        return chr(int(code[2:], 16)).encode("utf-8", "replace")
+        return chr(int.from_bytes(bytes.fromhex(code[2:].decode()))).encode("utf-8", "replace")
     return _LETTERS.get(code[1:], code[1:])

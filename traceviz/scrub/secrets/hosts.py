@@ -16,7 +16,8 @@ _LABELS = rb"(?:\.(?!(?:%b)(?![A-Za-z0-9\-]))[A-Za-z0-9\-]+)*" % _ENDINGS
 """The domain of a machine, without the endings of a file that is named after it."""
 _IN_TEXT = re.compile(
     rb"(?<![A-Za-z0-9.\-])(?:"
-    rb"(?:[a-z0-9]{1,32}-){1,6}(?:node|host|server|srv|dgx|hgx|login|compute|vm|instance|workstation|laptop|desktop|pc)-?\d{1,6}"
+    rb"(?:[a-z0-9]{1,32}-){1,6}(?:node|host|server|srv|dgx|hgx|login|compute|vm|instance|workstation|laptop|desktop"
+    rb"|pc)-?\d{1,6}"
     rb"|(?:dgx|hgx)-?\d{1,5}|nid\d{4,8}|t1v-n-[0-9a-f]{4,16}-w-\d{1,5}"
     rb"|(?:ip|ec2)-(?:\d{1,3}-){3}\d{1,3}|(?:desktop|laptop|win)-(?=[a-z]{0,15}\d)[a-z0-9]{6,16})(?![A-Za-z0-9])%b"
     % _LABELS,
@@ -24,14 +25,15 @@ _IN_TEXT = re.compile(
 )
 """The same in the middle of a text, where ``node3`` and ``instance-1`` may be anything."""
 _INTERNAL = re.compile(
-    rb"(?<![A-Za-z0-9.\-])(?=[A-Za-z.]{0,64}[0-9\-])[A-Za-z0-9\-]+%b\.(?:internal|local|lan|corp|localdomain|intranet)(?![A-Za-z0-9(])"
-    % _LABELS,
+    rb"(?<![A-Za-z0-9.\-])(?=[A-Za-z.]{0,64}[0-9\-])[A-Za-z0-9\-]+%b\.(?:internal|local|lan|corp|localdomain"
+    rb"|intranet)(?![A-Za-z0-9(])" % _LABELS,
     re.IGNORECASE,
 )
 """Names within the networks of companies, with a digit or a hyphen: ``threading.local`` is a class."""
 _CONTEXT = re.compile(
     rb"(?<![A-Za-z])(?:connect(?:ed|ing|ion)? (?:to|with|from)|host(?:name)?|server|peer|endpoint|addr(?:ess)?)"
-    rb"[ =:@\"'(\[]{1,4}(?P<host>[A-Za-z][A-Za-z0-9\-]*%b\.(?:com|org|net|edu|gov|mil|io|ai|dev|cloud|de|fr|uk|ch|jp|cn|us|eu|info"
+    rb"[ =:@\"'(\[]{1,4}(?P<host>[A-Za-z][A-Za-z0-9\-]*%b\.(?:com|org|net|edu|gov|mil|io|ai|dev|cloud|de|fr|uk|ch|jp"
+    rb"|cn|us|eu|info"
     rb"|co|internal|local))(?![A-Za-z0-9(])" % _LABELS,
     re.IGNORECASE,
 )
@@ -39,7 +41,8 @@ _CONTEXT = re.compile(
 _SIGNS = re.compile(rb"\d|\.(?:internal|local|lan|corp|intranet)|host|server|peer|connect|endpoint|addr", re.IGNORECASE)
 _PUBLIC = frozenset(
     b"github.com githubusercontent.com huggingface.co hf.co pytorch.org tensorflow.org keras.io python.org pypi.org "
-    b"pythonhosted.org readthedocs.io nvidia.com googleapis.com wikipedia.org arxiv.org apache.org w3.org example.com".split()
+    b"pythonhosted.org readthedocs.io nvidia.com googleapis.com wikipedia.org arxiv.org apache.org w3.org "
+    b"example.com".split()
 )
 """Sites that everybody may know to be in use."""
 

@@ -1,6 +1,6 @@
 """Secrets that a trace gives away: values of variables and options, names of users and hosts, and shapes in its texts.
 
-There are two kinds of private texts. *Shapes* are recognised wherever they stand (:mod:`traceviz.scrub.secrets.shapes`).
+There are two kinds of private texts. *Shapes* are recognised anywhere (:mod:`traceviz.scrub.secrets.shapes`).
 *Secrets* are values that the trace itself gives away, the value of an environment variable or the name of the user, and
 what was recognised once by its shape. They must occur nowhere in the output, not even inside an NVTX text. A value of a
 variable counts as a secret if its variable is named like one (``API_KEY``), or if it is distinctive

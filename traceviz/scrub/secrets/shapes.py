@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from traceviz.plain_arguments import CREDENTIAL_SHAPE, CREDENTIAL_SIGNS
-from traceviz.scrub.secrets.alternatives import any_of
 from traceviz.scrub.secrets.addresses import spans_of_addresses
+from traceviz.scrub.secrets.alternatives import any_of
 from traceviz.scrub.secrets.encodings import readings
 from traceviz.scrub.secrets.hosts import is_machine, names_machine, spans_of_machines
 from traceviz.scrub.secrets.values import Secret, is_common, is_distinctive, secrets_of_address, secrets_of_identity
@@ -65,7 +65,8 @@ _PRIVATE_KEY = re.compile(
 )
 _KEY_LINE = re.compile(rb"[A-Za-z0-9+/=]{16,}")
 _PUBLIC_KEY = re.compile(
-    rb"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\d{3}|sk-ssh-ed25519@openssh\.com)[ +]{1,4}(?P<key>AAAA[A-Za-z0-9+/=]{16,})"
+    rb"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\d{3}"
+    rb"|sk-ssh-ed25519@openssh\.com)[ +]{1,4}(?P<key>AAAA[A-Za-z0-9+/=]{16,})"
     rb"(?:[ +]{1,4}(?P<user>[\w.\-]{1,64})@(?P<host>[\w.\-]{1,128}))?"
 )
 _TOKEN = re.compile(CREDENTIAL_SHAPE.encode())
@@ -103,7 +104,8 @@ _KEYS = (
     rb"|client[_\-. ]?secret"
 )
 _WEAK = (
-    rb"secret|token|credentials?|(?<![a-z])session(?:[_\-]?(?:id|key))?|[a-z]{0,4}sess(?:ion)?id|(?<![a-z])sig(?:nature)?"
+    rb"secret|token|credentials?|(?<![a-z])session(?:[_\-]?(?:id|key))?|[a-z]{0,4}sess(?:ion)?id"
+    rb"|(?<![a-z])sig(?:nature)?"
     rb"|x-amz-[a-z\-]{1,24}|(?<![a-z])auth"
 )
 _EQUALS = rb"[\"']?\]?\s{0,4}(?:=>|={1,2}|:(?!:))\s{0,4}"
@@ -113,7 +115,8 @@ _STATED = re.compile(
     rb"(?:(?P<sure>%b)|(?P<keys>%b)|(?P<weak>%b))%b%b" % (_SURE, _KEYS, _WEAK, _EQUALS, _VALUE), re.IGNORECASE
 )
 _OPTION = re.compile(
-    rb"(?<![A-Za-z0-9\-])--?(?P<name>[A-Za-z][\w\-]{0,40})\s{1,4}(?:\"(?P<double>[^\"\n]{1,512})\"|'(?P<single>[^'\n]{1,512})'"
+    rb"(?<![A-Za-z0-9\-])--?(?P<name>[A-Za-z][\w\-]{0,40})\s{1,4}(?:\"(?P<double>[^\"\n]{1,512})\""
+    rb"|'(?P<single>[^'\n]{1,512})'"
     rb"|(?P<bare>[^\s\"'\-][^\s\"']*))"
 )
 _SURE_OPTION = re.compile(rb"(?:.*[_\-])?(?:pass(?:word|wd|phrase|code)?|pwd|pw)", re.IGNORECASE)
@@ -218,7 +221,8 @@ def _sought(value: bytes) -> Iterator[Secret]:
 
 _EMAIL = re.compile(rb"(?<![\w.+\-])[\w.+\-]+@[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)*\.[A-Za-z]{2,}")
 _LOGIN = re.compile(
-    rb"(?<![\w.\-])(?:(?:ssh|scp|sftp|rsync|mosh)\s{1,4}(?:-[A-Za-z]\S{0,20}\s{1,4}){0,4}(?P<user>[\w.\-]{1,64})@(?P<host>[\w.\-]{1,128})"
+    rb"(?<![\w.\-])(?:(?:ssh|scp|sftp|rsync"
+    rb"|mosh)\s{1,4}(?:-[A-Za-z]\S{0,20}\s{1,4}){0,4}(?P<user>[\w.\-]{1,64})@(?P<host>[\w.\-]{1,128})"
     rb"|(?P<owner>[\w.\-]{1,64})@(?P<place>[\w.\-]{1,128}):(?=[~/]))"
 )
 _USER = re.compile(
@@ -318,8 +322,10 @@ def _phones(text: bytes) -> Iterator[Hit]:
 # --- places ----------------------------------------------------------------------------------------------------------
 
 _ROOTS = (
-    rb"home|homes|Users|root|mnt|media|p?scratch\d*|localscratch|gpfs\w*|lustre\w*|global|nfs\w*|data|work|workspace|workspaces"
-    rb"|tmp|var|srv|storage|projects?|private|Volumes|opt|usr|etc|lib|lib64|run|proc|cluster|export|nethome|users|u|fs\d*|autofs"
+    rb"home|homes|Users|root|mnt|media|p?scratch\d*|localscratch|gpfs\w*|lustre\w*|global|nfs\w*|data|work|workspace"
+    rb"|workspaces"
+    rb"|tmp|var|srv|storage|projects?|private|Volumes|opt|usr|etc|lib|lib64|run|proc|cluster|export|nethome|users|u"
+    rb"|fs\d*|autofs"
     rb"|net|afs|eos|cvmfs|ceph\w*|beegfs\w*|wekafs|efs|fsx|dbfs"
 )
 _END = rb"[^/\s\0\"'<>|:;,(){}\\]"
@@ -401,15 +407,18 @@ KINDS = (
     Kind("SSH public keys", "`ssh-ed25519 AAAA...`, with the user and host after it", (b"aaaa",), _public_keys),
     Kind(
         "access tokens",
-        "of AWS, Docker, GitHub, GitLab, Google, Hugging Face, npm, NVIDIA, OpenAI, PyPI, SendGrid, Slack, Stripe and others, by "
+        "of AWS, Docker, GitHub, GitLab, Google, Hugging Face, npm, NVIDIA, OpenAI, PyPI, SendGrid, Slack, Stripe "
+        "and others, by "
         "how they start; JSON web tokens; webhooks of Slack and Discord",
         tuple(map(str.encode, CREDENTIAL_SIGNS)),
         _tokens,
     ),
     Kind(
         "passwords",
-        "any text after `password=`, `passwd:`, `passphrase`, `pwd` (also in quotes, after `PGPASSWORD` and other names that "
-        "end so); texts after `api_key`, `access_key`, `client_secret` that are no word and no number; texts after `token`, "
+        "any text after `password=`, `passwd:`, `passphrase`, `pwd` (also in quotes, after `PGPASSWORD` and other "
+        "names that "
+        "end so); texts after `api_key`, `access_key`, `client_secret` that are no word and no number; texts after "
+        "`token`, "
         "`secret`, `session`, `signature` that look random",
         (b"pass", b"pwd", b"key", b"secret", b"token", b"credential", b"sess", b"sig", b"x-amz", b"auth"),
         _stated,
@@ -426,7 +435,8 @@ KINDS = (
     Kind("cookies", "all after `Cookie:` and `Set-Cookie:`", (b"cookie",), _cookies),
     Kind(
         "URLs",
-        "user and password; the host, unless it is a word (`localhost`) or a public site (`github.com`); of a store (`s3://`, "
+        "user and password; the host, unless it is a word (`localhost`) or a public site (`github.com`); of a store "
+        "(`s3://`, "
         "`gs://`, `hdfs://`, `file://`) bucket and folders, which become `[path]`",
         (b"://",),
         _urls,
@@ -435,10 +445,13 @@ KINDS = (
     Kind("users", "after `user=`, `username=`, `login=`, `owner=`", (b"user", b"login", b"logname", b"owner"), _users),
     Kind(
         "machines",
-        "`gpu-node-17`, `dgx03`, `ip-10-0-0-7.ec2.internal`: words for machines and a number, with their domain; names of "
+        "`gpu-node-17`, `dgx03`, `ip-10-0-0-7.ec2.internal`: words for machines and a number, with their domain; "
+        "names of "
         "internal networks; names of machines after `host=`, `hostname:`, `connect to`",
-        (b"-", b"dgx", b"hgx", b"nid", b"host", b"server", b"peer", b"connect", b"endpoint", b"addr", b"node")
-        + (b".internal", b".local", b".lan", b".corp", b".intranet"),
+        (
+            *(b"-", b"dgx", b"hgx", b"nid", b"host", b"server", b"peer", b"connect", b"endpoint", b"addr", b"node"),
+            *(b".internal", b".local", b".lan", b".corp", b".intranet"),
+        ),
         _machines,
     ),
     Kind(
@@ -451,7 +464,8 @@ KINDS = (
     Kind("telephone numbers", "in the international form: `+1-415-555-0199`", (b"+",), _phones),
     Kind(
         "home folders",
-        "below `/home`, `/Users`, `/nethome`, also after digits and `_`; `~ada/x`; `C:\\Users\\ada`; shares (`\\\\server\\x`)",
+        "below `/home`, `/Users`, `/nethome`, also after digits and `_`; `~ada/x`; `C:\\Users\\ada`; shares "
+        "(`\\\\server\\x`)",
         (b"/", b"\\"),
         _places,
     ),

@@ -306,7 +306,9 @@ def _finish(
         manifest = manifest.with_problems((Problem("disk-full", message, fix),))
     if not complete:
         message = "The recording was ended before what was recorded had been collected."
-        manifest = manifest.with_problems((Problem("not-harvested", message),))
+        manifest = manifest.with_problems(
+            (Problem("not-harvested", message, "What is in raw/ of the run stays: traceviz report reads it."),)
+        )
     release(folder)
     save(folder, manifest, tell)
     return Recording(manifest, ended.exit_code, complete)

@@ -174,7 +174,9 @@ def _finish(part: Part, hooks: Any, companions: tuple[tuple[str, Companion], ...
         if not complete:
             stop_companions(companions)
             message = "The recording was ended before what was recorded had been collected."
-            manifest = manifest.with_problems((Problem("not-harvested", message),))
+            manifest = manifest.with_problems(
+                (Problem("not-harvested", message, "What is in raw/ of the run stays: traceviz report reads it."),)
+            )
         release(part.folder)
         part.manifest = manifest
         save(part.folder, manifest, tell)

@@ -64,13 +64,24 @@ class Profiler(ABC):
     def start(self, folder: str) -> None:
         """Start recording; files go below ``folder``."""
 
+    def try_out(self, folder: str) -> None:
+        """Start recording the host alone, for a trial.
+
+        A tracer of the device that starts a second time crashes programs with CUDA graphs, by some versions of CUPTI.
+        """
+        traces_device, self._traces_device = self._traces_device, False
+        try:
+            self.start(folder)
+        finally:
+            self._traces_device = traces_device
+
     @abstractmethod
     def stop(self) -> None:
         """Stop recording and save."""
 
     @abstractmethod
     def drop(self) -> int:
-        """Stop recording, save nothing that stays, and return how many events were recorded, about."""
+        """End a trial: save nothing that stays, and return about how many events a window would have had."""
 
     def can_stop_here(self) -> bool:
         """Whether this thread can stop it, which need not be the one that started it."""
@@ -234,7 +245,7 @@ class Recorder:
             begun = time.monotonic_ns()
             self._tried_rank, self._load, self._before_trial = CLOCK.rank, None, self.state
             try:
-                self._profiler.start(os.path.join(self._folder, TRIAL_FOLDER))  # noqa: PTH118
+                self._profiler.try_out(os.path.join(self._folder, TRIAL_FOLDER))  # noqa: PTH118
             except Exception:  # noqa: BLE001 frameworks raise what they like
                 return
             self.state = TRIAL

@@ -34,6 +34,8 @@ _MARKED = re.compile(_MARK + rb"(\d+)")
 _NO_STEP = b"no complete step"
 _PIECE = 1 << 20
 _PATIENCE_S = 10.0
+_EVENTS_WITH_DEVICE = 3
+"""Events of an operator, its launch and its kernel."""
 
 
 def install(settings: Settings) -> None:
@@ -105,11 +107,11 @@ class TorchProfiler(Profiler):
         os.replace(f"{output}.part", output)  # noqa: PTH105
 
     def drop(self) -> int:
-        """Stop, and count the events of the profiler's result."""
+        """Stop, and count the events of the profiler's result; a device adds a launch and a kernel to an operator."""
         self._end()
         results = self._profile.profiler.kineto_results
         self._profile = None
-        return len(results.events())
+        return len(results.events()) * (_EVENTS_WITH_DEVICE if len(self._activities()) > 1 else 1)
 
     def can_stop_here(self) -> bool:
         """It stops in the thread that started it, and another thread can only ask the main one."""

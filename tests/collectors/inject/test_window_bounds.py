@@ -128,3 +128,14 @@ def test_a_step_that_never_ends_is_stopped_within_by_its_events(bench: Bench) ->
     (status,) = left.statuses
     assert (status["ended_by"], status["steps_recorded"]) == ("events", 0)
     assert problems(left)[0].message.startswith("The tensorflow profiler recorded 0 steps instead of 3. Its steps have")
+
+
+def test_a_trial_traces_no_device_and_the_window_does(bench: Bench) -> None:
+    levels = (
+        "import tensorflow.python.profiler.profiler_v2 as profiler\n"
+        "def options(original=profiler.ProfilerOptions, **levels):\n"
+        "    print(levels['device_tracer_level'])\n"
+        "    return original(**levels)\n"
+        "profiler.ProfilerOptions = options\n"
+    )
+    assert run(bench, levels + LOOP).out.split() == ["0", "1"]

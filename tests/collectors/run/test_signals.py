@@ -225,7 +225,9 @@ def test_ctrl_c_while_the_harvest_lasts_ends_it_and_keeps_the_exit_code(tmp_path
     assert running.wait(timeout=60) == 3
     document = manifest(tmp_path / "run")
     assert (document["status"], document["collectors"][0]["state"]) == ("failed", "recording")
-    assert [problem["code"] for problem in document["problems"]] == ["not-harvested"]
+    (problem,) = document["problems"]
+    assert problem["code"] == "not-harvested"
+    assert problem["fix"] == "What is in raw/ of the run stays: traceviz report reads it."
 
 
 def test_a_program_without_a_handler_dies_of_the_signal_and_we_say_which(tmp_path):

@@ -104,7 +104,7 @@ def cell_options(words: Sequence[str]) -> CollectOptions:
         if any(word == option or word.startswith(f"{option}=") for word in given):
             raise UsageError(f"{option} is for a whole program.", fix="Run it with traceviz collect.")
     try:
-        options, _ = read_options(given)
+        options = read_options(given, {})
     except UsageError as error:
         raise UsageError(f"{shlex.join(words)!r} are no options of %%traceviz.", error.why, error.fix) from error
     if not any(word.split("=")[0] in _WINDOW for word in given):

@@ -190,7 +190,7 @@ class KeptFolders:
             entry.rename(aside)
             folder = os.open(aside, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
-                for name in self.files.intersection(os.listdir(folder)):  # noqa: PTH208 (a path may be another by now)
+                for name in self.files & set(os.listdir(folder)):  # noqa: PTH208 (a path may be another by now)
                     os.unlink(name, dir_fd=folder)
             finally:
                 os.close(folder)

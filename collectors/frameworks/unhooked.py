@@ -67,7 +67,7 @@ def _in_words(name: str, why: str, times: Sequence[float]) -> str:
 
 def _reached(path: Path) -> Collection[int]:
     """Processes that have loaded the hooks."""
-    reached = set()
+    reached: set[int] = set()
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

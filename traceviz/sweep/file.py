@@ -201,8 +201,8 @@ def _check_bounds(sweep: SweepFile, name: str) -> None:
         ("entries of [[include]]", len(sweep.include), MOST_ENTRIES),
         ("tags in an entry of [[include]]", max(map(len, sweep.include), default=0), MOST_TAGS),
         ("tags in [tags]", len(sweep.tags), MOST_TAGS),
-        *(("variables", len(one.environment), MOST_ENTRIES) for one in (sweep, *named)),
-        *(("options of collect", len(one.collect), MOST_ENTRIES) for one in (sweep, *named)),
+        ("variables", max(len(sweep.environment), *(len(value.environment) for value in named), 0), MOST_ENTRIES),
+        ("options of collect", max(len(sweep.collect), *(len(value.collect) for value in named), 0), MOST_ENTRIES),
     ]
     for what, count, most in bounded:
         if count > most:

@@ -21,6 +21,8 @@ CANNOT_JUDGE = "cannot-judge"
 """Code of a verdict that is none on the input."""
 NO_CAUSE = ("", "unexplained")
 """Causes of a verdict that says nothing of the time."""
+_PROCESS = "import gc; gc.set_threshold(50_000); from traceviz.run_tables import run; run()"
+"""Imports make hundreds of thousands of objects that stay: each collection would look through them."""
 _GRACE_S = 5.0
 """How long the process may take to remove what it was writing."""
 _LAST_WORDS = 500
@@ -55,7 +57,7 @@ def make_tables(
     """Run :mod:`traceviz.run_tables` on a run folder; ``verdict`` says whether to analyse the run as well."""
     flags = [flag for flag, given in (("--keep-private", options.keep_private), ("--verdict", verdict)) if given]
     # -P: a file `random.py` in the user's folder is none of ours.
-    command = [sys.executable, "-P", "-m", "traceviz.run_tables", str(folder), *flags]
+    command = [sys.executable, "-P", "-c", _PROCESS, str(folder), *flags]
     try:
         with ending_by_request(watch):
             status, output, errors = _run(command, progress)

@@ -197,7 +197,7 @@ def _without_inductor() -> Iterator[None]:
 
     It asks torch for ``_inductor``, which imports 800 modules with it, in one to two seconds of processor time.
     """
-    lazy, name = getattr(sys.modules["torch"], "_lazy_modules", None), "_inductor"
+    lazy, name = getattr(sys.modules.get("torch"), "_lazy_modules", None), "_inductor"
     if not isinstance(lazy, set) or name not in lazy or f"torch.{name}" in sys.modules:
         yield
         return

@@ -21,8 +21,8 @@ LITERALS = (
                 ("driver", "cuInit", 1, 110, times(110.0, 110, 110)),
                 ("unified_memory", "Host To Device", 7, 40, {"bytes": 4_096}),
                 ("unified_memory", "Device To Host", 2, 30, {"bytes": 1_024}),
-                ("openacc", "acc_wait", 5, 55, times(11.0, 1, 20)),
-                ("openacc", "acc_init", 1, 45, times(45.0, 45, 45)),
+                ("other", "acc_wait", 5, 55, times(11.0, 1, 20)),
+                ("other", "acc_init", 1, 45, times(45.0, 45, 45)),
             ],
         ),
         {
@@ -49,7 +49,7 @@ LITERALS = (
             },
             "Others": {
                 "name": ["acc_wait", "acc_init"],
-                "kind": ["openacc", "openacc"],
+                "kind": ["other", "other"],
                 "calls": [5, 1],
                 "total_ns": [55, 45],
                 "share": [0.55, 0.45],

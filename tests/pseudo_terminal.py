@@ -21,6 +21,8 @@ _CONCEALING = "\x1b[8;41m"
 PAYLOAD = f"EVIL{_CONCEALING}\x1b]52;c;cm0gLXJm\x07\x9b2J\r\n\t\x08\x7f\x85\u202e\u2066\u2028\u200f"
 """Hides what follows, writes to the clipboard, clears the screen, reorders what follows; and says where it is shown."""
 _COLOUR = re.compile(r"\x1b\[(?:[0-9;]*)m")
+_BAR = re.compile(r" {19,}\r|\r\x1b\[K")
+"""Progress of ``collect``: a new line that is blank, and a line that is drawn again."""
 _STEERS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
 
@@ -45,9 +47,9 @@ def seen(*arguments: object, columns: int = 80) -> tuple[int, str]:
 
 
 def harm(page: str) -> list[str]:
-    """What in a page a terminal obeys, but for line ends and the colours of traceviz."""
+    """What in a page a terminal obeys, but for line ends, the colours and the progress bar of traceviz."""
     foreign = [_CONCEALING] * page.count(_CONCEALING)
-    return [*foreign, *_STEERS.findall(_COLOUR.sub("", page))]
+    return [*foreign, *_STEERS.findall(_BAR.sub("", _COLOUR.sub("", page)))]
 
 
 def _run(arguments: list[str]) -> int:

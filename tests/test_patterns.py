@@ -19,7 +19,7 @@ BOUNDS = {
     "traceviz.analyses.derived.steps.serving._": ("traceviz.analyses.derived.steps.serving", "_LONGEST", 400),
     "traceviz.compare.work.kinds._KINDS": ("traceviz.compare.work.kinds", "_LONGEST", 200),
     "traceviz.kernel_names.catalogue()": ("traceviz.kernel_names", "_LONGEST", 2_000),
-    "traceviz.parsers.kineto.device._SIDES": ("traceviz.parsers.kineto.device", "_LONGEST", 1_000),
+    "traceviz.parsers.kineto.copies._": ("traceviz.parsers.kineto.copies", "_LONGEST", 1_000),
     "traceviz.scrub.secrets.addresses._MACHINE_BEFORE": ("traceviz.scrub.secrets.addresses", "_REACH", 64),
     "traceviz.scrub.secrets.addresses._VERSION_BEFORE": ("traceviz.scrub.secrets.addresses", "_REACH", 64),
     "traceviz.scrub.secrets.redactor._LETTERS_BEFORE": ("traceviz.scrub.secrets.redactor", "_LONGEST_PART", 24),

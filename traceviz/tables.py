@@ -23,6 +23,7 @@ from traceviz.errors import DamagedTraceError, MissingTableError, SchemaError
 from traceviz.files import new_folder
 from traceviz.foreign.json_documents import read_document
 from traceviz.foreign.parquet import DAMAGE, open_parquet
+from traceviz.foreign.rows import rows_to_table
 from traceviz.later import Later
 from traceviz.row_groups import Window
 from traceviz.shown import Shown
@@ -504,7 +505,7 @@ def with_known_texts(name: str, table: pa.Table) -> tuple[pa.Table, list[dict[st
 
 def with_notes(notes: pa.Table, rows: list[dict[str, Any]]) -> pa.Table:
     """Table ``notes`` with more ``rows``."""
-    return pa.concat_tables([notes, pa.Table.from_pylist(rows, schema.table("notes").arrow)])
+    return pa.concat_tables([notes, rows_to_table("notes", rows)])
 
 
 def _distinct(texts: pa.ChunkedArray[Any]) -> list[str | None]:

@@ -18,14 +18,15 @@ UUID = "b50ecd63-f853-a457-8c3d-f47e6ed6e20e"
 
 
 def table(of: str, **columns: list) -> pa.Table:
-    """Rows of table ``of``; columns not given are null, or 0 and empty where they may not be."""
+    """Rows of table ``of``; columns not given are null, or 0, empty or the first known text if they may not be."""
     declared = schema.table(of)
     count = len(next(iter(columns.values())))
 
     def filled(column: schema.Column) -> pa.Array:
         if column.nullable:
             return pa.nulls(count, pa.string() if column.type == schema.NAME else column.type)
-        return pa.array([""] * count if column.type in (schema.TEXT, schema.NAME) else [0] * count)
+        text = column.values[0] if column.values else ""
+        return pa.array([text] * count if column.type in (schema.TEXT, schema.NAME) else [0] * count)
 
     return pa.table({c.name: pa.array(columns[c.name]) if c.name in columns else filled(c) for c in declared.columns})
 

@@ -47,6 +47,7 @@ _EXACT = r"^(\d{1,12}(?:\.\d{1,6})?) us$"
 _MICROSECOND = 1_000
 _WELL_KNOWN_NS = 10**9
 """Times within the capture are single floats in Paddle: exact to 60 ns in its first second."""
+_FLOAT_ERROR_NS = 60
 
 _MXNET_ENGINE = ("DeleteVariable", "WaitForVar", "ResourceParallelRandomSetSeed", "ResourceParallelRandomSetState")
 """What MXNet's engine does for itself, in the form of operators."""
@@ -110,7 +111,8 @@ def _with_exact_times(events: pl.DataFrame) -> pl.DataFrame:
     if anchor is None:
         return events
     start = pl.col("exact") + anchor
-    agrees = (start - pl.col("start_ns")).is_between(0, _MICROSECOND - 1)
+    # The start of the anchor and this one are each off by the error of a float
+    agrees = (start - pl.col("start_ns")).is_between(0, _MICROSECOND - 1 + 2 * _FLOAT_ERROR_NS)
     return timed.with_columns(pl.when(agrees).then(start).otherwise("start_ns").alias("start_ns")).drop("exact")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tests.parsers.kineto.dialects import GPU, STEP, mxnet_trace, paddle_trace
+from tests.parsers.kineto.dialects import GPU, STEP, mxnet_trace, paddle, paddle_trace
 from tests.parsers.kineto.tables import notes, read_bytes, rows
 from traceviz.parsers.base import HEAD_BYTES, Match
 from traceviz.parsers.kineto.readers import KinetoReader
@@ -36,6 +36,17 @@ def test_python_and_cpp_of_a_thread_of_paddle_are_one_thread_and_nest_to_the_nan
     assert "events-overlapping" not in notes(trace)
     ends = {name: start + lasts for name, start, lasts in rows(trace, "host_ops", "name", "start_ns", "dur_ns")}
     assert (ends["conv2d"], ends["phi::conv2d"]) == (191_300, 191_200)
+
+
+def test_times_of_paddle_nest_although_each_is_off_by_the_error_of_a_float(tmp_path: Path) -> None:
+    early = paddle("relu", 20.0, 1.0, "Operator")
+    early["args"]["start_time"] = "19.970 us"
+    outer = paddle("add dygraph", 300.999, 10.0, "Operator")
+    inner = paddle("add infer_meta", 305.0, 5.9, "OperatorInner")
+    trace = read_bytes(tmp_path, paddle_trace([*STEP, early, outer, inner]))
+    assert "events-overlapping" not in notes(trace)
+    starts = dict(rows(trace, "host_ops", "name", "start_ns"))
+    assert starts["add infer_meta"] - starts["add"] == 4_001
 
 
 def test_device_work_of_paddle_belongs_to_its_calls(tmp_path: Path) -> None:

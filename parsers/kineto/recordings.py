@@ -64,7 +64,7 @@ def recordings(events: Events) -> Sequence[Recording]:
     """Return the recordings that the file holds, in the order of their names; none if it is a single one.
 
     A file of several processes is one recording unless ids repeat between them, or devices have other names than their
-    numbers.
+    numbers. Each recording has operations of the host.
     """
     rows = events.rows(Role.API)
     if counted(take(events.pid.codes, rows) + 1, len(events.pid.words) + 1)[1:].astype(bool).sum() <= 1:
@@ -72,6 +72,8 @@ def recordings(events: Events) -> Sequence[Recording]:
     _, calls = _numbered(events, rows)
     callers = np.unique(calls.group[calls.group >= 0])
     if callers.size <= 1 or not (is_ambiguous(calls) or _is_renamed(events)):
+        return ()
+    if not _have_operators(events, callers):
         return ()
     texts = sorted((events.pid.words[code] for code in callers.tolist()), key=_natural)
     labels = _labels(texts, _device_names(events))
@@ -89,6 +91,12 @@ def _numbered(events: Events, rows: Array) -> tuple[Array, Numbered]:
     rows = rows[known]
     group = take(events.pid.codes, rows).astype(np.int64)
     return rows, Numbered(group, stated.value[known], take(events.start, rows))
+
+
+def _have_operators(events: Events, callers: Array) -> bool:
+    """Whether each calling process runs operations of the host; the firmware of a device makes calls and runs none."""
+    rows = events.rows(Role.HOST)
+    return bool(np.isin(callers, take(events.pid.codes, rows)).all())
 
 
 def _is_renamed(events: Events) -> bool:

@@ -246,7 +246,7 @@ class _Program:
 
     @property
     def has_left_code(self) -> bool:
-        """Whether the wrapped program has ended, and its exit code is known."""
+        """Return whether the wrapped program has ended, and its exit code is known."""
         wrapped = self._wrapper.program()
         return wrapped is not None and wrapped.code is not None
 
@@ -312,7 +312,7 @@ class _Program:
             }
 
     def _is_idle(self, for_s: float) -> bool:
-        """Whether the wrapper has hardly written or computed anything for so long."""
+        """Return whether the wrapper has hardly written or computed anything for so long."""
         ticks = sum(cpu_ticks(pid) for pid in (self._started, *descendants(self._started)))
         now = _Work(time.monotonic(), ticks, self._wrapper.written())
         if self._worked is None or now.is_more_than(self._worked):

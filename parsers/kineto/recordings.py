@@ -100,7 +100,7 @@ def _have_operators(events: Events, callers: Array) -> bool:
 
 
 def _is_renamed(events: Events) -> bool:
-    """Whether device work is under another name than the number of its device, as profilers write it."""
+    """Return whether device work is under another name than the number of its device, as profilers write it."""
     rows = events.rows(*DEVICE_ROLES)
     device = numbers(events.frame, "device", rows)
     names, codes = events.pid.words, take(events.pid.codes, rows)

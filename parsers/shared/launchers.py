@@ -43,7 +43,7 @@ class Numbered:
 
 
 def is_ambiguous(calls: Numbered) -> bool:
-    """Whether calls of different processes share an id."""
+    """Return whether calls of different processes share an id."""
     distinct = [np.unique(calls.ids[calls.group == process]).size for process in np.unique(calls.group)]
     return sum(distinct) > np.unique(calls.ids).size
 

@@ -167,7 +167,7 @@ def around(form, text):
 
 
 def suits(secret, name):
-    """Whether a kind is promised in a surrounding."""
+    """Return whether a kind is promised in a surrounding."""
     if name == "letters":
         return secret.adjoins
     if name == "underscore":  # a folder after a word is part of a name, and so is what a word ends with
@@ -220,7 +220,7 @@ def archived(builder, seed, name):
 
 
 def left_in(source, secret):
-    """Whether the source holds a secret, so that the test can fail."""
+    """Return whether the source holds a secret, so that the test can fail."""
     body = secret.body.lower().encode()
     places = everything(source.parent if source.is_file() else source)
     return any(body in content.lower() or quote(body).encode().lower() in content.lower() for _, content in places)

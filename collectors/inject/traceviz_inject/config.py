@@ -41,7 +41,7 @@ class Window:
 
     @property
     def is_default(self) -> bool:
-        """Whether the user named neither steps nor a time."""
+        """Return whether the user named neither steps nor a time."""
         return not self.is_timed and (self.first_step, self.steps) == (_FIRST, _STEPS)
 
     @property

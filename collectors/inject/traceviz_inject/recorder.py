@@ -84,7 +84,7 @@ class Profiler(ABC):
         """End a trial: save nothing that stays, and return about how many events a window would have had."""
 
     def can_stop_here(self) -> bool:
-        """Whether this thread can stop it, which need not be the one that started it."""
+        """Return whether this thread can stop it, which need not be the one that started it."""
         return True
 
     @abstractmethod

@@ -179,7 +179,7 @@ class Sampler:
 
     @property
     def takes_notes(self) -> bool:
-        """Whether what hooks note is still written."""
+        """Return whether what hooks note is still written."""
         return not self._file.is_broken
 
     def stop(self, *, ends: bool) -> None:

@@ -476,7 +476,7 @@ class TraceView:
 
 
 def _encloses(life: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Whether a process ran before another one and after it."""
+    """Return whether a process ran before another one and after it."""
     return life[0] < other[0] and other[1] < life[1]
 
 

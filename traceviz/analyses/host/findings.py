@@ -239,7 +239,7 @@ def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
 
 
 def _is_stated_by_framework(key: str, settings: Mapping[str, str]) -> bool:
-    """Whether a collector that is of no framework repeats here what the framework states itself."""
+    """Return whether a collector that is of no framework repeats here what the framework states itself."""
     stated = _FRAMEWORK_THREADS.match(key)
     if stated is None or stated[1] in _FRAMEWORKS:
         return False

@@ -400,7 +400,7 @@ def _is_of_one_kind(function: OwnFunction) -> bool:
 
 
 def _is_of_function(part: Part, result: HostLimits, steps: StepSamples) -> bool:
-    """Whether most of a part is time of the function that is reported as a whole."""
+    """Return whether most of a part is time of the function that is reported as a whole."""
     function = result.function
     return function is not None and function.has_most_of(part.group, round(part.share * steps.step_ns))
 

@@ -87,7 +87,7 @@ class OwnFunction:
         return placed(self.location)
 
     def has_most_of(self, group: str, time_ns: int) -> bool:
-        """Whether at least half of ``time_ns``, the time of a group in the steps, is in this function."""
+        """Return whether at least half of ``time_ns``, the time of a group in the steps, is in this function."""
         return 2 * self.by_group.get(group, 0) >= time_ns
 
 

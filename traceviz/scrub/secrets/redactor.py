@@ -115,7 +115,7 @@ class Redactor:
         return found
 
     def holds(self, text: bytes) -> bool:
-        """Whether ``text`` holds a secret."""
+        """Return whether ``text`` holds a secret."""
         pattern = self._pattern
         return pattern is not None and any(pattern.search(reading.text) is not None for reading in readings(text))
 
@@ -136,7 +136,7 @@ class Redactor:
         return text if self.is_version(key, text) else self.clean_message(text)
 
     def is_version(self, key: str, text: bytes) -> bool:
-        """Whether the text of a property is a version, and no secret is in it."""
+        """Return whether the text of a property is a version, and no secret is in it."""
         return is_version(key, text.decode("utf-8", "replace")) and not self.holds(text)
 
     def clean_module(self, name: bytes) -> bytes:

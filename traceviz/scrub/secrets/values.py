@@ -56,7 +56,7 @@ def is_common(value: bytes) -> bool:
 
 
 def is_distinctive(value: bytes, least: int) -> bool:
-    """Whether a value has at least ``least`` characters, and is no word, number, version or program."""
+    """Return whether a value has at least ``least`` characters, and is no word, number, version or program."""
     if len(value) < least or is_common(value):
         return False
     if _NUMBERS.fullmatch(value) or _VERSION.fullmatch(value) or _SYSTEM_PATH.fullmatch(value):

@@ -95,7 +95,7 @@ class RunParts:
 
     @property
     def is_cut(self) -> bool:
-        """Whether a part of the run was not sampled."""
+        """Return whether a part of the run was not sampled."""
         return self.cut or self.time_ns(UNSAMPLED) > 0
 
     def words(self, whole: str = "this run") -> str:

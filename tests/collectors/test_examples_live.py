@@ -132,12 +132,13 @@ def test_every_other_switch_of_the_cnn_works_in_4_steps(oracle_python):
     assert done.stdout.startswith("4 steps of 8 images, loss "), done.stderr
 
 
-def test_the_loop_of_the_lstm_has_20_steps_without_fit(oracle_python, tmp_path):
-    run = collect(
-        tmp_path, "tensorflow,resources", oracle_python, EXAMPLES / "lstm_time_series.py", "--steps", 32, "--window", 8
-    )
+def test_the_loop_of_the_lstm_is_recorded_for_6_steps_without_fit(oracle_python, tmp_path):
+    # How many events a step has depends on the threads of the machine (11,807 were seen), so that 20 steps may pass
+    # the bound of events; 6 do not.
+    command = (oracle_python, EXAMPLES / "lstm_time_series.py", "--steps", 32, "--window", 8)
+    run = collect(tmp_path, "tensorflow,resources", *command, options=SIX_STEPS)
     assert (run.code, run.problems) == (0, []), run.stderr
-    assert run.report().fact("steps", "count") == 20
+    assert run.report().fact("steps", "count") == 6
 
 
 def test_a_jitted_loop_that_marks_nothing_has_20_steps_and_no_verdict_but_says_what_to_mark(oracle_python, tmp_path):

@@ -7,14 +7,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from traceviz import schema
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.calls import with_ids
 from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
 from traceviz.parsers.nsys.mapping import EVENT_TABLES
-from traceviz.parsers.shared.ahead import Ahead
-from traceviz.parsers.shared.begin import begin
+from traceviz.parsers.shared.prefetch import Prefetch
 from traceviz.parsers.shared.sqlite.file import unread_log
 from traceviz.parsers.shared.sqlite.tables import SqliteTables
+from traceviz.parsers.shared.survey import keeps_of, measures, present, start_of
+from traceviz.parsers.shared.whole_events import raw_columns, requested, wishes
+from traceviz.process.memory import free
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,9 +32,33 @@ class NsysSqliteTables(SqliteTables):
 
 def read_sqlite(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
     """The tables of an SQLite export, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
-    with closing(Ahead()) as ahead, NsysSqliteTables(path) as raw:
-        begin(raw, ahead, EVENT_TABLES, with_ids(options))
+    with closing(Prefetch()) as prefetch, NsysSqliteTables(path) as raw:
+        _prefetch_tables(raw, prefetch, with_ids(options))
         options.begun()
-        from traceviz.parsers.nsys.tables import Provenance, read_tables  # noqa: PLC0415 (meanwhile, tables are decoded)
+        from traceviz.parsers.nsys.tables import Provenance, read_tables  # noqa: PLC0415 (tables are decoded at the same time)
 
         yield from read_tables(raw, options, Provenance("nsys sqlite", notes=unread_log(path)))
+
+
+_SHARE = 4
+"""Prefetched tables take at most this part of the free memory: no caller watches yet how much it becomes."""
+
+
+def _prefetch_tables(raw: SqliteTables, prefetch: Prefetch, options: ReadOptions) -> None:
+    """Start to decode the event tables that are asked for, as far as it is known that all their rows count.
+
+    Nothing is started if memory is bounded: the caller then looks how much a table takes, before the next one.
+    """
+    left = free()
+    if options.max_memory is not None or options.spill is not None or left is None:
+        return
+    room = left.more // _SHARE
+    for table, sources in EVENT_TABLES.items():
+        for source in present(raw, sources) if options.wants(table) else ():
+            start, available = start_of(raw, source), raw.columns(source.table)
+            whole = raw.whole(source.table)
+            if whole is None or keeps_of(source, start):
+                continue
+            own = requested(table, source, options)
+            asked = wishes(own, raw_columns(own, start, available), schema.table(table).arrow, 0)
+            room -= whole.prefetch(prefetch, list(asked.values()), measures(raw, own, [*own.owner, own.device]), room)

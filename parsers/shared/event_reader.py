@@ -18,7 +18,6 @@ from traceviz import schema
 from traceviz.foreign.plausible import plausible_durations
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.shared.arrow import Array, ChunkedArray, chunked_array, nulls, pc
-from traceviz.parsers.shared.begin import needed
 from traceviz.parsers.shared.event_table import Repairs, converted, durations, first, note_repairs, raw_column
 from traceviz.parsers.shared.mapping import Name, Source
 from traceviz.parsers.shared.notes import Notes
@@ -33,6 +32,7 @@ from traceviz.parsers.shared.whole_events import (
     DecodedEvents,
     Owners,
     raw_columns,
+    requested,
     wishes,
 )
 
@@ -78,7 +78,7 @@ class EventReader:
 
     def columns(self, table: str, source: Source, target: pa.Schema) -> pa.Table:
         """Rows of one raw table with the columns of ``target``; what the raw table does not have is null."""
-        source = needed(table, source, self.options)
+        source = requested(table, source, self.options)
         repairs = Repairs()
         whole = self._whole(source)
         if whole is not None:
@@ -103,7 +103,7 @@ class EventReader:
         Raises:
             NotPlainError: they cannot be read so, or not from here on.
         """
-        source = needed(table, source, self.options)
+        source = requested(table, source, self.options)
         whole = self._whole(source)
         if whole is None:
             raise NotPlainError("a table that streams")

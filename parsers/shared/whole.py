@@ -14,10 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz import schema
-from traceviz.parsers.shared.ahead import Ahead
 from traceviz.parsers.shared.arrow import Array
 from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.native import decoder
+from traceviz.parsers.shared.prefetch import Prefetch
 
 _buffer: Any = pa.py_buffer
 """Memory of a NumPy array, not copied; the stubs of pyarrow do not know that it can."""
@@ -146,22 +146,22 @@ def alike(rows: int) -> CodeColumn:
 class WholeTable(Protocol):
     """A raw table whose columns are made whole."""
 
-    def begin(self, ahead: Ahead, wishes: Sequence[Wish], measured: Sequence[Wish], room: int) -> int:
-        """Begin to make columns of all rows, for :meth:`columns` and :meth:`measure`, unless that is not worth it.
+    def prefetch(self, prefetch: Prefetch, wishes: Sequence[Wish], measured: Sequence[Wish], room: int) -> int:
+        """Start to make columns of all rows, for :meth:`columns` and :meth:`measure`, unless that is not worth it.
 
         Args:
-            ahead: Does it.
+            prefetch: Does the work.
             wishes: The columns; times as they are stored.
             measured: What is measured only.
             room: Bytes that they may take.
 
         Returns:
-            Bytes that they take; 0 where nothing was begun.
+            Bytes that they take; 0 if nothing was started.
         """
         ...
 
     def close(self) -> None:
-        """Let go of what was begun, and nobody asked for."""
+        """Release prefetched columns that no caller asked for."""
 
     def measure(self, keeps: Sequence[Keep], wishes: Sequence[Wish]) -> tuple[int, list[Result]]:
         """How many rows count, and of their columns what is known without making them.

@@ -9,11 +9,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from traceviz import schema
+from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.shared.arrow import Array, ChunkedArray, DictionaryArray, nulls
 from traceviz.parsers.shared.event_table import Repairs, converted, first
 from traceviz.parsers.shared.mapping import Source, Word
@@ -65,6 +66,15 @@ class RawColumns:
     ids: str | None
     text: str | None
     others: Mapping[str, str]
+
+
+def requested(table: str, source: Source, options: ReadOptions) -> Source:
+    """Return ``source`` without nullable columns that the caller did not ask for."""
+    if table not in options.columns:
+        return source
+    declared, columns = schema.table(table).arrow, options.columns[table]
+    kept = [c for c in source.columns if c.name in columns or not declared.field(c.name).nullable]
+    return replace(source, columns=tuple(kept))
 
 
 def raw_columns(source: Source, start: str, available: frozenset[str]) -> RawColumns:

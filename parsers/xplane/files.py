@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,29 +11,31 @@ import pyarrow as pa
 from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.shared.log_folders import Run, choose_run, note_choice
-from traceviz.parsers.shared.meanwhile import Meanwhile
 from traceviz.parsers.xplane.content import read_file
 from traceviz.parsers.xplane.hosts import ENVIRONMENT
 from traceviz.parsers.xplane.raw import Space
 from traceviz.parsers.xplane.tables import Provenance, Source, read_spaces
 from traceviz.process.memory import Allowance
 
-Begun = Meanwhile[Space]
+Prefetched = Callable[[], Space]
+"""Waits for what a file holds."""
 
 
-def read_captures(path: Path, options: ReadOptions, begun: Begun | None = None) -> Iterator[tuple[str, pa.Table]]:
+def read_captures(
+    path: Path, options: ReadOptions, prefetched: Prefetched | None = None
+) -> Iterator[tuple[str, pa.Table]]:
     """The tables of a capture, or of one run of a log folder, one at a time; ``notes`` last.
 
     Args:
         path: The file or folder.
         options: What is wanted.
-        begun: What the file ``path`` holds, where another thread has begun to read it.
+        prefetched: Waits for what the file ``path`` holds, if a background thread reads it.
     """
     run, notes = _choose(path, options)
-    sources, dropped = _sources(run, options.allowance, begun)
+    sources, dropped = _sources(run, options.allowance, prefetched)
     scanner = sources[0].space.scanner
     route = "xplane, compiled scanner" if scanner == "compiled" else "xplane, protobuf fallback (slower)"
-    del begun
+    del prefetched
     tables = read_spaces(sources, options, Provenance("xplane", route, (*notes, *dropped)))
     del sources
     yield from tables
@@ -52,7 +54,7 @@ def _choose(path: Path, options: ReadOptions) -> tuple[Run, tuple[tuple[str, str
 
 
 def _sources(
-    run: Run, allowance: Allowance, begun: Begun | None
+    run: Run, allowance: Allowance, prefetched: Prefetched | None
 ) -> tuple[list[Source], tuple[tuple[str, str, str], ...]]:
     """What the files of a run hold, and notes on those that hold nothing.
 
@@ -63,7 +65,7 @@ def _sources(
     sources, failures = [], []
     for file in run.files:
         try:
-            space = read_file(file, allowance) if begun is None else begun.result()
+            space = read_file(file, allowance) if prefetched is None else prefetched()
             sources.append(Source(re.sub(r"\.xplane\.pb(\.gz)?$", "", file.name), space))
         except DamagedTraceError as error:
             failures.append(error)

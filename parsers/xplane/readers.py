@@ -8,14 +8,14 @@ the events carry their group or a step number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from traceviz.parsers.base import Match, Reader, ReadOptions
 from traceviz.parsers.shared.log_folders import SUFFIXES, find_runs
-from traceviz.parsers.shared.meanwhile import Meanwhile
+from traceviz.parsers.shared.prefetch import run_early
 from traceviz.parsers.xplane.sniff import (
     GZIP_MAGIC,
     TRACE_JSON_SUFFIXES,
@@ -65,8 +65,8 @@ class XPlaneReader(Reader):
     title: ClassVar[str] = "TensorFlow/JAX profile (XPlane)"
     suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
 
-    def __init__(self, begun: Meanwhile[Space] | None = None) -> None:
-        self._begun = begun
+    def __init__(self, prefetched: Callable[[], Space] | None = None) -> None:
+        self._prefetched = prefetched
 
     def sniff(self, head: bytes, path: Path) -> Match:
         """Certain of a file that begins with a plane, of an empty file with the right name, of a folder with runs."""
@@ -86,7 +86,7 @@ class XPlaneReader(Reader):
 
     def reading_ahead(self, path: Path) -> Reader:
         """See :meth:`Reader.reading_ahead`: what is compiled scans a file, and lets others import."""
-        return XPlaneReader(Meanwhile(partial(_read_file, path), beside=True)) if path.is_file() else self
+        return XPlaneReader(run_early(partial(_read_file, path), in_background=True)) if path.is_file() else self
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`.
@@ -97,8 +97,8 @@ class XPlaneReader(Reader):
         """
         from traceviz.parsers.xplane.files import read_captures
 
-        begun, self._begun = self._begun, None
-        return read_captures(path, options, begun)
+        prefetched, self._prefetched = self._prefetched, None
+        return read_captures(path, options, prefetched)
 
 
 def _read_file(path: Path) -> Space:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import pyarrow as pa
 
 from traceviz import schema
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.shared.contract import Builder, build_tables, unless_empty
-from traceviz.parsers.shared.meanwhile import Meanwhile
 from traceviz.parsers.shared.notes import Notes
+from traceviz.parsers.shared.prefetch import run_early
 from traceviz.parsers.xplane import capture as facts
 from traceviz.parsers.xplane import device as device_tables
 from traceviz.parsers.xplane import host as host_tables
@@ -81,8 +80,8 @@ def read_spaces(
         notes.add("clocks-not-aligned", "warning", _CLOCKS)
     grouped = not _UNGROUPED.issuperset(schema.TABLES if options.tables is None else options.tables)
     is_large = sum(len(plane.events) for source in sources for plane in source.space.planes) >= _MANY_EVENTS
-    beside = grouped and is_large and options.max_memory is None
-    hosts = _hosts(sources, clock, grouped=grouped, beside=beside)
+    in_background = grouped and is_large and options.max_memory is None
+    hosts = _hosts(sources, clock, grouped=grouped, in_background=in_background)
     origin = facts.Origin(provenance.format, provenance.route, clock.last_ns, clock.t0_unix_ns)
     yield "run", facts.run(hosts, origin, notes, keep_private=options.keep_private)
     identity = identify_all(hosts, notes, keep_private=options.keep_private)
@@ -102,18 +101,16 @@ def read_spaces(
     yield "notes", notes.table()
 
 
-def _hosts(sources: Sequence[Source], clock: Clock, *, grouped: bool, beside: bool) -> tuple[Host, ...]:
-    """The hosts. Their groups, if these are needed, may be formed by another thread until somebody asks for them."""
+def _hosts(sources: Sequence[Source], clock: Clock, *, grouped: bool, in_background: bool) -> tuple[Host, ...]:
+    """Return the hosts. A background thread may form their groups, if these are needed."""
     spaces = [source.space for source in sources]
-    forming = Meanwhile(lambda: _groups(spaces) if grouped else [Grouped(None, 0)] * len(spaces), beside=beside)
+    forming = run_early(
+        lambda: _groups(spaces) if grouped else [Grouped(None, 0)] * len(spaces), in_background=in_background
+    )
     return tuple(
-        Host(number, source.name, source.space, zero_ns, partial(_grouped, forming, number))
+        Host(number, source.name, source.space, zero_ns, lambda number=number: forming()[number])
         for number, (source, zero_ns) in enumerate(zip(sources, clock.zero_ns, strict=True))
     )
-
-
-def _grouped(forming: Meanwhile[list[Grouped]], number: int) -> Grouped:
-    return forming.result()[number]
 
 
 def _groups(spaces: Sequence[Space]) -> list[Grouped]:

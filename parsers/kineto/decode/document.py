@@ -12,7 +12,6 @@ from typing import Any
 
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import Progress, silent
-from traceviz.parsers.kineto.decode.ahead import ahead
 from traceviz.parsers.kineto.decode.columns import build
 from traceviz.parsers.kineto.decode.compiled import CompiledScanner, native
 from traceviz.parsers.kineto.decode.halves import Halves, SecondHalf, second_half
@@ -23,6 +22,7 @@ from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
 from traceviz.parsers.shared.json.stream import TextStream
 from traceviz.parsers.shared.json.walk import EVENTS, SegmentKind, TraceWalk
 from traceviz.parsers.shared.json.window import Window
+from traceviz.parsers.shared.prefetch import read_early
 from traceviz.units import format_value
 
 BLOCK_BYTES = 2**21
@@ -91,7 +91,7 @@ def _walk(stream: TextStream, events: Scanner, half: SecondHalf | None, block_by
     if half is not None and isinstance(events, CompiledScanner):
         halves = Halves(stream, events, half, block_bytes)
         return TraceWalk(halves.window, halves.feed)
-    return TraceWalk(Window(ahead(stream.blocks(block_bytes), block_bytes), name=str(stream.path)), events.feed)
+    return TraceWalk(Window(read_early(stream.blocks(block_bytes), block_bytes), name=str(stream.path)), events.feed)
 
 
 def _read(walk: TraceWalk) -> tuple[dict[str, Any], dict[str, int]]:

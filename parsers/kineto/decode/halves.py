@@ -1,4 +1,4 @@
-"""The list of events of a large file is scanned in two halves beside each other, where a machine has two cores.
+"""Scan the list of events of a large file in two halves at the same time, if the machine has two cores.
 
 ::
 
@@ -18,7 +18,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 from typing import BinaryIO
 
 from traceviz.errors import DamagedTraceError
@@ -26,6 +25,7 @@ from traceviz.parsers.kineto.decode.compiled import CompiledScanner
 from traceviz.parsers.shared.json.stream import GZIP_MAGIC, TextStream
 from traceviz.parsers.shared.json.walk import NEXT_EVENT, Step, Stop
 from traceviz.parsers.shared.json.window import Window
+from traceviz.parsers.shared.prefetch import Prefetch, usable_cores
 
 LARGE_BYTES = 16 * 2**20
 """Smaller files are scanned before another thread gains anything."""
@@ -34,7 +34,7 @@ _SEARCHED_BYTES = 2**18
 
 
 def second_half(path: Path, scanner: CompiledScanner, block_bytes: int, least: int | None = None) -> SecondHalf | None:
-    """The scan of the second half of the file ``path``, which has begun; ``None`` where there is to be none.
+    """Start to scan the second half of the file ``path``; return ``None`` if it is not worth it.
 
     Args:
         path: The file.
@@ -42,22 +42,17 @@ def second_half(path: Path, scanner: CompiledScanner, block_bytes: int, least: i
         block_bytes: How much text is looked at once.
         least: The length from which on a file is scanned in halves; ``None`` where this depends on the machine.
     """
-    if least is None and _cores() < 2:
+    if least is None and usable_cores() < 2:
         return None
     try:
         file = path.open("rb")
     except OSError:  # who reads the file from its beginning says so
         return None
     begin = _likely_event(file, LARGE_BYTES if least is None else least)
-    half = SecondHalf(file, begin, scanner, block_bytes)
-    if not begin or not half.start():
+    if not begin:
         file.close()
         return None
-    return half
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return SecondHalf(file, begin, scanner, block_bytes)
 
 
 def _likely_event(file: BinaryIO, least: int) -> int:
@@ -75,7 +70,7 @@ def _likely_event(file: BinaryIO, least: int) -> int:
 
 
 class SecondHalf:
-    """A thread that scans the events of a file from ``begin`` on.
+    """A scan of the events of a file from ``begin`` on, in a background thread.
 
     Args:
         file: The file, which is closed at the end.
@@ -91,20 +86,13 @@ class SecondHalf:
         self._file, self._scanner, self._block_bytes = file, scanner, block_bytes
         self._stopped = False
         self._reached = 0
-        self._thread = Thread(target=self._scan, name="traceviz-scan", daemon=True)
-
-    def start(self) -> bool:
-        """Begin; whether the machine has a thread to spare."""
-        try:
-            self._thread.start()
-        except RuntimeError:  # under a limit of threads or of addresses
-            return False
-        return True
+        self._prefetch = Prefetch(1)
+        self._scanned = self._prefetch.submit(self._scan)
 
     def stop(self) -> None:
         """End it, whatever is still to come."""
         self._stopped = True
-        self._thread.join()
+        self._prefetch.cancel([self._scanned])
 
     def close(self) -> None:
         """End it, and close the file."""
@@ -121,7 +109,7 @@ class SecondHalf:
         That byte is before something that is no whole event: the end of the list, the end of the file, or what is
         broken.
         """
-        self._thread.join()
+        self._prefetch.result(self._scanned)
         return (self._scanner, self._reached) if self._reached > self.begin else None
 
     def _scan(self) -> None:

@@ -21,21 +21,17 @@ Source of the format: https://www.sqlite.org/fileformat2.html (sections 1.3, 1.6
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Self, TypeVar
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from traceviz.parsers.shared.native import decoder
-
-S = TypeVar("S")
-T = TypeVar("T")
+from traceviz.parsers.shared.prefetch import map_early
 
 Bytes = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
@@ -44,8 +40,6 @@ Sizes = Integers | int
 
 CHUNK_BYTES = 3 << 19
 """Leaf pages decoded at once: some 40,000 rows, whose offsets and values stay in the cache."""
-MAX_WORKERS = 8
-"""More threads would find no work: the consumer of the columns is then the slower side."""
 
 _LEAF, _INTERIOR = 13, 5
 _LEAF_HEADER, _INTERIOR_HEADER = 8, 12
@@ -103,25 +97,9 @@ def read_integers(path: Path, root: int, width: int, positions: Sequence[int]) -
         alone = leaves.size == 1  # a table without rows is one empty page; no other page may be empty
         library = decoder()
         if library is None:
-            yield from in_order(lambda chunk: _decode(pages, chunk, width, positions, alone=alone), chunks)
+            yield from map_early(lambda chunk: _decode(pages, chunk, width, positions, alone=alone), chunks)
         else:
-            yield from in_order(lambda chunk: _compiled(library, pages, chunk, width, positions, alone=alone), chunks)
-
-
-def in_order(decode: Callable[[S], T], chunks: Sequence[S]) -> Iterator[T]:
-    """Results in the order of ``chunks``, computed ahead by threads; few are in memory at a time."""
-    workers = min(len(os.sched_getaffinity(0)), MAX_WORKERS, len(chunks))
-    if workers < 2:
-        yield from map(decode, chunks)
-        return
-    running: deque[Future[T]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
-        for chunk in chunks:
-            running.append(pool.submit(decode, chunk))
-            if len(running) > workers:
-                yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
+            yield from map_early(lambda chunk: _compiled(library, pages, chunk, width, positions, alone=alone), chunks)
 
 
 class Pages:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,11 +22,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz import schema
-from traceviz.parsers.shared.ahead import Ahead
 from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.native import decoder
-from traceviz.parsers.shared.sqlite.pages import Integers, NotPlainError, Pages, in_order
+from traceviz.parsers.shared.prefetch import Prefetch, map_early
+from traceviz.parsers.shared.sqlite.pages import Integers, NotPlainError, Pages
 from traceviz.parsers.shared.whole import (
     CodeColumn,
     Codes,
@@ -93,15 +94,15 @@ class SqliteTable:
         self._stretches = [leaves[begin : begin + self._step] for begin in range(0, leaves.size, self._step)]
         self._alone = alone
         self._counts: dict[tuple[Keep, ...], list[int]] = {}
-        self._begun: _Begun | None = None
+        self._prefetched: _Prefetched | None = None
         self.expected: Integers | None = None
         """Rows that each leaf most likely has; ``None`` where nothing tells. Decoding finds out."""
 
-    def begin(self, ahead: Ahead, wishes: Sequence[Wish], measured: Sequence[Wish], room: int) -> int:
-        """See :meth:`WholeTable.begin`."""
+    def prefetch(self, prefetch: Prefetch, wishes: Sequence[Wish], measured: Sequence[Wish], room: int) -> int:
+        """See :meth:`WholeTable.prefetch`."""
         size = 8 * len(wishes) * int(self.expected.sum()) if self.expected is not None else 0
         are_few, are_distinct = self._leaves.size < 2 * self._step, len(set(wishes)) == len(wishes)
-        if self.expected is None or self._begun or are_few or not are_distinct or not 0 < size <= room:
+        if self.expected is None or self._prefetched or are_few or not are_distinct or not 0 < size <= room:
             return 0
         counts = np.add.reduceat(self.expected, np.arange(0, self._leaves.size, self._step)).tolist()
         everything = list(dict.fromkeys([*wishes, *measured]))
@@ -112,24 +113,25 @@ class SqliteTable:
         except NotPlainError:
             pages.close()
             return 0
-        self._begun = _Begun(pages, ahead, everything, outs, ahead.give(decode, len(counts)))
+        parts = [prefetch.submit(partial(decode, at)) for at in range(len(counts))]
+        self._prefetched = _Prefetched(pages, prefetch, everything, outs, parts)
         return size
 
-    def _results_begun(self, keeps: Sequence[Keep], progress: Callable[[int], None]) -> dict[Wish, Result]:
-        """What :meth:`begin` has decoded, if rows are alike with these ``keeps``; waits for it."""
-        if self._begun is None or any(keep.column in self._stored for keep in keeps):
+    def _prefetched_results(self, keeps: Sequence[Keep], progress: Callable[[int], None]) -> dict[Wish, Result]:
+        """Return what :meth:`prefetch` has decoded, if these ``keeps`` exclude no row; waits for it."""
+        if self._prefetched is None or any(keep.column in self._stored for keep in keeps):
             return {}
         try:
-            return self._begun.results(progress)
+            return self._prefetched.results(progress)
         except NotPlainError:
-            self.close()  # some rows were deleted, or more: whoever asks finds out what
+            self.close()  # some rows were deleted, or more: the caller finds out what
             return {}
 
     def close(self) -> None:
-        """Let go of what was begun, and nobody asked for."""
-        if self._begun is not None:
-            self._begun.close()
-            self._begun = None
+        """See :meth:`WholeTable.close`."""
+        if self._prefetched is not None:
+            self._prefetched.close()
+            self._prefetched = None
 
     def parts(self, count: int) -> Sequence[SqliteTable]:
         """See :meth:`WholeTable.parts`."""
@@ -139,9 +141,9 @@ class SqliteTable:
 
     def measure(self, keeps: Sequence[Keep], wishes: Sequence[Wish]) -> tuple[int, list[Result]]:
         """See :meth:`WholeTable.measure`."""
-        known = self._results_begun(keeps, lambda _: None)
-        if known and self._begun and known.keys() >= set(wishes):
-            return self._begun.rows, [known[wish] for wish in wishes]
+        known = self._prefetched_results(keeps, lambda _: None)
+        if known and self._prefetched and known.keys() >= set(wishes):
+            return self._prefetched.rows, [known[wish] for wish in wishes]
         done = list(self._decoded(keeps, wishes, None, lambda _: None))
         self._counts[tuple(keeps)] = [rows for rows, _ in done]
         return sum(rows for rows, _ in done), _merged(wishes, done, [None] * len(wishes))
@@ -150,9 +152,9 @@ class SqliteTable:
         self, keeps: Sequence[Keep], wishes: Sequence[Wish], progress: Callable[[int], None]
     ) -> tuple[int, list[Result]]:
         """See :meth:`WholeTable.columns`."""
-        known = self._results_begun(keeps, progress)
-        if known and self._begun and known.keys() >= set(map(_unshifted, wishes)):
-            rows, self._begun = self._begun.rows, None  # whoever has codes uses their memory
+        known = self._prefetched_results(keeps, progress)
+        if known and self._prefetched and known.keys() >= set(map(_unshifted, wishes)):
+            rows, self._prefetched = self._prefetched.rows, None  # whoever has codes uses their memory
             return rows, [_shifted(known[_unshifted(wish)], wish) for wish in wishes]
         self.close()
         if tuple(keeps) not in self._counts:
@@ -174,7 +176,7 @@ class SqliteTable:
         with Pages(self._path) as pages:
             decode = self._decoder(pages, keeps, wishes, outs or [None] * len(wishes), counts)
             rows = 0
-            for decoded in in_order(decode, range(len(self._stretches))):
+            for decoded in map_early(decode, range(len(self._stretches))):
                 rows += decoded[0]
                 progress(rows)
                 yield decoded
@@ -241,22 +243,22 @@ class SqliteTable:
 
 
 @dataclass(slots=True, eq=False)
-class _Begun:
-    """Columns that are decoded ahead.
+class _Prefetched:
+    """Prefetched columns.
 
     Args:
         pages: The file, open as long as it is read.
-        ahead: Decodes.
+        prefetch: Decodes.
         wishes: The columns.
         outs: Where each goes; ``None`` for those that are only measured.
-        stretches: What comes of each stretch.
+        parts: Future results of each range of leaves.
     """
 
     pages: Pages
-    ahead: Ahead
+    prefetch: Prefetch
     wishes: Sequence[Wish]
     outs: Sequence[npt.NDArray[Any] | None]
-    stretches: Sequence[Future[tuple[int, Any]]]
+    parts: Sequence[Future[tuple[int, Any]]]
     rows: int = 0
     _results: dict[Wish, Result] = field(default_factory=dict)
 
@@ -270,7 +272,8 @@ class _Begun:
             return self._results
         done = []
         try:
-            for decoded in self.ahead.results(self.stretches):
+            for part in self.parts:
+                decoded = self.prefetch.result(part)
                 done.append(decoded)
                 self.rows += decoded[0]
                 progress(self.rows)
@@ -281,12 +284,12 @@ class _Begun:
 
     def close(self) -> None:
         """Decode nothing more."""
-        self.ahead.forget(self.stretches)
+        self.prefetch.cancel(self.parts)
         self.pages.close()
 
 
 def _unshifted(wish: Wish) -> Wish:
-    """What is decoded ahead for ``wish``, before anybody knows the zero of times."""
+    """Return what is prefetched for ``wish``, before the zero of times is known."""
     return replace(wish, less=0) if isinstance(wish, Number) and wish.kind == pa.int64() else wish
 
 
@@ -375,7 +378,7 @@ def _recode(codes: Codes, rows: list[int], sizes: list[int], recoded: npt.NDArra
         part = codes[ends[at] - rows[at] : ends[at]]
         library.recode(part, lists[at], 4, part)
 
-    deque(in_order(recode, strange), maxlen=0)
+    deque(map_early(recode, strange), maxlen=0)
 
 
 def _binary(keys: bytes, begins: bytes) -> Array:

@@ -15,9 +15,9 @@ from tests.parsers.nsys import database
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.readers import NsysSqliteReader
-from traceviz.parsers.shared.ahead import Ahead
 from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.native import decoder
+from traceviz.parsers.shared.prefetch import Prefetch
 from traceviz.parsers.shared.sqlite import whole as sqlite_whole
 from traceviz.parsers.shared.sqlite.pages import NotPlainError
 from traceviz.parsers.shared.sqlite.tables import SqliteTables
@@ -69,12 +69,12 @@ def build(path: Path, rows, page_size: int = 512, reserved: int = 0) -> Path:
 
 def whole(path: Path, wishes, keeps=(), *, early=False) -> tuple[int, list]:
     """Rows, and for each wish the column, or what its codes stand for in each row."""
-    with closing(Ahead()) as ahead, SqliteTables(path) as tables:
+    with closing(Prefetch()) as prefetch, SqliteTables(path) as tables:
         table = tables.whole("x")
         assert table is not None
         if early:
             stored = [replace(wish, less=0) if isinstance(wish, Number) else wish for wish in wishes]
-            table.begin(ahead, stored, [Number("end", pa.int64())], 1 << 30)
+            table.prefetch(prefetch, stored, [Number("end", pa.int64())], 1 << 30)
         rows, results = table.columns(keeps, wishes, lambda _: None)
     columns = []
     for result in results:
@@ -146,10 +146,10 @@ def test_rows_that_were_deleted_are_none(tmp_path_factory, rows, data):
 
 def begun(path: Path, wishes, room: int = 1 << 30) -> tuple[int, int, int | None]:
     """Bytes of the columns that are begun; then rows, and the least start, by measuring."""
-    with pytest.MonkeyPatch.context() as patch, closing(Ahead()) as ahead, SqliteTables(path) as tables:
+    with pytest.MonkeyPatch.context() as patch, closing(Prefetch()) as prefetch, SqliteTables(path) as tables:
         patch.setattr(sqlite_whole, "STRETCH_BYTES", 512)
         table = tables.whole("x")
-        size = table.begin(ahead, wishes, [], room)
+        size = table.prefetch(prefetch, wishes, [], room)
         rows, (bounds,) = table.measure((), (Number("start", pa.int64()),))
         return size, rows, bounds.least
 
@@ -181,10 +181,10 @@ def test_few_rows_are_not_begun(tmp_path):
 
 def test_what_was_begun_counts_for_all_rows_only(tmp_path):
     path = build(tmp_path / "x.sqlite", MANY)
-    with pytest.MonkeyPatch.context() as patch, closing(Ahead()) as ahead, SqliteTables(path) as tables:
+    with pytest.MonkeyPatch.context() as patch, closing(Prefetch()) as prefetch, SqliteTables(path) as tables:
         patch.setattr(sqlite_whole, "STRETCH_BYTES", 512)
         table = tables.whole("x")
-        assert table.begin(ahead, [START], [], 1 << 30) == 4_000
+        assert table.prefetch(prefetch, [START], [], 1 << 30) == 4_000
         assert table.columns((Keep("key", (0,)),), (START,), lambda _: None)[0] == 167
         assert table.columns((), (START,), lambda _: None)[0] == 500
 

@@ -1,4 +1,4 @@
-"""Tables that are decoded ahead are the same as those that are read when they are asked for."""
+"""Prefetched tables are the same as those that are read when a caller asks for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from traceviz.tables import TraceTables
 pytestmark = pytest.mark.skipif(decoder() is None, reason="the package was built without a C compiler")
 
 BOUNDED = 1 << 50
-"""Where memory is bounded, nothing is decoded ahead."""
+"""Where memory is bounded, nothing is prefetched."""
 
 
 def read(path: Path, **options) -> TraceTables:
@@ -24,22 +24,22 @@ def read(path: Path, **options) -> TraceTables:
 
 
 @pytest.fixture
-def begun(monkeypatch) -> list[int]:
-    """Bytes of each table that is begun."""
+def prefetched(monkeypatch) -> list[int]:
+    """Bytes of each table that is prefetched."""
     sizes: list[int] = []
-    begin = sqlite_whole.SqliteTable.begin
+    prefetch = sqlite_whole.SqliteTable.prefetch
 
     def noted(*given) -> int:
-        sizes.append(begin(*given))
+        sizes.append(prefetch(*given))
         return sizes[-1]
 
     monkeypatch.setattr(sqlite_whole, "STRETCH_BYTES", 4096)
-    monkeypatch.setattr(sqlite_whole.SqliteTable, "begin", noted)
+    monkeypatch.setattr(sqlite_whole.SqliteTable, "prefetch", noted)
     return sizes
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_tables_are_the_same(tmp_path, begun, era):
+def test_tables_are_the_same(tmp_path, prefetched, era):
     late = [0, 40, 80, 15, 55, 95]  # two threads, by turns
     calls = [
         call(100 * row + late[row % 6], 100 * row + 300, row % 3, globalTid=thread(1, row % 2)) for row in range(900)
@@ -48,8 +48,8 @@ def test_tables_are_the_same(tmp_path, begun, era):
     tables = {"CUPTI_ACTIVITY_KIND_RUNTIME": calls, "CUPTI_ACTIVITY_KIND_KERNEL": kernels}
     path = build(tmp_path / "x.sqlite", tables, era, ["a", "b", "c"])
     early = read(path)
-    assert sum(size > 0 for size in begun) == 2
-    assert sum(size // 8 % 900 == 0 for size in begun) == len(begun)
+    assert sum(size > 0 for size in prefetched) == 2
+    assert sum(size // 8 % 900 == 0 for size in prefetched) == len(prefetched)
     later = read(path, max_memory=BOUNDED)
     assert {name: early.arrow(name).to_pydict() for name in early} == {
         name: later.arrow(name).to_pydict() for name in later
@@ -57,19 +57,19 @@ def test_tables_are_the_same(tmp_path, begun, era):
     assert early.rows("cuda_api") == 900
 
 
-def test_only_what_is_asked_for_is_decoded_ahead(tmp_path, begun):
+def test_only_what_is_asked_for_is_prefetched(tmp_path, prefetched):
     kernels = [kernel(100 * row, 100 * row + 5) for row in range(900)]
     calls = [call(row, row + 1) for row in range(900)]
     tables = {"CUPTI_ACTIVITY_KIND_RUNTIME": calls, "CUPTI_ACTIVITY_KIND_KERNEL": kernels}
     path = build(tmp_path / "x.sqlite", tables, names=["a"])
     assert read(path, tables=frozenset({"kernels"})).rows("kernels") == 900
-    assert [size > 0 for size in begun] == [True]
+    assert [size > 0 for size in prefetched] == [True]
 
 
-def test_times_beyond_all_captures_are_left_out_as_ever(tmp_path, begun):
+def test_times_beyond_all_captures_are_left_out_as_ever(tmp_path, prefetched):
     kernels = [kernel(100 * row, 100 * row + 5) for row in range(900)] + [kernel(2**62, 2**62 + 5)]
     path = build(tmp_path / "x.sqlite", {"CUPTI_ACTIVITY_KIND_KERNEL": kernels}, names=["a"])
     early, later = read(path), read(path, max_memory=BOUNDED)
     assert early.rows("kernels") == 900
     assert early.arrow("kernels").equals(later.arrow("kernels"))
-    assert begun[0] > 0
+    assert prefetched[0] > 0

@@ -23,7 +23,7 @@ def test_what_the_module_does_not_have_is_an_error() -> None:
 def test_what_to_read_is_known_without_polars() -> None:
     code = (
         "import sys, traceviz.api, traceviz.parsers.nsys.sqlite, traceviz.spill\n"
-        "from traceviz.analyses.needs import columns_for, tables_for\n"
+        "from traceviz.analyses.registry import columns_for, tables_for\n"
         "assert len(columns_for(['cuda_api'])['cuda_api']) == 2, columns_for(['cuda_api'])\n"
         "assert 'kernels' in tables_for(['cuda_api'])\n"
         "sys.exit('polars' in sys.modules)"

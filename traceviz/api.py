@@ -305,8 +305,7 @@ def _part(
     is_large = sum(map(_size, sources)) >= _LARGE
     if is_large and len(sources) == 1 and reading.max_memory is None:
         readers = [readers[0].reading_ahead(sources[0])]
-    from traceviz.analyses.needs import columns_for, tables_for
-    from traceviz.analyses.registry import PROPERTIES
+    from traceviz.analyses.registry import PROPERTIES, columns_for, tables_for
     from traceviz.spill import collected, spill_beyond
 
     needs = ReadOptions(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -108,9 +109,13 @@ def _hosts(sources: Sequence[Source], clock: Clock, *, grouped: bool, in_backgro
         lambda: _groups(spaces) if grouped else [Grouped(None, 0)] * len(spaces), in_background=in_background
     )
     return tuple(
-        Host(number, source.name, source.space, zero_ns, lambda number=number: forming()[number])
+        Host(number, source.name, source.space, zero_ns, partial(_grouped, forming, number))
         for number, (source, zero_ns) in enumerate(zip(sources, clock.zero_ns, strict=True))
     )
+
+
+def _grouped(forming: Callable[[], list[Grouped]], number: int) -> Grouped:
+    return forming()[number]
 
 
 def _groups(spaces: Sequence[Space]) -> list[Grouped]:

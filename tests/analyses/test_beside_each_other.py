@@ -14,8 +14,8 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.recorded_stages import RECORDED_STAGE
 from traceviz.analyses.input.tfdata_settings import SETTING_KEYS
 from traceviz.analyses.input.tfdata_tree import LINK_KEYS
-from traceviz.analyses.registry import PROPERTIES, UNREAD, entries
-from traceviz.tables import TraceTables
+from traceviz.analyses.registry import PROPERTIES, SHARED, UNREAD, Entry, Shared, entries
+from traceviz.report import Skipped
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 TRACES = ("synthetic/input_bound.sqlite", "synthetic/two_ranks.sqlite")
@@ -75,30 +75,73 @@ def test_every_property_that_an_analysis_names_is_among_those_that_are_read() ->
     assert {*named, *SETTING_KEYS, *LINK_KEYS, RECORDED_STAGE} == PROPERTIES
 
 
-def test_what_is_computed_ahead_may_fail_if_no_analysis_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shared_result_may_fail_if_no_analysis_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = api.open_trace(SAMPLES / TRACES[0])
     alone = api.to_text(run.analyze(tables), "json")
     asked = []
 
-    def fail(trace: object) -> None:
+    def fail(_: Shared, trace: object) -> None:
         asked.append(trace)
         raise ZeroDivisionError("7 / 0")
 
     monkeypatch.setattr(run, "LARGE_ROWS", 0)
     monkeypatch.setattr(run, "cores", lambda: 4)
-    monkeypatch.setattr(run, "_SHARED", (fail,))
+    monkeypatch.setattr(Shared, "compute", fail)
     assert api.to_text(run.analyze(tables), "json") == alone
-    assert len(asked) == 1
+    assert len(asked) == len(SHARED)
 
 
-@pytest.mark.parametrize(("absent", "leader"), [((), "device_use"), (("kernels",), "host_waits")])
-def test_causes_of_idle_time_are_sought_first_and_who_only_needs_them_comes_last(absent, leader) -> None:
-    tables = api.open_trace(SAMPLES / TRACES[0])
-    view = TraceView(TraceTables({name: tables.arrow(name) for name in tables if name not in absent}))
-    chosen = entries()
-    turns = [entry.slug for entry in run._turns(view, chosen)]
-    assert sorted(turns) == sorted(entry.slug for entry in chosen)
-    assert (turns[0], turns[-1]) == (leader, "host_time")
-    assert turns.index("operators") < turns.index("steps") < turns.index("cpu_steps")
-    alone = entries(["steps"])
-    assert [entry.slug for entry in run._turns(view, alone)] == ["steps"]
+@pytest.fixture
+def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Starts and ends of work in two threads, by its name; ends are negative: ``-steps``."""
+    noted: list[str] = []
+    keys = {shared.home: key for key, shared in SHARED.items()}
+
+    def outcome(trace: TraceView, entry: Entry) -> Skipped:
+        noted.extend((entry.slug, f"-{entry.slug}"))
+        return Skipped(entry.slug, "not run here")
+
+    def compute(shared: Shared, trace: TraceView) -> None:
+        noted.extend((keys[shared.home], f"-{keys[shared.home]}"))
+
+    monkeypatch.setattr(run, "LARGE_ROWS", 0)
+    monkeypatch.setattr(run, "cores", lambda: 2)
+    monkeypatch.setattr(run, "_outcome", outcome)
+    monkeypatch.setattr(Shared, "compute", compute)
+    return noted
+
+
+@pytest.mark.parametrize("sections", [None, ("kernels", "precision"), ("host_waits", "device_use", "os_calls")])
+def test_nothing_starts_before_what_it_waits_for(order: list[str], sections: tuple[str, ...] | None) -> None:
+    run.analyze(api.open_trace(SAMPLES / TRACES[0]), sections=sections)
+    chosen = {entry.slug: entry for entry in entries(sections)}
+    assert {name for name in order if name in chosen} == set(chosen)
+    before = [(name, key) for name, one in {**SHARED, **chosen}.items() if name in order for key in one.waits_for]
+    assert len(before) >= 4
+    assert all(order.index(f"-{key}") < order.index(name) for name, key in before)
+
+
+def test_steps_come_first_and_causes_before_the_38_analyses_but_those_that_take_longer(order: list[str]) -> None:
+    run.analyze(api.open_trace(SAMPLES / TRACES[0]))
+    started = [name for name in order if not name.startswith("-")]
+    assert started[0] == "training_steps"
+    assert len(started) == len(SHARED) + len(entries())
+    cost = {entry.slug: entry.cost for entry in entries()}
+    early = [name for name in started[: started.index("causes")] if name in cost]
+    late = [name for name in started[started.index("causes") :] if name in cost]
+    assert len(early) <= 4
+    assert min(cost[name] for name in early) >= 8
+    assert late[-1] not in {"input_pipeline", "host_waits"}
+
+
+def test_of_one_section_nothing_is_computed_before(order: list[str]) -> None:
+    run.analyze(api.open_trace(SAMPLES / TRACES[0]), sections=["host_waits"])
+    assert order == ["host_waits", "-host_waits"]
+
+
+@pytest.mark.parametrize("key", SHARED)
+def test_a_shared_result_is_kept_for_the_analyses_that_wait_for_it(key: str) -> None:
+    trace = TraceView(api.open_trace(SAMPLES / TRACES[0]))
+    SHARED[key].compute(trace)
+    assert trace.kept._done
+    assert any(key in one.waits_for for one in (*entries(), *SHARED.values()))

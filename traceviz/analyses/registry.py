@@ -1,10 +1,11 @@
-"""Every analysis, in the order of the report: which tables it reads, and when a report says that it has none.
+"""Every analysis, in the order of the report: what it reads, what it waits for, and when a report says it has none.
 
 Only declarations: an analysis is loaded when there is something for it to read.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,6 +17,7 @@ from traceviz.errors import UsageError
 
 if TYPE_CHECKING:
     from traceviz.analyses.base import Analysis
+    from traceviz.analyses.derived.view import TraceView
 
 DEVICE_WORK = ("kernels", "memcpy", "memset", "graphs")
 """As :data:`traceviz.schema.DEVICE_WORK`, without loading what the schema is made of."""
@@ -23,6 +25,40 @@ STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", "cuda_api", *DEVICE_WO
 """Tables in which steps, ranks and the time that is judged are found: what every analysis of steps may read."""
 CLASS_TABLES = (*STEP_TABLES, "os_calls", "stacks", "stack_frames")
 """Tables from which the classes of a step are made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A derived result that several analyses need, and one thread can compute before them.
+
+    Args:
+        home: Its module below ``traceviz.analyses``, and the function of a trace that computes it.
+        cost: About the share of the time of all analyses of a large trace, in percent.
+        waits_for: Keys of :data:`SHARED` that it needs.
+        is_first_on_disk: The result is small and takes much memory to compute: it comes first if tables lie in files.
+    """
+
+    home: str
+    cost: int
+    waits_for: tuple[str, ...] = ()
+    is_first_on_disk: bool = False
+
+    def compute(self, trace: TraceView) -> None:
+        """Have ``trace`` hold the result."""
+        module, _, name = self.home.partition(":")
+        getattr(import_module(f"traceviz.analyses.{module}"), name)(trace)
+
+
+SHARED: Mapping[str, Shared] = {
+    "training_steps": Shared("derived.steps.search:training_steps", 8),
+    "kernel_shapes": Shared("derived.device.shapes:kernel_shapes", 2),
+    "first_calls": Shared("derived.launch.first:first_calls", 1, is_first_on_disk=True),
+    "copy_calls": Shared("derived.host.copy_calls:copy_calls", 2),
+    "unasked_waits": Shared("derived.host.copy_calls:unasked_waits", 1, ("copy_calls",), is_first_on_disk=True),
+    "classes": Shared("derived.host.classes:sort_out_classes", 12, ("training_steps", "first_calls", "copy_calls")),
+    "causes": Shared("derived.causes.attribution:host_causes", 16, ("classes",)),
+}
+"""Derived results that several analyses need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +74,8 @@ class Entry:
         expected: Whether a report on any trace should say why it has no such section; else it is said to who asks.
         formats: Formats of the only traces that are expected to have it; empty for any.
         frameworks: Frameworks that it is about, in lower case; empty for any. Traces of others lack nothing without it.
+        waits_for: Keys of :data:`SHARED` that it needs.
+        cost: About the share of the time of all analyses of a large trace, in percent, without what it waits for.
     """
 
     slug: str
@@ -48,6 +86,8 @@ class Entry:
     expected: bool = True
     formats: frozenset[str] = frozenset()
     frameworks: frozenset[str] = frozenset()
+    waits_for: tuple[str, ...] = ("training_steps",)
+    cost: int = 1
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -111,17 +151,30 @@ ENTRIES: tuple[Entry, ...] = (
         "capture.measures:MeasuresAnalysis",
         uses=(*CLASS_TABLES, "settings", "samples", "memory_events", "op_args"),
         expected=False,
+        cost=4,
     ),
-    Entry("run", "capture.run:RunAnalysis", needs=("settings",), expected=False),
-    Entry("quality", "program.quality:QualityAnalysis", needs=("metrics",), expected=False),
+    Entry("run", "capture.run:RunAnalysis", needs=("settings",), expected=False, waits_for=()),
+    Entry("quality", "program.quality:QualityAnalysis", needs=("metrics",), expected=False, waits_for=()),
     Entry("capture", "capture.capture:Capture", uses=(*CLASS_TABLES, "settings", "samples")),
-    Entry("breakdown", "steps.breakdown:BreakdownAnalysis", uses=CLASS_TABLES),
+    Entry("breakdown", "steps.breakdown:BreakdownAnalysis", uses=CLASS_TABLES, waits_for=("classes",), cost=2),
     Entry("serving", "serving.serving:ServingAnalysis", uses=(*STEP_TABLES, "op_args"), expected=False),
-    Entry("input_pipeline", "input.input_pipeline:InputPipelineAnalysis", uses=(*CLASS_TABLES, "op_args")),
-    Entry("steps", "steps.steps:StepAnalysis", uses=STEP_TABLES),
-    Entry("totals", "capture.totals:TotalsAnalysis", needs=("totals",), expected=False),
     Entry(
-        "cuda_api", "launch.cuda_api:CudaApiAnalysis", needs=("cuda_api",), uses=STEP_TABLES, columns=_CUDA_API_COLUMNS
+        "input_pipeline",
+        "input.input_pipeline:InputPipelineAnalysis",
+        uses=(*CLASS_TABLES, "op_args"),
+        waits_for=("causes",),
+        cost=12,
+    ),
+    Entry("steps", "steps.steps:StepAnalysis", uses=STEP_TABLES),
+    Entry("totals", "capture.totals:TotalsAnalysis", needs=("totals",), expected=False, waits_for=()),
+    Entry(
+        "cuda_api",
+        "launch.cuda_api:CudaApiAnalysis",
+        needs=("cuda_api",),
+        uses=STEP_TABLES,
+        columns=_CUDA_API_COLUMNS,
+        waits_for=("classes", "unasked_waits"),
+        cost=8,
     ),
     Entry(
         "framework_ops",
@@ -129,6 +182,7 @@ ENTRIES: tuple[Entry, ...] = (
         needs=("host_ops",),
         uses=(*STEP_TABLES, "op_args"),
         frameworks=frozenset({"jax", "tensorflow"}),
+        cost=5,
     ),
     Entry(
         "operators",
@@ -136,6 +190,7 @@ ENTRIES: tuple[Entry, ...] = (
         needs=("host_ops",),
         uses=(*STEP_TABLES, "op_args", "graph_nodes"),
         frameworks=frozenset({"pytorch"}),
+        cost=8,
     ),
     Entry(
         "modules",
@@ -143,19 +198,65 @@ ENTRIES: tuple[Entry, ...] = (
         needs=("host_ops",),
         uses=("op_args", "cuda_api", *DEVICE_WORK, "graph_nodes"),
         frameworks=frozenset({"pytorch"}),
+        waits_for=(),
+        cost=4,
     ),
     Entry("lanes", "program.lanes:LanesAnalysis", needs=("host_ops",), uses=STEP_TABLES, expected=False),
-    Entry("cpu_steps", "program.cpu_steps:CpuStepsAnalysis", uses=CLASS_TABLES, expected=False),
-    Entry("kernels", "device.kernels:KernelsAnalysis", needs=("kernels",), uses=STEP_TABLES),
-    Entry("precision", "device.precision:PrecisionAnalysis", needs=("kernels",), uses=STEP_TABLES),
-    Entry("copies", "device.copies:CopiesAnalysis", needs=("memcpy",), uses=STEP_TABLES),
-    Entry("device_use", "device.use:DeviceUseAnalysis", needs=("kernels",), uses=CLASS_TABLES),
-    Entry("gpu_efficiency", "device.gpu_efficiency:GpuEfficiencyAnalysis", needs=("kernels",), uses=STEP_TABLES),
+    Entry(
+        "cpu_steps",
+        "program.cpu_steps:CpuStepsAnalysis",
+        uses=CLASS_TABLES,
+        expected=False,
+        waits_for=("causes",),
+        cost=3,
+    ),
+    Entry(
+        "kernels",
+        "device.kernels:KernelsAnalysis",
+        needs=("kernels",),
+        uses=STEP_TABLES,
+        waits_for=("training_steps", "kernel_shapes"),
+        cost=4,
+    ),
+    Entry(
+        "precision",
+        "device.precision:PrecisionAnalysis",
+        needs=("kernels",),
+        uses=STEP_TABLES,
+        waits_for=("training_steps", "kernel_shapes"),
+        cost=2,
+    ),
+    Entry(
+        "copies",
+        "device.copies:CopiesAnalysis",
+        needs=("memcpy",),
+        uses=STEP_TABLES,
+        waits_for=("training_steps", "unasked_waits"),
+        cost=2,
+    ),
+    Entry(
+        "device_use",
+        "device.use:DeviceUseAnalysis",
+        needs=("kernels",),
+        uses=CLASS_TABLES,
+        waits_for=("causes",),
+        cost=2,
+    ),
+    Entry(
+        "gpu_efficiency",
+        "device.gpu_efficiency:GpuEfficiencyAnalysis",
+        needs=("kernels",),
+        uses=STEP_TABLES,
+        waits_for=("training_steps", "kernel_shapes"),
+        cost=8,
+    ),
     Entry(
         "devices",
         "device.devices:DevicesAnalysis",
         needs=("kernels",),
         uses=(*STEP_TABLES, "memory_events", "settings"),
+        waits_for=("training_steps", "kernel_shapes"),
+        cost=3,
     ),
     Entry(
         "device_programs",
@@ -164,27 +265,39 @@ ENTRIES: tuple[Entry, ...] = (
         uses=(*DEVICE_WORK, "steps"),
         frameworks=frozenset({"jax", "tensorflow"}),
     ),
-    Entry("idle_gaps", "device.idle_gaps:IdleGapsAnalysis", needs=("kernels",), uses=CLASS_TABLES),
-    Entry("host_waits", "host.host_waits:HostWaitsAnalysis", uses=CLASS_TABLES),
+    Entry(
+        "idle_gaps",
+        "device.idle_gaps:IdleGapsAnalysis",
+        needs=("kernels",),
+        uses=CLASS_TABLES,
+        waits_for=("classes",),
+        cost=4,
+    ),
+    Entry("host_waits", "host.host_waits:HostWaitsAnalysis", uses=CLASS_TABLES, waits_for=("causes",), cost=6),
     Entry(
         "host_limits",
         "host.host_limits:HostLimitsAnalysis",
         uses=(*CLASS_TABLES, "op_args"),
         expected=False,
+        waits_for=("classes",),
+        cost=8,
     ),
     Entry(
         "host_time",
         "host.host_time:HostTimeAnalysis",
         uses=CLASS_TABLES,
         formats=frozenset({"run"}),
+        waits_for=("classes",),
+        cost=4,
     ),
-    Entry("launch", "launch.launch:LaunchAnalysis", needs=("cuda_api", "kernels"), uses=STEP_TABLES),
+    Entry("launch", "launch.launch:LaunchAnalysis", needs=("cuda_api", "kernels"), uses=STEP_TABLES, cost=12),
     Entry(
         "launch_contention",
         "launch.contention:LaunchContentionAnalysis",
         needs=("host_ops", "cuda_api", "kernels"),
         uses=(*CLASS_TABLES, "op_args"),
         frameworks=frozenset({"tensorflow"}),
+        waits_for=("classes",),
     ),
     Entry(
         "compilation",
@@ -192,7 +305,7 @@ ENTRIES: tuple[Entry, ...] = (
         needs=("host_ops",),
         uses=(*STEP_TABLES, "op_args"),
     ),
-    Entry("memory", "device.memory:MemoryAnalysis", needs=("memory_events",), uses=STEP_TABLES),
+    Entry("memory", "device.memory:MemoryAnalysis", needs=("memory_events",), uses=STEP_TABLES, cost=3),
     Entry(
         "host",
         "host.resources:HostResourcesAnalysis",
@@ -205,26 +318,32 @@ ENTRIES: tuple[Entry, ...] = (
         "ranks.communication:CommunicationAnalysis",
         needs=("kernels",),
         uses=(*STEP_TABLES, "collectives"),
+        cost=2,
     ),
     Entry(
         "host_collectives",
         "ranks.host_collectives:HostCollectivesAnalysis",
         uses=(*CLASS_TABLES, "collectives", "settings"),
         expected=False,
+        waits_for=("classes",),
     ),
     Entry(
         "ranks",
         "ranks.ranks:RanksAnalysis",
         uses=(*CLASS_TABLES, "collectives", "settings"),
         expected=False,
+        waits_for=("causes",),
+        cost=2,
     ),
     Entry(
         "ranges",
         "program.ranges:RangesAnalysis",
         needs=("nvtx",),
         uses=("cuda_api", *DEVICE_WORK, "graph_nodes"),
+        waits_for=(),
+        cost=2,
     ),
-    Entry("os_calls", "host.os_calls:OsCallsAnalysis", needs=("os_calls",)),
+    Entry("os_calls", "host.os_calls:OsCallsAnalysis", needs=("os_calls",), waits_for=()),
 )
 """All analyses, in the order of the report."""
 
@@ -242,6 +361,40 @@ def entries(sections: Collection[str] | None = None) -> tuple[Entry, ...]:
         if slug not in SLUGS:
             raise UsageError.unknown("section", slug, SLUGS)
     return tuple(entry for entry in ENTRIES if sections is None or entry.slug in sections)
+
+
+def tables_for(sections: Collection[str] | None) -> frozenset[str]:
+    """Return the tables that the analyses of ``sections`` can make use of."""
+    return frozenset(table for entry in entries(sections) for table in entry.tables)
+
+
+def columns_for(sections: Collection[str] | None) -> dict[str, frozenset[str]]:
+    """Return the nullable columns that the analyses of ``sections`` need, by table."""
+    users: dict[str, list[frozenset[str]]] = {}
+    for entry in entries(sections):
+        for table in entry.tables:
+            columns = entry.columns[table] if table in entry.columns else _readable(table)
+            users.setdefault(table, []).append(columns)
+    return {table: frozenset[str]().union(*needed) for table, needed in users.items()}
+
+
+@cache
+def _readable(table: str) -> frozenset[str]:
+    """Return the nullable columns of ``table`` that any analysis reads."""
+    from traceviz import schema  # noqa: PLC0415 (to list the sections needs no schema)
+
+    nullable = frozenset(column.name for column in schema.table(table).columns if column.nullable)
+    return nullable - UNREAD.get(table, frozenset())
+
+
+def shared_by(chosen: Collection[Entry]) -> dict[str, Shared]:
+    """Return what at least two of ``chosen`` wait for, and what that waits for in turn."""
+
+    def all_of(keys: Collection[str]) -> set[str]:
+        return set(keys).union(*(all_of(SHARED[key].waits_for) for key in keys))
+
+    waited = Counter(key for entry in chosen for key in all_of(entry.waits_for))
+    return {key: shared for key, shared in SHARED.items() if waited[key] > 1}
 
 
 def analyses() -> tuple[Analysis[Any], ...]:

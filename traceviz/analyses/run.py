@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,16 +12,13 @@ import polars as pl
 
 from traceviz import rules
 from traceviz.analyses.advice import fit_advice, inapplicable
-from traceviz.analyses.derived.device.shapes import kernel_shapes
 from traceviz.analyses.derived.host.classes import host_classes
-from traceviz.analyses.derived.host.copy_calls import copy_calls, unasked_waits
-from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.followed import followed
 from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
-from traceviz.analyses.registry import Entry, entries
+from traceviz.analyses.registry import Entry, Shared, entries, shared_by
 from traceviz.cuda_names import api_kind
 from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.kernel_names import catalogue
@@ -130,62 +127,70 @@ class _Outcome:
 
 
 def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | Skipped]:
-    """The outcome of each analysis, in their order. Those of a large trace run beside each other on several cores.
+    """Yield the outcome of each analysis, in their order. Those of a large trace run in threads.
 
     Most of their time they compute in compiled code, which lets other threads run; what several of them need is
-    computed once (:class:`traceviz.analyses.derived.kept.Kept`). Where polars may use one thread only, so may they; and
-    where tables lie in files, there is no memory for several at a time, nor to keep what only some of them need.
+    computed once (:class:`traceviz.analyses.derived.kept.Kept`). If polars may use one thread only, so may they; and
+    if tables lie in files, there is no memory for several at a time, nor to keep what only some of them need.
     """
     workers = min(cores(), MAX_WORKERS)
     rows = sum(trace.tables.rows(name) for name in trace.tables)
+    shared = shared_by([entry for entry in chosen if not entry.missing(frozenset(trace.tables))])
     if trace.tables.are_spilled:
-        for short in _SHORT if len(chosen) > len(_LONG) else ():
-            short(trace)
-            trace.spare()
+        for first in shared.values():
+            if first.is_first_on_disk:
+                first.compute(trace)
+                trace.spare()
         for entry in chosen:
             yield _outcome(trace, entry)
             trace.spare(host_classes)
-        return
-    if workers < 2 or rows < LARGE_ROWS:
+    elif workers < 2 or rows < LARGE_ROWS:
         yield from (_outcome(trace, entry) for entry in chosen)
-        return
-    turns = _turns(trace, chosen)
+    else:
+        outcomes = _in_threads(trace, {entry.slug: entry for entry in chosen}, shared, workers)
+        yield from (outcomes[entry.slug] for entry in chosen)
+
+
+def _in_threads(
+    trace: TraceView, chosen: Mapping[str, Entry], shared: Mapping[str, Shared], workers: int
+) -> dict[str, _Outcome | Skipped]:
+    """Return the outcomes by slug. Nothing starts before what it waits for; the longest chain of work starts first.
+
+    ::
+
+        shared      |-- steps --|--- classes ---|------ causes ------|
+        analyses                |- kernels -|--- launch ---|- ... --|-- host_waits --|
+    """
+    tasks: dict[str, Shared | Entry] = {**shared, **chosen}
+    needed = {name: {key for key in task.waits_for if key in shared} for name, task in tasks.items()}
+    chain = {name: task.cost for name, task in tasks.items()}
+    for name in reversed(tasks):  # a shared result waits for those that are declared before it
+        for before in needed[name]:
+            chain[before] = max(chain[before], tasks[before].cost + chain[name])
+    waiting = sorted(tasks, key=chain.__getitem__, reverse=True)
+    outcomes: dict[str, Future[_Outcome | Skipped]] = {}
+    running: dict[Future[Any], str] = {}
+    ended: set[str] = set()
     with ThreadPoolExecutor(workers, "traceviz-analysis") as pool:
         try:
-            futures = {entry.slug: pool.submit(_outcome, trace, entry) for entry in turns[:1]}
-            for shared in _SHARED if len(chosen) > len(_LONG) else ():
-                pool.submit(shared, trace)  # what fails here fails again for whoever needs it
-            futures |= {entry.slug: pool.submit(_outcome, trace, entry) for entry in turns[1:]}
-            for entry in chosen:
-                yield futures[entry.slug].result()
+            while waiting or running:
+                # One more than there are threads: none of them waits until this one is scheduled.
+                for name in [name for name in waiting if needed[name] <= ended][: workers + 1 - len(running)]:
+                    waiting.remove(name)
+                    task = tasks[name]
+                    if isinstance(task, Shared):
+                        running[pool.submit(task.compute, trace)] = name
+                    else:
+                        outcomes[name] = pool.submit(_outcome, trace, task)
+                        running[outcomes[name]] = name
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    name = running.pop(future)
+                    ended.add(name)
+                    if name in outcomes:  # a shared result that fails fails again in the analyses that need it
+                        outcomes[name].result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-_LEADERS = ("device_use", "host_waits")
-"""The first of these computes the causes of idle time, on which several others wait."""
-_LONG = (
-    *("kernels", "launch", "gpu_efficiency", "cuda_api"),
-    *("operators", "modules", "framework_ops", "input_pipeline"),
-)
-"""Analyses that take long and need no causes begin next: the others fill what time is left."""
-_BY_CAUSE = ("host_waits", "host_limits", "host_time", "cpu_steps")
-"""Analyses that would only wait for the causes come last."""
-_SHARED = (kernel_shapes, first_calls, copy_calls)
-"""What many analyses need and no steps: computed while the first of them looks for steps, which all wait for."""
-
-
-_SHORT = (first_calls, unasked_waits)
-"""What is short, but takes much memory to compute: computed while nothing else is there, and kept."""
-
-
-def _turns(trace: TraceView, chosen: Sequence[Entry]) -> list[Entry]:
-    """The analyses in the order in which they begin beside each other."""
-    there = {entry.slug for entry in chosen if not entry.missing(frozenset(trace.tables))}
-    leader = next((slug for slug in _LEADERS if slug in there), None)
-    order = {slug: number for number, slug in enumerate((leader, *_LONG))}
-    order |= {slug: len(order) + 1 for slug in _BY_CAUSE if slug not in order}
-    return sorted(chosen, key=lambda entry: order.get(entry.slug, len(_LONG) + 1))
+    return {name: future.result() for name, future in outcomes.items()}
 
 
 def cores() -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 
-from traceviz.analyses.needs import columns_for, tables_for
+from traceviz.analyses.registry import columns_for, tables_for
 from traceviz.analyses.run import analyze
 from traceviz.archive.catalogue.segments import ready
 from traceviz.archive.population.observations import date, with_runs

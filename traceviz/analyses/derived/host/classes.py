@@ -411,6 +411,12 @@ def host_classes(trace: TraceView) -> dict[int, HostClasses]:
     return {rank: HostClasses(trace, rank) for rank in trace.ranks}
 
 
+def sort_out_classes(trace: TraceView) -> None:
+    """Have the classes of every rank computed, for all that ask for them later."""
+    for classes in host_classes(trace).values():
+        _ = classes.sets
+
+
 def class_times(trace: TraceView, windows: dict[int, IntervalSet]) -> dict[str, int]:
     """Nanoseconds of each class within ``windows`` (by process), summed over ranks."""
     totals = dict.fromkeys(LABELS, 0)

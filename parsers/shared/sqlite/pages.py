@@ -3,8 +3,8 @@
 SQLite hands out one value of one row per call. A trace has tens of millions of values that are nearly all small
 integers, so here the b-tree is read as what it is, bytes: the leaf pages of a table give the offsets of all their
 cells, the first bytes of a cell give the size of each value, and an unaligned 8-byte load per value gives the value.
-A compiled function does this row by row (``parsers/native/sqlite_table.c``). Where there is none, NumPy does each of
-these steps for tens of thousands of rows at once. Both let other threads run meanwhile.
+A compiled function does this row by row (``parsers/native/sqlite_table.c``), and lets other threads run. If the package
+was built without a C compiler, SQLite reads all tables.
 
 ::
 
@@ -35,8 +35,6 @@ from traceviz.parsers.shared.prefetch import map_early
 
 Bytes = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
-Sizes = Integers | int
-"""One number per row, or one for all rows: in most stretches every row has the same types."""
 
 CHUNK_BYTES = 3 << 19
 """Leaf pages decoded at once: some 40,000 rows, whose offsets and values stay in the cache."""
@@ -50,9 +48,6 @@ _LEAST_USABLE = 480
 _MAX_DEPTH = 20
 _LONGEST_NUMBER = 9
 """Bytes of the longest number of variable length."""
-_NULL, _FLOAT, _ZERO, _ONE, _BLOB = 0, 7, 8, 9, 12
-_SIZES = np.array([0, 1, 2, 3, 4, 6, 8, 8, 0, 0, -1, -1], dtype=np.int64)
-"""Bytes of a value by its type: null, integers of 1 to 8 bytes, float, the constants 0 and 1; -1 for no type."""
 
 
 class NotPlainError(Exception):
@@ -88,18 +83,15 @@ def read_integers(path: Path, root: int, width: int, positions: Sequence[int]) -
         The wanted columns, for a stretch of rows at a time.
 
     Raises:
-        NotPlainError: before anything is yielded or later: the rows that follow are not plain.
+        NotPlainError: before anything is yielded or later: the rows that follow are not plain, or nothing is compiled.
     """
+    library = compiled_decoder()
     with Pages(path) as pages:
         leaves = pages.leaves(root)
         step = max(CHUNK_BYTES // pages.page_size, 1)
         chunks = [leaves[begin : begin + step] for begin in range(0, leaves.size, step)]
         alone = leaves.size == 1  # a table without rows is one empty page; no other page may be empty
-        library = decoder()
-        if library is None:
-            yield from map_early(lambda chunk: _decode(pages, chunk, width, positions, alone=alone), chunks)
-        else:
-            yield from map_early(lambda chunk: _compiled(library, pages, chunk, width, positions, alone=alone), chunks)
+        yield from map_early(lambda chunk: _decode(library, pages, chunk, width, positions, alone=alone), chunks)
 
 
 class Pages:
@@ -214,10 +206,21 @@ class Pages:
         return children, np.insert(_long_number(content, begins + pointers + 4), ends, last_ids)
 
 
-def _compiled(
+def compiled_decoder() -> ModuleType:
+    """Return the compiled decoder.
+
+    Raises:
+        NotPlainError: there is none.
+    """
+    library = decoder()
+    if library is None:
+        raise NotPlainError("no compiled decoder")
+    return library
+
+
+def _decode(
     library: ModuleType, pages: Pages, leaves: Integers, width: int, positions: Sequence[int], *, alone: bool
 ) -> list[Column]:
-    """As :func:`_decode`, by the compiled function."""
     room = pages.most_rows(leaves.size)
     outs = [np.zeros(room, np.int64) for _ in positions]
     wanted = tuple((0, (place,), out, 8, 0, False, 0) for place, out in zip(positions, outs, strict=True))
@@ -231,35 +234,6 @@ def _compiled(
         flags = None if mask is None or missing == rows else np.frombuffer(mask, np.bool_)
         columns.append(Column(rows, None if missing == rows else out[:rows], flags))
     return columns
-
-
-def _decode(pages: Pages, leaves: Integers, width: int, positions: Sequence[int], *, alone: bool) -> list[Column]:
-    content = pages.read(leaves, spare=2 * width + 32)  # a cell at the end of the last page may claim so much more
-    cells, limits, counts = _cells(content, pages.page_size, pages.usable)
-    if not alone and np.any(counts == 0):
-        raise NotPlainError("an empty page")
-    payload, behind = _short_number(content, cells)
-    if np.any(payload > pages.usable - 35):
-        raise NotPlainError("a row that continues on another page")
-    header = _behind_number(content, behind)
-    stop = header + payload
-    if np.any(stop > limits):
-        raise NotPlainError("a row beyond its page")
-    return _values(content, header, stop, width, positions)
-
-
-def _cells(content: Bytes, page_size: int, usable: int) -> tuple[Integers, Integers, Integers]:
-    """Offsets of the cells of leaf pages, for each the end of its page, and for each page the number of cells."""
-    pages = np.arange(0, content.size - page_size + 1, page_size, dtype=np.int64)
-    counts = _pairs(content, pages + 3)
-    if np.any(content[pages] != _LEAF) or np.any(counts > (usable - _LEAF_HEADER) // _LEAST_CELL):
-        raise NotPlainError("no leaf page")
-    begins = np.repeat(pages, counts)
-    number = np.arange(begins.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    pointers = _pairs(content, begins + _LEAF_HEADER + 2 * number)
-    if pointers.size and (pointers.min() < _LEAF_HEADER or pointers.max() + 4 > usable):
-        raise NotPlainError("a cell beyond its page")
-    return begins + pointers, begins + usable, counts
 
 
 def _pairs(content: Bytes, offsets: Integers) -> Integers:
@@ -283,90 +257,3 @@ def _long_number(content: Bytes, offsets: Integers) -> Integers:
             return numbers
     numbers[going] = numbers[going] << 8 | content[offsets[going] + _LONGEST_NUMBER - 1]
     return numbers
-
-
-def _short_number(content: Bytes, offsets: Integers) -> tuple[Integers, Integers]:
-    """Variable-length numbers of at most two bytes, and the offsets behind them."""
-    first = content[offsets]
-    if not first.size or first.max() < 128:
-        return first.astype(np.int64), offsets + 1
-    second, long = content[offsets + 1], first >= 128
-    if np.any(long & (second >= 128)):
-        raise NotPlainError("a number of more than two bytes")
-    number = np.where(long, (first & 127).astype(np.int64) << 7 | second, first)
-    return number, offsets + 1 + long
-
-
-def _behind_number(content: Bytes, offsets: Integers) -> Integers:
-    """Offsets behind variable-length numbers: up to nine bytes, the last below 128."""
-    behind = offsets + 1
-    going = np.flatnonzero(content[offsets] >= 128)
-    for _ in range(8):
-        if not going.size:
-            break
-        last = content[behind[going]] < 128
-        behind[going] += 1
-        going = going[~last]
-    return behind
-
-
-def _values(content: Bytes, header: Integers, stop: Integers, width: int, positions: Sequence[int]) -> list[Column]:
-    """The columns at ``positions`` of rows whose headers begin at ``header`` and whose values end at ``stop``."""
-    length = content[header]
-    if length.size and length.max() >= 128:
-        raise NotPlainError("a row with a long header")
-    short = bool(np.all(length == width + 1))  # one byte for each type: neither long texts nor missing columns
-    columns: dict[int, Column] = {}
-    at, ends = header + 1, header + length
-    for position in range(max(positions) + 1 if short else width):
-        kinds, at = (content[at], at + 1) if short else _short_number(content, at)
-        if short and kinds.size and kinds.max() >= 128:
-            raise NotPlainError("a long type in a short header")
-        size = _size(kinds)
-        ends = ends + size
-        if np.any(ends > stop):
-            raise NotPlainError("a value beyond its row")
-        if position in positions:
-            columns[position] = _column(content, ends, size, kinds)
-    if not short and np.any(at != header + length):
-        raise NotPlainError("a row with another number of columns")
-    if (not short or max(positions) == width - 1) and np.any(ends != stop):
-        raise NotPlainError("a row longer than its values")
-    return [columns[position] for position in positions]
-
-
-def _size(kinds: Integers | Bytes) -> Sizes:
-    """Bytes of values of these types."""
-    if not kinds.size:
-        return 0
-    if kinds.min() == kinds.max():
-        return int(_size_each(kinds[:1])[0])
-    return _size_each(kinds)
-
-
-def _size_each(kinds: Integers | Bytes) -> Integers:
-    sizes = _SIZES[np.minimum(kinds, _BLOB - 1)]
-    if kinds.max() >= _BLOB:  # even: blob, odd: text
-        sizes = np.where(kinds >= _BLOB, (kinds.astype(np.int64) - _BLOB) >> 1, sizes)
-    if sizes.min() < 0:
-        raise NotPlainError("a type that does not exist")
-    return sizes
-
-
-def _column(content: Bytes, ends: Integers, size: Sizes, kinds: Integers | Bytes) -> Column:
-    """The integers that end before ``ends``: the sign-extended end of the eight bytes before, which are in the page."""
-    if not kinds.size:
-        return Column(0, None)
-    least, most = int(kinds.min()), int(kinds.max())
-    if most > _ONE or np.any(kinds == _FLOAT):
-        raise NotPlainError("a value that is no integer")
-    if least == most and least in {_NULL, _ZERO, _ONE}:
-        return Column(kinds.size, None if least == _NULL else np.full(kinds.size, least - _ZERO, dtype=np.int64))
-    words = np.ndarray((content.size - 7,), dtype=">i8", buffer=content, strides=(1,))
-    values = words[ends - 8].astype(np.int64)
-    unused = 64 - 8 * size  # 64 bits where the type is the value: NumPy then shifts all out and leaves 0
-    values <<= unused
-    values >>= unused
-    if most == _ONE:
-        values += kinds == _ONE
-    return Column(kinds.size, values, kinds == _NULL if least == _NULL else None)

@@ -14,7 +14,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from traceviz.parsers.shared.arrow import Array, pc
 from traceviz.parsers.shared.keep import Keep
 from traceviz.parsers.shared.native import decoder
 from traceviz.parsers.shared.prefetch import Prefetch, map_early
-from traceviz.parsers.shared.sqlite.pages import Integers, NotPlainError, Pages
+from traceviz.parsers.shared.sqlite.pages import Integers, NotPlainError, Pages, compiled_decoder
 from traceviz.parsers.shared.whole import (
     CodeColumn,
     Codes,
@@ -194,7 +193,7 @@ class SqliteTable:
         Raises:
             NotPlainError: only SQLite should read one of the columns.
         """
-        library = _library()
+        library = compiled_decoder()
         firsts = np.cumsum([0, *(counts or [])]).tolist()
         filters = tuple(
             (self._integer(keep.column), np.array(keep.values, np.int64), keep.inverted)
@@ -303,13 +302,6 @@ def _shifted(result: Result, wish: Wish) -> Result:
     return result
 
 
-def _library() -> ModuleType:
-    library = decoder()
-    if library is None:
-        raise NotPlainError("no compiled decoder")
-    return library
-
-
 def _type(wish: Wish) -> pa.DataType:
     match wish:
         case Number():
@@ -369,7 +361,7 @@ def _coded(wish: Combination | Label, rows: list[int], parts: list[Any], out: np
 
 def _recode(codes: Codes, rows: list[int], sizes: list[int], recoded: npt.NDArray[Any]) -> None:
     """Put the codes of the table in place of those of each stretch."""
-    library = _library()
+    library = compiled_decoder()
     ends = np.cumsum(rows).tolist()
     lists = np.split(recoded.astype(np.int32), np.cumsum(sizes)[:-1])
     strange = [at for at, part in enumerate(lists) if not np.array_equal(part, np.arange(part.size))]

@@ -516,7 +516,8 @@ def test_sqlite_parquet_and_saved_folder_agree_to_the_nanosecond(tmp_path, era, 
 
 def test_many_batches_share_one_dictionary(tmp_path, monkeypatch):
     monkeypatch.setenv("TRACEVIZ_SCANNER", "numpy")
-    monkeypatch.setattr("traceviz.parsers.shared.sqlite.pages.CHUNK_BYTES", 4096)
+    monkeypatch.setattr("traceviz.parsers.shared.sqlite.arrow.FEW_ROWS", 5)
+    monkeypatch.setattr("traceviz.parsers.shared.sqlite.arrow.BATCH_ROWS", 100)
     rows = [kernel(index, index + 1, 1 + index % 3) for index in range(1000)]
     names = read(build(tmp_path / "x.sqlite", {KERNELS: rows}, NEW, ["a", "b", "c"])).arrow("kernels")["name"]
     assert names.num_chunks > 5

@@ -1,0 +1,21 @@
+"""The compiled functions over arrays, or their NumPy twins if the package was built without a C compiler.
+
+``TRACEVIZ_SWEEPS=numpy`` in the environment selects the twins.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from types import ModuleType
+
+from traceviz.core.arrays import portable
+
+library: ModuleType = portable
+"""Functions with the signatures of ``_compiled.pyi``: they write their results to the last buffers."""
+
+if os.environ.get("TRACEVIZ_SWEEPS") != "numpy":
+    try:
+        library = import_module("traceviz.core.arrays._compiled")
+    except ImportError:
+        pass

@@ -7,17 +7,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from traceviz import schema
+from traceviz.core.process.memory import free
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.calls import with_ids
 from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
 from traceviz.parsers.nsys.mapping import EVENT_TABLES
+from traceviz.parsers.shared.events.prescan import keeps_of, measures, present, start_of
+from traceviz.parsers.shared.events.whole_events import raw_columns, requested, wishes
 from traceviz.parsers.shared.prefetch import Prefetch
 from traceviz.parsers.shared.sqlite.file import unread_log
 from traceviz.parsers.shared.sqlite.tables import SqliteTables
-from traceviz.parsers.shared.survey import keeps_of, measures, present, start_of
-from traceviz.parsers.shared.whole_events import raw_columns, requested, wishes
-from traceviz.process.memory import free
+from traceviz.trace import schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -28,7 +28,7 @@ from traceviz.parsers.xplane.sniff import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from traceviz.parsers.xplane.raw import Space
+    from traceviz.parsers.xplane.decode.raw import Space
 
 
 class TensorFlowTraceReader(Reader):

@@ -30,7 +30,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from traceviz.parsers.shared.native import decoder
+from traceviz.parsers.shared.arrays.native import decoder
+from traceviz.parsers.shared.events.column_requests import NotPlainError
 from traceviz.parsers.shared.prefetch import map_early
 
 Bytes = npt.NDArray[np.uint8]
@@ -48,10 +49,6 @@ _LEAST_USABLE = 480
 _MAX_DEPTH = 20
 _LONGEST_NUMBER = 9
 """Bytes of the longest number of variable length."""
-
-
-class NotPlainError(Exception):
-    """The table holds something that only SQLite itself should decode."""
 
 
 @dataclass(frozen=True, slots=True)

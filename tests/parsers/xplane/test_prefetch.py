@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from traceviz import api
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.shared import prefetch
 from traceviz.parsers.xplane import tables

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 
@@ -15,7 +16,5 @@ library: ModuleType = portable
 """Functions with the signatures of ``_compiled.pyi``: they write their results to the last buffers."""
 
 if os.environ.get("TRACEVIZ_SWEEPS") != "numpy":
-    try:
+    with suppress(ImportError):
         library = import_module("traceviz.core.arrays._compiled")
-    except ImportError:
-        pass

@@ -46,7 +46,7 @@ def subtract(*columns: Array) -> int:
     return _written(_at_least(1, [one_starts, other_ends], [one_ends, other_starts]), starts, ends)
 
 
-def concurrent(begin: Array, finish: Array, starts: Array, ends: Array, at_least: int) -> int:  # noqa: PLR0917
+def concurrent(begin: Array, finish: Array, starts: Array, ends: Array, at_least: int) -> int:
     """Times at which ``at_least`` or more intervals run."""
     return _written(_at_least(at_least, [begin], [finish]), starts, ends)
 
@@ -56,7 +56,7 @@ def ended(ends: Array, moments: Array, counts: Array) -> None:
     counts[:] = np.searchsorted(ends, moments, side="right")
 
 
-def before(starts: Array, ends: Array, done: Array, moments: Array, spent: Array) -> None:  # noqa: PLR0917
+def before(starts: Array, ends: Array, done: Array, moments: Array, spent: Array) -> None:
     """Time of a set before each moment."""
     index = np.searchsorted(ends, moments, side="right")
     begins = np.append(starts, np.iinfo(np.int64).max)[index]
@@ -166,7 +166,12 @@ def match(  # noqa: PLR0917 (columns)
 
 
 def nest(  # noqa: PLR0917 (columns)
-    groups: Array, starts: Array, ends: Array, cross: bool, depth: Rows, parent: Rows  # noqa: FBT001
+    groups: Array,
+    starts: Array,
+    ends: Array,
+    cross: bool,  # noqa: FBT001
+    depth: Rows,
+    parent: Rows,
 ) -> bool:
     """Depth and parent of calls; false if they come in another order, or if some cross that may not."""
     later = (starts[1:] > starts[:-1]) | ((starts[1:] == starts[:-1]) & (ends[1:] <= ends[:-1]))
@@ -244,7 +249,7 @@ def add_own(  # noqa: PLR0917 (columns)
     return int(alone.sum())
 
 
-def order(groups: Array, starts: Array, ends: Array, ties: Array, ordered: Rows) -> int:  # noqa: PLR0917
+def order(groups: Array, starts: Array, ends: Array, ties: Array, ordered: Rows) -> int:
     """Rows in order of group, start, falling end and tie; :data:`IN_ORDER` if they come so.
 
     Rows mostly come by start, as profilers write them: groups are put together, and only rows that start together are
@@ -264,7 +269,7 @@ def order(groups: Array, starts: Array, ends: Array, ties: Array, ordered: Rows)
     return int(np.any(rows[1:] < rows[:-1]))
 
 
-def outer(groups: Array, ends: Array, codes: Rows, _count: int, found: Flags) -> None:  # noqa: PLR0917
+def outer(groups: Array, ends: Array, codes: Rows, _count: int, found: Flags) -> None:
     """Mark calls that lie in no other of their group with the same code."""
     rows = np.lexsort((codes, groups))
     parts = np.flatnonzero((np.diff(groups[rows]) != 0) | (np.diff(codes[rows]) != 0)) + 1
@@ -289,7 +294,7 @@ def innermost(  # noqa: PLR0917 (columns)
     lasting = np.flatnonzero(ends > starts)
     times = np.concatenate([starts[lasting], ends[lasting]])
     owner, group = np.concatenate([lasting, parent[lasting]]), np.tile(groups[lasting], 2)
-    inner_last = np.concatenate([depth[lasting], -depth[lasting]])  # of starts the inner one comes last, of ends the outer
+    inner_last = np.concatenate([depth[lasting], -depth[lasting]])  # last: the inner start, the outer end
     rows = np.lexsort((inner_last, np.repeat([1, 0], lasting.size), times, group))
     times, owner, group = times[rows], owner[rows], group[rows]
     is_long = (times[1:] > times[:-1]) & (group[1:] == group[:-1])

@@ -29,8 +29,7 @@ NEEDED = (
 )
 
 SCANNERS = (
-    "traceviz/_intervals.abi3.so",
-    "traceviz/nested/_compiled.abi3.so",
+    "traceviz/core/arrays/_compiled.abi3.so",
     "traceviz/parsers/_kineto.abi3.so",
     "traceviz/parsers/_sqlite.abi3.so",
     "traceviz/parsers/_xplane.abi3.so",

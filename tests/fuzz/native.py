@@ -192,7 +192,7 @@ class Cases:
 
     def __init__(self, folder: Path) -> None:
         self.xplane, self.kineto, self.sqlite = (load(folder, name) for name in ("_xplane", "_kineto", "_sqlite"))
-        self.nested, self.intervals = load(folder, "_compiled"), load(folder, "_intervals")
+        self.arrays = load(folder, "_compiled")
         samples = folder / "samples"
         self.spaces = [path.read_bytes() for path in sorted(samples.glob("*.xplane"))]
         self.events = [path.read_bytes() for path in sorted(samples.glob("*.events"))]
@@ -355,7 +355,7 @@ class Cases:
 
     def _nested(self, random: Random, rows: int, code: bytes) -> None:
         """The functions over calls that nest: sorted ones half of the time, as else they soon decline."""
-        n = self.nested
+        n = self.arrays
         calls = [(random.randrange(2), random.randrange(9), random.randrange(12)) for _ in range(rows)]
         calls = sorted(calls, key=lambda call: (call[0], call[1], -call[2])) if random.random() < 0.8 else calls
         group, start, end = (struct.pack(f"<{rows}q", *(call[which] for call in calls)) for which in range(3))
@@ -409,7 +409,7 @@ class Cases:
         one, other = ([self._ordered(random, count) for _ in range(2)] for count in (rows, others))
         set_one = self._set(random, rows) if random.random() < 0.8 else (one[0], one[1])
         set_other = self._set(random, others) if random.random() < 0.8 else (other[0], other[1])
-        i, room = self.intervals, 8 * (rows + others)
+        i, room = self.arrays, 8 * (rows + others)
         done = self._longs(random, rows + 1)
         match random.randrange(9):
             case 0:
@@ -418,7 +418,7 @@ class Cases:
                 function = random.choice((i.unite, i.intersect, i.subtract))
                 buffers = [*set_one, *set_other, self._room(random, room), self._room(random, room)]
             case 2:
-                function, buffers = i.running, [*one, self._room(random, 8 * rows), self._room(random, 8 * rows)]
+                function, buffers = i.concurrent, [*one, self._room(random, 8 * rows), self._room(random, 8 * rows)]
             case 3:
                 function = i.before
                 buffers = [*set_one, done, self._longs(random, others), self._room(random, 8 * others)]
@@ -435,7 +435,7 @@ class Cases:
                 buffers = [one[0], self._ordered(random, others + 1), other[0], self._room(random, 8 * others)]
             case _:
                 function, buffers = i.weigh, [*set_one, *other, self._longs(random, others)]
-        numbers = {i.running: [random.choice((1, 2, 3, 0, -1, 2**62))], i.weigh: [nasty.integer(random)]}
+        numbers = {i.concurrent: [random.choice((1, 2, 3, 0, -1, 2**62))], i.weigh: [nasty.integer(random)]}
         wide = [
             self._wide(buffer, "i" if function is i.add_by and not place else "q")
             for place, buffer in enumerate(buffers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from traceviz.core.arrays import nested
+from traceviz.core.arrays import nested, portable
 from traceviz.core.arrays.matching import Pairs, first_rows, is_repeated
 
 FAR = 1 << 62
@@ -44,7 +44,7 @@ def test_one_side_may_have_no_rows() -> None:
     assert first_rows(pairs([]), pairs([(0, 1)])).tolist() == []
 
 
-compiled = pytest.mark.skipif(nested.library is None, reason="nothing is compiled")
+compiled = pytest.mark.skipif(nested.library is portable, reason="nothing is compiled")
 
 
 @compiled
@@ -58,7 +58,7 @@ def test_what_is_compiled_finds_the_same_rows_as_numpy(seed: int, monkeypatch: p
 
     sought, among = some(50), some(40)
     found = first_rows(sought, among).tolist()
-    monkeypatch.setattr(nested, "library", None)
+    monkeypatch.setattr(nested, "library", portable)
     assert found == first_rows(sought, among).tolist()
     assert len(found) == 50
 
@@ -72,7 +72,7 @@ def test_places_that_do_not_fit_the_ids_are_refused(least: int, width: int, plac
     table, found = np.empty(places, np.int32), np.empty(3, np.int32)
     both = np.array([0, 1], np.int32)
     with pytest.raises(ValueError, match="the columns do not fit each other"):
-        nested._compiled.match(owners, ids, nothing, owners, ids, nothing, both, least, width, table, found)
+        nested.library.match(owners, ids, nothing, owners, ids, nothing, both, least, width, table, found)
 
 
 @compiled
@@ -83,7 +83,7 @@ def test_pairs_of_columns_of_different_lengths_are_refused(short: int) -> None:
     nothing, found = np.empty(0, np.uint8), np.empty(3, np.int32)
     sought, among = (*columns[:2], nothing), (*columns[2:], nothing)
     with pytest.raises(ValueError, match="the columns do not fit each other"):
-        nested._compiled.match(*sought, *among, np.zeros(1, np.int32), 0, 3, np.empty(3, np.int32), found)
+        nested.library.match(*sought, *among, np.zeros(1, np.int32), 0, 3, np.empty(3, np.int32), found)
 
 
 def test_random_pairs_have_the_partners_that_a_dictionary_finds() -> None:

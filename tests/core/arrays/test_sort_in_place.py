@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz.core.arrays import nested, sort_in_place
+from traceviz.core.arrays import portable, sort_in_place
 from traceviz.core.arrays.sort_in_place import put_in_order
 
-COMPILED = pytest.mark.skipif(nested.library is None, reason="the package was built without a C compiler")
+COMPILED = pytest.mark.skipif(sort_in_place.library is portable, reason="the package was built without a C compiler")
 
 
 @pytest.fixture(params=["compiled", "numpy"])
 def way(request, monkeypatch) -> str:
     if request.param == "numpy":
-        monkeypatch.setattr(nested, "library", None)
+        monkeypatch.setattr(sort_in_place, "library", portable)
     return request.param
 
 
@@ -68,8 +68,8 @@ def test_the_order_is_that_of_a_stable_sort(noise, spread, repeated) -> None:
 @COMPILED
 @pytest.mark.parametrize("rows", [[0, 1], [2, 0, 1], [0, 0, 3], [0, -1, 2]])
 def test_an_order_that_does_not_fit_is_refused(rows) -> None:
-    assert nested.library is not None
+    assert sort_in_place.library is not portable
     column = np.array([7, 8, 9], np.int64)
     with pytest.raises(ValueError, match="do not fit"):
-        nested.library.move(np.array(rows, np.int32), 8, 1, column)
+        sort_in_place.library.move(np.array(rows, np.int32), 8, 1, column)
     assert column.tolist() == [7, 8, 9]

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz.core.arrays import sweeps
+from traceviz.core.arrays import portable, sweeps
 from traceviz.core.arrays.intervals import IntervalSet
 
 MOMENTS = st.integers(-3, 30)
 PAIRS = st.lists(st.tuples(MOMENTS, MOMENTS), max_size=7)
 LOADS = st.lists(st.tuples(st.integers(0, 25), st.integers(0, 9), st.integers(0, 6)), max_size=6)
 FULL = 8
-WAYS = [pytest.param(sweeps.library, id="compiled"), pytest.param(None, id="numpy")]
+WAYS = [pytest.param(sweeps.library, id="compiled"), pytest.param(portable, id="numpy")]
 
 
 @pytest.fixture(autouse=True)
 def _compiled_there() -> None:
-    assert sweeps.library is not None, "the package was built without its C code"
+    assert sweeps.library is not portable, "the package was built without its C code"
 
 
 def columns(pairs: list[tuple[int, int]]) -> tuple[sweeps.Array, sweeps.Array]:
@@ -110,7 +110,7 @@ def test_buffers_that_do_not_fit_are_refused_and_nothing_is_written_beside_them(
     with pytest.raises(ValueError, match="64-bit"):
         sweeps.library.merge(np.zeros(4, np.int32), np.zeros(4, np.int32), np.zeros(2, np.int64), np.zeros(2, np.int64))
     with pytest.raises(ValueError, match="fewer than one"):
-        sweeps.library.running(three, three, three.copy(), three.copy(), 0)
+        sweeps.library.concurrent(three, three, three.copy(), three.copy(), 0)
 
 
 def test_times_at_the_ends_of_64_bits_wrap_as_numpys_do() -> None:
@@ -119,5 +119,5 @@ def test_times_at_the_ends_of_64_bits_wrap_as_numpys_do() -> None:
     asked = np.array([least, -1, 5, most])
     compiled = wide.before(asked)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps, "library", None)
+        patch.setattr(sweeps, "library", portable)
         assert compiled.tolist() == wide.before(asked).tolist()

@@ -116,10 +116,7 @@ class IntervalSet:
     def add_overlap(self, starts: Array, ends: Array, owners: nested.Rows, totals: Array) -> None:
         """Add :meth:`overlap` of each interval to ``totals`` at its owner; negative owners have none."""
         done = sweeps.done_before(self._bounds)
-        if nested.add_shared(self.starts, self.ends, done, _array(starts), _array(ends), owners, totals):
-            return
-        known = owners >= 0
-        np.add.at(totals, owners[known], self.overlap(starts[known], ends[known]))
+        nested.add_shared(self.starts, self.ends, done, _array(starts), _array(ends), owners, totals)
 
     def weighed(self, starts: Array, ends: Array, loads: Array, full: int) -> float:
         """Time of this set multiplied with the sum of the ``loads`` that run at each moment, at most ``full``."""
@@ -189,41 +186,9 @@ def nesting(starts: npt.ArrayLike, ends: npt.ArrayLike, group: npt.ArrayLike) ->
         return found[0].astype(np.int64), found[1].astype(np.int64)
     count = begin.size
     order = nested.nesting_order(groups, begin, finish, np.arange(count))  # outer before inner, then as given
-    order = np.arange(count) if order is None else order
+    assert order is not None
+    found = nested.crossing(groups[order], begin[order], finish[order])
+    assert found is not None
     depth, parent = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    depth_sorted, parent_sorted = _nested_in_order(begin[order], finish[order], groups[order])
-    depth[order] = depth_sorted
-    parent[order] = np.where(parent_sorted >= 0, order[parent_sorted], -1)
+    depth[order], parent[order] = found[0], np.where(found[1] >= 0, order[found[1]], -1)
     return depth, parent
-
-
-def _nested_in_order(begin: Array, finish: Array, groups: Array) -> tuple[Array, Array]:
-    """:func:`nesting` of rows sorted by (group, begin, -finish), also where some cross."""
-    if (found := nested.crossing(groups, begin, finish)) is not None:
-        return found[0].astype(np.int64), found[1].astype(np.int64)
-    depth = _depths(begin, finish, groups)
-    parent, position = np.full(begin.size, -1, dtype=np.int64), np.arange(begin.size)
-    for level in range(1, int(depth.max(initial=0)) + 1):  # once per depth, not per event
-        children = position[depth == level]
-        candidates = position[depth == level - 1]
-        parent[children] = candidates[np.searchsorted(candidates, children) - 1]
-    return depth, parent
-
-
-def _depths(begin: Array, finish: Array, groups: Array) -> Array:
-    """Open intervals around each one; rows sorted by (group, begin, -finish).
-
-    Depth = rows before it in sorted order - rows that ended by its begin, both counted over this and all earlier
-    groups. Times are replaced by their ranks, so that (group, time) fits one sortable integer whatever the clock.
-    """
-    count = begin.size
-    if count == 0:
-        return np.empty(0, dtype=np.int64)
-    lasting = np.maximum(finish, begin + 1)  # an instant must not end before it has begun
-    _, rank = np.unique(np.concatenate([begin, lasting]), return_inverse=True)
-    _, dense = np.unique(groups, return_inverse=True)
-    width = 2 * count
-    begins = dense * width + rank[:count]
-    ends = np.sort(dense * width + rank[count:])
-    ended = np.searchsorted(ends, begins, side="right")
-    return np.asarray(np.arange(count) - ended, dtype=np.int64)

@@ -62,14 +62,9 @@ def first_rows(sought: Pairs, among: Pairs) -> Rows:
     owners = _distinct(among.owners)
     least, most = int(among.ids.min()), int(among.ids.max())
     width = most - least + 1
-    if owners.size * width > max(_PLACES_PER_ROW * (len(sought) + len(among)), _LEAST_PLACES):
-        places, wanted, count = _ranked(sought, among)
-    else:
-        found = matched(sought.columns, among.columns, owners, least, width)
-        if found is not None:
-            return found
-        count = owners.size * width
-        places, wanted = _place(among, owners, least, width), _place(sought, owners, least, width)
+    if owners.size * width <= max(_PLACES_PER_ROW * (len(sought) + len(among)), _LEAST_PLACES):
+        return matched(sought.columns, among.columns, owners, least, width)
+    places, wanted, count = _ranked(sought, among)
     table = np.full(count + 1, -1, np.int32)
     backwards = slice(None, None, -1)  # of equal places the last that is written stays: the first row
     table[places[backwards]] = np.arange(len(among), dtype=np.int32)[backwards]
@@ -86,22 +81,6 @@ def is_repeated(pairs: Pairs) -> npt.NDArray[np.bool_]:
 def _distinct(owners: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
     """The distinct owners in order; there is at least one row. Most traces have one process: nothing is sorted then."""
     return owners[:1] if owners.min() == owners.max() else np.unique(owners)
-
-
-def _place(pairs: Pairs, owners: npt.NDArray[np.integer], least: int, width: int) -> Numbers:
-    """Places of pairs: ids one after the other, owner by owner; behind the last for rows without a pair or partner."""
-    outside = (pairs.ids < least) | (pairs.ids > least + (width - 1))
-    if pairs.known is not None:
-        outside |= ~pairs.known
-    if owners.size == 1:
-        outside |= pairs.owners != owners[0]
-        place = pairs.ids - least
-    else:
-        owner = np.minimum(np.searchsorted(owners, pairs.owners), owners.size - 1)
-        outside |= owners[owner] != pairs.owners
-        place = owner * width + (pairs.ids - least)
-    place[outside] = owners.size * width
-    return place
 
 
 def _ranked(sought: Pairs, among: Pairs) -> tuple[Numbers, Numbers, int]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.signedinteger[Any]]
+Rows = npt.NDArray[np.integer[Any]]
 Flags = npt.NDArray[np.uint8]
 Bounds = tuple[Array, Array]
 
@@ -111,7 +111,7 @@ def _written(bounds: Bounds, starts: Array, ends: Array) -> int:
 def add_by(codes: Rows, *columns: Array) -> None:
     """Add values, or one for each row, to the totals of their groups."""
     *values, totals = columns
-    np.add.at(totals, codes, *values or [1])
+    np.add.at(totals, codes, values[0] if values else 1)
 
 
 def squares(values: Array, begins: Array, means: npt.NDArray[np.float64], sums: npt.NDArray[np.float64]) -> None:
@@ -196,7 +196,8 @@ def _depths(groups: Array, starts: Array, ends: Array) -> Array:
     _, rank = np.unique(np.concatenate([starts, lasting]), return_inverse=True)
     _, dense = np.unique(groups, return_inverse=True)
     begins, finished = dense * (2 * count) + rank[:count], np.sort(dense * (2 * count) + rank[count:])
-    return np.asarray(np.arange(count) - np.searchsorted(finished, begins, side="right"), np.int64)
+    open_calls = np.arange(count) - np.searchsorted(finished, begins, side="right")
+    return np.asarray(np.maximum(open_calls, 0), np.int64)  # an instant at the end of 64 bits ends when it starts
 
 
 def nearest(parent: Rows, wanted: Flags, found: Rows) -> bool:

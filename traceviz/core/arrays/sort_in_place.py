@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traceviz.core.arrays import nested
+from traceviz.core.arrays.library import library
 
 Array = npt.NDArray[np.int64]
 FURTHEST = 1 << 20
@@ -31,15 +31,10 @@ def put_in_order(times: Array, columns: Sequence[npt.NDArray[Any]]) -> bool:
     Returns:
         Whether they are in order now; where not, nothing was moved: many rows are far from their places.
     """
-    if nested.library is None:
-        order = np.argsort(times, kind="stable")
-        for column in columns:
-            column[:] = column[order]
-        return True
     rows = np.empty(times.size, np.int32)
-    distance = nested.library.order_times(times, rows)
+    distance = library.order_times(times, rows)
     if not 0 <= distance <= FURTHEST:
         return False
     for column in columns if distance else ():
-        nested.library.move(rows, column.itemsize, distance, column.view(f"u{column.itemsize}"))
+        library.move(rows, column.itemsize, distance, column.view(f"u{column.itemsize}"))
     return True

@@ -42,23 +42,4 @@ def innermost(tree: CallTree, wanted: npt.NDArray[np.bool_] | None = None) -> Se
     """
     threads = tree.calls["thread_id"].to_numpy().astype(np.int64)
     depth = None if tree.nests else tree.depth
-    if (found := stretches(threads, tree.starts, tree.ends, tree.parent, wanted, depth)) is not None:
-        return Segments(*found)
-    lasting = np.flatnonzero(tree.ends > tree.starts)
-    threads = threads[lasting]
-    times = np.concatenate([tree.starts[lasting], tree.ends[lasting]])
-    owner = np.concatenate([lasting, tree.parent[lasting]])
-    begins = np.repeat([1, 0], lasting.size)
-    depth = tree.depth[lasting]
-    inner_last = np.concatenate([depth, -depth])  # of begins the inner one comes last, of ends the outer one
-    order = np.lexsort((inner_last, begins, times, np.tile(threads, 2)))
-    times, owner, threads = times[order], owner[order], np.tile(threads, 2)[order]
-    lasts = (times[1:] > times[:-1]) & (threads[1:] == threads[:-1])
-    starts, ends, owner, threads = times[:-1], times[1:], owner[:-1], threads[:-1]
-    starts, ends, owner, threads = starts[lasts], ends[lasts], owner[lasts], threads[lasts]
-    row = np.maximum(owner, 0)
-    is_running = (owner >= 0) & (tree.starts[row] <= starts) & (tree.ends[row] >= ends)
-    if not tree.nests:
-        owner[~is_running] = tree.around(threads[~is_running], starts[~is_running])
-    known = owner >= 0
-    return Segments(starts, ends, owner).of(known if wanted is None else known & wanted[owner])
+    return Segments(*stretches(threads, tree.starts, tree.ends, tree.parent, wanted, depth))

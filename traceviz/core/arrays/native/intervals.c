@@ -1,13 +1,11 @@
-/* traceviz.core.arrays._intervals: sweeps over sorted times, one pass over each side. See _intervals.pyi.
+/* Sweeps over sorted times, one pass over each side, as functions of Python. See _compiled.pyi.
  *
  * All arrays are buffers of 64-bit integers in the byte order of the machine. A set is two of them, starts and ends:
  * sorted, disjoint, not touching, none empty. Callers make room for results; each function says how much it needs and
  * checks it, so that nothing is written outside of a buffer. The interpreter's lock is released in the sweeps.
  */
 
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030b0000
-#include <Python.h>
+#include "intervals.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -584,21 +582,11 @@ static PyObject *squares_of_groups(PyObject *Py_UNUSED(module), PyObject *argume
     Py_RETURN_NONE;
 }
 
-static PyMethodDef functions[] = {
+PyMethodDef interval_functions[] = {
     {"merge", merge_intervals, METH_VARARGS, NULL},      {"unite", unite_sets, METH_VARARGS, NULL},
     {"intersect", intersect_sets, METH_VARARGS, NULL},   {"subtract", subtract_sets, METH_VARARGS, NULL},
-    {"running", running_at_once, METH_VARARGS, NULL},    {"before", time_before_moments, METH_VARARGS, NULL},
+    {"concurrent", running_at_once, METH_VARARGS, NULL}, {"before", time_before_moments, METH_VARARGS, NULL},
     {"shared", time_shared, METH_VARARGS, NULL},         {"ended", members_ended, METH_VARARGS, NULL},
-    {"weigh", weigh_loads, METH_VARARGS, NULL},
-    {"add_by", added_by_group, METH_VARARGS, NULL},
-    {"squares", squares_of_groups, METH_VARARGS, NULL},
-    {NULL, NULL, 0, NULL},
+    {"weigh", weigh_loads, METH_VARARGS, NULL},          {"add_by", added_by_group, METH_VARARGS, NULL},
+    {"squares", squares_of_groups, METH_VARARGS, NULL},  {NULL, NULL, 0, NULL},
 };
-
-static struct PyModuleDef module = {
-    .m_base = PyModuleDef_HEAD_INIT, .m_name = "traceviz.core.arrays._intervals", .m_size = 0, .m_methods = functions};
-
-__attribute__((visibility("default"))) PyMODINIT_FUNC PyInit__intervals(void)
-{
-    return PyModuleDef_Init(&module);
-}

@@ -1,9 +1,7 @@
-/* traceviz.core.arrays.nested._compiled: what is slow in NumPy about calls that nest. See _compiled.pyi for the functions. Columns are buffers
- * of the caller; all are checked before they are touched; the interpreter's lock is let go of meanwhile. */
+/* traceviz.core.arrays._compiled: what is slow in NumPy about columns. See _compiled.pyi for the functions. Columns are buffers
+ * of the caller; all are checked before they are touched, and the interpreter's lock is released while they are. */
 
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030b0000
-#include <Python.h>
+#include "intervals.h"
 
 #include "calls_order.h"
 #include "contexts.h"
@@ -379,7 +377,10 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "_compiled", .m_doc = "Calls that nest on threads.", .m_methods = functions};
+static int add_intervals(PyObject *module) { return PyModule_AddFunctions(module, interval_functions); }
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, add_intervals}, {0, NULL}};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_compiled", .m_methods = functions, .m_slots = slots};
 
 PyMODINIT_FUNC PyInit__compiled(void) { return PyModuleDef_Init(&definition); }

@@ -253,14 +253,14 @@ def in_lean_process(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
-        from traceviz.cli.little_memory import within_address_space
+        from traceviz.process.memory import reserve_few_addresses
         from traceviz.without_pandas import skip_pandas
 
         skip_pandas()
-        os.environ.setdefault(
-            "OPENBLAS_NUM_THREADS", "1"
-        )  # NumPy starts a thread per core, and no matrix is multiplied
-        return within_address_space(functools.partial(command, *args, **kwargs))
+        reserve_few_addresses()
+        # NumPy starts a thread per core, and no matrix is multiplied.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        return command(*args, **kwargs)
 
     return cast("Command", run)
 
@@ -294,13 +294,12 @@ def reading_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, reading: ReadingOptions, **kwargs: Any) -> Any:
-        from traceviz.cli.little_memory import give_back_soon
-        from traceviz.process.memory import reuse_large_blocks
+        from traceviz.process.memory import return_freed_memory, reuse_large_blocks
 
         if reading.max_memory is None:
             reuse_large_blocks()
         else:
-            give_back_soon()
+            return_freed_memory()
         return lean(*args, reading=reading, **kwargs)
 
     return _reading_options(cast("Command", run))

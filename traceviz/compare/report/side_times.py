@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from traceviz.compare.attribution import classes_of, mean_classes
-from traceviz.compare.changes.measures import parts_of
+from traceviz.compare.changes.whole_runs import parts_of
 from traceviz.compare.sides.sides import Side
 from traceviz.report import CLASSES_OF_SIDES, PARTS_OF_SIDES, Column, Grid, Row
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from traceviz.cli.main import main
 from traceviz.cli.options import check_destination, show
-from traceviz.errors import OutputError, UsageError
+from traceviz.core.errors import OutputError, UsageError
 
 TRACE = str(Path(__file__).parents[2] / "sample_traces" / "synthetic" / "healthy.sqlite")
 

@@ -9,13 +9,13 @@ import sys
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.measured import measured
+from tests.support.measured import measured
 
 pytestmark = pytest.mark.process
 
 APART = """
 import numpy as np
-from traceviz.process.memory import return_freed_memory, resident
+from traceviz.core.process.memory import return_freed_memory, resident
 return_freed_memory()
 np.ones(3 << 20)  # 24 MB, freed at once: from now on the C library would take 8 MB for a small block
 blocks = [np.ones(1 << 20) for _ in range(8)]
@@ -26,7 +26,7 @@ print(before - resident())
 
 AGAIN = """
 import resource
-from traceviz.process.memory import reuse_large_blocks
+from traceviz.core.process.memory import reuse_large_blocks
 def new_pages(size):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     memoryview(bytearray(size)).release()
@@ -53,7 +53,7 @@ def test_a_block_of_the_size_of_one_that_was_freed_takes_no_new_pages() -> None:
 
 RETURNING = """
 import os
-from traceviz.process.memory import return_freed_memory
+from traceviz.core.process.memory import return_freed_memory
 return_freed_memory()
 import pyarrow
 print(pyarrow.default_memory_pool().backend_name, os.environ["_RJEM_MALLOC_CONF"])

@@ -18,8 +18,8 @@ from traceviz.compare.options import Limits
 from traceviz.compare.outcome import Outcome, outcome_of
 from traceviz.compare.sides.measures import Measure, endings, measures_of, stopped, was_busy
 from traceviz.compare.sides.sides import Side, grid, rows, whole
+from traceviz.core.units import Unit, Value
 from traceviz.report import MEASURES, STATED, Better
-from traceviz.units import Unit, Value
 
 BETTER, WORSE, ALIKE = "better", "worse", "alike"
 """Verdicts on a change in addition to :attr:`Outcome.NO_CHANGE` (quality: ``alike``) and :attr:`Outcome.UNKNOWN`."""

@@ -17,8 +17,8 @@ from traceviz.compare.report.change_table import Blocks, Cell, change_table, cha
 from traceviz.compare.report.whole_runs import measure_blocks, quality_blocks
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.work.settings import Changed
+from traceviz.core.units import Value, format_value
 from traceviz.report import Block, Column, Fact, Facts, Finding, Prose
-from traceviz.units import Value, format_value
 
 BlocksOfPair = Callable[[Pair, str], Blocks]
 """Takes the pair, and the unit of its times in words (``per step, on average``)."""

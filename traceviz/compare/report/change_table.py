@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from traceviz.compare.effect import Ends
+from traceviz.core.units import Unit, Value, format_change
 from traceviz.report import Block, Column, Grid
-from traceviz.units import Unit, Value, format_change
 
 C = TypeVar("C")
 D = TypeVar("D")

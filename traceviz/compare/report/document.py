@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from traceviz.compare.attribution import Attribution, ClassChange
-from traceviz.compare.changes.by_side import api_by_side, host_by_side
 from traceviz.compare.changes.whole_runs import PartChange
 from traceviz.compare.compare import Comparison, Pair
 from traceviz.compare.remark import Remark
+from traceviz.compare.report.by_side import api_by_side, classes_by_side, host_by_side, parts_by_side
 from traceviz.compare.report.change_sections import CHANGE_SECTIONS, BlocksOfPair, resources_by_side
 from traceviz.compare.report.change_table import Cell, change_table
 from traceviz.compare.report.effect_section import effect_section
 from traceviz.compare.report.sentences import between, class_name, interval_ns, measured, on_average, verdict_sentence
-from traceviz.compare.report.side_times import classes_by_side, parts_by_side
 from traceviz.compare.report.whole_runs import measures_by_side, quality_by_side
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.tables.sections import TABLES, table_sections

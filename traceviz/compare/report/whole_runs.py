@@ -30,8 +30,8 @@ from traceviz.compare.report.change_table import Blocks, Cell, change_table, cha
 from traceviz.compare.sides.basis import TOTAL
 from traceviz.compare.sides.measures import measures_of, stopped
 from traceviz.compare.sides.sides import Side
+from traceviz.core.units import Value, counted, format_change, format_number, format_value
 from traceviz.report import Block, Column, Grid, Prose, Row
-from traceviz.units import Value, counted, format_change, format_number, format_value
 
 # Measures -------------------------------------------------------------------------------------------------------------
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from traceviz.core.units import format_value
 from traceviz.render.figures.values import Interval, Intervals
 from traceviz.render.svg.elements import QUIET, TEXT, Element, element, group, inks, line, text
 from traceviz.render.svg.layout import LABEL_SIZE, Drawing, said, with_title
 from traceviz.render.svg.lettering import shortened, width_of
 from traceviz.render.svg.ranked import whisker
 from traceviz.render.svg.rows import ROW_HEIGHT, Rows, base_line, lay_rows, room_right, row_top
-from traceviz.units import format_value
 
 _RADIUS = 4.5
 _MOST_BESIDE = 0.3

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from traceviz.core.units import Unit, format_ratio, format_value
 from traceviz.render.figures.values import RankedBar, RankedBars
 from traceviz.render.svg.elements import QUIET, TEXT, Element, group, inks, line, rect, text
 from traceviz.render.svg.layout import LABEL_SIZE, Drawing, said
 from traceviz.render.svg.rows import ROW_HEIGHT, base_line, lay_rows, room_right, row_top
-from traceviz.units import Unit, format_ratio, format_value
 
 _FIRST = "series-0"
 """Key of the colour of bars that differ by name; no key of a report is like it."""

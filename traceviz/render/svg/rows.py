@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from traceviz.core.sanitize import bounded, visible
 from traceviz.render.figures.values import Axis
 from traceviz.render.svg.elements import QUIET, TEXT, Element, element, group, text
 from traceviz.render.svg.layout import LABEL_SIZE, TICK_GAP, Drawing, axis_title, horizontal_axis
 from traceviz.render.svg.lettering import shortened, shortened_inside, width_of
 from traceviz.render.svg.scales import Scale, scale
 from traceviz.render.text import simplify_signature
-from traceviz.visible import bounded, visible
 
 ROW_HEIGHT, ROW_GAP = 22.0, 9.0
 _MOST = 0.38

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from traceviz.core.units import format_change
 from traceviz.render.figures.values import SignedBar, SignedBars
 from traceviz.render.svg.elements import BAD, GOOD, QUIET, TEXT, Ink, group, inks, line, rect, text
 from traceviz.render.svg.layout import LABEL_SIZE, Drawing
 from traceviz.render.svg.lettering import shortened
 from traceviz.render.svg.rows import ROW_HEIGHT, base_line, lay_rows, named, room_right, row_top
-from traceviz.units import format_change
 
 _MOST_BESIDE = 0.34
 """Part of the figure's width that the words at the end of rows may take."""

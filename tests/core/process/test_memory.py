@@ -81,10 +81,3 @@ def test_a_report_is_the_same_within_max_memory_and_within_one_gigabyte_of_addre
     limited = measured("report", SAMPLE, address_space=10**9)
     assert (limited.code, limited.err) == (0, "")
     assert limited.out == free.out
-
-
-def test_too_few_addresses_to_load_the_libraries_are_an_error_and_no_traceback() -> None:
-    done = measured("report", SAMPLE, address_space=400 * 10**6)
-    assert done.code == 3
-    assert "It needs more memory than there is." in done.err
-    assert "Traceback" not in done.err

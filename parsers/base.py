@@ -15,7 +15,7 @@ from traceviz.untrusted.errors import foreign_errors_in_words
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from traceviz.trace.row_groups import Window
+    from traceviz.trace.parquet import Window
     from traceviz.trace.spill import Spill
 
 HEAD_BYTES = 64 * 1024

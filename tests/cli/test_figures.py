@@ -5,8 +5,8 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from tests.render.svg.drawn import parsed, titles
-from traceviz.cli.figures import check_drawn
 from traceviz.cli.main import main
+from traceviz.cli.options import check_destination
 from traceviz.core.errors import UsageError
 
 SLOW = "sample_traces/kineto/slow.pt.trace.json.gz"
@@ -57,9 +57,9 @@ def test_what_cannot_be_drawn_is_refused_with_exit_code_2(arguments, words):
 def test_a_terminal_gets_no_svg_and_a_file_does(monkeypatch, tmp_path):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     with pytest.raises(UsageError, match=r"nothing to read in a terminal\. Write it to a file: -o figure\.svg\."):
-        check_drawn("steps", "svg", None)
-    check_drawn("steps", "svg", tmp_path / "steps.svg")
-    check_drawn(None, "terminal", None)
+        check_destination("svg", None, opens=False)
+    check_destination("svg", tmp_path / "steps.svg", opens=False)
+    check_destination("terminal", None, opens=False)
 
 
 def test_help_names_the_figures_of_a_command_and_which_is_drawn_where_none_is_named():

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +25,6 @@ from tests.fuzz import rules
 from tests.fuzz.cases import Depth
 from traceviz.analyses.run import analyze
 from traceviz.api import compare, open_trace, to_text
-from traceviz.cli import little_memory
 from traceviz.cli.main import main
 from traceviz.core.errors import TracevizError
 from traceviz.doctor.doctor import examine_trace
@@ -172,8 +170,7 @@ def check_command(arguments: list[str]) -> int:
     Raises:
         Fault: it did not.
     """
-    with patch.object(little_memory, "address_limit", lambda: None):  # else a limit of these tests starts a process
-        result = CliRunner().invoke(main, arguments)
+    result = CliRunner().invoke(main, arguments)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     name = " ".join(arguments[:2]) if arguments[0] == "archive" else arguments[0]

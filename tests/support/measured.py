@@ -27,15 +27,7 @@ class Measured:
 
 def measured(*arguments, address_space=None, env=None):
     """``traceviz ARGUMENTS`` as a process, which may use ``address_space`` bytes of it (``None``: no limit)."""
-    return _measured([sys.executable, "-m", "traceviz", *map(str, arguments)], address_space, env)
-
-
-def measured_code(code, *arguments, address_space=None, env=None):
-    """The same of a Python program."""
-    return _measured([sys.executable, "-c", code, *map(str, arguments)], address_space, env)
-
-
-def _measured(command, address_space, env):
+    command = [sys.executable, "-m", "traceviz", *map(str, arguments)]
     if address_space is not None:
         command = ["sh", "-c", f'ulimit -v {address_space // 1024}; exec "$@"', "sh", *command]
     with tempfile.TemporaryDirectory() as folder:

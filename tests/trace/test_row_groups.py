@@ -12,7 +12,7 @@ from traceviz import api
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.trace import tables as stored
-from traceviz.trace.row_groups import Window, groups_in
+from traceviz.trace.parquet import Window, groups_in
 from traceviz.trace.selection import Selection
 from traceviz.trace.tables import save
 from traceviz.untrusted.parquet import open_parquet

@@ -13,6 +13,7 @@ import functools
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,11 +23,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from traceviz.cli import standard_input
-from traceviz.cli.figures import PICTURE_WIDTH_HELP, check_drawn, figure_option
-from traceviz.cli.in_browser import OPEN_HELP, check_page, chosen_format, open_in_browser, temporary_page
+from traceviz.cli.boundary import say
 from traceviz.core.errors import OutputError, UsageError
 from traceviz.core.sanitize import visible
 from traceviz.core.units import parse_bytes, parse_ns
+from traceviz.render.figures import declared
 from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ PIPED_WIDTH = 100
 FORMATS_HELP = "terminal, csv, github, html, json, junit, markdown or svg."
 PAGE_WIDTH = click.IntRange(LEAST_WIDTH, MOST_WIDTH)
 WIDTH_HELP = "Columns of the page, up to 1000 (the terminal's, or 100 when piped)."
+PICTURE_WIDTH_HELP = "Columns of the page, up to 1000 (the terminal's, or 100 when piped); pixels of an SVG (720)."
+OPEN_HELP = "Open the page in a browser; implies --format html."
+HTML, SVG, TERMINAL = "html", "svg", "terminal"
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -148,8 +152,8 @@ class OutputOptions:
         from traceviz.render.registry import check_format
 
         check_format(self.format_name)
-        check_page(self.format_name, self.path, opens=self.opens)
-        check_drawn(self.figure, self.format_name, self.path)
+        check_destination(self.format_name, self.path, opens=self.opens)
+        check_figure_format(self.figure, self.format_name)
         if self.path is None:
             return
         for source in sources:
@@ -253,14 +257,14 @@ def in_lean_process(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
-        from traceviz.cli.little_memory import within_address_space
+        from traceviz.core.process.memory import reserve_few_addresses
         from traceviz.core.without_pandas import skip_pandas
 
         skip_pandas()
-        os.environ.setdefault(
-            "OPENBLAS_NUM_THREADS", "1"
-        )  # NumPy starts a thread per core, and no matrix is multiplied
-        return within_address_space(functools.partial(command, *args, **kwargs))
+        reserve_few_addresses()
+        # NumPy starts a thread per core, and no matrix is multiplied.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        return command(*args, **kwargs)
 
     return cast("Command", run)
 
@@ -294,16 +298,70 @@ def reading_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, reading: ReadingOptions, **kwargs: Any) -> Any:
-        from traceviz.cli.little_memory import give_back_soon
-        from traceviz.core.process.memory import reuse_large_blocks
+        from traceviz.core.process.memory import return_freed_memory, reuse_large_blocks
 
         if reading.max_memory is None:
             reuse_large_blocks()
         else:
-            give_back_soon()
+            return_freed_memory()
         return lean(*args, reading=reading, **kwargs)
 
     return _reading_options(cast("Command", run))
+
+
+def chosen_format(ctx: click.Context, _: click.Parameter, value: str | None) -> str:
+    """Return the format that was asked for; without one, a page if it is to be opened: for the option ``--format``."""
+    return value or (HTML if ctx.params.get("opens") else TERMINAL)
+
+
+def check_destination(format_name: str, output: Path | None, *, opens: bool) -> None:
+    """Refuse a page or a picture in a terminal, and to open what is no page, before the work instead of after it.
+
+    Raises:
+        UsageError: the format cannot go there.
+    """
+    if opens and format_name != HTML:
+        raise UsageError(f"--open shows a page, and --format {format_name} is none.", fix="Leave out one of the two.")
+    if output is not None or opens or not sys.stdout.isatty():
+        return
+    if format_name == HTML:
+        raise UsageError(
+            "A page of HTML is nothing to read in a terminal.",
+            fix="Write it to a file: -o report.html; or open it in a browser: --open.",
+        )
+    if format_name == SVG:
+        raise UsageError("An SVG is nothing to read in a terminal.", fix="Write it to a file: -o figure.svg.")
+
+
+def check_figure_format(figure: str | None, format_name: str) -> None:
+    """Refuse a figure if the format draws none.
+
+    Raises:
+        UsageError: the figure is refused.
+    """
+    if figure is not None and format_name != SVG:
+        raise UsageError(
+            f"--figure {figure} is a picture, and --format {format_name} shows none of a report's figures alone.",
+            fix=f"Add --format {SVG}.",
+        )
+
+
+def figure_option(*schemas: str) -> Callable[[Any], Any]:
+    """Make the option of a command whose documents have one of these schemas; it refuses figures of other schemas."""
+    known = declared.names(*schemas)
+
+    def chosen(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
+        if name is not None:
+            declared.check_figure(name, *schemas)
+        return name
+
+    def completed(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+        return [name for name in known if name.startswith(begun)]
+
+    listed = ", ".join(known) + " (the first of these that there is)" * (len(known) > 1)
+    return click.option(
+        "--figure", metavar="NAME", callback=chosen, shell_complete=completed, help=f"Figure of an SVG: {listed}."
+    )
 
 
 def output_options(schema: str) -> Callable[[Command], Command]:
@@ -374,11 +432,29 @@ def show(text: str, output: Path | None, *, force: bool, opens: bool) -> None:
         OutputError: stdout or the file cannot be written.
         OutputExistsError: the file exists, and ``force`` is false.
     """
-    path = temporary_page(text) if opens and output is None else output
+    path = _write_temporary_page(text) if opens and output is None else output
     if path is None or path is output:
         write(text, output, force=force)
-    if opens and path is not None:
-        open_in_browser(path)
+    if not opens or path is None:
+        return
+    import webbrowser
+
+    if not webbrowser.open(path.resolve().as_uri()):
+        say(f"traceviz: no browser could be started here: open {path} in yours")
+
+
+def _write_temporary_page(text: str) -> Path:
+    """Write a page to a new file that only the user can read, and that stays; report its path on stderr."""
+    try:
+        handle, name = tempfile.mkstemp(prefix="traceviz-", suffix=".html")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise OutputError(
+            "The page cannot be written to a temporary file.", f"{error.strerror}.", "Name a file: -o report.html."
+        ) from error
+    say(f"traceviz: the page: {name}")
+    return Path(name)
 
 
 def print_lines(lines: Iterable[str]) -> None:

@@ -10,8 +10,8 @@ import click
 
 from traceviz.cli.boundary import say
 from traceviz.cli.gate_options import gate_options
-from traceviz.cli.in_browser import HTML
 from traceviz.cli.options import (
+    HTML,
     OutputOptions,
     PageOptions,
     PartOptions,

@@ -63,7 +63,15 @@ def _held() -> Iterator[Path]:
         if original is not None:
             path.symlink_to(original)
         else:
-            _spool(path)
+            with path.open("xb", buffering=0) as file:
+                while block := _next_block():
+                    system = os.statvfs(path)
+                    if system.f_bavail * system.f_frsize < _RESERVE:
+                        raise _no_space(path, f"Less than {_RESERVE >> 20} MiB are left.")
+                    try:
+                        file.write(block)
+                    except OSError as error:
+                        raise _no_space(path, f"{error.strerror}.") from error
         if not path.stat().st_size:
             raise UnknownFormatError("Standard input is empty.", fix="See whether what writes into the pipe failed.")
         yield path
@@ -81,29 +89,12 @@ def _file_behind() -> str | None:
     return None
 
 
-def _spool(path: Path) -> None:
-    """Write what comes from standard input to a new file."""
-    with path.open("xb", buffering=0) as file:
-        while block := _next_block():
-            _check_space(path)
-            try:
-                file.write(block)
-            except OSError as error:
-                raise _no_space(path, f"{error.strerror}.") from error
-
-
 def _next_block() -> bytes:
     try:
         return os.read(_STDIN, _BLOCK)
     except OSError as error:
         why = "It is closed." if error.errno == errno.EBADF else f"{error.strerror}."
         raise UnknownFormatError("Standard input cannot be read.", why, "Name the trace by its path.") from error
-
-
-def _check_space(path: Path) -> None:
-    system = os.statvfs(path)
-    if system.f_bavail * system.f_frsize < _RESERVE:
-        raise _no_space(path, f"Less than {_RESERVE >> 20} MiB are left.")
 
 
 def _no_space(path: Path, why: str) -> OutputError:

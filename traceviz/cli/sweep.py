@@ -92,7 +92,12 @@ def sweep(
         say(_interrupted(whole))
         click.get_current_context().exit(128 + asked)
     _print_tables(whole, compared=table)
-    _conclude(whole, strict=strict)
+    from traceviz.sweep.orders import State, state_of
+
+    states = [state_of(order) for order in whole.orders]
+    failed = sum(state is State.FAILED for state in states)
+    if failed and strict:
+        raise GateFailedError(f"{failed} of {len(states)} runs did not finish.", "--strict requires all of them.")
 
 
 def _here(folder: Path) -> str:
@@ -230,12 +235,3 @@ def _print_tables(whole: Sweep, *, compared: bool) -> None:
         if busy := busy_in_words(comparison.sides):
             print_lines(textwrap.wrap(busy, page_width()))
     print_lines([f"To see more: {typed}"])
-
-
-def _conclude(whole: Sweep, *, strict: bool) -> None:
-    from traceviz.sweep.orders import State, state_of
-
-    states = [state_of(order) for order in whole.orders]
-    failed = sum(state is State.FAILED for state in states)
-    if failed and strict:
-        raise GateFailedError(f"{failed} of {len(states)} runs did not finish.", "--strict requires all of them.")

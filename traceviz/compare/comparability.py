@@ -262,7 +262,9 @@ def _detail(base: Side, new: Side) -> Iterator[Remark]:
     """What only one side recorded: every event that is recorded costs the program time of its own."""
     if _differ(base, new, "format"):
         return  # said already
-    details = [_details(side) for side in (base, new)]
+    details = [
+        {name for name, shows in _DETAILS if side.reports and all(map(shows, side.reports))} for side in (base, new)
+    ]
     only = [(side, mine - others) for side, mine, others in zip((base, new), details, details[::-1], strict=True)]
     said = [f"only {side.label} recorded {in_words(sorted(names))}" for side, names in only if names]
     if not said:
@@ -283,10 +285,6 @@ _DETAILS: tuple[tuple[str, Callable[[Report], bool]], ...] = (
     ("calls of the operating system", lambda report: any(report.blocks("os_calls"))),
 )
 """What a profiler records where it is told to, and whether a report shows it."""
-
-
-def _details(side: Side) -> set[str]:
-    return {name for name, shows in _DETAILS if side.reports and all(map(shows, side.reports))}
 
 
 LOST = "TV901"

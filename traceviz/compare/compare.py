@@ -15,8 +15,7 @@ from traceviz.compare.changes.findings import FindingChanges, compare_findings
 from traceviz.compare.changes.host import HostChanges, compare_host
 from traceviz.compare.changes.input_stages import StageChanges, compare_stages
 from traceviz.compare.changes.kernels import KernelChanges, compare_kernels
-from traceviz.compare.changes.measures import MeasureChanges, compare_measures
-from traceviz.compare.changes.quality import QualityChanges, compare_quality
+from traceviz.compare.changes.whole_runs import MeasureChanges, QualityChanges, compare_measures, compare_quality
 from traceviz.compare.comparability import remarks
 from traceviz.compare.judge import Judgement, judge, without_figure
 from traceviz.compare.options import CompareOptions, Limits

@@ -98,7 +98,13 @@ def trace_checks(tables: TraceTables) -> Iterator[Check]:
     yield from _graphs(trace)
     yield _whole(tables)
     yield _overhead(trace)
-    yield from _warnings(tables)
+    # Other warnings of the readers and of the profiler; losses have a check of their own.
+    lost = set(losses(tables))
+    for note in tables.arrow("notes").to_pylist():
+        is_known = note["message"] in lost or note["code"] == DAMAGED or _NONE_OF_A_KIND.search(note["message"])
+        if note["severity"] in {"warning", "error"} and not is_known:
+            name = "profiler" if note["code"] == DIAGNOSTIC else note["code"]
+            yield Check(COMPLETE, name, "limited", note["message"])
 
 
 def _recorded(tables: TraceTables, subject: Subject) -> Check:
@@ -190,13 +196,3 @@ def _saving(trace: TraceView) -> str:
     run = RunAnalysis().run(trace)
     cost_ns = None if isinstance(run, Skipped) else run.stop_cost_ns
     return f" Stopping and saving took {format_ns(cost_ns)} besides." if cost_ns else ""
-
-
-def _warnings(tables: TraceTables) -> Iterator[Check]:
-    """Other warnings of the readers and of the profiler; losses have a check of their own."""
-    lost = set(losses(tables))
-    for note in tables.arrow("notes").to_pylist():
-        is_known = note["message"] in lost or note["code"] == DAMAGED or _NONE_OF_A_KIND.search(note["message"])
-        if note["severity"] in {"warning", "error"} and not is_known:
-            name = "profiler" if note["code"] == DIAGNOSTIC else note["code"]
-            yield Check(COMPLETE, name, "limited", note["message"])

@@ -24,10 +24,9 @@ from traceviz.core.lazy_module import Later
 from traceviz.core.notebook_repr import Shown
 from traceviz.core.sanitize import one_line
 from traceviz.trace import schema
-from traceviz.trace.row_groups import Window
+from traceviz.trace.parquet import Window, read_pieces, read_whole
 from traceviz.trace.rows_to_table import rows_to_table
 from traceviz.trace.trace_folder import MANIFEST, MANIFEST_KIND, is_trace_folder
-from traceviz.trace.whole_columns import read_pieces, read_whole
 from traceviz.untrusted.json_documents import read_document
 from traceviz.untrusted.parquet import DAMAGE, open_parquet
 

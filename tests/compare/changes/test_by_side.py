@@ -3,8 +3,8 @@
 import pytest
 
 from tests.compare.sections_of import facts, run, section, side, table
-from traceviz.compare.changes.by_side import api_by_side, host_by_side
 from traceviz.compare.compare import compare
+from traceviz.compare.report.by_side import api_by_side, host_by_side
 from traceviz.compare.report.document import document
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer

@@ -16,8 +16,7 @@ from traceviz.compare.effect import effect
 from traceviz.compare.judge import judge
 from traceviz.compare.options import Limits
 from traceviz.compare.outcome import Outcome
-from traceviz.compare.sides.job_steps import job_steps, of_the_job
-from traceviz.compare.sides.sides import Side
+from traceviz.compare.sides.sides import Side, job_steps, of_the_job
 from traceviz.report import Report, Verdict
 
 

@@ -9,7 +9,7 @@ from tests.compare.sections_of import run, side, tagged
 from traceviz.compare.compare import compare
 from traceviz.compare.report.document import document
 from traceviz.compare.sides.by_tags import sides_by, with_base
-from traceviz.compare.sides.labels import labels
+from traceviz.compare.sides.load_sides import labels
 from traceviz.compare.sides.units_of_work import per_unit, unit_of
 from traceviz.core.errors import UsageError
 from traceviz.report import Fact, Prose

@@ -168,14 +168,12 @@ def _read(store: Store, name: str, *, any_version: bool = False) -> Pack | None:
     if manifest is None or files is None or not (any_version or manifest.get("declared") == _DECLARED):
         return None
     traces = manifest.get("traces")
-    if not isinstance(traces, list) or not all(_is_trace(trace) for trace in traces):
+    if not isinstance(traces, list) or not all(
+        (isinstance(trace, list) and [type(part) for part in trace] == [str, str, int, int]) for trace in traces
+    ):
         return None
     held = {(str(format_name), str(trace_id)): (ns, size) for format_name, trace_id, ns, size in traces}
     return Pack(name, held, frozenset(file.removesuffix(".parquet") for file in files))
-
-
-def _is_trace(trace: object) -> bool:
-    return isinstance(trace, list) and [type(part) for part in trace] == [str, str, int, int]
 
 
 def _is_current(store: Store, pack: Pack) -> bool:

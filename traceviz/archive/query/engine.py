@@ -260,11 +260,6 @@ def _message(message: str) -> Lines:
     return Lines.of(sentence(said), f"{_POSITION.lstrip()}{shown}", mark.rstrip())
 
 
-def _message_about_query(message: str) -> Lines:
-    """The same where nothing but the query and names of columns is quoted: its lines stay, but for empty ones."""
-    return Lines.of(*(line for line in _KIND.sub("", message).splitlines() if line.strip()))
-
-
 def _reachable(store: Store | None) -> list[str]:
     """The folders of traces and packs in the spellings of the archive, its file system and patterns."""
     if store is None:
@@ -349,7 +344,9 @@ def explained(
         raise KeyboardInterrupt from None
     except (duckdb.BinderException, duckdb.CatalogException) as error:
         message = str(error) if connection is None else _with_position(connection, text, parameters, str(error))
-        raise UsageError(WRONG, _message_about_query(message)) from error
+        raise UsageError(
+            WRONG, Lines.of(*(line for line in _KIND.sub("", message).splitlines() if line.strip()))
+        ) from error
     except (duckdb.Error, OSError) as error:  # errors while rows are read come as OSError
         raise _cause(str(error)) from error
 

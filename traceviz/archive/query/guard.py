@@ -43,7 +43,11 @@ def tables_read(connection: duckdb.DuckDBPyConnection, text: str) -> frozenset[s
         if kind == "BASE_TABLE":
             names.add(_table(str(node.get("table_name", ""))))
         elif kind == "TABLE_FUNCTION":
-            _check_function(node)
+            # Raise unless a function in `FROM` is harmless.
+            function = node.get("function")
+            name = str(function.get("function_name", "")) if isinstance(function, dict) else ""
+            if name.lower() not in _TABLE_FUNCTIONS:
+                raise UsageError(f"{name or 'This function'}() is refused.", _ONLY_READS, _TABLES)
         elif kind.endswith("_NODE") and kind not in _READING:
             raise UsageError(f"{kind.partition('_')[0]} is refused.", _ONLY_READS, _TABLES)
     return frozenset(names)
@@ -104,15 +108,3 @@ def _table(name: str) -> str:
     if "/" in name or "\\" in name or name.lower().endswith((".parquet", ".csv", ".json", ".db", ".duckdb")):
         raise UsageError(f"{name!r} is a file.", _ONLY_READS, _TABLES)
     return name.lower()
-
-
-def _check_function(node: dict[str, Any]) -> None:
-    """Raise unless a function in ``FROM`` is harmless.
-
-    Raises:
-        UsageError: it is not.
-    """
-    function = node.get("function")
-    name = str(function.get("function_name", "")) if isinstance(function, dict) else ""
-    if name.lower() not in _TABLE_FUNCTIONS:
-        raise UsageError(f"{name or 'This function'}() is refused.", _ONLY_READS, _TABLES)

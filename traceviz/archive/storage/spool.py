@@ -164,7 +164,14 @@ class Spool:
             if _is_at(handle, path) and not _is_whole(handle):
                 fcntl.flock(handle, fcntl.LOCK_EX)
                 if _is_at(handle, path) and not _is_whole(handle):
-                    _fill(handle, path, make)
+                    try:
+                        os.ftruncate(handle, 0)  # what a killed process left
+                        for block in _with_space(path.parent, make()):
+                            write_block(handle, block, path.parent)
+                        os.fchmod(handle, _WHOLE)
+                    except BaseException:
+                        path.unlink(missing_ok=True)
+                        raise
                 fcntl.flock(handle, fcntl.LOCK_SH)
             if _is_at(handle, path) and _is_whole(handle):
                 self._held[path] = handle
@@ -257,17 +264,6 @@ def _leave_folder() -> None:
 
 def _path_of_folder() -> Path:
     return Path(tempfile.gettempdir()) / f"traceviz-spool-{os.getuid()}"
-
-
-def _fill(handle: int, path: Path, make: Callable[[], Iterable[bytes]]) -> None:
-    try:
-        os.ftruncate(handle, 0)  # what a killed process left
-        for block in _with_space(path.parent, make()):
-            write_block(handle, block, path.parent)
-        os.fchmod(handle, _WHOLE)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
 
 
 def _with_space(folder: Path, blocks: Iterable[bytes]) -> Iterator[bytes]:

@@ -11,9 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from traceviz.cli.figures import PICTURE_WIDTH_HELP, figure_option
-from traceviz.cli.in_browser import OPEN_HELP, check_page, chosen_format
-from traceviz.cli.options import PAGE_WIDTH, WIDTH_HELP, page_width, show, wants_color
+from traceviz.cli.options import (
+    OPEN_HELP,
+    PAGE_WIDTH,
+    PICTURE_WIDTH_HELP,
+    WIDTH_HELP,
+    check_destination,
+    chosen_format,
+    figure_option,
+    page_width,
+    show,
+    wants_color,
+)
 
 if TYPE_CHECKING:
     from traceviz.report import Report
@@ -81,7 +90,7 @@ def page_options(
         def run(**given: Any) -> Any:
             values = {name: given.pop(name) for name in fields if name in given}
             page = PageOptions(**values)
-            check_page(page.format_name, page.output, opens=page.opens)
+            check_destination(page.format_name, page.output, opens=page.opens)
             return command(page=page, **given)
 
         with_options: Command = run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,7 +95,10 @@ def query(
             with engine.answer(text) as batches:
                 limited = batches if limit is None else answers.first(batches, limit)
                 _export(limited, format_name, output, force=force)
-        _warn(engine)
+        if missing := engine.missing:
+            named = ", ".join(missing[:3]) + ", ..." * (len(missing) > 3)
+            lack = f"{len(missing):,} {'trace is' if len(missing) == 1 else 'traces are'}"
+            say(f"{lack} in the catalogue and not in the archive ({named}): see traceviz archive verify.")
 
 
 @contextmanager
@@ -156,7 +159,11 @@ def _export(batches: pa.RecordBatchReader, format_name: str, output: Path | None
 
     pieces = answers.csv(batches) if format_name == "csv" else answers.as_json(batches)
     if output is None:
-        _print(pieces)
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="") as whole:
+            whole.writelines(pieces)
+            whole.seek(0)
+            while piece := whole.read(_PIECE):
+                write(piece, None, force=False)
         return
     with new_file(output, force=force) as temporary:
         if format_name == "parquet":
@@ -164,21 +171,3 @@ def _export(batches: pa.RecordBatchReader, format_name: str, output: Path | None
             return
         with temporary.open("w", encoding="utf-8", newline="") as file:
             file.writelines(pieces)
-
-
-def _print(pieces: Iterable[str]) -> None:
-    """Print a text that is complete."""
-    with tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="") as whole:
-        whole.writelines(pieces)
-        whole.seek(0)
-        while piece := whole.read(_PIECE):
-            write(piece, None, force=False)
-
-
-def _warn(engine: Engine | RemoteEngine) -> None:
-    """Warn of traces that the answer lacks."""
-    missing = engine.missing
-    if missing:
-        named = ", ".join(missing[:3]) + ", ..." * (len(missing) > 3)
-        noun = "trace is" if len(missing) == 1 else "traces are"
-        say(f"{len(missing):,} {noun} in the catalogue and not in the archive ({named}): see traceviz archive verify.")

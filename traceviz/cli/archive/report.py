@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from traceviz.cli.archive.options import PageOptions, page_options
-from traceviz.cli.figures import check_drawn
-from traceviz.cli.options import FORMATS_HELP, progress_bar_on_stderr
+from traceviz.cli.options import FORMATS_HELP, check_figure_format, progress_bar_on_stderr
 from traceviz.core.errors import NoVerdictError, UsageError
 from traceviz.report import POPULATION, SCHEMA, TREND
 
@@ -183,6 +182,6 @@ def _check_page(page: PageOptions, *, gates: bool = False) -> None:
     renderer(page.format_name)
     if page.format_name == JUNIT and not gates:
         raise UsageError("--format junit lists gates, and there are none.")
-    check_drawn(page.figure, page.format_name, page.output)
+    check_figure_format(page.figure, page.format_name)
     if page.output is not None:
         check_file_free(page.output, force=page.force)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from traceviz.compare.changes.figures import FigureChange, Figures, add_figure, figure_changes, metric_rows
 from traceviz.compare.changes.recorded import why_not
 from traceviz.compare.sides.sides import Side
-from traceviz.core.units import Unit, Value
+from traceviz.core.units import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +63,14 @@ def _host_figures(side: Side) -> Figures:
             if fact.key not in _ABOUT_SAMPLING:
                 add_figure(figures, fact.key, fact.label, fact.unit, fact.value)
         for row in metric_rows(report):
-            _add_metric(figures, row)
+            sampled = str(row["unit"])
+            unit, factor = _SAMPLED_IN.get(sampled, ("number", 1))
+            words = " ".join(filter(None, (str(row["device"] or ""), str(row["metric"]))))
+            words += f", {sampled}" if sampled and sampled not in _SAMPLED_IN else ""
+            for column, which in (("mean", "mean"), ("max", "most")):
+                value = row[column]
+                amount = value * factor if isinstance(value, int | float) else None
+                add_figure(
+                    figures, f"{row['device'] or 'host'}.{row['metric']}.{column}", f"{words}, {which}", unit, amount
+                )
     return figures
-
-
-def _add_metric(figures: Figures, row: Mapping[str, Value]) -> None:
-    sampled = str(row["unit"])
-    unit, factor = _SAMPLED_IN.get(sampled, ("number", 1))
-    words = " ".join(filter(None, (str(row["device"] or ""), str(row["metric"]))))
-    words += f", {sampled}" if sampled and sampled not in _SAMPLED_IN else ""
-    for column, which in (("mean", "mean"), ("max", "most")):
-        value = row[column]
-        amount = value * factor if isinstance(value, int | float) else None
-        add_figure(figures, f"{row['device'] or 'host'}.{row['metric']}.{column}", f"{words}, {which}", unit, amount)

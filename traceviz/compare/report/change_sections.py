@@ -6,36 +6,37 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from traceviz.compare.changes.copies import CopyChange
+from traceviz.compare.changes.cuda_api import ApiChange
 from traceviz.compare.changes.events import EventChange, Status
 from traceviz.compare.changes.figures import FigureChange
-from traceviz.compare.changes.findings import Seen
+from traceviz.compare.changes.findings import FindingChange, Seen
 from traceviz.compare.changes.resources import DEVICES, amounts, over_time
 from traceviz.compare.compare import Pair
-from traceviz.compare.report.measure_section import Blocks, measure_blocks
-from traceviz.compare.report.quality_section import quality_blocks
+from traceviz.compare.report.change_table import Blocks, Cell, change_table, change_words, of_part
+from traceviz.compare.report.whole_runs import measure_blocks, quality_blocks
 from traceviz.compare.sides.sides import Side
-from traceviz.core.units import Value, format_change, format_value
-from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Row
+from traceviz.compare.work.settings import Changed
+from traceviz.core.units import Value, format_value
+from traceviz.report import Block, Column, Fact, Facts, Finding, Prose
 
 BlocksOfPair = Callable[[Pair, str], Blocks]
 """Takes the pair, and the unit of its times in words (``per step, on average``)."""
 
-_TIMES = (
-    Column("base_ns", "Base", "ns", 1),
-    Column("new_ns", "New", "ns", 1),
-    Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
-    Column("ratio", "Of base", "ratio", 3, signed=True, better="lower"),
+_TIMES: tuple[Cell[EventChange], ...] = (
+    (Column("base_ns", "Base", "ns", 1), lambda change: change.base_ns),
+    (Column("new_ns", "New", "ns", 1), lambda change: change.new_ns),
+    (
+        Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
+        lambda change: change.difference_ns,
+    ),
+    (Column("ratio", "Of base", "ratio", 3, signed=True, better="lower"), lambda change: change.ratio),
 )
-_STATUS = Column("status", "Is", "text", 2)
-_CALLS = (Column("base_calls", "Calls, base", "number", 4), Column("new_calls", "Calls, new", "number", 4))
-
-
-def _times(change: EventChange) -> Row:
-    return change.base_ns, change.new_ns, change.difference_ns, change.ratio
-
-
-def _calls(change: EventChange) -> Row:
-    return _number(change.base_calls), _number(change.new_calls)
+_STATUS: Cell[EventChange] = (Column("status", "Is", "text", 2), lambda change: change.status.value)
+_CALLS: tuple[Cell[EventChange], ...] = (
+    (Column("base_calls", "Calls, base", "number", 4), lambda change: _number(change.base_calls)),
+    (Column("new_calls", "Calls, new", "number", 4), lambda change: _number(change.new_calls)),
+)
 
 
 def _number(exact: Fraction) -> Value:
@@ -43,17 +44,16 @@ def _number(exact: Fraction) -> Value:
 
 
 def changed_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole runs, whatever a step is)
-    """What was changed: precision, memory, workers, graphs, tags."""
+    """List what was changed: precision, memory, workers, graphs, tags."""
     if not pair.changed:
         return [Prose("The reports show no change of precision, memory, workers, graphs, compilers or tags.")], ""
-    columns = (
-        Column("key", "Key", "text", 9),
-        Column("label", "Changed", "text", 0),
-        Column("base", "Base", "text", 0),
-        Column("new", "New", "text", 0),
+    cells: tuple[Cell[Changed], ...] = (
+        (Column("key", "Key", "text", 9), lambda change: change.key),
+        (Column("label", "Changed", "text", 0), lambda change: change.label),
+        (Column("base", "Base", "text", 0), lambda change: change.base),
+        (Column("new", "New", "text", 0), lambda change: change.new),
     )
-    rows = tuple((change.key, change.label, change.base, change.new) for change in pair.changed)
-    return [Grid(columns, rows, "as far as the reports show it", complete=True)], ""
+    return [change_table(cells, pair.changed, "as far as the reports show it", complete=True)], ""
 
 
 def kernel_blocks(pair: Pair, per: str) -> Blocks:
@@ -69,19 +69,15 @@ def kernel_blocks(pair: Pair, per: str) -> Blocks:
     )
     if kernels.why_not:
         return [Facts(facts), Prose(f"{kernels.why_not[:1].upper()}{kernels.why_not[1:]}.")], ""
-    columns = (
+    cells: tuple[Cell[EventChange], ...] = (
         _STATUS,
-        Column("name", "Kernel", "text", 0),
-        Column("was", "Was", "text", 8),
-        Column("family", "Family", "text", 5),
+        (Column("name", "Kernel", "text", 0), lambda change: change.name),
+        (Column("was", "Was", "text", 8), lambda change: change.was or None),
+        (Column("family", "Family", "text", 5), lambda change: change.group),
         *_CALLS,
         *_TIMES,
     )
-    rows = tuple(
-        (change.status.value, change.name, change.was or None, change.group, *_calls(change), *_times(change))
-        for change in kernels.changes
-    )
-    return [Facts((*facts, *counts)), Grid(columns, rows, per)], ""
+    return [Facts((*facts, *counts)), change_table(cells, kernels.changes, per)], ""
 
 
 def api_blocks(pair: Pair, per: str) -> Blocks:
@@ -89,32 +85,36 @@ def api_blocks(pair: Pair, per: str) -> Blocks:
     api = pair.api
     if api.why_not:
         return [], api.why_not
-    columns = (
-        Column("name", "Function", "text", 0),
-        Column("domain", "Domain", "text", 9),
-        Column("base_share", "Of API time, base", "ratio", 0, bar=True),
-        Column("new_share", "Of API time, new", "ratio", 0, bar=True),
-        Column("share_difference", "Points", "ratio", 9, signed=True),
+    steady: tuple[Cell[EventChange], ...] = (
         *_CALLS,
-        Column("base_ns", "Base", "ns", 3),
-        Column("new_ns", "New", "ns", 3),
-        Column("difference_ns", "Change", "ns", 2, signed=True, better="lower"),
-        Column("ratio", "Of base", "ratio", 9, signed=True, better="lower"),
+        (Column("base_ns", "Base", "ns", 3), lambda change: change.base_ns),
+        (Column("new_ns", "New", "ns", 3), lambda change: change.new_ns),
+        (
+            Column("difference_ns", "Change", "ns", 2, signed=True, better="lower"),
+            lambda change: change.difference_ns,
+        ),
+        (Column("ratio", "Of base", "ratio", 9, signed=True, better="lower"), lambda change: change.ratio),
     )
-    every: list[Row] = []
-    for change in api.changes:
-        steady = (*_calls(change.steady), *_times(change.steady)) if change.steady else (None,) * 6
-        shares = change.base_share, change.new_share, change.new_share - change.base_share
-        every.append((change.name, change.domain, *shares, *steady))
-    notable = tuple(row for row, change in zip(every, api.changes, strict=True) if change.is_notable)
+    in_steps: tuple[Cell[ApiChange], ...] = of_part(lambda change: change.steady, steady)
+    cells: tuple[Cell[ApiChange], ...] = (
+        (Column("name", "Function", "text", 0), lambda change: change.name),
+        (Column("domain", "Domain", "text", 9), lambda change: change.domain),
+        (Column("base_share", "Of API time, base", "ratio", 0, bar=True), lambda change: change.base_share),
+        (Column("new_share", "Of API time, new", "ratio", 0, bar=True), lambda change: change.new_share),
+        (
+            Column("share_difference", "Points", "ratio", 9, signed=True),
+            lambda change: change.new_share - change.base_share,
+        ),
+        *in_steps,
+    )
     facts = (
         Fact("base_ns", "API time, base", api.base_ns, "ns"),
         Fact("new_ns", "API time, new", api.new_ns, "ns"),
     )
     totals: list[Block] = [] if api.base_ns is None else [Facts(facts)]
-    title = f"shares of the whole capture; calls and times {per}"
-    machine = Grid(columns, tuple(every), "every function", audience="machine")
-    return [*totals, Grid(columns, notable, title), machine], ""
+    notable = change_table(cells, api.notable, f"shares of the whole capture; calls and times {per}")
+    machine = replace(change_table(cells, api.changes, "every function"), audience="machine")
+    return [*totals, notable, machine], ""
 
 
 def copy_blocks(pair: Pair, per: str) -> Blocks:
@@ -122,13 +122,18 @@ def copy_blocks(pair: Pair, per: str) -> Blocks:
     copies = pair.copies
     if copies.why_not:
         return [], copies.why_not
-    sizes = (Column("base_bytes", "Bytes, base", "bytes", 2), Column("new_bytes", "Bytes, new", "bytes", 2))
-    columns = (_STATUS, Column("kind", "Kind", "text", 0), *_CALLS, *sizes, *_TIMES)
-    rows = tuple(
-        (copy.times.status.value, copy.kind, *_calls(copy.times), copy.base_bytes, copy.new_bytes, *_times(copy.times))
-        for copy in copies.changes
+    of_times: tuple[Cell[CopyChange], ...] = of_part(lambda copy: copy.times, (_STATUS, *_CALLS, *_TIMES))
+    status, base_calls, new_calls, *times = of_times
+    cells: tuple[Cell[CopyChange], ...] = (
+        status,
+        (Column("kind", "Kind", "text", 0), lambda copy: copy.kind),
+        base_calls,
+        new_calls,
+        (Column("base_bytes", "Bytes, base", "bytes", 2), lambda copy: copy.base_bytes),
+        (Column("new_bytes", "Bytes, new", "bytes", 2), lambda copy: copy.new_bytes),
+        *times,
     )
-    return [Grid(columns, rows, per)], ""
+    return [change_table(cells, copies.changes, per)], ""
 
 
 def stage_blocks(pair: Pair, per: str) -> Blocks:
@@ -136,13 +141,17 @@ def stage_blocks(pair: Pair, per: str) -> Blocks:
     stages = pair.stages
     if stages.why_not:
         return [], stages.why_not
-    columns = (_STATUS, Column("stage", "Stage", "text", 0), Column("kind", "Evidence", "text", 4), *_TIMES)
-    rows = tuple((stage.status.value, stage.name, stage.group, *_times(stage)) for stage in stages.changes)
+    cells: tuple[Cell[EventChange], ...] = (
+        _STATUS,
+        (Column("stage", "Stage", "text", 0), lambda stage: stage.name),
+        (Column("kind", "Evidence", "text", 4), lambda stage: stage.group),
+        *_TIMES,
+    )
     facts = (
         Fact("base_share", "input share of steps, base", stages.base_share, "ratio"),
         Fact("new_share", "input share of steps, new", stages.new_share, "ratio"),
     )
-    return [Facts(facts), Grid(columns, rows, f"wait for each stage, {per}")], ""
+    return [Facts(facts), change_table(cells, stages.changes, f"wait for each stage, {per}")], ""
 
 
 def device_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole capture, whatever a step is)
@@ -150,24 +159,21 @@ def device_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole
     device = pair.device
     if device.why_not:
         return [], device.why_not
-    blocks: list[Block] = [_figures(device.figures, "mean over the devices and the runs")]
+    blocks: list[Block] = [change_table(_FIGURES, device.figures, "mean over the devices and the runs")]
     if device.parts:
-        columns = (
-            Column("cause", "Cause key", "text", 9),
-            Column("label", "Devices", "text", 0),
-            Column("base_share", "Base", "ratio", 0),
-            Column("new_share", "New", "ratio", 0),
-            Column("share_difference", "Points", "ratio", 1, signed=True),
+        cells: tuple[Cell[FigureChange], ...] = (
+            (Column("cause", "Cause key", "text", 9), lambda part: part.key),
+            (Column("label", "Devices", "text", 0), lambda part: part.label),
+            (Column("base_share", "Base", "ratio", 0), lambda part: part.base),
+            (Column("new_share", "New", "ratio", 0), lambda part: part.new),
+            (
+                Column("share_difference", "Points", "ratio", 1, signed=True),
+                lambda part: (part.new or 0.0) - (part.base or 0.0),
+            ),
         )
-        rows = tuple((part.key, part.label, part.base, part.new, _difference(part)) for part in device.parts)
-        blocks.append(
-            Grid(columns, rows, "shares of the time from the first to the last work of the devices", complete=True)
-        )
+        title = "shares of the time from the first to the last work of the devices"
+        blocks.append(change_table(cells, device.parts, title, complete=True))
     return [*blocks, *_over_time((pair.base, pair.new), DEVICES)], ""
-
-
-def _difference(part: FigureChange) -> float:
-    return (part.new or 0.0) - (part.base or 0.0)
 
 
 def host_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole run, whatever a step is)
@@ -175,8 +181,8 @@ def host_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole r
     host = pair.host
     if host.why_not:
         return [], host.why_not
-    machine = replace(_figures(host.changes, "every figure"), audience="machine")
-    return [_figures(host.notable, "mean over the runs"), machine], ""
+    machine = replace(change_table(_FIGURES, host.changes, "every figure"), audience="machine")
+    return [change_table(_FIGURES, host.notable, "mean over the runs"), machine], ""
 
 
 def resource_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole run, whatever a step is)
@@ -195,61 +201,43 @@ def _over_time(sides: Sequence[Side], slug: str = "host") -> list[Block]:
     return [block for block in (over_time(sides, slug), amounts(sides, slug)) if block is not None]
 
 
-_FIGURE_COLUMNS = (
-    Column("metric", "Metric", "text", 0),
-    Column("base", "Base", "text", 0),
-    Column("new", "New", "text", 0),
-    Column("change", "Change", "text", 0),
-    Column("ratio", "Of base", "ratio", 9, signed=True),
-    *(Column(name, name, "text", 9) for name in ("key", "unit")),
-    *(Column(name, name, "number", 9) for name in ("base_value", "new_value")),
+_FIGURES: tuple[Cell[FigureChange], ...] = (
+    (Column("metric", "Metric", "text", 0), lambda figure: figure.label),
+    (Column("base", "Base", "text", 0), lambda figure: format_value(figure.base, figure.unit)),
+    (Column("new", "New", "text", 0), lambda figure: format_value(figure.new, figure.unit)),
+    (
+        Column("change", "Change", "text", 0),
+        lambda figure: change_words(figure.base, figure.new, figure.unit, figure.ratio),
+    ),
+    (Column("ratio", "Of base", "ratio", 9, signed=True), lambda figure: figure.ratio),
+    (Column("key", "key", "text", 9), lambda figure: figure.key),
+    (Column("unit", "unit", "text", 9), lambda figure: figure.unit),
+    (Column("base_value", "base_value", "number", 9), lambda figure: figure.base),
+    (Column("new_value", "new_value", "number", 9), lambda figure: figure.new),
 )
-
-
-def _figures(figures: Iterable[FigureChange], title: str) -> Grid:
-    """Figures of different units, in words."""
-    return Grid(_FIGURE_COLUMNS, tuple(map(_figure_row, figures)), title)
-
-
-def _figure_row(figure: FigureChange) -> Row:
-    """A figure. A share changes by points of percent: "+10 %" of 20 % reads as if it were 30 %."""
-    change = format_change(figure.ratio, "ratio")
-    if figure.unit == "ratio" and figure.base is not None and figure.new is not None:
-        points = (figure.new - figure.base) * 100
-        change = f"{format_change(round(points, 1), 'number')} points"
-    shown = (format_value(value, figure.unit) for value in (figure.base, figure.new))
-    return figure.label, *shown, change, figure.ratio, figure.key, figure.unit, figure.base, figure.new
+"""Figures of different units, as text."""
 
 
 def finding_blocks(pair: Pair, per: str) -> Blocks:
     """Findings that appeared, stayed or went away, with the share of time at stake."""
-    columns = (
-        Column("seen", "Finding", "text", 1),
-        Column("code", "Code", "text", 2),
-        Column("name", "Name", "text", 0),
-        Column("base_share", "Base", "ratio", 0),
-        Column("new_share", "New", "ratio", 0),
-        Column("base_ns", "Base time", "ns", 3),
-        Column("new_ns", "New time", "ns", 3),
-        Column("severity", "Severity", "text", 9),
-        Column("message", "Message", "text", 9),
+    cells: tuple[Cell[FindingChange], ...] = (
+        (Column("seen", "Finding", "text", 1), lambda change: change.seen.value),
+        (Column("code", "Code", "text", 2), lambda change: change.code),
+        (Column("name", "Name", "text", 0), lambda change: change.slug),
+        (Column("base_share", "Base", "ratio", 0), lambda change: _priced(change.base, change.base_share)),
+        (Column("new_share", "New", "ratio", 0), lambda change: _priced(change.new, change.new_share)),
+        (Column("base_ns", "Base time", "ns", 3), lambda change: change.base_ns),
+        (Column("new_ns", "New time", "ns", 3), lambda change: change.new_ns),
+        (Column("severity", "Severity", "text", 9), lambda change: change.severity.value),
+        (Column("message", "Message", "text", 9), lambda change: change.message),
     )
     changes = pair.findings.changes
-    rows = tuple(
-        (
-            *(change.seen.value, change.code, change.slug),
-            *(_priced(change.base, change.base_share), _priced(change.new, change.new_share)),
-            *(change.base_ns, change.new_ns),
-            *(change.severity.value, change.message),
-        )
-        for change in changes
-    )
     appeared: Iterable[Block] = (
         Prose(f"Appeared: {change.code} {change.slug}: {change.message}")
         for change in changes
         if change.seen is Seen.APPEARED
     )
-    return [Grid(columns, rows, f"share of the time at stake, and that time {per}"), *appeared], ""
+    return [change_table(cells, changes, f"share of the time at stake, and that time {per}"), *appeared], ""
 
 
 def _priced(finding: Finding | None, share: float | None) -> float | None:

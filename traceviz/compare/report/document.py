@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from traceviz.compare.changes.by_side import api_by_side, host_by_side
+from traceviz.compare.attribution import Attribution, ClassChange
+from traceviz.compare.changes.whole_runs import PartChange
 from traceviz.compare.compare import Comparison, Pair
+from traceviz.compare.remark import Remark
+from traceviz.compare.report.by_side import api_by_side, classes_by_side, host_by_side, parts_by_side
 from traceviz.compare.report.change_sections import CHANGE_SECTIONS, BlocksOfPair, resources_by_side
+from traceviz.compare.report.change_table import Cell, change_table
 from traceviz.compare.report.effect_section import effect_section
-from traceviz.compare.report.measure_section import measures_by_side
-from traceviz.compare.report.quality_section import quality_by_side
 from traceviz.compare.report.sentences import between, class_name, interval_ns, measured, on_average, verdict_sentence
-from traceviz.compare.report.side_times import classes_by_side, parts_by_side
+from traceviz.compare.report.whole_runs import measures_by_side, quality_by_side
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.tables.sections import TABLES, table_sections
 from traceviz.report import (
@@ -154,35 +156,42 @@ def _attribution(comparison: Comparison) -> Section:
     return Section("attribution", "Where the difference lies", tuple(blocks))
 
 
-PART_COLUMNS = (
-    Column("part", "Part key", "text", 9),
-    Column("label", "Part", "text", 0),
-    Column("base_ns", "Base", "ns", 0),
-    Column("new_ns", "New", "ns", 0),
-    Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
+PARTS_TABLE: tuple[Cell[PartChange], ...] = (
+    (Column("part", "Part key", "text", 9), lambda part: part.key),
+    (Column("label", "Part", "text", 0), lambda part: part.label),
+    (Column("base_ns", "Base", "ns", 0), lambda part: part.base_ns),
+    (Column("new_ns", "New", "ns", 0), lambda part: part.new_ns),
+    (
+        Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
+        lambda part: part.difference_ns,
+    ),
 )
 
 
 def _parts(pair: Pair) -> Iterator[Block]:
     """The exclusive parts of the whole runs, the largest change first; nothing where a side does not tell them."""
     parts = sorted(pair.measures.parts, key=lambda part: -abs(part.difference_ns))
-    rows = tuple((part.key, part.label, part.base_ns, part.new_ns, part.difference_ns) for part in parts)
-    if rows:
-        yield Grid(PART_COLUMNS, rows, "parts of the whole run, which add up to it", complete=True)
+    if parts:
+        yield change_table(PARTS_TABLE, parts, "parts of the whole run, which add up to it", complete=True)
 
 
-CLASS_COLUMNS = (
-    Column("class", "Class key", "text", 9),
-    Column("label", "Class", "text", 0),
-    Column("base_ns", "Base", "ns", 0),
-    Column("new_ns", "New", "ns", 0),
-    Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
-    Column("share_of_difference", "Of the change", "ratio", 1),
-    Column("low_ns", "95 % from", "ns", 9, signed=True, better="lower"),
-    Column("high_ns", "95 % to", "ns", 9, signed=True, better="lower"),
-    Column("interval", "95 % interval", "text", 3),
-    Column("certain", "Beyond chance", "bool", 2),
-)
+def classes_table(pair: Pair, attribution: Attribution) -> tuple[Cell[ClassChange], ...]:
+    """Make the columns of the classes of step time."""
+    return (
+        (Column("class", "Class key", "text", 9), lambda change: change.key),
+        (Column("label", "Class", "text", 0), lambda change: class_name(pair, change.key)),
+        (Column("base_ns", "Base", "ns", 0), lambda change: change.base_ns if change.in_base else None),
+        (Column("new_ns", "New", "ns", 0), lambda change: change.new_ns if change.in_new else None),
+        (
+            Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
+            lambda change: change.difference_ns,
+        ),
+        (Column("share_of_difference", "Of the change", "ratio", 1), attribution.share),
+        (Column("low_ns", "95 % from", "ns", 9, signed=True, better="lower"), lambda change: change.low_ns),
+        (Column("high_ns", "95 % to", "ns", 9, signed=True, better="lower"), lambda change: change.high_ns),
+        (Column("interval", "95 % interval", "text", 3), lambda change: interval_ns(change.low_ns, change.high_ns)),
+        (Column("certain", "Beyond chance", "bool", 2), lambda change: change.is_certain),
+    )
 
 
 def _classes(comparison: Comparison, pair: Pair) -> Iterator[Block]:
@@ -191,22 +200,6 @@ def _classes(comparison: Comparison, pair: Pair) -> Iterator[Block]:
         of_runs = "the parts of the run are not known of both sides"
         yield Prose(f"Cannot be told: {pair.why_no_attribution if comparison.basis.is_step else of_runs}.")
         return
-    rows = tuple(
-        (
-            change.key,
-            class_name(pair, change.key),
-            change.base_ns if change.in_base else None,
-            change.new_ns if change.in_new else None,
-            change.difference_ns,
-            attribution.share(change),
-            change.low_ns,
-            change.high_ns,
-            interval_ns(change.low_ns, change.high_ns),
-            change.is_certain,
-        )
-        for change in sorted(attribution.classes, key=lambda change: -abs(change.difference_ns))
-        if change.base_ns or change.new_ns
-    )
     mean = measured(comparison, of_steps=True)
     yield Facts(
         (
@@ -215,14 +208,18 @@ def _classes(comparison: Comparison, pair: Pair) -> Iterator[Block]:
         )
     )
     yield Facts((Fact("difference_ns", "difference", attribution.difference_ns, "ns"),), audience="machine")
-    yield Grid(CLASS_COLUMNS, rows, f"{on_average(comparison)}; the changes add up to that of the {mean}")
+    changes = sorted(attribution.classes, key=lambda change: -abs(change.difference_ns))
+    title = f"{on_average(comparison)}; the changes add up to that of the {mean}"
+    yield change_table(
+        classes_table(pair, attribution), (change for change in changes if change.base_ns or change.new_ns), title
+    )
 
 
-REMARK_COLUMNS = (
-    Column("code", "Code", "text", 1),
-    Column("severity", "Severity", "text", 0),
-    Column("text", "Remark", "text", 0),
-    Column("forbids", "Forbids", "text", 2),
+REMARKS_TABLE: tuple[Cell[Remark], ...] = (
+    (Column("code", "Code", "text", 1), lambda remark: remark.code),
+    (Column("severity", "Severity", "text", 0), lambda remark: remark.severity.value),
+    (Column("text", "Remark", "text", 0), lambda remark: remark.text),
+    (Column("forbids", "Forbids", "text", 2), lambda remark: remark.forbids or None),
 )
 
 
@@ -231,10 +228,11 @@ def _comparability(comparison: Comparison) -> Section:
     remarks = comparison.shown.remarks
     sentences: list[Block] = [Prose(f"{remark.severity}: {remark.text.removesuffix('.')}.") for remark in remarks]
     nothing = Prose("Nothing was found that keeps the sides from being compared.")
-    tables = (block for pair in shown_first(comparison) for block in _of_pair(comparison, pair, [_remarks(pair)]))
+    tables = (
+        block
+        for pair in shown_first(comparison)
+        for block in _of_pair(
+            comparison, pair, [replace(change_table(REMARKS_TABLE, pair.remarks, "remarks"), audience="machine")]
+        )
+    )
     return Section("comparability", "Comparability", (*(sentences or [nothing]), *tables))
-
-
-def _remarks(pair: Pair) -> Grid:
-    rows = tuple((remark.code, remark.severity.value, remark.text, remark.forbids or None) for remark in pair.remarks)
-    return Grid(REMARK_COLUMNS, rows, "remarks", audience="machine")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from traceviz.compare.attribution import Attribution, ClassChange
-from traceviz.compare.changes.quality import BETTER, WORSE
+from traceviz.compare.changes.whole_runs import BETTER, WORSE
 from traceviz.compare.compare import Comparison, Pair
 from traceviz.compare.effect import Effect
 from traceviz.compare.outcome import Outcome
-from traceviz.compare.report.measure_section import FAR, epochs_words
-from traceviz.compare.report.quality_section import quality_words
+from traceviz.compare.report.change_table import percent_ends
+from traceviz.compare.report.whole_runs import epochs_words, quality_words
 from traceviz.compare.sides.basis import TOTAL
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import unit_of
@@ -99,10 +99,7 @@ def from_to(base_ns: float, new_ns: float) -> str:
 
 def interval(effect: Effect) -> str:
     """``−71.8 to −50.3 %``; an end beyond tenfold is shown as that, as nobody reads its digits. Empty without one."""
-    if effect.interval is None:
-        return ""
-    low, high = (format_change(end, "ratio") if end <= FAR else f">+{FAR * 100:.0f} %" for end in effect.interval)
-    return f"{low.removesuffix(' %')} to {high}"
+    return "" if effect.interval is None else " to ".join(percent_ends(effect.interval, " %"))
 
 
 def interval_ns(low_ns: float | None, high_ns: float | None) -> str | None:

@@ -19,11 +19,12 @@ from traceviz.compare.tables.points import (
     Point,
     courses,
     figures_over,
+    in_capital,
+    interval_words,
     left_out_sentence,
     shown_number,
     tag_and_number,
 )
-from traceviz.compare.tables.texts import in_capital, interval_words
 from traceviz.core.units import format_value
 from traceviz.report import TAG, Block, Column, Grid, Prose, Row, Section
 

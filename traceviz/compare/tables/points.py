@@ -11,7 +11,7 @@ from traceviz.compare.sides.units_of_work import is_batch
 from traceviz.compare.tables.figures import Figure, Known, MeanStep
 from traceviz.compare.tables.sides_by_tag import Values, grouped, label_of, number_of
 from traceviz.core.errors import UsageError
-from traceviz.core.units import counted, format_value
+from traceviz.core.units import Unit, counted, format_value
 
 _FEWEST = 2
 
@@ -119,3 +119,20 @@ def shown_number(number: float) -> float:
 def tag_and_number(tag: str, number: float) -> str:
     """``batch=64``."""
     return f"{tag}={format_value(shown_number(number), 'number')}"
+
+
+# Figures of tables in words -------------------------------------------------------------------------------------------
+
+
+def interval_words(low: float | None, high: float | None, unit: Unit) -> str | None:
+    """``180 to 204 µs``; ``None`` where there is no interval."""
+    if low is None or high is None:
+        return None
+    first, last = format_value(low, unit), format_value(high, unit)
+    number, space, name = first.rpartition(" ")
+    return f"{number if space and name == last.rpartition(' ')[2] else first} to {last}"
+
+
+def in_capital(text: str) -> str:
+    """``Mean step``."""
+    return text[:1].upper() + text[1:]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from traceviz.compare.compare import Comparison
-from traceviz.compare.options import CompareOptions, Tables
+from traceviz.compare.options import CompareOptions
 from traceviz.compare.sides.basis import BASES, basis_of
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import is_batch
@@ -37,7 +37,7 @@ def tables_by(by: Sequence[str], options: CompareOptions) -> tuple[str, ...]:
         named = f"--by names {tags[0]} only" if tags else "--by names none"
         raise UsageError("A cross table takes two tags.", f"{named}.", "Write it as --by model,batch --cross.")
     others = [name for name in tables.measures if spelled(name) not in _VERDICTS]
-    if others and not _has_table(tags, tables):
+    if others and not (tables.cross or bool(tables.curve or tables.scaling) or len(tags) == _TWO):
         raise UsageError(
             f"--measure {others[0]} is shown in tables, and there is none.",
             f"A verdict is about {', '.join(_VERDICTS)}.",
@@ -58,10 +58,6 @@ def completed(sides: Sequence[Side], options: CompareOptions) -> CompareOptions:
         return replace(options, measure=measure)
     is_counted = all((number_of(side.groups.get(tag, "")) or 0) > 0 for side in sides)
     return replace(options, per=tag) if is_counted and basis_of(sides, "").is_step else options
-
-
-def _has_table(tags: Sequence[str], tables: Tables) -> bool:
-    return tables.cross or bool(tables.curve or tables.scaling) or len(tags) == _TWO
 
 
 def table_sections(comparison: Comparison) -> Iterator[Section]:

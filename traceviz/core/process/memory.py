@@ -151,18 +151,42 @@ def reuse_large_blocks() -> None:
     _set_allocator({_ARENAS: 1, _LARGE_FROM: 32 << 20, _RETURNED_FROM: 64 << 20})
 
 
-def keep_large_blocks_apart() -> None:
-    """Have the C library give each large block pages of its own, which the system has back when the block is freed.
+def return_freed_memory() -> None:
+    """Make the libraries, which are not loaded yet, return memory to the system soon after it is freed.
 
-    That takes the least memory, and more time than :func:`reuse_large_blocks`. A column of a piece of a table is large:
-    freed among smaller blocks, it would stay.
+    By default they keep it for the next allocation, which is faster: the system clears each page that it gives. The C
+    library gives each large block pages of its own here: a column of a piece of a table is large, and the system would
+    not get it back if it were freed among smaller blocks.
     """
+    _set_defaults(
+        ARROW_DEFAULT_MEMORY_POOL="system",
+        _RJEM_MALLOC_CONF="dirty_decay_ms:0,muzzy_decay_ms:0",  # of Polars: only some calls end the time to keep pages
+    )
     _set_allocator({_LARGE_FROM: 1 << 20})
 
 
-def use_one_heap() -> None:
-    """Have the C library allocate for all threads from one heap: each of them reserves addresses otherwise."""
+def reserve_few_addresses() -> None:
+    """Make the libraries, which are not loaded yet, start no threads and reserve no addresses under ``ulimit -v``."""
+    limit = address_limit()
+    if limit is None or limit >= _ENOUGH_ADDRESSES:
+        return
+    _set_defaults(
+        ARROW_DEFAULT_MEMORY_POOL="system",  # the other pools reserve gigabytes of addresses in advance
+        ARROW_IO_THREADS="1",
+        OMP_NUM_THREADS="1",  # of Arrow; each thread takes the addresses of its stack
+        POLARS_MAX_THREADS="1",
+        TOKIO_WORKER_THREADS="1",  # of Polars, for files
+        _RJEM_MALLOC_CONF="background_thread:false,narenas:1",  # the allocator of Polars
+    )
     _set_allocator({_ARENAS: 1})
+
+
+_ENOUGH_ADDRESSES = 16 * 10**9
+
+
+def _set_defaults(**variables: str) -> None:
+    for name, value in variables.items():
+        os.environ.setdefault(name, value)
 
 
 def _set_allocator(values: Mapping[int, int]) -> None:

@@ -55,7 +55,11 @@ class _Frame:
 
 def keys(figure: Curves) -> tuple[Key, ...]:
     """The legend; none where the names stand at the curves, or there is but one."""
-    if len(figure.lines) < 2 or _is_direct(figure) or _is_named_by_panels(figure):
+    if (
+        len(figure.lines) < 2
+        or _is_direct(figure)
+        or all(len(panel.lines) == 1 and panel.lines[0].label == panel.axis.label for panel in figure.panels)
+    ):
         return ()
     colours = inks(key for key, _ in figure.lines)
     return tuple(Key(colours[key], label, is_line=True) for key, label in figure.lines)
@@ -94,11 +98,6 @@ def draw(figure: Curves, width: float, height: float | None) -> Drawing:
 def _is_lane(panel: Panel) -> bool:
     """Whether a panel shows ratios over time, for which little height is enough."""
     return bool(panel.lines) and all(of.style == "area" for of in panel.lines)
-
-
-def _is_named_by_panels(figure: Curves) -> bool:
-    """Whether the title of each panel is the name of its only curve."""
-    return all(len(panel.lines) == 1 and panel.lines[0].label == panel.axis.label for panel in figure.panels)
 
 
 def _is_direct(figure: Curves) -> bool:

@@ -1,24 +1,84 @@
-"""Names beside rows that lie below one another."""
+"""Rows that lie below one another: their names, their places, and the axis below them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from traceviz.core.sanitize import bounded, visible
+from traceviz.render.figures.values import Axis
 from traceviz.render.svg.elements import QUIET, TEXT, Element, element, group, text
-from traceviz.render.svg.layout import LABEL_SIZE, TICK_GAP
+from traceviz.render.svg.layout import LABEL_SIZE, TICK_GAP, Drawing, axis_title, horizontal_axis
 from traceviz.render.svg.lettering import shortened, shortened_inside, width_of
+from traceviz.render.svg.scales import Scale, scale
 from traceviz.render.text import simplify_signature
 
 ROW_HEIGHT, ROW_GAP = 22.0, 9.0
 _MOST = 0.38
 """Part of the figure's width that names may take."""
 _GAP = 10.0
+_TICKS_APART = 84.0
 
 
-def rows_height(count: int) -> float:
-    """Pixels of so many rows."""
-    return max(count, 1) * (ROW_HEIGHT + ROW_GAP) - ROW_GAP + 8
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Where the rows of a figure lie.
+
+    Args:
+        names: The name of each row.
+        axis: What the horizontal axis shows.
+        scale: Its places, from ``left``.
+        width: Pixels of the whole figure.
+        left: Where the axis starts.
+        length: Pixels of the axis.
+    """
+
+    names: Sequence[str]
+    axis: Axis
+    scale: Scale
+    width: float
+    left: float
+    length: float
+
+    @property
+    def height(self) -> float:
+        """Pixels of all rows, without the axis."""
+        return max(len(self.names), 1) * (ROW_HEIGHT + ROW_GAP) - ROW_GAP + 8
+
+    def drawing(self, *body: Element, head: float = 0.0) -> Drawing:
+        """Draw the rows with their names, ``head`` pixels from the top, above the axis and its title."""
+        title = axis_title(self.axis, self.scale)
+        elements = (
+            horizontal_axis(self.scale, self.left, 0, self.height, width=self.width),
+            row_labels(self.names, self.left),
+            *body,
+            *axis_below(title, self.left, self.length, self.height),
+        )
+        return Drawing(elements, head + self.height + TICK_GAP + LABEL_SIZE * (2.9 if title else 1.4))
+
+
+def lay_rows(
+    names: Sequence[str], axis: Axis, values: Iterable[float], width: float, right: float, *, at_zero: bool = False
+) -> Rows:
+    """Lay rows out.
+
+    Args:
+        names: The name of each row.
+        axis: What the horizontal axis shows.
+        values: What the axis has room for.
+        width: Pixels of the whole figure.
+        right: Pixels that stay free right of the axis.
+        at_zero: Whether the axis shows zero.
+    """
+    widest = max((width_of(visible(bounded(simplify_signature(name))), LABEL_SIZE) for name in names), default=0.0)
+    left = min(widest, width * _MOST) + _GAP
+    length = width - left - right
+    return Rows(names, axis, scale(axis, list(values), length, _TICKS_APART, at_zero=at_zero), width, left, length)
+
+
+def room_right(texts: Sequence[str], gap: float = 14.0) -> float:
+    """Measure the room for texts at the right of rows."""
+    return max((width_of(text, LABEL_SIZE) for text in texts), default=0.0) + gap
 
 
 def row_top(number: int) -> float:
@@ -36,11 +96,6 @@ def named(label: str, remark: str) -> str:
     return f"{label} ({remark})" if remark else label
 
 
-def height_below(title: str) -> float:
-    """Pixels of the ticks of an axis and of its title."""
-    return TICK_GAP + LABEL_SIZE * (2.9 if title else 1.4)
-
-
 def axis_below(title: str, left: float, length: float, height: float) -> tuple[Element, ...]:
     """The title of an axis below its ticks, in its middle."""
     if not title:
@@ -48,12 +103,6 @@ def axis_below(title: str, left: float, length: float, height: float) -> tuple[E
     title, middle = shortened(title, length, LABEL_SIZE), left + length / 2
     y = height + TICK_GAP + LABEL_SIZE * 2.5
     return (text(middle, y, title, font_size=LABEL_SIZE, fill=QUIET, text_anchor="middle"),)
-
-
-def room_for_labels(names: Sequence[str], width: float) -> float:
-    """Pixels for the names, with a gap between them and the axis."""
-    widest = max((width_of(visible(bounded(simplify_signature(name))), LABEL_SIZE) for name in names), default=0.0)
-    return min(widest, width * _MOST) + _GAP
 
 
 def row_labels(names: Sequence[str], left: float) -> Element:

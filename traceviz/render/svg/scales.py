@@ -83,7 +83,7 @@ def scale(axis: Axis, values: Sequence[float], length: float, spacing: float, *,
     last = math.ceil(high / unit.size / step - 1e-9) if axis.end is None else math.floor(high / unit.size / step + 1e-9)
     start = first * step * unit.size if axis.start is None else low
     end = last * step * unit.size if axis.end is None else high
-    decimals = _decimals(step)
+    decimals = next((digits for digits in range(13) if math.isclose(round(step, digits), step, rel_tol=1e-6)), 12)
     ticks = tuple(Tick(n * step * unit.size, _label(n * step, decimals)) for n in range(first, last + 1))
     return Scale(start, end, length, ticks, unit.name)
 
@@ -112,7 +112,10 @@ def _logarithmic(axis: Axis, low: float, high: float, length: float, spacing: fl
         start, end = start / 2, end * 2
     shown = [place for place in places if start * (1 - 1e-9) <= place * unit.size <= end * (1 + 1e-9)]
     every = max(1, math.ceil(len(shown) * spacing / max(length, 1)))
-    ticks = tuple(Tick(place * unit.size, _significant(place)) for place in shown[::every])
+    ticks = tuple(
+        Tick(place * unit.size, (f"{place:,.0f}" if place >= 1 else f"{place:.12f}".rstrip("0")))
+        for place in shown[::every]
+    )
     return Scale(start, end, length, ticks, unit.name, log=True)
 
 
@@ -128,14 +131,6 @@ def _round_step(least: float) -> float:
     return next(step for step in _STEPS if step * power >= least * (1 - 1e-9)) * power
 
 
-def _decimals(step: float) -> int:
-    return next((digits for digits in range(13) if math.isclose(round(step, digits), step, rel_tol=1e-6)), 12)
-
-
 def _label(value: float, decimals: int) -> str:
     written = f"{value:,.{decimals}f}"
     return MINUS + written[1:] if written.startswith("-") and value else written.lstrip("-")
-
-
-def _significant(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1 else f"{value:.12f}".rstrip("0")

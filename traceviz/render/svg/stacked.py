@@ -26,24 +26,13 @@ from traceviz.render.svg.layout import (
     Drawing,
     Key,
     axis_title,
-    horizontal_axis,
     label_width,
     said,
     thinned,
     vertical_axis,
 )
 from traceviz.render.svg.lettering import shortened, width_of
-from traceviz.render.svg.rows import (
-    ROW_HEIGHT,
-    axis_below,
-    base_line,
-    height_below,
-    named,
-    room_for_labels,
-    row_labels,
-    row_top,
-    rows_height,
-)
+from traceviz.render.svg.rows import ROW_HEIGHT, axis_below, base_line, lay_rows, named, room_right, row_top
 from traceviz.render.svg.scales import Tick, scale
 
 _HEIGHT = 250.0
@@ -54,7 +43,7 @@ _FEW = 14
 """Bars that have their sums above them, at most."""
 _PARTS_TOLD = 40
 """Bars of which each part says what it is; of more, each bar does: the file stays small."""
-_TICKS_APART, _VALUES_APART = 38.0, 84.0
+_TICKS_APART = 38.0
 
 
 def keys(figure: StackedBars) -> tuple[Key, ...]:
@@ -134,10 +123,7 @@ def _upright(figure: StackedBars, colours: Mapping[str, Ink], width: float, heig
         *((group(*covers, fill="none", pointer_events="all"),) if covers else ()),
         group(*labels, font_size=LABEL_SIZE, fill=QUIET, text_anchor="middle"),
     ]
-    if figure.rows_label:
-        middle, low = left + room / 2, bottom + TICK_GAP + LABEL_SIZE * 2.5
-        label = shortened(figure.rows_label, room, LABEL_SIZE)
-        elements.append(text(middle, low, label, font_size=LABEL_SIZE, fill=QUIET, text_anchor="middle"))
+    elements += axis_below(figure.rows_label, left, room, bottom)
     return Drawing(tuple(elements), top + length + below)
 
 
@@ -198,19 +184,16 @@ def _named_groups(rows: Sequence[StackedRow], places: Sequence[float]) -> list[t
 
 def _lying(figure: StackedBars, colours: Mapping[str, Ink], width: float) -> Drawing:
     names = [named(row.label, row.remark) for row in figure.rows]
-    left = room_for_labels(names, width)
     sums = [format_value(row.total, figure.axis.unit) for row in figure.rows]
     has_sums = figure.axis.unit != "ratio"  # shares of a whole add up to it
-    right = max(width_of(total, LABEL_SIZE) for total in sums) + 10 if has_sums and sums else 12.0
-    length = width - left - right
-    horizontal = scale(figure.axis, [row.total for row in figure.rows], length, _VALUES_APART, at_zero=True)
-    height = rows_height(len(figure.rows))
+    right = room_right(sums, 10.0) if has_sums and sums else 12.0
+    rows = lay_rows(names, figure.axis, [row.total for row in figure.rows], width, right, at_zero=True)
     bars: dict[str, list[Element]] = {key: [] for key in colours}
     inside, totals = [], []
     for position, row in enumerate(figure.rows):
-        x, y, middle = left, row_top(position), base_line(position)
+        x, y, middle = rows.left, row_top(position), base_line(position)
         for part, (_, told) in zip((part for part in row.parts if part.value > 0), _told(figure, row), strict=True):
-            long = horizontal.place(part.value) - horizontal.place(0)
+            long = rows.scale.place(part.value) - rows.scale.place(0)
             bars[part.key].append(rect(x, y, long, ROW_HEIGHT, told))
             share = format_value(part.value, "ratio") if figure.axis.unit == "ratio" else None
             label = share or (format_ratio(part.share) if part.share is not None else "")
@@ -219,16 +202,9 @@ def _lying(figure: StackedBars, colours: Mapping[str, Ink], width: float) -> Dra
             x += long
         if has_sums:
             totals.append(text(x + 6, middle, sums[position]))
-    title = axis_title(figure.axis, horizontal)
-    return Drawing(
-        (
-            horizontal_axis(horizontal, left, 0, height, width=width),
-            row_labels(names, left),
-            *(group(*rects, fill=colours[key]) for key, rects in bars.items() if rects),
-            *((group(*inside, font_size=LABEL_SIZE - 1, fill=BACKGROUND, text_anchor="middle"),) if inside else ()),
-            *((group(*totals, font_size=LABEL_SIZE, fill=TEXT),) if totals else ()),
-            line(left, 0, left, height, stroke=QUIET, stroke_width=1),
-            *axis_below(title, left, length, height),
-        ),
-        height + height_below(title),
+    return rows.drawing(
+        *(group(*rects, fill=colours[key]) for key, rects in bars.items() if rects),
+        *((group(*inside, font_size=LABEL_SIZE - 1, fill=BACKGROUND, text_anchor="middle"),) if inside else ()),
+        *((group(*totals, font_size=LABEL_SIZE, fill=TEXT),) if totals else ()),
+        line(rows.left, 0, rows.left, rows.height, stroke=QUIET, stroke_width=1),
     )

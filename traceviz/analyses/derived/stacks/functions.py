@@ -123,17 +123,6 @@ def function_words(function: str, file: str, line: int | None, line_share: float
     return f"{name} ({where})" if is_script else f"{name} ({file}, {where})"
 
 
-def largest_function(rows: pl.DataFrame, whole_ns: int | None = None) -> Function | None:
-    """The function with most time of rows of :func:`~traceviz.analyses.derived.stacks.sampled.time_by_stack`.
-
-    Args:
-        rows: Rows, as far as they are to be looked at.
-        whole_ns: What its share is of; all of ``rows`` where not given.
-    """
-    found = functions(rows, whole_ns)
-    return found[0] if found else None
-
-
 def functions(rows: pl.DataFrame, whole_ns: int | None = None, most: int = 5) -> list[Function]:
     """The functions with most time of such rows, the largest first."""
     if not rows.height:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from traceviz.cli import in_browser
 from traceviz.cli.main import main
-from traceviz.core.errors import UsageError
+from traceviz.cli.options import check_destination, show
+from traceviz.core.errors import OutputError, UsageError
 
 TRACE = str(Path(__file__).parents[2] / "sample_traces" / "synthetic" / "healthy.sqlite")
 
@@ -25,12 +25,12 @@ def opened(monkeypatch, tmp_path):
 def test_a_page_on_a_terminal_is_refused_with_2_ways_out(monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     with pytest.raises(UsageError) as raised:
-        in_browser.check_page("html", None, opens=False)
+        check_destination("html", None, opens=False)
     assert "-o report.html" in raised.value.fix
     assert "--open" in raised.value.fix
-    in_browser.check_page("html", Path("report.html"), opens=False)
-    in_browser.check_page("html", None, opens=True)
-    in_browser.check_page("terminal", None, opens=False)
+    check_destination("html", Path("report.html"), opens=False)
+    check_destination("html", None, opens=True)
+    check_destination("terminal", None, opens=False)
 
 
 @pytest.mark.process
@@ -86,5 +86,5 @@ def test_two_traces_compare_in_a_page(tmp_path):
 
 def test_a_temporary_file_that_cannot_be_written_is_said_with_1_way_out(monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", "/nowhere/at/all")
-    with pytest.raises(in_browser.OutputError, match="temporary file"):
-        in_browser.temporary_page("<!doctype html>")
+    with pytest.raises(OutputError, match="temporary file"):
+        show("<!doctype html>", None, force=False, opens=True)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from traceviz.trace import schema
-from traceviz.trace.row_groups import Window, groups_in
 from traceviz.untrusted.parquet import open_parquet, read_group
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
 
 _buffer: Any = pa.py_buffer
 _chunked: Any = pa.chunked_array
@@ -145,3 +148,36 @@ class _Pieces:
             codes.add(_chunked([chunk.indices]))
         words = unified.chunk(0).dictionary if unified.num_chunks else pa.array([], column.type.value_type)
         return pa.DictionaryArray.from_arrays(codes.column(), words)
+
+
+# Which parts of a Parquet file hold the events of a time window -------------------------------------------------------
+#
+# The events themselves say so: statistics do not tell when events end, those of a damaged file may end the process, and
+# what else a file may state of its parts is no longer true where somebody wrote it again.
+
+
+Window = tuple[int | None, int | None]
+"""Begin and end in nanoseconds on the trace's clock; ``None`` for those of the capture."""
+
+
+def groups_in(file: pq.ParquetFile, window: Window | None) -> list[int]:
+    """Row groups with events that reach into ``window``, or touch its edges; all, where there is none or no event.
+
+    Raises:
+        OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`traceviz.untrusted.parquet.read_group`.
+    """
+    everything = list(range(file.metadata.num_row_groups))
+    times = [name for name in file.schema_arrow.names if name in {"start_ns", "dur_ns"}]
+    if window is None or "start_ns" not in times:
+        return everything
+    return [group for group in everything if _reach_into(file, group, times, window)]
+
+
+def _reach_into(file: pq.ParquetFile, group: int, times: list[str], window: Window) -> bool:
+    rows = read_group(file, group, times)
+    starts = rows["start_ns"].to_numpy()
+    durations: Any = rows["dur_ns"] if "dur_ns" in times else None
+    lengths = 0 if durations is None else durations.fill_null(0).to_numpy()
+    begin, end = window
+    inside = np.ones(starts.size, np.bool_) if end is None else starts < end
+    return bool(inside.any() if begin is None else (inside & (starts + lengths >= begin)).any())

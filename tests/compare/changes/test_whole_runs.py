@@ -6,11 +6,11 @@ import pytest
 
 from tests.compare.sections_of import measures, section, table
 from tests.compare.sides_of import report
-from traceviz.compare.changes.quality import compare_quality
+from traceviz.compare.changes.whole_runs import compare_quality
 from traceviz.compare.compare import compare
 from traceviz.compare.options import Limits
 from traceviz.compare.report.document import document
-from traceviz.compare.report.quality_section import quality_words
+from traceviz.compare.report.whole_runs import quality_words
 from traceviz.compare.sides.sides import Side
 from traceviz.report import STATED, Grid
 

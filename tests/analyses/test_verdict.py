@@ -5,9 +5,9 @@ import pytest
 from tests.analyses.builders import tables, trace
 from tests.analyses.stacks import sampled
 from traceviz.analyses.headline.choice import choose
-from traceviz.analyses.headline.judged import judged
+from traceviz.analyses.headline.finding_causes import precise
+from traceviz.analyses.headline.judged_time import judged
 from traceviz.analyses.headline.options import COMPUTE, Option
-from traceviz.analyses.headline.precise import precise
 from traceviz.analyses.headline.sentences import LONGEST, fitting
 from traceviz.analyses.headline.verdict import _largest
 from traceviz.analyses.run import _is_said_by_others, analyze

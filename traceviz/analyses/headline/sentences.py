@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from traceviz.analyses.headline.choice import Choice
-from traceviz.analyses.headline.judged import Judged
+from traceviz.analyses.headline.judged_time import Judged
 from traceviz.analyses.headline.options import INPUTS, Option
 from traceviz.analyses.input.dataloader import DATALOADER
 from traceviz.analyses.input.input_pipeline import NO_INPUT, InputPipelineResult

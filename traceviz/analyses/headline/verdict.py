@@ -18,10 +18,10 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.choice import HEALTHY, MUCH, Choice, choose
-from traceviz.analyses.headline.judged import Judged, judged
+from traceviz.analyses.headline.finding_causes import LAUNCH_BOUND, precise, suspicion
+from traceviz.analyses.headline.judged_time import Judged, judged
 from traceviz.analyses.headline.options import COMPUTE, INPUT, INPUTS, UNEXPLAINED, Option
 from traceviz.analyses.headline.parts import kinds_in_words, own_work, parts
-from traceviz.analyses.headline.precise import LAUNCH_BOUND, precise, suspicion
 from traceviz.analyses.headline.sentences import about_input, beside, fitting, input_cause, mildly, short_remedy
 from traceviz.analyses.headline.whole_run import is_of_the_run, of_the_capture, of_the_run
 from traceviz.analyses.host.host_waits import HostCauses

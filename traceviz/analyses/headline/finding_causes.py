@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from traceviz.analyses.headline.judged import Judged
+from traceviz.analyses.headline.judged_time import Judged
 from traceviz.analyses.headline.options import COMPUTE, HOST, INPUT, POSSIBLE_INPUT, UNEXPLAINED, Option
 from traceviz.report import Certainty, Finding, Severity
 from traceviz.units import format_ratio

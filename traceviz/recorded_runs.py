@@ -18,6 +18,7 @@ from traceviz.parsers.run.manifest import Judgement, RunManifest, read_manifest
 from traceviz.report import LISTING, Column, Fact, Grid, Note, Prose, Report, Section, Severity, Verdict
 from traceviz.saved_verdicts import saved_verdict
 from traceviz.units import counted
+from traceviz.verdicts import VerdictCode
 
 __all__ = ["RUNS", "RecordedRun", "listing", "newest_run", "recorded_runs"]
 
@@ -123,7 +124,7 @@ def listing(
     message = f"The manifest of {counted(len(unreadable), 'run')} cannot be read: {', '.join(unreadable[:3])}."
     return Report(
         run=(Fact("source", "folder", str(folder)), Fact("runs", "runs", len(wanted), "count")),
-        verdict=Verdict("runs", _sentence(wanted, len(shown), len(found))),
+        verdict=Verdict(VerdictCode.RUNS, _sentence(wanted, len(shown), len(found))),
         sections=tuple(sections),
         notes=(Note("runs-unreadable", Severity.WARNING, message, len(unreadable)),) if unreadable else (),
         schema=LISTING,

@@ -17,6 +17,7 @@ from traceviz.errors import UsageError
 from traceviz.later import Later
 from traceviz.shown import Shown
 from traceviz.units import Unit, Value, counted
+from traceviz.verdicts import Cause, VerdictCode
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,8 +43,6 @@ AMOUNTS_OF_LANES = "Amounts at full height"
 """Titles of the grids for machines that figures of comparisons are made from."""
 MEASURES = "measures"
 """Title of the grid with the figures of a whole run in base units."""
-NO_INPUT_VERDICT = frozenset({"cannot judge", "not judged"})
-"""Verdicts on the input that are none: it cannot be judged, or the program trains on nothing."""
 TAG = "tag."
 """Prefix of the keys of facts that are tags of a run."""
 
@@ -348,16 +347,15 @@ class Verdict:
     """The first line of the report.
 
     Args:
-        code: What is said of the input; stable.
+        code: The verdict on the input, or that of a comparison or an archive; stable.
         sentence: The line, for people.
-        cause: Key of the candidate that leads it; ``healthy`` where nothing takes much time beside computing, empty
-            where nothing can be said.
+        cause: Key of the candidate that leads it, else :attr:`Cause.HEALTHY` or :attr:`Cause.UNKNOWN`.
         candidates: What may take the time: the one that leads first, then the largest.
     """
 
-    code: str
+    code: VerdictCode
     sentence: str
-    cause: str = ""
+    cause: str = Cause.UNKNOWN.value
     candidates: tuple[Candidate, ...] = ()
 
 

@@ -13,6 +13,7 @@ from traceviz.render.rows import bar_ratios, shown_rows
 from traceviz.render.terminal.blocks import bar_from_axis
 from traceviz.report import COMPARISON, Column, Grid, Report, Section, Verdict
 from traceviz.units import format_change
+from traceviz.verdicts import VerdictCode
 
 CHANGE = Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower")
 SIDES = Grid(
@@ -22,7 +23,7 @@ SIDES = Grid(
 
 
 def told(*grids, schema=COMPARISON, slug="effect"):
-    return Report((), Verdict("faster", "Faster."), (Section(slug, slug, grids),), schema=schema)
+    return Report((), Verdict(VerdictCode.FASTER, "Faster."), (Section(slug, slug, grids),), schema=schema)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_csv_has_figures_of_a_run_in_base_units_beside_the_tables_of_other_secti
     numbers = Grid((Column("value", "Value", "number"),), ((9e9,),), "measures", audience="machine")
     hidden = Grid((Column("metric", "Metric"),), (("x",),), audience="machine")
     sections = (Section("measures", "", (numbers, words)), Section("host", "", (hidden, words)))
-    tables = parsed(renderer("csv").render(Report((), Verdict("", ""), sections), RenderOptions()))
+    tables = parsed(renderer("csv").render(Report((), Verdict(VerdictCode.NONE, ""), sections), RenderOptions()))
     assert [table[:2] for table in tables] == [[["value"], ["9000000000.0"]], [["shown"], ["9.00 s"]]]
 
 

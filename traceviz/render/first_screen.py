@@ -18,6 +18,7 @@ from traceviz.render.rows import absence, by_time_at_stake, time_at_stake
 from traceviz.render.text import ELLIPSIS
 from traceviz.report import MEASURES, STATED, Bar, Bars, Fact, Finding, Note, Report, Section, Severity, Verdict
 from traceviz.units import UNITS, Unit, Value, counted, format_value
+from traceviz.verdicts import Cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ _STEP_BARS = (
 """Sections with a bar that shows where the time went, the most telling first, and what the bar is called alone."""
 
 _SAID_BY_THE_INPUT = frozenset({"TV101", "TV102"})
-_INPUTS = frozenset({"input", "possible_input"})
+_INPUTS = frozenset({Cause.INPUT, Cause.POSSIBLE_INPUT})
 _STEADY = "steady step time"
 _ABSENT = {
     "kernels": "device work",

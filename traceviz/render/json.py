@@ -24,6 +24,7 @@ from traceviz.report import (
     Bars,
     Better,
     Block,
+    Candidate,
     Column,
     Fact,
     Facts,
@@ -44,6 +45,7 @@ from traceviz.report import (
     Verdict,
 )
 from traceviz.units import Unit, Value
+from traceviz.verdicts import VerdictCode
 from traceviz.visible import bounded
 
 Object = dict[str, Any]
@@ -299,9 +301,16 @@ class _Note(Struct):
     count: int | None
 
 
+class _Verdict(Struct):
+    code: str
+    sentence: str
+    cause: str = ""
+    candidates: tuple[Candidate, ...] = ()
+
+
 class _Document(Struct):
     run_facts: list[_Fact]
-    verdict: Verdict
+    verdict: _Verdict
     sections: list[_Section]
     findings: list[_Finding]
     skipped: tuple[Skipped, ...]
@@ -311,7 +320,7 @@ class _Document(Struct):
 def _read_report(document: _Document) -> Report:
     return Report(
         run=_all(Fact, document.run_facts),
-        verdict=document.verdict,
+        verdict=Verdict(**{**structs.asdict(document.verdict), "code": VerdictCode(document.verdict.code)}),
         sections=tuple(
             Section(section.slug, section.title, tuple(_read_block(block) for block in section.blocks))
             for section in document.sections

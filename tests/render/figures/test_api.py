@@ -5,6 +5,7 @@ import pytest
 from traceviz.render.figures.api import api
 from traceviz.render.figures.values import NoFigure, RankedBars
 from traceviz.report import Column, Fact, Grid, Report, Section, Verdict
+from traceviz.verdicts import VerdictCode
 
 MS = 1_000_000
 COLUMNS = (
@@ -18,7 +19,7 @@ def of(*rows):
         COLUMNS, tuple((name, domain, calls, round(share * 100 * MS), share) for name, domain, calls, share in rows)
     )
     run = (Fact("source", "trace", "train.nsys-rep"),)
-    return api(Report(run, Verdict("", ""), (Section("cuda_api", "", (grid,)),)))
+    return api(Report(run, Verdict(VerdictCode.NONE, ""), (Section("cuda_api", "", (grid,)),)))
 
 
 def test_functions_below_1_percent_are_one_bar():

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from traceviz.report import Candidate, Certainty
+from traceviz.verdicts import Cause
 
 COMPUTE = "device_compute"
 """Key of what is no cause: a device computes."""
 HOST = "host"
-INPUT = "input"
-POSSIBLE_INPUT = "possible_input"
+INPUT, POSSIBLE_INPUT, UNEXPLAINED = Cause.INPUT.value, Cause.POSSIBLE_INPUT.value, Cause.UNEXPLAINED.value
 INPUTS = frozenset({INPUT, POSSIBLE_INPUT})
 """Keys of what the verdict on the input says."""
-UNEXPLAINED = "unexplained"
 IN_TURN = "devices_in_turn"
 
 

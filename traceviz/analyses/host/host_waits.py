@@ -44,19 +44,19 @@ _MOST_TOTALS = 200
 """Causes whose total time is looked up: that of further ones is not stated."""
 
 
-def _record(trace: TraceView) -> str:
-    """What to record, besides what was, so that less remains unexplained."""
+def _record(trace: TraceView) -> tuple[str, ...]:
+    """Return what to record in addition so that less remains unexplained, the most helpful first."""
     framework = next((name for name in _MARK if name in trace.frameworks), "")
     if trace.tables.rows("stacks"):
         few = all(ticks_within(trace, rank, judged_time(trace, rank)).is_empty() for rank in trace.ranks)
-        return _MORE_STEPS if few else _MARK.get(framework, f"ranges {_PARTS}")
+        return (_MORE_STEPS if few else _MARK.get(framework, f"ranges {_PARTS}"),)
     if framework and "host_ops" in trace.tables:
         has_frames = "python" in trace.host_names["category"]
-        return _MARK[framework] if has_frames else f"{_FRAMES[framework]}, and {_MARK[framework]}"
+        return (_MARK[framework],) if has_frames else (_FRAMES[framework], _MARK[framework])
     if trace.tables.run_facts().get("format") not in _OF_CUDA:
-        return f"ranges {_PARTS}"
+        return (f"ranges {_PARTS}",)
     tracing = () if {"cuda_api", "os_calls"} <= set(trace.tables) else (_NSYS,)
-    return ", and ".join((*tracing, f"NVTX ranges {_PARTS}"))
+    return (*tracing, f"NVTX ranges {_PARTS}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class HostCauses:
         judged_words: What that is.
         host_only: Whether there is no device, so that the host's work is the program's own.
         sees_host: Whether anything of the host was recorded.
-        record: What to record so that less remains unexplained.
+        record: What to record so that less remains unexplained, the most helpful first.
         within: The innermost event of the leading thread in which most of the host's own work was done; may be empty.
     """
 
@@ -105,7 +105,7 @@ class HostCauses:
     judged_words: str
     host_only: bool
     sees_host: bool
-    record: str
+    record: tuple[str, ...]
     within: str = ""
 
     @cached_property
@@ -201,7 +201,7 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
         whole = judged if result.host_only else "time without device work"
         blocks: list[Block] = [Facts(shown), Bars("Kinds", whole, "ns", bars)]
         if unexplained >= self.fold_below * result.judged_ns:
-            blocks.append(Prose(_UNEXPLAINED.format(result.share(unexplained), result.record)))
+            blocks.append(Prose(_UNEXPLAINED.format(result.share(unexplained), ", and ".join(result.record))))
         blocks.append(self._grid(result))
         return Section(self.slug, title, tuple(blocks))
 

@@ -17,6 +17,7 @@ from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.render import json as saved
 from traceviz.report import LISTING, Column, Fact, Grid, Prose, Report, Section, Verdict
 from traceviz.units import Unit, Value
+from traceviz.verdicts import VerdictCode
 
 DEFAULT_COLUMNS = (
     *("trace_id", "rank", "source", "format", "framework", "job", "recorded"),
@@ -76,7 +77,7 @@ def listing(
             Fact("traces", "traces", ready["trace_id"].n_unique(), "count"),
             Fact("quarantined", "quarantined", bad["trace_id"].n_unique(), "count"),
         ),
-        verdict=Verdict("archive", _sentence(ready, bad, shown.height)),
+        verdict=Verdict(VerdictCode.ARCHIVE, _sentence(ready, bad, shown.height)),
         sections=tuple(sections),
         schema=LISTING,
     )

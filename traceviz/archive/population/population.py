@@ -27,16 +27,20 @@ from traceviz.report import (
     Verdict,
 )
 from traceviz.units import counted, format_ns, format_ratio, format_value
+from traceviz.verdicts import VerdictCode
 
-VERDICTS = (
-    *("highly input-bound", "moderately input-bound", "possibly input-bound", "not input-bound"),
-    *("serving", "cannot judge", "partial"),
+VERDICTS = tuple(
+    code.text
+    for code in (
+        *(VerdictCode.HIGHLY_INPUT_BOUND, VerdictCode.MODERATELY_INPUT_BOUND, VerdictCode.POSSIBLY_INPUT_BOUND),
+        *(VerdictCode.NOT_INPUT_BOUND, VerdictCode.SERVING, VerdictCode.CANNOT_JUDGE, VerdictCode.PARTIAL),
+    )
 )
-"""Verdicts of reports, the worst first."""
+"""Verdicts of reports as the catalogue has them, the worst first."""
 _WORST_BY = ("input_share", "launch_bound", "exposed_api_ns")
 """Figures by which the worst traces are listed."""
-_BOUND = ("highly input-bound", "moderately input-bound")
-_UNKNOWN = ("cannot judge", "partial")
+_BOUND = (VerdictCode.HIGHLY_INPUT_BOUND.text, VerdictCode.MODERATELY_INPUT_BOUND.text)
+_UNKNOWN = (VerdictCode.CANNOT_JUDGE.text, VerdictCode.PARTIAL.text)
 
 
 def population(catalogue: pl.DataFrame, top: int = 10) -> Report:
@@ -53,7 +57,7 @@ def population(catalogue: pl.DataFrame, top: int = 10) -> Report:
     if not rows.height:
         count = refused["trace_id"].n_unique()
         why = "There is no trace that can be asked." + (f" {counted(count, 'trace')} quarantined." if count else "")
-        return Report(about, Verdict("empty", why), left, schema=POPULATION)
+        return Report(about, Verdict(VerdictCode.EMPTY, why), left, schema=POPULATION)
     stakes = at_stake(rows)
     counts = _verdict_counts(rows)
     traces, title = sum(counts.values()), "Traces by the verdict of their report"
@@ -67,7 +71,7 @@ def population(catalogue: pl.DataFrame, top: int = 10) -> Report:
         Section("coverage", "What was measured", tuple(_coverage(rows))),
         *left,
     )
-    return Report(about, Verdict("population", _sentence(rows, refused, stakes)), sections, schema=POPULATION)
+    return Report(about, Verdict(VerdictCode.POPULATION, _sentence(rows, refused, stakes)), sections, schema=POPULATION)
 
 
 def _about(catalogue: pl.DataFrame, rows: pl.DataFrame) -> tuple[Fact, ...]:
@@ -109,8 +113,9 @@ def _sentence(rows: pl.DataFrame, refused: pl.DataFrame, stakes: pl.DataFrame) -
     left_out = refused["trace_id"].n_unique()
     verdicts = _verdict_counts(rows)
     traces, bound = sum(verdicts.values()), sum(verdicts.get(name, 0) for name in _BOUND)
-    possibly, unknown = verdicts.get("possibly input-bound", 0), sum(verdicts.get(name, 0) for name in _UNKNOWN)
-    serving = verdicts.get("serving", 0)
+    possibly = verdicts.get(VerdictCode.POSSIBLY_INPUT_BOUND.text, 0)
+    unknown = sum(verdicts.get(name, 0) for name in _UNKNOWN)
+    serving = verdicts.get(VerdictCode.SERVING.text, 0)
     parts = [f"{bound:,} of {counted(traces, 'trace')} {'waits' if bound == 1 else 'wait'} for input"]
     parts += [f"{possibly:,} more may"] if possibly else []
     parts += [f"{unknown:,} cannot be judged"] if unknown else []
@@ -137,8 +142,9 @@ def _largest(rows: pl.DataFrame, stakes: pl.DataFrame) -> str:
 def _verdict_counts(rows: pl.DataFrame) -> dict[str, int]:
     """Traces by verdict, the worst first; a trace of several ranks counts with the worst of them."""
     order = {name: position for position, name in enumerate(VERDICTS)}
-    position = pl.col("verdict").fill_null("cannot judge").replace_strict(order, default=len(order))
-    worst = rows.group_by("trace_id").agg(pl.col("verdict").fill_null("cannot judge").sort_by(position).first())
+    verdict = pl.col("verdict").fill_null(VerdictCode.CANNOT_JUDGE.text)
+    position = verdict.replace_strict(order, default=len(order))
+    worst = rows.group_by("trace_id").agg(verdict.sort_by(position).first())
     counts = dict(worst.group_by("verdict").len().iter_rows())
     return dict(sorted(counts.items(), key=lambda item: (order.get(item[0], len(order)), item[0])))
 

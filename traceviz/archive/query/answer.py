@@ -23,6 +23,7 @@ from traceviz.report import Column, Grid, Prose, Report, Section, Verdict
 from traceviz.schema import TABLES
 from traceviz.shown import Shown
 from traceviz.units import Unit, Value, counted, format_value
+from traceviz.verdicts import VerdictCode
 from traceviz.visible import visible_json
 
 SCHEMA = "traceviz.query/1"
@@ -216,7 +217,7 @@ def parquet(batches: pa.RecordBatchReader, path: Path, *, narrow: bool = True) -
 
 
 def _document(title: str, blocks: tuple[Grid | Prose, ...]) -> Report:
-    return Report((), Verdict("", ""), (Section("answer", title, blocks),))
+    return Report((), Verdict(VerdictCode.NONE, ""), (Section("answer", title, blocks),))
 
 
 def _grid(table: pa.Table, *, for_people: bool = False) -> Grid:

@@ -23,6 +23,7 @@ from traceviz.report import (
     Verdict,
 )
 from traceviz.units import counted, format_change, format_ratio, format_value
+from traceviz.verdicts import VerdictCode
 
 _PLOTS = 4
 """Groups that are plotted for people; JSON has all."""
@@ -123,11 +124,11 @@ def _about(trend: Trend) -> tuple[Fact, ...]:
 def _verdict(trend: Trend) -> Verdict:
     """The sentence on the worst group, and the tally of all groups."""
     if not trend.groups:
-        return Verdict("cannot-judge", f"Cannot judge: {_why_empty(trend)}.")
+        return Verdict(VerdictCode.CANNOT_JUDGE, f"Cannot judge: {_why_empty(trend)}.")
     worst = trend.groups[0]
     head = f"{worst.group}: " if trend.per else ""
     of = f" The runs are of {_kinds(trend)}." if trend.mixed else ""
-    return Verdict(worst.direction.value.replace(" ", "-"), f"{head}{_sentence(trend, worst)}{_tally(trend)}{of}")
+    return Verdict(worst.direction.code, f"{head}{_sentence(trend, worst)}{_tally(trend)}{of}")
 
 
 def _kinds(trend: Trend) -> str:

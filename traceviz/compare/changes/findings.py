@@ -8,7 +8,8 @@ from enum import StrEnum
 from fractions import Fraction
 
 from traceviz.compare.sides.sides import Side
-from traceviz.report import NO_INPUT_VERDICT, Finding, Report, Severity
+from traceviz.report import Finding, Report, Severity
+from traceviz.verdicts import InputVerdict
 
 FOUND_IN: Mapping[str, str] = {
     **dict.fromkeys(("TV411", "TV901", "TV902"), "capture"),
@@ -46,10 +47,6 @@ OF_THE_PROFILER = frozenset(f"TV10{number}" for number in range(3, 10))
 
 SUPPOSED = {"TV102": "TV101"}
 """Findings that suppose what another one sees: a capture without ranges of the input shows a wait, and not for what."""
-
-
-_UNSEEN = "possibly input-bound"
-"""Verdict on an input of which only what it leaves idle is seen: nothing else about it could be found."""
 
 
 class Seen(StrEnum):
@@ -198,10 +195,10 @@ def was_looked_for(code: str, report: Report) -> bool:
     if all(section.slug != slug for section in report.sections):
         return False
     try:
-        verdict = report.fact(slug or "", "verdict")
+        verdict = InputVerdict.read(report.fact(slug or "", "verdict"))
     except KeyError:
         return True
-    return verdict not in NO_INPUT_VERDICT and (verdict != _UNSEEN or code in SUPPOSED)
+    return verdict is None or verdict.is_measured or (verdict.is_judged and code in SUPPOSED)
 
 
 def _seen(base: _FindingsOfSide, new: _FindingsOfSide) -> Seen:

@@ -11,7 +11,7 @@ from tests.browser.conftest import Open
 from tests.conftest import REPOSITORY
 from traceviz.render.html.fragment import fragment
 from traceviz.report import Column, Fact, Grid, Report, Section, Verdict
-from traceviz.verdicts import VerdictCode
+from traceviz.report.verdicts import VerdictCode
 
 pytestmark = pytest.mark.browser
 

@@ -15,7 +15,7 @@ from traceviz.compare.effect import Effect
 from traceviz.compare.judge import Judgement, judge
 from traceviz.compare.options import Limits
 from traceviz.compare.outcome import Outcome as Judged
-from traceviz.errors import GateFailedError, NoVerdictError, UsageError
+from traceviz.core.errors import GateFailedError, NoVerdictError, UsageError
 from traceviz.gates.budgets import Budget
 from traceviz.gates.gates import (
     Gates,
@@ -29,7 +29,7 @@ from traceviz.gates.gates import (
 from traceviz.gates.metrics import METRICS, Candidate
 from traceviz.render.json import dumps, loads
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Report, Section, Severity, Skipped, Verdict
-from traceviz.verdicts import VerdictCode
+from traceviz.report.verdicts import VerdictCode
 
 
 def table(names, *rows, title=""):

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
 from tests.render.sample_report import sample_report
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import FORMATS, renderer
 from traceviz.report import Report, Verdict
-from traceviz.verdicts import VerdictCode
+from traceviz.report.verdicts import VerdictCode
 
 TEXTS = tuple(name for name in FORMATS if name != "svg")
 """Formats of any report. An SVG is a figure, and not all reports have one: tests/render/svg has its tests."""

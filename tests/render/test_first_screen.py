@@ -32,8 +32,8 @@ from traceviz.report import (
     Skipped,
     Verdict,
 )
-from traceviz.rules import RULES
-from traceviz.verdicts import VerdictCode
+from traceviz.report.rules import RULES
+from traceviz.report.verdicts import VerdictCode
 
 INPUT = replace(sample_report(), verdict=replace(sample_report().verdict, cause="input"))
 

@@ -12,7 +12,7 @@ from traceviz.render.markdown import data, prose
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
 from traceviz.report import COMPARISON, Column, Grid, Report, Section, Verdict
-from traceviz.verdicts import VerdictCode
+from traceviz.report.verdicts import VerdictCode
 
 CODE = re.compile(r"`[^`]*`|<code>[^<]*</code>")
 PIPE = re.compile(r"(?<!\\)\|")

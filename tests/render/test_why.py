@@ -2,7 +2,7 @@
 
 from traceviz.render.why import why
 from traceviz.report import Candidate, Facts, Grid, Prose, Report, Section, Verdict
-from traceviz.verdicts import VerdictCode
+from traceviz.report.verdicts import VerdictCode
 
 LEADS = Candidate(
     "launch-bound-kernels", "launch-bound", 430, 0.43, "steps", "measured", "TV202", "The largest.", leads=True

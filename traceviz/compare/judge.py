@@ -11,8 +11,8 @@ from traceviz.compare.sides.basis import STEP, Basis
 from traceviz.compare.sides.failures import sentence
 from traceviz.compare.sides.measures import was_busy
 from traceviz.compare.sides.sides import Side
-from traceviz.units import counted, format_change
-from traceviz.verdicts import VerdictCode
+from traceviz.core.units import counted, format_change
+from traceviz.report.verdicts import VerdictCode
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from traceviz.compare.options import Limits
-from traceviz.verdicts import VerdictCode
+from traceviz.report.verdicts import VerdictCode
 
 
 class Outcome(StrEnum):

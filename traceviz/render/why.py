@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from traceviz.report import Block, Candidate, Column, Grid, Prose, Report, Row, Section, Verdict
-from traceviz.verdicts import Cause
+from traceviz.report.verdicts import Cause
 
 _IS_CODE = re.compile(r"TV\d+")
 

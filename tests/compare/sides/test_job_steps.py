@@ -19,7 +19,7 @@ from traceviz.compare.outcome import Outcome
 from traceviz.compare.sides.job_steps import job_steps, of_the_job
 from traceviz.compare.sides.sides import Side
 from traceviz.report import Report, Verdict
-from traceviz.verdicts import VerdictCode
+from traceviz.report.verdicts import VerdictCode
 
 
 def job(rows, names="step process dur_ns wait compute", *sections):

@@ -5,7 +5,7 @@ import pytest
 from traceviz.render.figures.api import api
 from traceviz.render.figures.values import NoFigure, RankedBars
 from traceviz.report import Column, Fact, Grid, Report, Section, Verdict
-from traceviz.verdicts import VerdictCode
+from traceviz.report.verdicts import VerdictCode
 
 MS = 1_000_000
 COLUMNS = (

@@ -20,7 +20,7 @@ from traceviz.report import (
     Series,
     Verdict,
 )
-from traceviz.verdicts import VerdictCode
+from traceviz.report.verdicts import VerdictCode
 
 
 def grid(title, names, *rows):

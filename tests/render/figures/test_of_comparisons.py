@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.render.figures.declared import FIGURES
 from traceviz.render.figures.registry import figure, figure_or_none, figures
 from traceviz.render.figures.values import CurvePoint, Curves, Intervals, SignedBars, StackedBars
@@ -23,7 +23,7 @@ from traceviz.report import (
     Timeline,
     Verdict,
 )
-from traceviz.verdicts import VerdictCode
+from traceviz.report.verdicts import VerdictCode
 
 MS = 1_000_000
 UNITS = {"mean_ns": "ns", "value": "per_second", "tag.batch": "number", "tag.devices": "number"}

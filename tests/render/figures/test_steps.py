@@ -4,7 +4,7 @@ from traceviz.render.figures.registry import figure
 from traceviz.render.figures.steps import steps
 from traceviz.render.figures.values import NoFigure, StackedBars
 from traceviz.report import BY_STEP, EVERY_STEP, Bar, Bars, Column, Fact, Grid, Report, Section, Verdict
-from traceviz.verdicts import VerdictCode
+from traceviz.report.verdicts import VerdictCode
 
 MS = 1_000_000
 KEYS = (Column("step", "Step", "id"), Column("process", "Process", "id"), Column("dur_ns", "Duration", "ns"))

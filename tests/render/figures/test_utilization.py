@@ -3,7 +3,7 @@
 from traceviz.render.figures.utilization import utilization
 from traceviz.render.figures.values import CurvePoint, Curves, NoFigure
 from traceviz.report import Fact, Lane, Report, Section, Timeline, Verdict
-from traceviz.verdicts import VerdictCode
+from traceviz.report.verdicts import VerdictCode
 
 S = 1_000_000_000
 

@@ -8,7 +8,7 @@ from traceviz.compare.report.document import document
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
 from traceviz.report import TREND, Fact, Level, Point, Report, Section, Series, Verdict
-from traceviz.verdicts import VerdictCode
+from traceviz.report.verdicts import VerdictCode
 
 
 def figures_of(page):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from traceviz.report import Candidate, Certainty
-from traceviz.verdicts import Cause
+from traceviz.report.verdicts import Cause
 
 COMPUTE = "device_compute"
 """Key of what is no cause: a device computes."""

@@ -9,8 +9,8 @@ from traceviz.analyses.headline.options import INPUTS, Option
 from traceviz.analyses.input.dataloader import DATALOADER
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
 from traceviz.analyses.input.stages import SAMPLED, UNRECORDED
-from traceviz.units import format_ratio
-from traceviz.verdicts import InputVerdict
+from traceviz.core.units import format_ratio
+from traceviz.report.verdicts import InputVerdict
 
 LONGEST = 350
 """Characters of the first line; what matters least is left to the sections beyond it."""

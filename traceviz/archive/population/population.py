@@ -11,6 +11,7 @@ from traceviz.archive.catalogue.segments import ready
 from traceviz.archive.population.observations import FIGURES, Figure, date, figure
 from traceviz.archive.population.outliers import LEAST, SCORE, outliers
 from traceviz.archive.population.time_at_stake import at_stake, with_times
+from traceviz.core.units import counted, format_ns, format_ratio, format_value
 from traceviz.report import (
     POPULATION,
     Bar,
@@ -26,8 +27,7 @@ from traceviz.report import (
     Section,
     Verdict,
 )
-from traceviz.units import counted, format_ns, format_ratio, format_value
-from traceviz.verdicts import VerdictCode
+from traceviz.report.verdicts import VerdictCode
 
 VERDICTS = tuple(
     code.text

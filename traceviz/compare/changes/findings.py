@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from traceviz.compare.sides.sides import Side
 from traceviz.report import Finding, Report, Severity
-from traceviz.verdicts import InputVerdict
+from traceviz.report.verdicts import InputVerdict
 
 FOUND_IN: Mapping[str, str] = {
     **dict.fromkeys(("TV411", "TV901", "TV902"), "capture"),

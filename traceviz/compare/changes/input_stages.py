@@ -9,7 +9,7 @@ from traceviz.compare.changes.events import EventChange, changes_by_name
 from traceviz.compare.changes.recorded import no_steps, why_not
 from traceviz.compare.kernel_pairs import Events, PerStep
 from traceviz.compare.sides.sides import Side, rows, whole
-from traceviz.verdicts import InputVerdict
+from traceviz.report.verdicts import InputVerdict
 
 _STAGE_COLUMNS = frozenset({"stage", "kind", "self_ns", "path"})
 """Columns of the grid of stages; grids of what happens inside one have no path."""

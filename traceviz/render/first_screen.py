@@ -17,7 +17,20 @@ from traceviz.render.behind_causes import tables_behind
 from traceviz.render.options import FINDINGS, GATES, NOTES
 from traceviz.render.rows import absence, by_time_at_stake, time_at_stake
 from traceviz.render.text import ELLIPSIS
-from traceviz.report import MEASURES, STATED, Bar, Bars, Fact, Finding, Note, Report, Section, Severity, Verdict
+from traceviz.report import (
+    MEASURES,
+    STATED,
+    STEADY_STEP_TIME,
+    Bar,
+    Bars,
+    Fact,
+    Finding,
+    Note,
+    Report,
+    Section,
+    Severity,
+    Verdict,
+)
 from traceviz.report.verdicts import Cause
 
 
@@ -108,7 +121,6 @@ _STEP_BARS = (
 
 _SAID_BY_THE_INPUT = frozenset({"TV101", "TV102"})
 _INPUTS = frozenset({Cause.INPUT, Cause.POSSIBLE_INPUT})
-_STEADY = "steady step time"
 _ABSENT = {
     "kernels": "device work",
     "memcpy": "copies",
@@ -305,7 +317,7 @@ def _first_bars(report: Report, kinds: tuple[tuple[str, str], ...]) -> tuple[Bar
 def _in_numbers(report: Report, whole: str) -> str:
     """What a bar is a share of; of steady steps, with how many they are and how long they took."""
     counted_steps = (block.whole for block in report.blocks("breakdown") if isinstance(block, Bars))
-    return next(counted_steps, whole) if whole == _STEADY else whole
+    return next(counted_steps, whole) if whole == STEADY_STEP_TIME else whole
 
 
 def _folded(bars: Bars, most: int) -> Bars:

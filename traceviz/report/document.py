@@ -43,6 +43,8 @@ AMOUNTS_OF_LANES = "Amounts at full height"
 """Titles of the grids for machines that figures of comparisons are made from."""
 MEASURES = "measures"
 """Title of the grid with the figures of a whole run in base units."""
+STEADY_STEP_TIME = "steady step time"
+"""``share_of`` of findings that lie in steady steps."""
 TAG = "tag."
 """Prefix of the keys of facts that are tags of a run."""
 

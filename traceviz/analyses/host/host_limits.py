@@ -11,6 +11,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding, known
 from traceviz.analyses.derived.capture.step_words import FEW_STEPS
 from traceviz.analyses.derived.frames import bounds, having, intervals
+from traceviz.analyses.derived.judged_time import within_sentence
 from traceviz.analyses.derived.stacks.functions import placed, wilson
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
 from traceviz.analyses.derived.view import TraceView
@@ -20,7 +21,7 @@ from traceviz.analyses.host.small_operators import SMALL_NS, SmallOperators, sma
 from traceviz.analyses.host.stalled_pool import StalledPool, stalled_pool
 from traceviz.analyses.host.step_samples import LEAST_SAMPLES, StepSamples, step_samples
 from traceviz.core.units import counted, format_ns, format_number, format_ratio
-from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
+from traceviz.report import STEADY_STEP_TIME, Column, Fact, Facts, Finding, Grid, Section, Skipped
 from traceviz.report.rules import rule
 
 FEW = 30
@@ -203,7 +204,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             return
         where = f", mostly in {placed(steps.collecting)}" if steps.collecting else ""
         message = (
-            f"Garbage collection: in {format_ratio(share)} of {_steps(steps)} Python collects garbage "
+            f"Garbage collection: in {format_ratio(share)} of {within_sentence(steps.words)} Python collects garbage "
             f"({counted(result.collections, 'collection')}{where})."
         )
         facts = (
@@ -262,7 +263,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             )
         cost = round(operators.share * operators.step_ns)
         return finding(
-            code, message, known(facts), cost, operators.step_ns, "steady step time", advice=_advice(code, small=True)
+            code, message, known(facts), cost, operators.step_ns, STEADY_STEP_TIME, advice=_advice(code, small=True)
         )
 
     def _computes(self, result: HostLimits) -> Iterator[Finding]:
@@ -273,9 +274,8 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         share = sum(part.share for part in parts)
         if share < self.computes:
             return
-        message = (
-            f"The program is bound by its own computing: {format_ratio(share)} of {_steps(steps)}{parts[0].mostly}."
-        )
+        message = f"The program is bound by its own computing: {format_ratio(share)} of {within_sentence(steps.words)}"
+                f"{parts[0].mostly}."
         yield finding(
             "TV617",
             message,
@@ -349,17 +349,13 @@ _ABOUT_SMALL = 3
 """So many lines of TV611's advice are about small operators."""
 
 
-def _steps(steps: StepSamples) -> str:
-    return steps.words if steps.words.startswith("steady") else f"the {steps.words}"
-
-
 def _about(steps: StepSamples) -> str:
     return "about " if steps.samples is not None and steps.samples < FEW else ""
 
 
 def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> Finding:
     """A finding about what the main thread does."""
-    of, where = _steps(steps), placed(part.location)
+    of, where = within_sentence(steps.words), placed(part.location)
     match code:
         case "TV610":
             kind = "Saving" if _SAVES in part.activity else "Input and output"
@@ -411,7 +407,7 @@ def _of_function(function: OwnFunction, steps: StepSamples) -> Finding:
     listed = [(group, time) for group, time in function.by_group.items() if time >= _LISTED * function.time_ns]
     kinds = [f"{_KINDS.get(group, group)} ({format_ratio(time / steps.step_ns)})" for group, time in listed[:3]]
     message = (
-        f"The function {function.words} takes {about}{format_ratio(function.share)} of {_steps(steps)}: "
+        f"The function {function.words} takes {about}{format_ratio(function.share)} of {within_sentence(steps.words)}: "
         f"{' and '.join(filter(None, (', '.join(kinds[:-1]), *kinds[-1:])))}."
     )
     low, high = (None, None) if steps.samples is None else wilson(min(function.share, 1.0), steps.samples)
@@ -454,7 +450,7 @@ def _stalls(pool: StalledPool) -> Finding:
         Fact("usual_ns", "it usually takes", pool.usual_ns, "ns"),
         Fact("mean_ns", "on average", pool.mean_ns, "ns"),
     )
-    return finding("TV621", message, known(facts), round(pool.share * pool.step_ns), pool.step_ns, "steady step time")
+    return finding("TV621", message, known(facts), round(pool.share * pool.step_ns), pool.step_ns, STEADY_STEP_TIME)
 
 
 def _reads_or_writes(part: Part, where: str) -> str:

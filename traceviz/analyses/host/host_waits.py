@@ -24,7 +24,7 @@ from traceviz.analyses.derived.statistics import frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ratio
-from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
+from traceviz.report import STEADY_STEP_TIME, Bar, Bars, Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
 
 _PARTS = "around the parts of a step"
 _MARK = {
@@ -186,7 +186,7 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
 
     def describe(self, result: HostCauses) -> Section:
         """Kinds as one stacked bar, then the causes."""
-        of_steps = result.judged_words.startswith("steady")
+        of_steps = result.judged_words == STEADY_STEP_TIME
         did = "What the steps did" if of_steps else "What the program did"
         title = did if result.host_only else self.title
         unexplained = result.time_of(["unexplained"])
@@ -213,7 +213,7 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
             share("time_ns", result.judged_ns, "share_of_judged"),
             without_module(_where()).alias("where"),
         )
-        of = "Of steps" if result.judged_words.startswith("steady") else "Of time"
+        of = "Of steps" if result.judged_words == STEADY_STEP_TIME else "Of time"
         columns = (
             Column("cause", "Cause", "text", 0),
             Column("where", "Most of it in", "text", 1),

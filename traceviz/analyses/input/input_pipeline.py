@@ -44,7 +44,7 @@ from traceviz.analyses.input.tfdata import READY_ADVICE
 from traceviz.analyses.input.tfdata_findings import CODES, settings_findings, with_settings
 from traceviz.analyses.input.tfdata_settings import WRAPPERS, PipelineSettings, describe_settings, pipeline_settings
 from traceviz.core.units import counted, format_ns, format_ratio
-from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section
+from traceviz.report import STEADY_STEP_TIME, Block, Column, Fact, Facts, Finding, Grid, Prose, Section
 from traceviz.report.rules import rule
 from traceviz.report.verdicts import InputVerdict
 
@@ -222,7 +222,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
                 f"Steps may wait for input: in {format_ratio(share)} of steady step time the device is idle and "
                 f"the host launches nothing (mostly {stage.name if stage else UNRECORDED})."
             )
-            return (finding("TV102", message, evidence, result.at_stake_ns, result.step_ns, "steady step time"),)
+            return (finding("TV102", message, evidence, result.at_stake_ns, result.step_ns, STEADY_STEP_TIME),)
         bound = f" ({result.caveat})" if result.caveat else ""
         line = result.lines.words if result.lines is not None else ""
         where = f"{_mostly(stage)}{f': {line}' if line else ''}"
@@ -232,7 +232,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             result.settings, result.stages, empty=self.empty, blamed=self.blamed, memory=self.memory
         )
         return (
-            finding("TV101", message, evidence, result.at_stake_ns, result.step_ns, "steady step time", advice=advice),
+            finding("TV101", message, evidence, result.at_stake_ns, result.step_ns, STEADY_STEP_TIME, advice=advice),
             *explained,
             *loader_findings(result.loaders, result.wait_ns, self.blamed, _function(result)),
         )

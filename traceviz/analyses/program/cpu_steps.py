@@ -25,7 +25,7 @@ from traceviz.analyses.derived.stacks.functions import line_words, without_modul
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.units import format_ratio
-from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Section, Skipped
+from traceviz.report import STEADY_STEP_TIME, Bar, Bars, Block, Column, Fact, Facts, Finding, Section, Skipped
 from traceviz.report.rules import rule
 from traceviz.trace.names.op_families import UNKNOWN, op_family_label
 
@@ -162,7 +162,7 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
             Fact("judged_ns", result.judged_words, whole, "ns"),
             Fact("operator_share", "in operators", int(covered) / whole, "ratio"),
         )
-        of = "steps" if result.judged_words.startswith("steady") else "time"
+        of = "steps" if result.judged_words == STEADY_STEP_TIME else "time"
         of_judged = Column("share_of_judged", f"Of {of}", "ratio", 0, bar=True)
         groups = (
             Column("label", "What", "text", 0),

@@ -274,8 +274,10 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         share = sum(part.share for part in parts)
         if share < self.computes:
             return
-        message = f"The program is bound by its own computing: {format_ratio(share)} of {within_sentence(steps.words)}"
-                f"{parts[0].mostly}."
+        message = (
+            f"The program is bound by its own computing: {format_ratio(share)} of {within_sentence(steps.words)}"
+            f"{parts[0].mostly}."
+        )
         yield finding(
             "TV617",
             message,

@@ -28,7 +28,7 @@ from click.testing import CliRunner
 from traceviz.analyses.registry import analyses
 from traceviz.archive.catalogue.columns import COLUMNS
 from traceviz.cli.main import main as traceviz
-from traceviz.rules import RULES, Rule
+from traceviz.report.rules import RULES, Rule
 from traceviz.schema import TABLES, Column, Table
 from traceviz.scrub.secrets.shapes import KINDS
 
@@ -113,12 +113,12 @@ zero. A removed trace keeps only its id, rank, format and times, until it is add
 
 
 def findings_page() -> str:
-    """``findings.md`` from :mod:`traceviz.rules`."""
+    """``findings.md`` from :mod:`traceviz.report.rules`."""
     index = "\n".join(f"| [{rule.code}](#{rule.code.lower()}-{rule.slug}) | {rule.slug} |" for rule in RULES)
     head = f"""\
 # Findings
 
-{GENERATED.format(source="traceviz/rules.py")}
+{GENERATED.format(source="traceviz/report/rules.py")}
 
 The findings of a report, with reasons. `traceviz explain CODE` prints the same in the terminal. A code never changes
 its meaning. A finding is an error where at least 20 % of the judged time is at stake, a warning from 5 % on, and a hint

@@ -10,7 +10,7 @@ from scripts.generate_docs import DOCS, PAGES, main, outdated
 from traceviz.analyses.derived import statistics
 from traceviz.analyses.registry import analyses
 from traceviz.archive.catalogue.columns import CATALOGUE
-from traceviz.rules import RULES
+from traceviz.report.rules import RULES
 from traceviz.schema import TABLES
 
 pytestmark = pytest.mark.process

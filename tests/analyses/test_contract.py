@@ -10,14 +10,14 @@ from tests.analyses.literals.host_limits import LIMITED
 from tests.analyses.literals.host_time import RUN as STACKS
 from tests.analyses.literals.quality import STATED
 from tests.analyses.literals.whole_run import RUN
-from traceviz import rules, schema
+from traceviz import schema
 from traceviz.analyses.capture.capture import Capture
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.registry import DEVICE_WORK, ENTRIES, SLUGS, analyses, entries
 from traceviz.analyses.run import analyze
 from traceviz.errors import UsageError
 from traceviz.parsers.ranks.merge import combine
-from traceviz.report import Facts, Grid, Skipped
+from traceviz.report import Facts, Grid, Skipped, rules
 from traceviz.tables import TraceTables
 from traceviz.units import UNITS
 

@@ -12,7 +12,7 @@ from traceviz.analyses.followed import HABITS, followed
 from traceviz.analyses.input import dataloader, tfdata
 from traceviz.analyses.run import analyze
 from traceviz.report import Finding, Severity
-from traceviz.rules import RULES, rule
+from traceviz.report.rules import RULES, rule
 
 
 def left(*steps, needless):

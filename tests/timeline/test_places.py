@@ -5,7 +5,7 @@ import pytest
 
 from tests.analyses.builders import trace
 from traceviz.report import Fact, Finding, Severity
-from traceviz.rules import RULES as ALL_RULES
+from traceviz.report.rules import RULES as ALL_RULES
 from traceviz.timeline.places import RULES, places
 
 

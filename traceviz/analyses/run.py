@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 
-from traceviz import rules
 from traceviz.analyses.advice import fit_advice, inapplicable
 from traceviz.analyses.derived.device.shapes import kernel_shapes
 from traceviz.analyses.derived.host.classes import host_classes
@@ -25,7 +24,7 @@ from traceviz.analyses.registry import Entry, entries
 from traceviz.cuda_names import api_kind
 from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.kernel_names import catalogue
-from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
+from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped, rules
 from traceviz.tables import TraceTables
 from traceviz.units import Unit
 

@@ -43,7 +43,7 @@ from traceviz.report import (
     Skipped,
     hide_columns,
 )
-from traceviz.rules import rule
+from traceviz.report.rules import rule
 from traceviz.units import format_ns, format_ratio
 
 _BLOCK = 1 << 16

@@ -13,7 +13,7 @@ from traceviz.analyses.derived.host.copy_purposes import copy_purposes
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import Fact, Finding
-from traceviz.rules import rule
+from traceviz.report.rules import rule
 from traceviz.units import format_ns, format_ratio, format_value
 
 PINNED = "in pinned memory"

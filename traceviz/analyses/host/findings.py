@@ -12,7 +12,7 @@ from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.host.load import LEAST_SAMPLES, HostLoad
 from traceviz.foreign.rows import stated_integer
 from traceviz.report import Fact, Finding, Note, Severity
-from traceviz.rules import rule
+from traceviz.report.rules import rule
 from traceviz.units import counted, format_number, format_ratio, format_value
 
 CODES = ("TV601", "TV602", "TV603", "TV604", "TV605", "TV618", "TV619", "TV620")

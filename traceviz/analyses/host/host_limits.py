@@ -20,7 +20,7 @@ from traceviz.analyses.host.small_operators import SMALL_NS, SmallOperators, sma
 from traceviz.analyses.host.stalled_pool import StalledPool, stalled_pool
 from traceviz.analyses.host.step_samples import LEAST_SAMPLES, StepSamples, step_samples
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
-from traceviz.rules import rule
+from traceviz.report.rules import rule
 from traceviz.units import counted, format_ns, format_number, format_ratio
 
 FEW = 30

@@ -17,13 +17,12 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from traceviz import rules
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import Array, IntervalSet
-from traceviz.report import Column, Fact, Finding, Grid, Severity
+from traceviz.report import Column, Fact, Finding, Grid, Severity, rules
 from traceviz.units import counted, format_ns, format_ratio
 
 DATALOADER = "DataLoader"

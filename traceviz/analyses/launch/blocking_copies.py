@@ -24,7 +24,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.launch.waits import advice_for
 from traceviz.intervals import IntervalSet
 from traceviz.report import Fact, Finding
-from traceviz.rules import READ_RARELY, rule
+from traceviz.report.rules import READ_RARELY, rule
 from traceviz.units import counted, format_ns, format_ratio
 
 

@@ -35,7 +35,7 @@ from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet
 from traceviz.nested import Codes, alike
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
-from traceviz.rules import READ_RARELY, rule
+from traceviz.report.rules import READ_RARELY, rule
 from traceviz.units import format_ns, format_ratio
 
 

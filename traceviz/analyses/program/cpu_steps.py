@@ -26,7 +26,7 @@ from traceviz.analyses.derived.statistics import CALLS, frame_grid, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.op_families import UNKNOWN, op_family_label
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Section, Skipped
-from traceviz.rules import rule
+from traceviz.report.rules import rule
 from traceviz.units import format_ratio
 
 OF_OPERATORS: frozenset[KindKey] = frozenset({"operator", "optimizer"})

@@ -19,7 +19,7 @@ from traceviz.analyses.ranks.collective_skew import waiting_in_collectives
 from traceviz.analyses.ranks.collectives import COLUMNS, collective_times
 from traceviz.intervals import IntervalSet
 from traceviz.report import Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
-from traceviz.rules import rule
+from traceviz.report.rules import rule
 from traceviz.units import format_ns, format_ratio
 
 

@@ -16,7 +16,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import share_a_clock, waiting_in_collectives
 from traceviz.intervals import IntervalSet
 from traceviz.report import Column, Fact, Finding, Prose, Section, Skipped
-from traceviz.rules import rule
+from traceviz.report.rules import rule
 from traceviz.units import format_ns, format_ratio
 
 ONE_RANK = "The wait for ranks that arrive later is part of it: only a capture of several ranks tells it apart."

@@ -21,7 +21,7 @@ from traceviz.analyses.ranks.rank_grids import arrivals_grid, cautions, collecti
 from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times, waiting
 from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
 from traceviz.report import Fact, Finding, Prose, Section, Skipped
-from traceviz.rules import rule
+from traceviz.report.rules import rule
 from traceviz.units import counted, format_ns, format_ratio
 
 _OF_ONE, _OF_ALL = "Look at the rank", "Where every rank"

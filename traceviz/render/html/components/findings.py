@@ -12,7 +12,7 @@ from traceviz.render.html.components.element import element, joined, prose, show
 from traceviz.render.html.components.facts import facts
 from traceviz.render.rows import time_at_stake
 from traceviz.report import Finding
-from traceviz.rules import Rule, rule
+from traceviz.report.rules import Rule, rule
 
 
 def finding(item: Finding, places: Sequence[Place] = (), *, is_open: bool = False) -> Markup:

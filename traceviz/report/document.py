@@ -270,7 +270,7 @@ class Finding:
     """Something worth changing, with the evidence for it.
 
     Args:
-        code: Code of the rule (:mod:`traceviz.rules`), for ``traceviz explain``.
+        code: Code of the rule (:mod:`traceviz.report.rules`), for ``traceviz explain``.
         slug: Name of the problem, from the rule.
         severity: From the share of the run that is at stake.
         message: One sentence with the figures that matter.

@@ -6,7 +6,7 @@ import pytest
 
 from traceviz.analyses.registry import analyses
 from traceviz.errors import UsageError
-from traceviz.rules import RULES, Rule, rule
+from traceviz.report.rules import RULES, Rule, rule
 
 
 def test_codes_are_unique_and_sorted() -> None:

@@ -24,7 +24,8 @@ from traceviz.analyses.registry import Entry, entries
 from traceviz.cuda_names import api_kind
 from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.kernel_names import catalogue
-from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped, rules
+from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
+from traceviz.report.findings.registry import record_of
 from traceviz.tables import TraceTables
 from traceviz.units import Unit
 
@@ -209,14 +210,14 @@ def _is_said_by_others(finding: Finding, stakes: dict[str, int]) -> bool:
         finding: The finding.
         stakes: The time at stake of all that were raised, by code.
     """
-    rule = rules.rule(finding.code)
-    explained = max((stakes.get(code, 0) for code in rule.half_of), default=0)
-    return not stakes.keys().isdisjoint(rule.part_of) or (explained > 0 and 2 * explained >= finding.cost_ns)
+    record = record_of(finding.code)
+    explained = max((stakes.get(code, 0) for code in record.half_of), default=0)
+    return not stakes.keys().isdisjoint(record.part_of) or (explained > 0 and 2 * explained >= finding.cost_ns)
 
 
 def _doubted(finding: Finding, doubt: str) -> Finding:
     """``finding`` with the ``doubt`` about clocks of devices, where what it says rests on them."""
-    if not doubt or not rules.rule(finding.code).compares_clocks:
+    if not doubt or not record_of(finding.code).compares_clocks:
         return finding
     return replace(finding, message=f"{finding.message} {doubt}")
 

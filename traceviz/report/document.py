@@ -1,7 +1,7 @@
 """The report document: the results of the analyses, independent of how they are shown.
 
 A :class:`Report` is one frozen value. Analyses fill sections with blocks (:class:`Facts`, :class:`Grid`,
-:class:`Bars`, :class:`Timeline`, :class:`Series`, :class:`Prose`) and rules add findings; a renderer turns it into
+:class:`Bars`, :class:`Timeline`, :class:`Series`, :class:`Prose`) and add findings; a renderer turns it into
 text. Every value carries its base unit (:data:`traceviz.units.Unit`), every fact and column a stable key, so that
 scripts and comparisons join on keys and never on wording.
 """
@@ -270,8 +270,8 @@ class Finding:
     """Something worth changing, with the evidence for it.
 
     Args:
-        code: Code of the rule (:mod:`traceviz.report.rules`), for ``traceviz explain``.
-        slug: Name of the problem, from the rule.
+        code: Code of its record (:mod:`traceviz.report.findings`), for ``traceviz explain``.
+        slug: Name of the problem, from the record.
         severity: From the share of the run that is at stake.
         message: One sentence with the figures that matter.
         evidence: The facts behind the message, with units.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.causes.call_places import call_places, costliest_place
 from traceviz.analyses.derived.device.work import computing, exposed, judged_device_ns, kernel_busy
@@ -28,6 +28,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.parameter_transfers import ParameterTransfers, parameter_transfers
 from traceviz.intervals import IntervalSet
 from traceviz.report import Audience, Column, Fact, Facts, Finding, Prose, Section, Skipped
+from traceviz.report.findings.record import WARNING_SHARE
 from traceviz.units import format_ns, format_ratio, format_value
 
 

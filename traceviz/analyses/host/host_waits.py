@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from traceviz.analyses.base import ERROR_SHARE, Analysis, finding
+from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.capture.time_spent import spent_in
 from traceviz.analyses.derived.causes.attribution import host_causes, time_in_calls
@@ -24,6 +24,7 @@ from traceviz.analyses.derived.statistics import frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
+from traceviz.report.findings.record import ERROR_SHARE
 from traceviz.units import format_ratio
 
 _PARTS = "around the parts of a step"

@@ -44,7 +44,7 @@ from traceviz.analyses.input.tfdata import READY_ADVICE
 from traceviz.analyses.input.tfdata_findings import CODES, settings_findings, with_settings
 from traceviz.analyses.input.tfdata_settings import WRAPPERS, PipelineSettings, describe_settings, pipeline_settings
 from traceviz.report import NO_INPUT_VERDICT, Block, Column, Fact, Facts, Finding, Grid, Prose, Section
-from traceviz.report.rules import rule
+from traceviz.report.findings.registry import record_of
 from traceviz.units import counted, format_ns, format_ratio
 
 InputVerdict = Literal[
@@ -432,7 +432,7 @@ def _advice(stage: Stage | None, result: InputPipelineResult, empty: float) -> t
     if stage:
         own = next((use.advice for use in result.loaders if LABELS[use.kind] == stage.name), own)
     complete = stage and (stage.path or stage.kind in {INFEED, dataloader.DATALOADER} or loader)
-    return tuple(dict.fromkeys(line for line in (*own, *(() if complete else rule("TV101").advice)) if line))
+    return tuple(dict.fromkeys(line for line in (*own, *(() if complete else record_of("TV101").advice)) if line))
 
 
 def _why_no_ranges(trace: TraceView) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import bounds, codes, intervals, is_one_name, parts_by, without_nulls
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
@@ -35,7 +35,8 @@ from traceviz.cuda_names import ApiKind, api_kind
 from traceviz.intervals import IntervalSet
 from traceviz.nested import Codes, alike
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
-from traceviz.report.rules import READ_RARELY, rule
+from traceviz.report.findings.record import READ_RARELY, WARNING_SHARE
+from traceviz.report.findings.registry import record_of
 from traceviz.units import format_ns, format_ratio
 
 
@@ -170,7 +171,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             *(Fact("cause", "operation that waits", cause) for cause in causes[:1]),
         )
         specific = advice_for(waits.causes)
-        general = (line for line in rule("TV203").advice if not specific or line != READ_RARELY)
+        general = (line for line in record_of("TV203").advice if not specific or line != READ_RARELY)
         return finding(
             "TV203", message, evidence, cost, result.judged_ns, result.judged_words, advice=(*specific, *general)
         )

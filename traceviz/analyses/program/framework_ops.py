@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from traceviz import schema
-from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.host_calls import argument, calls_named
 from traceviz.analyses.derived.calls.op_names import parsed_ops
 from traceviz.analyses.derived.frames import bounds, codes, having, intervals, knowing, taken
@@ -26,6 +26,7 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.intervals import IntervalSet, nesting
 from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped, hide_columns
+from traceviz.report.findings.record import WARNING_SHARE
 from traceviz.units import format_number, format_ratio
 
 

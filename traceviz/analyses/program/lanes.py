@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.base import ERROR_SHARE, Analysis, finding
+from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.segments import innermost
 from traceviz.analyses.derived.calls.short_names import shortened
@@ -20,6 +20,7 @@ from traceviz.analyses.derived.frames import end_ns
 from traceviz.analyses.derived.statistics import frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped
+from traceviz.report.findings.record import ERROR_SHARE
 from traceviz.units import format_ratio
 
 
@@ -108,7 +109,7 @@ class LanesAnalysis(Analysis[LaneTimes]):
             Fact("largest_ns", "its time", lane["largest_ns"], "ns"),
         )
         # What could be gained is not known: nothing says what the lane is.
-        return (finding("TV608", result.sentence, evidence, 0, result.captured_ns, "captured time", is_hint=True),)
+        return (finding("TV608", result.sentence, evidence, 0, result.captured_ns, "captured time"),)
 
     def describe(self, result: LaneTimes) -> Section:
         """The lanes, and the events in them."""

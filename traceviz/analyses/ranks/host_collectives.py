@@ -16,7 +16,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import share_a_clock, waiting_in_collectives
 from traceviz.intervals import IntervalSet
 from traceviz.report import Column, Fact, Finding, Prose, Section, Skipped
-from traceviz.report.rules import rule
+from traceviz.report.findings.registry import record_of
 from traceviz.units import format_ns, format_ratio
 
 ONE_RANK = "The wait for ranks that arrive later is part of it: only a capture of several ranks tells it apart."
@@ -109,7 +109,7 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
         others: tuple[str, ...] = ("PyTorch:",) if by_mpi.all() else () if by_mpi.any() else ("MPI:",)
         others += ("Record all ranks",) * (result.waiting_ns is not None)  # they were, and the report says who is late
         others += ("PyTorch: on GPUs",) * result.one_machine  # it uses no device, and the ranks no network
-        advice = tuple(text for text in rule("TV506").advice if not text.startswith(others))
+        advice = tuple(text for text in record_of("TV506").advice if not text.startswith(others))
         return (finding("TV506", message, evidence, cost, result.judged_ns, result.judged_words, advice=advice),)
 
     def describe(self, result: HostCollectives) -> Section:

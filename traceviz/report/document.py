@@ -95,6 +95,12 @@ class Column:
             units and changes against the largest of the column.
         signed: The value is a change: it is shown with its sign, and its bar grows from an axis to the left or right.
         better: Which change is a gain; only of a signed column.
+        additive: Its values are parts of one whole, so that the rows that are left out have a sum. By default, shares
+            with a bar are additive, and other columns are not.
+        shorten: Narrow pages may cut its text; not if it is a figure, an id or one of a few words.
+        restates: It shows as text what other columns of the grid hold as numbers. CSV omits it.
+
+    The last three are for renderers; the JSON report does not contain them.
     """
 
     name: str
@@ -104,6 +110,9 @@ class Column:
     bar: bool = False
     signed: bool = False
     better: Better = ""
+    additive: bool | None = field(default=None, compare=False)
+    shorten: bool = field(default=True, compare=False)
+    restates: bool = field(default=False, compare=False)
 
 
 def hide_columns(columns: Iterable[Column], names: Collection[str]) -> tuple[Column, ...]:

@@ -215,19 +215,19 @@ _COLUMNS = (
     Column("src_memory", "From", "text", 1),
     Column("dst_memory", "To", "text", 1),
     CALLS,
-    Column("bytes", "Bytes", "bytes", 0),
+    Column("bytes", "Bytes", "bytes", 0, additive=True),
     TOTAL,
     Column("bandwidth", "Bandwidth", "bytes/s", 1),
     Column("mean_bytes", "Mean size", "bytes", 3),
     Column("small_calls", "Small", "count", 4),
-    Column("exposed_ns", "Exposed", "ns", 2),
+    Column("exposed_ns", "Exposed", "ns", 2, additive=True),
     *DURATION_COLUMNS,
 )
 
 _KIND_COLUMNS = (
     Column("kind", "Kind", "text", 0),
     CALLS,
-    Column("bytes", "Bytes", "bytes", 0),
+    Column("bytes", "Bytes", "bytes", 0, additive=True),
     TOTAL,
     *DURATION_COLUMNS,
     Column("mean_bytes", "Mean size", "bytes", 3),

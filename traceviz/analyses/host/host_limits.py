@@ -322,7 +322,7 @@ _COLUMNS = (
     Column("high", "At most", "ratio", 2),
     Column("samples", "Samples", "number", 3),
     Column("location", "Mostly in", "text", 0),
-    Column("share_of_part", "Of it", "ratio", 4),
+    Column("share_of_part", "Of it", "ratio", 4, additive=True),
     Column("leaf", "Calls", "text", 5),
     Column("group", "Key", "text", 9),
 )

@@ -258,8 +258,8 @@ def inside_grid(use: LoaderUse) -> Grid:
     columns = (
         Column("stage", "Operation", "text", 0),
         Column("kind", "Evidence", "text", 3),
-        Column("calls", "Calls", "count", 2),
-        Column("self_ns", "Waited", "ns", 0),
+        Column("calls", "Calls", "count", 2, additive=True),
+        Column("self_ns", "Waited", "ns", 0, additive=True),
         Column("share_of_input", "Of the wait", "ratio", 1, bar=True),
     )
     whole = int(use.inside["self_ns"].sum())

@@ -466,9 +466,11 @@ def _grid(result: InputPipelineResult) -> Grid:
     columns = (
         Column("stage", "Stage", "text", 0),
         Column("kind", "Evidence", "text", 3),
-        Column("calls", "Calls", "count", 2),
-        Column("total_ns", "Total", "ns", 2),
-        Column("self_ns", "Steps waited" if result.host_only or result.caveat else "Device waited", "ns", 0),
+        Column("calls", "Calls", "count", 2, additive=True),
+        Column("total_ns", "Total", "ns", 2, additive=True),
+        Column(
+            "self_ns", "Steps waited" if result.host_only or result.caveat else "Device waited", "ns", 0, additive=True
+        ),
         Column("share_of_input", "Of the wait", "ratio", 1, bar=True),
         Column("inside", "Mostly inside", "text", 4),
         Column("path", "Path to the program", "text", 5),

@@ -192,10 +192,10 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             CALLS,
             TOTAL,
             Column("share_of_api", "Of API time", "ratio", 0, bar=True),
-            Column("share_of_wall", "Of wall", "ratio", 4),
-            Column("startup_ns", "Start-up", "ns", 3),
-            Column("steady_ns", "Steady", "ns", 2),
-            Column("exposed_ns", "Exposed", "ns", 1),
+            Column("share_of_wall", "Of wall", "ratio", 4, additive=True),
+            Column("startup_ns", "Start-up", "ns", 3, additive=True),
+            Column("steady_ns", "Steady", "ns", 2, additive=True),
+            Column("exposed_ns", "Exposed", "ns", 1, additive=True),
             *DURATION_COLUMNS,
         )
         blocks: list[Block] = [
@@ -360,8 +360,8 @@ def _threads(by_thread: pl.DataFrame) -> Grid:
         Column("thread", "Thread", "id", 0),
         CALLS,
         TOTAL,
-        Column("share_of_wall", "Of wall", "ratio", 0),
-        Column("exposed_ns", "Exposed", "ns", 1),
+        Column("share_of_wall", "Of wall", "ratio", 0, additive=True),
+        Column("exposed_ns", "Exposed", "ns", 1, additive=True),
     )
     names = ("process_id", "thread_id", "calls", "total_ns", "share_of_wall", "exposed_ns")
     return Grid(columns, rows_of(by_thread, names), "By thread", audience="machine")

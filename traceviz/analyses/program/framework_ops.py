@@ -152,7 +152,7 @@ _TYPE_OF_OP = Column("type", "Type", "text", 2)
 _TIMES = (
     CALLS,
     Column("host_ns", "Host total", "ns", 3),
-    Column("host_self_ns", "Host self", "ns", 0),
+    Column("host_self_ns", "Host self", "ns", 0, additive=True),
     Column("device_ns", "Device total", "ns", 0),
     Column("share_of_device_op_time", "Of device op time", "ratio", 1, bar=True),
     Column("eager_share", "Eager", "ratio", 4),

@@ -130,8 +130,8 @@ class LanesAnalysis(Analysis[LaneTimes]):
         events = (
             Column("lane", "Lane", "text", 1),
             Column("name", "Event", "text", 0),
-            Column("calls", "Calls", "count", 2),
-            Column("self_ns", "Self", "ns", 0),
+            Column("calls", "Calls", "count", 2, additive=True),
+            Column("self_ns", "Self", "ns", 0, additive=True),
             Column("self_share", "Of captured time", "ratio", 0, bar=True),
         )
         of_lanes = result.lanes.with_columns(share("busy_ns", whole, "busy_share"))

@@ -124,7 +124,7 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
             Column("name", "Collective", "text", 0),
             CALLS,
             TOTAL,
-            Column("exposed_ns", "Exposed", "ns", 1),
+            Column("exposed_ns", "Exposed", "ns", 1, additive=True),
             *DURATION_COLUMNS,
         )
         remarks = (Prose(ONE_RANK),) if result.waiting_ns is None and result.exposed_ns else ()

@@ -85,7 +85,7 @@ mutants: $(VENV)/dev
 
 # Every column of every format with every extreme value, every pattern with more texts.
 extremes: $(VENV)/dev
-	TRACEVIZ_EXTREMES=all $(PYTEST) tests/extremes tests/test_patterns.py $(PYTEST_OPTIONS)
+	TRACEVIZ_EXTREMES=all $(PYTEST) tests/extremes tests/project/test_patterns.py $(PYTEST_OPTIONS)
 
 # Counts go to build/fuzz, inputs that broke something to build/fuzz/faults.
 MINUTES ?= 10

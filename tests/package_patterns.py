@@ -12,7 +12,7 @@ from pathlib import Path
 PACKAGES = ("traceviz", "traceviz.parsers", "traceviz.collectors")
 _CALLS = frozenset({"compile", "findall", "finditer", "fullmatch", "match", "search", "split", "sub", "subn"})
 _DEPTH = 6
-_MATCHED = ("traceviz.cuda_names.", "traceviz.parsers.xplane.capture._SIGNS")
+_MATCHED = ("traceviz.trace.names.cuda_names.", "traceviz.parsers.xplane.capture._SIGNS")
 """Patterns in collections that are compared with the beginning of a name only."""
 
 
@@ -45,15 +45,15 @@ def modules():
 
 def _prepared():
     """What functions compile once, when they are first called."""
-    cuda_names = importlib.import_module("traceviz.cuda_names")
-    kernel_names = importlib.import_module("traceviz.kernel_names")
-    op_families = importlib.import_module("traceviz.op_families")
+    cuda_names = importlib.import_module("traceviz.trace.names.cuda_names")
+    kernel_names = importlib.import_module("traceviz.trace.names.kernel_names")
+    op_families = importlib.import_module("traceviz.trace.names.op_families")
     redactor = importlib.import_module("traceviz.scrub.secrets.redactor").Redactor((b"/gpu/home", b"ann"), frozenset())
     collectives = importlib.import_module("traceviz.analyses.ranks.collectives")
     waits = importlib.import_module("traceviz.analyses.launch.waits")
-    yield "traceviz.cuda_names._patterns()", cuda_names._patterns()
-    yield "traceviz.kernel_names.catalogue()", kernel_names.catalogue()
-    yield "traceviz.op_families.catalogue()", op_families.catalogue()
+    yield "traceviz.trace.names.cuda_names._patterns()", cuda_names._patterns()
+    yield "traceviz.trace.names.kernel_names.catalogue()", kernel_names.catalogue()
+    yield "traceviz.trace.names.op_families.catalogue()", op_families.catalogue()
     yield "traceviz.scrub.secrets.redactor.Redactor._paths", redactor._paths
     yield "traceviz.scrub.secrets.redactor.Redactor._pattern", redactor._pattern
     yield "traceviz.analyses.ranks.collectives._FACTORS", [re.compile(row[0]) for row in collectives._FACTORS]

@@ -8,8 +8,8 @@ import signal
 import sys
 import time
 
-from tests.package_patterns import patterns
-from tests.worst_cases import texts
+from tests.support.package_patterns import patterns
+from tests.support.worst_cases import texts
 
 SHORT, LONG, HUGE = 8_000, 64_000, 1_000_000
 """Characters of the texts that are compared, and of the longest."""

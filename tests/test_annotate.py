@@ -15,7 +15,7 @@ import pytest
 
 import traceviz
 from tests.conftest import REPOSITORY
-from tests.real_nsys import recorded
+from tests.support.real_nsys import recorded
 from traceviz import annotate
 
 pytestmark = pytest.mark.process

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from traceviz.cuda_names import api_kind
+from traceviz.trace.names.cuda_names import api_kind
 
 
 @pytest.mark.parametrize(

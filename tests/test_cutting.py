@@ -6,9 +6,9 @@ from tests.analyses.builders import tables
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.memory import MemoryAnalysis
-from traceviz.cutting import select
-from traceviz.errors import UsageError
-from traceviz.selection import Selection
+from traceviz.core.errors import UsageError
+from traceviz.trace.selection import Selection
+from traceviz.trace.slicing import select
 
 
 def spans(part, name="kernels"):

@@ -11,7 +11,7 @@ from traceviz.analyses.derived import statistics
 from traceviz.analyses.registry import analyses
 from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.report.findings.registry import codes
-from traceviz.schema import TABLES
+from traceviz.trace.schema import TABLES
 
 pytestmark = pytest.mark.process
 

@@ -4,8 +4,8 @@ import pickle
 
 import pytest
 
-from traceviz.errors import DamagedTraceError, MissingTableError, UsageError
-from traceviz.visible import Lines
+from traceviz.core.errors import DamagedTraceError, MissingTableError, UsageError
+from traceviz.core.sanitize import Lines
 
 ESCAPE = "\x1b]52;c;cm0gLXJm\a\u202e\n\udc80"
 SHOWN = "␛]52;c;cm0gLXJm␇\ufffd␊\ufffd"

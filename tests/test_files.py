@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from traceviz.errors import OutputError, OutputExistsError
-from traceviz.files import check_folder_free, new_file, new_folder
+from traceviz.core.errors import OutputError, OutputExistsError
+from traceviz.core.files import check_folder_free, new_file, new_folder
 
 
 def anything(_: Path) -> bool:

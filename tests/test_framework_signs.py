@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from traceviz.framework_signs import ALL_SIGNS, identify, library_versions, stated_versions
 from traceviz.parsers.shared.frameworks import identify_framework
+from traceviz.trace.names.framework_signs import ALL_SIGNS, identify, library_versions, stated_versions
 
 
 def named(**names):

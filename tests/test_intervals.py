@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz.intervals import IntervalSet, concurrency, exclusive, nesting, union_all
+from traceviz.core.arrays.intervals import IntervalSet, concurrency, exclusive, nesting, union_all
 
 LAST = 40
 moments = st.integers(-3, LAST)

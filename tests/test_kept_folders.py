@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from traceviz.errors import TracevizWarning
-from traceviz.kept_folders import MARKER, KeptFolders, kept_folders
+from traceviz.core.errors import TracevizWarning
+from traceviz.trace.folder_cache import MARKER, KeptFolders, kept_folders
 
 FILES = frozenset({"manifest.json", "kernels.parquet"})
 A, B, C = ("a" * 64, "b" * 64, "c" * 64)

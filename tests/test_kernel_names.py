@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from traceviz.kernel_names import UNKNOWN, KernelClass, catalogue, classify, family_label
+from traceviz.trace.names.kernel_names import UNKNOWN, KernelClass, catalogue, classify, family_label
 
 CASES = {
     # matrix multiplication: what other tools take for 32-bit without tensor cores

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from traceviz.later import Later
+from traceviz.core.lazy_module import Later
 
 
 def test_a_module_is_imported_once_something_of_it_is_asked_for() -> None:
@@ -22,7 +22,7 @@ def test_what_the_module_does_not_have_is_an_error() -> None:
 @pytest.mark.process
 def test_what_to_read_is_known_without_polars() -> None:
     code = (
-        "import sys, traceviz.api, traceviz.parsers.nsys.sqlite, traceviz.spill\n"
+        "import sys, traceviz.api, traceviz.parsers.nsys.sqlite, traceviz.trace.spill\n"
         "from traceviz.analyses.needs import columns_for, tables_for\n"
         "assert len(columns_for(['cuda_api'])['cuda_api']) == 2, columns_for(['cuda_api'])\n"
         "assert 'kernels' in tables_for(['cuda_api'])\n"

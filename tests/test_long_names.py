@@ -10,7 +10,7 @@ from traceviz.render.text import simplify_signature
 FUNCTIONS = {
     "signature": "from traceviz.render.text import simplify_signature as f",
     "spelling": "from traceviz.compare.kernel_pairs import spelling as f",
-    "family": "from traceviz.kernel_names import catalogue; f = catalogue().classify",
+    "family": "from traceviz.trace.names.kernel_names import catalogue; f = catalogue().classify",
 }
 _UNITS = ["a", "0", " ", "(", "a(", "a(b)", "()", "::a", "a::", "[", "[lambda(", '"', "a=", "/a", "a.", "_", "<", "\\n"]
 _PROGRAM = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from traceviz import nested
-from traceviz.matching import Pairs, first_rows, is_repeated
+from traceviz.core.arrays import nested
+from traceviz.core.arrays.matching import Pairs, first_rows, is_repeated
 
 FAR = 1 << 62
 

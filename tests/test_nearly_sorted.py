@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz import nearly_sorted, nested
-from traceviz.nearly_sorted import put_in_order
+from traceviz.core.arrays import nested
+from traceviz.core.arrays.sort_in_place import put_in_order
 
 COMPILED = pytest.mark.skipif(nested.library is None, reason="the package was built without a C compiler")
 

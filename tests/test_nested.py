@@ -4,10 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from traceviz import nested
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.segments import innermost
-from traceviz.intervals import IntervalSet, nesting
+from traceviz.core.arrays import nested
+from traceviz.core.arrays.intervals import IntervalSet, nesting
 
 compiled = pytest.mark.skipif(nested.library is None, reason="nothing is compiled")
 

@@ -5,7 +5,7 @@ from importlib import resources
 
 import pytest
 
-from traceviz.op_families import UNKNOWN, catalogue, op_family, op_family_label, plain_name
+from traceviz.trace.names.op_families import UNKNOWN, catalogue, op_family, op_family_label, plain_name
 
 CASES = {
     "convolution": (

@@ -11,15 +11,15 @@ import sys
 import polars as pl
 import pytest
 
-from tests.package_patterns import patterns
+from tests.support.package_patterns import patterns
 from traceviz.analyses.derived.host.input_fetches import is_input
 
 _NAME_BYTES = 255
 BOUNDS = {
     "traceviz.analyses.derived.steps.serving._": ("traceviz.analyses.derived.steps.serving", "_LONGEST", 400),
     "traceviz.compare.work.kinds._KINDS": ("traceviz.compare.work.kinds", "_LONGEST", 200),
-    "traceviz.kernel_names.catalogue()": ("traceviz.kernel_names", "_LONGEST", 2_000),
-    "traceviz.parsers.kineto.copies._": ("traceviz.parsers.kineto.copies", "_LONGEST", 1_000),
+    "traceviz.trace.names.kernel_names.catalogue()": ("traceviz.trace.names.kernel_names", "_LONGEST", 2_000),
+    "traceviz.parsers.kineto.work.copies._": ("traceviz.parsers.kineto.work.copies", "_LONGEST", 1_000),
     "traceviz.scrub.secrets.addresses._MACHINE_BEFORE": ("traceviz.scrub.secrets.addresses", "_REACH", 64),
     "traceviz.scrub.secrets.addresses._VERSION_BEFORE": ("traceviz.scrub.secrets.addresses", "_REACH", 64),
     "traceviz.scrub.secrets.redactor._LETTERS_BEFORE": ("traceviz.scrub.secrets.redactor", "_LONGEST_PART", 24),
@@ -30,22 +30,22 @@ BOUNDS = {
 
 KNOWN_WHEN_THEY_RUN = {
     "traceviz.analyses.derived.patterns:_compiled",  # 200 characters of a name at most, and 256 names
-    "traceviz.analyses.followed:_compiled",  # words of advice, and settings as they are
+    "traceviz.analyses.suppressed_advice:_compiled",  # words of advice, and settings as they are
     "traceviz.analyses.launch.waits:advice_for",  # its table is among the patterns
     "traceviz.analyses.options:is_pattern",  # only whether the user's pattern is one
     "traceviz.analyses.ranks.collectives:bus_factor",  # its table is among the patterns
     "traceviz.collectors.nsys.window:Stopper._is_recording",  # what nsys says of a session of ours
     "traceviz.collectors.run.machine:_first",  # files of /proc
     "traceviz.collectors.sampler.machine:_of_processor",  # /proc/cpuinfo
-    "traceviz.cuda_names:_patterns",  # its table is among the patterns
+    "traceviz.trace.names.cuda_names:_patterns",  # its table is among the patterns
     "traceviz.doctor.machine:_number",  # what programs of the machine print
-    "traceviz.kernel_names:_Pattern.of",  # the catalogue is among the patterns
-    "traceviz.op_families:_compiled",  # the catalogue is among the patterns
+    "traceviz.trace.names.kernel_names:_Pattern.of",  # the catalogue is among the patterns
+    "traceviz.trace.names.op_families:_compiled",  # the catalogue is among the patterns
     "traceviz.parsers.xplane.capture:_without_hosts",  # names as they are, without repeats
     "traceviz.render.first_screen:_states",  # a value as it is
     "traceviz.scrub.secrets.redactor:_pattern",  # one of some redactor is among the patterns
     "traceviz.scrub.secrets.shapes:path_pattern",  # one of some redactor is among the patterns
-    "traceviz.visible:visible",  # a class of characters, twice
+    "traceviz.core.sanitize:visible",  # a class of characters, twice
 }
 
 LONG = {
@@ -116,7 +116,7 @@ def test_patterns_that_were_quadratic_read_a_megabyte():
 
 def _not_linear(part, most):
     bounds = [str(word) for name, (_, _, longest) in BOUNDS.items() for word in (name, longest)]
-    done = _run("-m", "tests.pattern_times", part, str(most), *bounds)
+    done = _run("-m", "tests.support.pattern_times", part, str(most), *bounds)
     assert done.returncode == 0, done.stderr[-2_000:]
     return done.stdout.partition("unknown\n")[0].splitlines()
 

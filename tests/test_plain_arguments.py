@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traceviz.plain_arguments import HIDDEN, is_plain, names_here, plain_command
+from traceviz.core.plain_arguments import HIDDEN, is_plain, names_here, plain_command
 
 NAMES = ("adalove", "ann", "gpu-node-17")
 

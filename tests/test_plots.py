@@ -8,8 +8,8 @@ import pytest
 import traceviz
 from tests.render.figures.test_steps import by_step
 from tests.render.svg.drawn import parsed, titles
-from traceviz.errors import OutputExistsError, UsageError
-from traceviz.units import format_value
+from traceviz.core.errors import OutputExistsError, UsageError
+from traceviz.core.units import format_value
 
 SLOW = "sample_traces/kineto/slow.pt.trace.json.gz"
 REPAIRED = "sample_traces/kineto/repaired.pt.trace.json.gz"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.compare.sides_of import steps, turns
-from traceviz.resampling import (
+from traceviz.core.resampling import (
     RESAMPLES,
     autocorrelation,
     block_length,
@@ -93,7 +93,7 @@ def test_resampled_whole_periods_all_have_the_same_mean():
 def test_a_wide_table_is_resampled_in_parts_with_the_same_result(monkeypatch):
     table = np.random.default_rng(3).integers(1_000, 2_000, (500, 12))
     whole = resample(table, np.random.default_rng(0))
-    monkeypatch.setattr("traceviz.resampling._CELLS", 500 * 12 * 7)
+    monkeypatch.setattr("traceviz.core.resampling._CELLS", 500 * 12 * 7)
     parts = resample(table, np.random.default_rng(0))
     assert whole.means.shape == (RESAMPLES, 12)
     assert np.array_equal(whole.means, parts.means)

@@ -9,13 +9,13 @@ import pytest
 
 from tests.analyses.builders import tables
 from traceviz import api
-from traceviz import tables as stored
-from traceviz.foreign.parquet import open_parquet
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
-from traceviz.row_groups import Window, groups_in
-from traceviz.selection import Selection
-from traceviz.tables import save
+from traceviz.trace import tables as stored
+from traceviz.trace.row_groups import Window, groups_in
+from traceviz.trace.selection import Selection
+from traceviz.trace.tables import save
+from traceviz.untrusted.parquet import open_parquet
 
 KERNELS = [(0, 100, "reaches over all others"), (10, 5, "k"), (20, 5, "k"), (30, 0, "k"), (40, 5, "k"), (50, 5, "k")]
 

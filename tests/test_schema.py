@@ -5,10 +5,10 @@ import re
 import pyarrow as pa
 import pytest
 
-from traceviz import schema
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.report import Severity
-from traceviz.schema import TABLES, Table, nulls, zeros
+from traceviz.trace import schema
+from traceviz.trace.schema import TABLES, Table, nulls, zeros
 
 ALL = sorted(TABLES)
 ALLOWED = {schema.TEXT, schema.NAME, schema.I16, schema.I32, schema.I64, schema.F64}

@@ -8,7 +8,7 @@ import traceviz
 from tests.conftest import REPOSITORY
 from traceviz.collectors.base import Problem
 from traceviz.collectors.collect import Outcome
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.notebook.recording import Recorded
 from traceviz.report import Column, Fact, Grid, Report, Section, Verdict
 

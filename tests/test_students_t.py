@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from traceviz import resampling
+from traceviz.core import resampling
 
 
 def inside(quantile, freedom):

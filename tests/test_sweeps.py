@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz import sweeps
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays import sweeps
+from traceviz.core.arrays.intervals import IntervalSet
 
 MOMENTS = st.integers(-3, 30)
 PAIRS = st.lists(st.tuples(MOMENTS, MOMENTS), max_size=7)

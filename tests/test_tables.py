@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.analyses.builders import tables
-from traceviz import schema
-from traceviz.errors import DamagedTraceError, MissingTableError, OutputExistsError, SchemaError, UsageError
-from traceviz.spill import collected, spill_beyond
-from traceviz.tables import TraceTables, conform, load, read_manifest, save, with_known_texts, write_tables
-from traceviz.trace_folder import MANIFEST, is_trace_folder
+from traceviz.core.errors import DamagedTraceError, MissingTableError, OutputExistsError, SchemaError, UsageError
+from traceviz.trace import schema
+from traceviz.trace.spill import collected, spill_beyond
+from traceviz.trace.tables import TraceTables, conform, load, read_manifest, save, with_known_texts, write_tables
+from traceviz.trace.trace_folder import MANIFEST, is_trace_folder
 
 OS_CALLS = {
     "start_ns": [30, 10, 20],
@@ -83,7 +83,7 @@ def test_columns_of_all_kinds_are_sorted_with_their_nulls() -> None:
 
 
 def test_rows_of_equal_starts_keep_their_order_in_tables_longer_than_a_stretch(monkeypatch) -> None:
-    monkeypatch.setattr("traceviz.tables.ROW_GROUP", 7)
+    monkeypatch.setattr("traceviz.trace.tables.ROW_GROUP", 7)
     starts = [number // 3 for number in range(60)][::-1]
     table = conform("os_calls", os_calls_at(starts))
     assert table["dur_ns"].to_pylist() == sorted(range(60), key=starts.__getitem__)
@@ -97,7 +97,7 @@ def os_calls_at(starts: list[int]) -> pa.Table:
 
 def test_tables_that_memory_has_no_room_for_go_to_files_that_go_with_the_trace(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("traceviz.spill.resident", lambda: 0)
+    monkeypatch.setattr("traceviz.trace.spill.resident", lambda: 0)
     large = os_calls_at(list(range(60_000, 0, -1)))
     kept = collected([("run", run()), ("os_calls", large)], spill_beyond(10**9))
     assert (list(tmp_path.iterdir()), kept.rows("os_calls")) == ([], 60_000)
@@ -224,7 +224,7 @@ def test_a_loaded_trace_can_be_saved_again(tmp_path: Path) -> None:
 
 
 def test_unsorted_tables_are_written_in_order_one_row_group_at_a_time(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("traceviz.tables.ROW_GROUP", 2)
+    monkeypatch.setattr("traceviz.trace.tables.ROW_GROUP", 2)
     columns = {"process_id": [0] * 5, "thread_id": [0] * 5}
     names = pa.chunked_array([pa.array(["a", "b"]), pa.array(["c", "a", "b"])])
     rows = pa.table({"start_ns": [50, 10, 40, 10, 30], "dur_ns": [1, None, 3, 4, 5], "name": names, **columns})
@@ -476,7 +476,7 @@ def test_a_file_without_rows_that_an_older_traceviz_wrote_is_read_and_must_have_
 
 
 def test_columns_of_nulls_or_of_one_word_are_single_values_for_polars_and_read_the_same(monkeypatch):
-    monkeypatch.setattr("traceviz.tables._MANY", 1)
+    monkeypatch.setattr("traceviz.trace.tables._MANY", 1)
     rows = {"start_ns": [5, 7], "dur_ns": [1, 2], "process_id": [0, 0], "thread_id": [0, 0], "name": ["a", "a"]}
     calls = TraceTables({"run": run(), "cuda_api": pa.table({**rows, "domain": ["driver", "runtime"]})})
     frame = calls.cuda_api.collect()
@@ -500,8 +500,8 @@ def test_columns_of_a_table_in_a_file_come_as_of_one_in_memory(folder: Path) -> 
 
 
 def test_pieces_of_a_table_are_its_rows_in_order_wherever_it_lies(folder: Path, monkeypatch) -> None:
-    monkeypatch.setattr("traceviz.tables.PIECE", 2)
-    monkeypatch.setattr("traceviz.tables.ROW_GROUP", 1)
+    monkeypatch.setattr("traceviz.trace.tables.PIECE", 2)
+    monkeypatch.setattr("traceviz.trace.tables.ROW_GROUP", 1)
     save(trace(), folder, force=True)
     for tables_ in (trace(), load(folder)):
         pieces = list(tables_.pieces("os_calls", "start_ns", "dur_ns"))
@@ -511,7 +511,7 @@ def test_pieces_of_a_table_are_its_rows_in_order_wherever_it_lies(folder: Path, 
 
 
 def test_a_large_table_that_polars_has_seen_is_still_the_same_table(monkeypatch) -> None:
-    monkeypatch.setattr("traceviz.tables._MANY", 1)
+    monkeypatch.setattr("traceviz.trace.tables._MANY", 1)
     seen, untouched = trace(), trace()
     assert seen.select("os_calls", "start_ns")["start_ns"].to_list() == [10, 20, 30]
     assert (seen.rows("os_calls"), isinstance(seen.sources["os_calls"], pa.Table)) == (3, False)

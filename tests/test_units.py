@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz.units import UNITS, Scale, counted, format_ns, format_ratio, format_value, parse_bytes, scale_of
+from traceviz.core.units import UNITS, Scale, counted, format_ns, format_ratio, format_value, parse_bytes, scale_of
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceviz.visible import Lines, bounded, one_line, sentence, visible
+from traceviz.core.sanitize import Lines, bounded, one_line, sentence, visible
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from traceviz.whole_columns import read_whole
+from traceviz.trace.whole_columns import read_whole
 
 WORDS = pa.dictionary(pa.int32(), pa.string())
 

@@ -25,7 +25,7 @@ if __name__ == "__main__":
 """
 USE_PANDAS = """
 import sys
-from traceviz.without_pandas import skip_pandas
+from traceviz.core.without_pandas import skip_pandas
 
 skip_pandas()
 import pyarrow as pa

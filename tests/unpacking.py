@@ -1,4 +1,4 @@
-"""The timeline of a page as a value again, read by its format alone: see :mod:`traceviz.pictures.packed`."""
+"""The timeline of a page as a value again, read by its format alone: see :mod:`traceviz.report.pictures.packed`."""
 
 import json
 import math
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from traceviz.pictures.packed import Packed
-from traceviz.pictures.pictures import Place
-from traceviz.pictures.timeline import Array, Arrows, Curve, Detail, Family, Lane, Level, Row, Timeline
+from traceviz.report.pictures.packed import Packed
+from traceviz.report.pictures.pictures import Place
+from traceviz.report.pictures.timeline import Array, Arrows, Curve, Detail, Family, Lane, Level, Row, Timeline
 
 
 def unpacked(texts: Packed) -> tuple[Timeline, tuple[Place, ...]]:

@@ -1,4 +1,4 @@
-# Sweeps over sorted times in one pass (traceviz/native/intervals.c); traceviz.sweeps calls them, or NumPy. Buffers hold
+# Sweeps over sorted times in one pass (traceviz/core/arrays/native/intervals.c); traceviz.core.arrays.sweeps calls them, or NumPy. Buffers hold
 # int64. Those named `out_...` are written; functions that fill a set return how many members it has.
 
 from typing_extensions import Buffer

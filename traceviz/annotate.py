@@ -36,7 +36,7 @@ DOMAIN = "program"
 STEP = "step"
 """Name of a step for profilers that keep its number apart."""
 
-_CLIENTS = ("traceviz_inject.nvtx_client", "traceviz.collectors.inject.traceviz_inject.nvtx_client")
+_CLIENTS = ("traceviz_inject.nvtx_client", "traceviz.collectors.inject.traceviz_inject.profilers.nvtx_client")
 """Our NVTX client: the copy that ``traceviz collect`` gave this program, or the installed one."""
 
 _INJECTION = "NVTX_INJECTION64_PATH" if sys.maxsize > 1 << 32 else "NVTX_INJECTION32_PATH"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import polars as pl
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import UsageError
-from traceviz.foreign.rows import rows_to_table
-from traceviz.selection import Selection
-from traceviz.tables import WINDOW_NOTE, TraceTables
+from traceviz.core.errors import UsageError
+from traceviz.trace import schema
+from traceviz.trace.rows_to_table import rows_to_table
+from traceviz.trace.selection import Selection
+from traceviz.trace.tables import WINDOW_NOTE, TraceTables
 
 _THROUGHOUT = ("stacks", "phases", "metrics")
 """Tables that cover the run from its start to its end, before and after what was traced."""

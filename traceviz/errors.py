@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, ClassVar
 
-from traceviz.visible import one_line
+from traceviz.core.sanitize import one_line
 
 
 class TracevizError(Exception):
@@ -22,7 +22,7 @@ class TracevizError(Exception):
         fix: The next thing to do, ideally a command to run.
 
     All three quote what traces, names and libraries say. So each is bounded, and a line of its own, with nothing in it
-    that steers a terminal; where traceviz itself breaks lines, it gives :class:`traceviz.visible.Lines`.
+    that steers a terminal; where traceviz itself breaks lines, it gives :class:`traceviz.core.sanitize.Lines`.
     """
 
     exit_code: ClassVar[int] = 3
@@ -148,7 +148,7 @@ class MissingTableError(TracevizError, AttributeError):
 
 
 class SchemaError(TracevizError):
-    """A table does not match its declaration in :mod:`traceviz.schema`."""
+    """A table does not match its declaration in :mod:`traceviz.trace.schema`."""
 
 
 class NoVerdictError(TracevizError):

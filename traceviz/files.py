@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from traceviz.errors import OutputError, OutputExistsError, UsageError
-from traceviz.process.interrupts import uninterrupted
-from traceviz.process.temporary import drop, note
+from traceviz.core.errors import OutputError, OutputExistsError, UsageError
+from traceviz.core.process.interrupts import uninterrupted
+from traceviz.core.process.temporary import drop, note
 
 _MOST_NAME = 60
 """Characters of a name that its temporary name repeats."""

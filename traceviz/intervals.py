@@ -1,7 +1,7 @@
 """Interval algebra on integer nanoseconds, vectorised: union, gaps, intersection, overlap, priorities, nesting.
 
 All intervals are half-open, ``[start, end)``. An :class:`IntervalSet` is sorted, disjoint and without empty
-members, so that set operations are sweeps over both sides (:mod:`traceviz.sweeps`); no Python here loops over events.
+members, so that set operations are sweeps over both sides (:mod:`traceviz.core.arrays.sweeps`); no Python here loops over events.
 
 ::
 
@@ -21,7 +21,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from traceviz import nested, sweeps
+from traceviz.core.arrays import nested, sweeps
 
 Array = npt.NDArray[np.int64]
 

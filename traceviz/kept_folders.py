@@ -30,12 +30,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from traceviz.errors import TracevizWarning, UsageError
-from traceviz.process.interrupts import uninterrupted
-from traceviz.process.temporary import drop, note
-from traceviz.trace_folder import is_trace_folder
-from traceviz.units import parse_bytes
-from traceviz.visible import one_line
+from traceviz.core.errors import TracevizWarning, UsageError
+from traceviz.core.process.interrupts import uninterrupted
+from traceviz.core.process.temporary import drop, note
+from traceviz.core.sanitize import one_line
+from traceviz.core.units import parse_bytes
+from traceviz.trace.trace_folder import is_trace_folder
 
 PLACE_VARIABLE = "TRACEVIZ_CACHE"
 SIZE_VARIABLE = "TRACEVIZ_CACHE_SIZE"

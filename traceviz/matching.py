@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from traceviz.nested import PairColumns, matched
+from traceviz.core.arrays.nested import PairColumns, matched
 
 Numbers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traceviz import nested
+from traceviz.core.arrays import nested
 
 Array = npt.NDArray[np.int64]
 FURTHEST = 1 << 20

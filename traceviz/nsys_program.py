@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from traceviz.errors import MissingToolError
-from traceviz.private_paths import without_paths
+from traceviz.core.errors import MissingToolError
+from traceviz.core.private_paths import without_paths
 
 OVERRIDE = "TRACEVIZ_NSYS"
 INSTALLED_AT = (

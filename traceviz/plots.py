@@ -14,7 +14,7 @@ from traceviz.report import Report
 
 if TYPE_CHECKING:
     from traceviz.compare.compare import Comparison
-    from traceviz.tables import TraceTables
+    from traceviz.trace.tables import TraceTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Plot:
             OutputExistsError: the file exists, and ``force`` is false.
             OutputError: the place cannot be written.
         """
-        from traceviz.files import new_file
+        from traceviz.core.files import new_file
 
         place = Path(path)
         with new_file(place, force=force) as temporary:
@@ -88,7 +88,7 @@ def _report(shown: Report | Comparison | TraceTables | str | os.PathLike[str]) -
         from traceviz.api import report_on
 
         return report_on(Path(shown))
-    from traceviz.tables import TraceTables
+    from traceviz.trace.tables import TraceTables
 
     if isinstance(shown, TraceTables):
         from traceviz.api import analyze

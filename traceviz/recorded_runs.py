@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traceviz.collectors.run.plan import RUNS
-from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.core.errors import DamagedTraceError, UsageError
+from traceviz.core.units import counted
 from traceviz.parsers.run.layout import MANIFEST, is_run_folder
 from traceviz.parsers.run.manifest import Judgement, RunManifest, read_manifest
 from traceviz.report import LISTING, Column, Fact, Grid, Note, Prose, Report, Section, Severity, Verdict
-from traceviz.saved_verdicts import saved_verdict
-from traceviz.units import counted
+from traceviz.runs.saved_verdicts import saved_verdict
 
 __all__ = ["RUNS", "RecordedRun", "listing", "newest_run", "recorded_runs"]
 

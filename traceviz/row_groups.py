@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from traceviz.foreign.parquet import read_group
+from traceviz.untrusted.parquet import read_group
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -23,7 +23,7 @@ def groups_in(file: pq.ParquetFile, window: Window | None) -> list[int]:
     """Row groups with events that reach into ``window``, or touch its edges; all, where there is none or no event.
 
     Raises:
-        OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`traceviz.foreign.parquet.read_group`.
+        OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`traceviz.untrusted.parquet.read_group`.
     """
     everything = list(range(file.metadata.num_row_groups))
     times = [name for name in file.schema_arrow.names if name in {"start_ns", "dur_ns"}]

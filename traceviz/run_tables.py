@@ -1,4 +1,4 @@
-"""Making the tables of a run from its recordings: ``python -m traceviz.run_tables RUN``, a process of its own.
+"""Making the tables of a run from its recordings: ``python -m traceviz.runs.run_tables RUN``, a process of its own.
 
 ``traceviz collect`` starts it with fewer collections of garbage from the first import on, a tenth of its time.
 
@@ -16,22 +16,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from traceviz import schema
 from traceviz.analyses.run import analyze
-from traceviz.errors import TracevizError
-from traceviz.files import new_folder
-from traceviz.foreign.errors import defect, foreign_errors_in_words
+from traceviz.core.errors import TracevizError
+from traceviz.core.files import new_folder
+from traceviz.core.process import interrupts
+from traceviz.core.process.interrupts import Stopped
+from traceviz.core.process.temporary import drop_all
+from traceviz.core.without_pandas import skip_pandas
 from traceviz.parsers.base import Progress, ReadOptions, silent
 from traceviz.parsers.registry import TRACE_READERS
 from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.layout import TABLES
-from traceviz.process import interrupts
-from traceviz.process.interrupts import Stopped
-from traceviz.process.temporary import drop_all
 from traceviz.render.first_screen import spoken
-from traceviz.tables import load, read_manifest, write_tables
-from traceviz.trace_folder import is_trace_folder
-from traceviz.without_pandas import skip_pandas
+from traceviz.trace import schema
+from traceviz.trace.tables import load, read_manifest, write_tables
+from traceviz.trace.trace_folder import is_trace_folder
+from traceviz.untrusted.errors import defect, foreign_errors_in_words
 
 
 def write_run_tables(folder: Path, *, keep_private: bool = False, progress: Progress = silent) -> dict[str, int]:

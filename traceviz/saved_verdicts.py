@@ -11,11 +11,11 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
-from traceviz.foreign.json_documents import read_object
-from traceviz.kept_folders import kept_folders
+from traceviz.core.process.temporary import temporary_folder
 from traceviz.parsers.run.layout import MANIFEST
 from traceviz.parsers.run.manifest import Judgement
-from traceviz.process.temporary import temporary_folder
+from traceviz.trace.folder_cache import kept_folders
+from traceviz.untrusted.json_documents import read_object
 
 _KIND, _FILE = "verdicts", "verdict.json"
 """Names in the cache."""

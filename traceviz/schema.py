@@ -1,6 +1,6 @@
 """The data contract: every table that a reader may produce, declared once.
 
-Documentation (``docs/tables.md``), validation (:mod:`traceviz.tables`) and empty tables derive from
+Documentation (``docs/tables.md``), validation (:mod:`traceviz.trace.tables`) and empty tables derive from
 :data:`TABLES`. Conventions that hold for all of them:
 
 * Times are ``int64`` nanoseconds on one clock per trace, zero at the first event; samples, stacks, phases and metrics
@@ -22,7 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 
 SCHEMA_VERSION = 7
 """Version of this contract, written into every ``manifest.json``.

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.process.memory import resident
-from traceviz.process.temporary import HeldFolder
-from traceviz.tables import ROW_GROUP, Source, TraceTables, conform_only, parquet_writer
+from traceviz.core.process.memory import resident
+from traceviz.core.process.temporary import HeldFolder
+from traceviz.trace import schema
+from traceviz.trace.tables import ROW_GROUP, Source, TraceTables, conform_only, parquet_writer
 
 _TIMES_THE_TABLES = 3
 """Memory of an analysis of tables, in all, as a multiple of theirs."""

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 try:
-    _compiled = import_module("traceviz._intervals")
+    _compiled = import_module("traceviz.core.arrays._intervals")
 except ImportError:
     library: ModuleType | None = None
 else:

@@ -1,4 +1,4 @@
-"""A trace in memory or on disk: the tables of :mod:`traceviz.schema`, validated in one place.
+"""A trace in memory or on disk: the tables of :mod:`traceviz.trace.schema`, validated in one place.
 
 ``TraceTables(...)`` checks every table against its declaration; later code trusts them. Tables are Arrow in memory or
 Parquet files that are scanned lazily; a polars ``LazyFrame`` hides which. On disk a trace is a folder: one Parquet file
@@ -18,18 +18,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import DamagedTraceError, MissingTableError, SchemaError
-from traceviz.files import new_folder
-from traceviz.foreign.json_documents import read_document
-from traceviz.foreign.parquet import DAMAGE, open_parquet
-from traceviz.foreign.rows import rows_to_table
-from traceviz.later import Later
-from traceviz.row_groups import Window
-from traceviz.shown import Shown
-from traceviz.trace_folder import MANIFEST, MANIFEST_KIND, is_trace_folder
-from traceviz.visible import one_line
-from traceviz.whole_columns import read_pieces, read_whole
+from traceviz.core.errors import DamagedTraceError, MissingTableError, SchemaError
+from traceviz.core.files import new_folder
+from traceviz.core.lazy_module import Later
+from traceviz.core.notebook_repr import Shown
+from traceviz.core.sanitize import one_line
+from traceviz.trace import schema
+from traceviz.trace.row_groups import Window
+from traceviz.trace.rows_to_table import rows_to_table
+from traceviz.trace.trace_folder import MANIFEST, MANIFEST_KIND, is_trace_folder
+from traceviz.trace.whole_columns import read_pieces, read_whole
+from traceviz.untrusted.json_documents import read_document
+from traceviz.untrusted.parquet import DAMAGE, open_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,7 @@ _buffer: Any = pa.py_buffer
 class TraceTables(Shown):
     """The tables of one trace, each an Arrow table or a Parquet file.
 
-    Attributes of the names in :data:`traceviz.schema.TABLES` give polars ``LazyFrame`` views, for example
+    Attributes of the names in :data:`traceviz.trace.schema.TABLES` give polars ``LazyFrame`` views, for example
     ``tables.kernels``.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from traceviz.foreign.json_documents import read_object
+from traceviz.untrusted.json_documents import read_object
 
 MANIFEST = "manifest.json"
 MANIFEST_KIND = "traceviz.trace"

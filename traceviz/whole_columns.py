@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from traceviz import schema
-from traceviz.foreign.parquet import open_parquet, read_group
-from traceviz.row_groups import Window, groups_in
+from traceviz.trace import schema
+from traceviz.trace.row_groups import Window, groups_in
+from traceviz.untrusted.parquet import open_parquet, read_group
 
 _buffer: Any = pa.py_buffer
 _chunked: Any = pa.chunked_array
@@ -32,7 +32,7 @@ def read_whole(path: Path, columns: frozenset[str] | None = None, window: Window
         window: Row groups without any event in it are left out.
 
     Raises:
-        OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`traceviz.foreign.parquet.read_parquet`.
+        OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`traceviz.untrusted.parquet.read_parquet`.
     """
     with open_parquet(path) as file:
         names = [name for name in file.schema_arrow.names if columns is None or name in columns]
@@ -48,7 +48,7 @@ def read_pieces(path: Path, columns: frozenset[str], rows: int) -> Iterator[pa.T
         rows: Most rows of several row groups that are read together. A file without rows is one table.
 
     Raises:
-        OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`traceviz.foreign.parquet.read_parquet`.
+        OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`traceviz.untrusted.parquet.read_parquet`.
     """
     with open_parquet(path) as file:
         names = [name for name in file.schema_arrow.names if name in columns]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from traceviz.collectors.base import STACKS, Availability, Collector, Plan
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 
 VARIABLE = "TRACEVIZ_INJECT"
 """Environment variable with the path of the settings that the hooks read."""

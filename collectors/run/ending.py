@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from traceviz.units import format_limit
+from traceviz.core.units import format_limit
 
 OUT_OF_MEMORY = "out of memory"
 NOT_FOUND, NOT_EXECUTABLE = 127, 126

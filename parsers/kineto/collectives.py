@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.columns import Words, narrow, numbers, texts
-from traceviz.parsers.kineto.device import on_a_device, positive, worked
-from traceviz.parsers.kineto.launches import Launches
-from traceviz.parsers.shared.arrays import NONE, Array, take
-from traceviz.parsers.shared.columns import encoded, table
+from traceviz.parsers.kineto.work.device import on_a_device, positive, worked
+from traceviz.parsers.kineto.work.launches import Launches
+from traceviz.parsers.shared.arrays.operations import NONE, Array, take
+from traceviz.parsers.shared.events.columns import encoded, table
 
 _NCCL = re.compile(r"^(nccl|rccl|mscclKernel|oneccl)", re.IGNORECASE)
 _COLLECTIVE = re.compile(

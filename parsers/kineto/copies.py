@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 
 from traceviz.parsers.shared.cupti import COPY_KIND, MEMORY_KIND
-from traceviz.parsers.shared.launch_details import memory_kinds
+from traceviz.parsers.shared.events.launch_details import memory_kinds
 
 _LONGEST = 1_000
 """Characters of a name that are looked at: a bound on time."""

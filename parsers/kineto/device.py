@@ -7,14 +7,14 @@ import pyarrow as pa
 
 from traceviz.parsers.kineto.categories import Role, host_category
 from traceviz.parsers.kineto.columns import Columns, Words, either, narrow, numbers, texts, triples
-from traceviz.parsers.kineto.copies import copied, filled
 from traceviz.parsers.kineto.events import Events
-from traceviz.parsers.kineto.host import times
 from traceviz.parsers.kineto.identity import ordinals, stream_numbers
-from traceviz.parsers.kineto.launches import Launches
-from traceviz.parsers.shared.arrays import Array
-from traceviz.parsers.shared.arrow import Array as Arrow
-from traceviz.parsers.shared.columns import Numbers, constant, encoded, masked, table
+from traceviz.parsers.kineto.work.copies import copied, filled
+from traceviz.parsers.kineto.work.host import times
+from traceviz.parsers.kineto.work.launches import Launches
+from traceviz.parsers.shared.arrays.arrow import Array as Arrow
+from traceviz.parsers.shared.arrays.operations import Array
+from traceviz.parsers.shared.events.columns import Numbers, constant, encoded, masked, table
 
 _DIMENSIONS = ("x", "y", "z")
 _NODES, _GRAPHS = 1 << 32, 1 << 31

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.columns import narrow, texts
-from traceviz.parsers.kineto.device import node_numbers, on_a_device
-from traceviz.parsers.kineto.launches import Launches
-from traceviz.parsers.shared.columns import table
+from traceviz.parsers.kineto.work.device import node_numbers, on_a_device
+from traceviz.parsers.kineto.work.launches import Launches
+from traceviz.parsers.shared.events.columns import table
 
 _BACKWARD = "backward"
 

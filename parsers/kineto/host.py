@@ -10,20 +10,20 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.kineto.categories import CATEGORIES, CODES, UNKNOWN, Role, is_profiler, step_number
 from traceviz.parsers.kineto.columns import Columns, narrow, numbers
 from traceviz.parsers.kineto.events import Events
 from traceviz.parsers.kineto.identity import Identity
-from traceviz.parsers.kineto.launches import Launches
-from traceviz.parsers.kineto.nesting import Forest
 from traceviz.parsers.kineto.raw import ARGUMENTS, Kind
-from traceviz.parsers.shared.arrays import Array, at, looked_up, positions, take
-from traceviz.parsers.shared.columns import constant, encoded, nullable, table
-from traceviz.parsers.shared.mapping import VERSION_SUFFIX
-from traceviz.parsers.shared.nesting import depths
-from traceviz.schema import HOST_CATEGORIES
+from traceviz.parsers.kineto.work.launches import Launches
+from traceviz.parsers.kineto.work.nesting import Forest
+from traceviz.parsers.shared.arrays.nesting import depths
+from traceviz.parsers.shared.arrays.operations import Array, at, looked_up, positions, take
+from traceviz.parsers.shared.events.columns import constant, encoded, nullable, table
+from traceviz.parsers.shared.events.mapping import VERSION_SUFFIX
+from traceviz.trace import schema
+from traceviz.trace.schema import HOST_CATEGORIES
 
 ARGUMENTS_OF_OPS = (
     "external_id",

@@ -8,16 +8,16 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from traceviz.matching import Pairs, first_rows
+from traceviz.core.arrays.matching import Pairs, first_rows
 from traceviz.parsers.kineto.categories import CODES, DEVICE_ROLES, Role
 from traceviz.parsers.kineto.columns import numbers
 from traceviz.parsers.kineto.events import Events
 from traceviz.parsers.kineto.identity import Identity
-from traceviz.parsers.kineto.nesting import Forest
-from traceviz.parsers.shared.arrays import NONE, Array, take
-from traceviz.parsers.shared.arrow import Array as Arrow
-from traceviz.parsers.shared.arrow import DictionaryArray
-from traceviz.parsers.shared.columns import Numbers, encoded, nullable
+from traceviz.parsers.kineto.work.nesting import Forest
+from traceviz.parsers.shared.arrays.arrow import Array as Arrow
+from traceviz.parsers.shared.arrays.arrow import DictionaryArray
+from traceviz.parsers.shared.arrays.operations import NONE, Array, take
+from traceviz.parsers.shared.events.columns import Numbers, encoded, nullable
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.columns import narrow, numbers
-from traceviz.parsers.kineto.launches import Launches
-from traceviz.parsers.shared.arrays import NONE
-from traceviz.parsers.shared.columns import Numbers, encoded, masked, table
+from traceviz.parsers.kineto.work.launches import Launches
+from traceviz.parsers.shared.arrays.operations import NONE
+from traceviz.parsers.shared.events.columns import Numbers, encoded, masked, table
+from traceviz.trace import schema
 
 _CPU = 0
 _DEVICE_TYPES = {1: "CUDA", 6: "HIP", 9: "XLA", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA", 20: "PRIVATEUSE1"}

@@ -9,7 +9,8 @@ import numpy as np
 
 from traceviz.parsers.kineto.categories import CODES, ON_THREADS, Role
 from traceviz.parsers.kineto.events import Events
-from traceviz.parsers.shared.arrays import (
+from traceviz.parsers.shared.arrays.nesting import enclosing, nearest
+from traceviz.parsers.shared.arrays.operations import (
     NONE,
     Array,
     at,
@@ -21,7 +22,6 @@ from traceviz.parsers.shared.arrays import (
     stretches,
     take,
 )
-from traceviz.parsers.shared.nesting import enclosing, nearest
 
 _OP = CODES["op"]
 _STAND_INS = (CODES["annotation"], CODES["input"], CODES["compile"])

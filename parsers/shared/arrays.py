@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traceviz.parsers.shared.native import native
+from traceviz.parsers.shared.arrays.native import native
 
 Array = npt.NDArray[Any]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from traceviz.later import Later
+from traceviz.core.lazy_module import Later
 
 pc: Any = Later("pyarrow.compute")
 """Compute functions, which take arrays, chunked arrays and Python numbers alike."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.parsers.shared.arrays import NONE, Array, take, used
-from traceviz.parsers.shared.arrow import Array as Arrow
-from traceviz.parsers.shared.arrow import DictionaryArray
+from traceviz.parsers.shared.arrays.arrow import Array as Arrow
+from traceviz.parsers.shared.arrays.arrow import DictionaryArray
+from traceviz.parsers.shared.arrays.operations import NONE, Array, take, used
+from traceviz.trace import schema
 
 _buffer: Any = pa.py_buffer
 """Memory of a NumPy array, not copied; the stubs of pyarrow do not know that it can."""

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz.foreign.plausible import since_each
-from traceviz.parsers.shared.arrow import Array, DictionaryArray, pc
-from traceviz.parsers.shared.mapping import Whole, Word
+from traceviz.parsers.shared.arrays.arrow import Array, DictionaryArray, pc
+from traceviz.parsers.shared.events.mapping import Whole, Word
 from traceviz.parsers.shared.notes import Notes
+from traceviz.trace.plausible import since_each
 
 
 @dataclass(slots=True)

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.shared.notes import Notes
+from traceviz.trace.rows_to_table import rows_to_table
 
 Row = Mapping[str, Any]
 Key = TypeVar("Key", bound=Hashable)

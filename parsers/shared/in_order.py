@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz.nearly_sorted import put_in_order
-from traceviz.parsers.shared.arrow import pc
+from traceviz.core.arrays.sort_in_place import put_in_order
+from traceviz.parsers.shared.arrays.arrow import pc
 
 
 def in_order(table: pa.Table) -> pa.Table:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from traceviz.parsers.shared.arrow import pc
+from traceviz.parsers.shared.arrays.arrow import pc
 
 
 @dataclass(frozen=True, slots=True)

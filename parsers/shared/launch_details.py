@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from traceviz.foreign.rows import stated_integer
-from traceviz.parsers.shared.mapping import LAUNCH_SHAPE
-from traceviz.schema import MEMORY_KINDS
+from traceviz.parsers.shared.events.mapping import LAUNCH_SHAPE
+from traceviz.trace.rows_to_table import stated_integer
+from traceviz.trace.schema import MEMORY_KINDS
 
 MOST_REGISTERS = 65_536
 """More registers than any thread can have: the register file of a whole multiprocessor."""
@@ -92,7 +92,7 @@ def memory_kinds(kind: str, details: Mapping[str, str]) -> tuple[str, str]:
 
 
 def memory_kind(stated: str | None, otherwise: str = "unknown") -> str:
-    """One of :data:`~traceviz.schema.MEMORY_KINDS`."""
+    """One of :data:`~traceviz.trace.schema.MEMORY_KINDS`."""
     kind = (stated or "").lower()
     return kind if kind in MEMORY_KINDS and kind != "unknown" else otherwise
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from traceviz.parsers.shared.keep import Keep
+from traceviz.parsers.shared.events.row_filter import Keep
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from traceviz.parsers.shared.arrow import Array, ChunkedArray, StringArray, chunked_array, pc
-from traceviz.parsers.shared.raw import RawTables
+from traceviz.parsers.shared.arrays.arrow import Array, ChunkedArray, StringArray, chunked_array, pc
+from traceviz.parsers.shared.events.source_tables import RawTables
 
 UNKNOWN = "[unknown]"
 """Name of an event without a name, or with an id that has no string."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceviz.parsers.shared.arrays import NONE, Array, by_key, take
-from traceviz.parsers.shared.native import native
+from traceviz.parsers.shared.arrays.native import native
+from traceviz.parsers.shared.arrays.operations import NONE, Array, by_key, take
 
 
 @dataclass(frozen=True, slots=True, eq=False)

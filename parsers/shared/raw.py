@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 
-from traceviz.errors import DamagedTraceError
-from traceviz.parsers.shared.arrow import Array, pc
-from traceviz.parsers.shared.keep import Keep
+from traceviz.core.errors import DamagedTraceError
+from traceviz.parsers.shared.arrays.arrow import Array, pc
+from traceviz.parsers.shared.events.row_filter import Keep
 
 if TYPE_CHECKING:
-    from traceviz.parsers.shared.whole import WholeTable
+    from traceviz.parsers.shared.events.column_requests import WholeTable
 
 
 class RawTables(ABC):

@@ -13,8 +13,23 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.plausible import (
+from traceviz.core.errors import DamagedTraceError
+from traceviz.parsers.shared.arrays.arrow import Array, pc
+from traceviz.parsers.shared.events.column_requests import (
+    CodeColumn,
+    Combination,
+    Number,
+    NumberColumn,
+    WholeTable,
+    Wish,
+)
+from traceviz.parsers.shared.events.mapping import OFF_CLOCK, Source
+from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.source_tables import RawTables
+from traceviz.parsers.shared.events.table import combination_codes, first
+from traceviz.parsers.shared.notes import Notes
+from traceviz.parsers.shared.sqlite.pages import NotPlainError
+from traceviz.trace.plausible import (
     LONGEST_NS,
     Numbers,
     Window,
@@ -24,14 +39,6 @@ from traceviz.foreign.plausible import (
     note_durations,
     note_times,
 )
-from traceviz.parsers.shared.arrow import Array, pc
-from traceviz.parsers.shared.event_table import combination_codes, first
-from traceviz.parsers.shared.keep import Keep
-from traceviz.parsers.shared.mapping import OFF_CLOCK, Source
-from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.shared.raw import RawTables
-from traceviz.parsers.shared.sqlite.pages import NotPlainError
-from traceviz.parsers.shared.whole import CodeColumn, Combination, Number, NumberColumn, WholeTable, Wish
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.parsers.shared.ahead import Ahead
-from traceviz.parsers.shared.arrow import Array
-from traceviz.parsers.shared.keep import Keep
-from traceviz.parsers.shared.native import decoder
+from traceviz.parsers.shared.arrays.arrow import Array
+from traceviz.parsers.shared.arrays.native import decoder
+from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.prefetch.queue import Ahead
+from traceviz.trace import schema
 
 _buffer: Any = pa.py_buffer
 """Memory of a NumPy array, not copied; the stubs of pyarrow do not know that it can."""

@@ -13,11 +13,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.parsers.shared.arrow import Array, ChunkedArray, DictionaryArray, nulls
-from traceviz.parsers.shared.event_table import Repairs, converted, first
-from traceviz.parsers.shared.mapping import Source, Word
-from traceviz.parsers.shared.whole import (
+from traceviz.parsers.shared.arrays.arrow import Array, ChunkedArray, DictionaryArray, nulls
+from traceviz.parsers.shared.events.column_requests import (
     CodeColumn,
     Combination,
     Label,
@@ -28,6 +25,9 @@ from traceviz.parsers.shared.whole import (
     Wish,
     alike,
 )
+from traceviz.parsers.shared.events.mapping import Source, Word
+from traceviz.parsers.shared.events.table import Repairs, converted, first
+from traceviz.trace import schema
 
 IDS = "name ids"
 TEXTS = "name texts"
@@ -41,7 +41,7 @@ Owners = Callable[[pa.RecordBatch, Source], dict[str, Array]]
 :data:`UNOWNED`; without that, all rows have an owner.
 """
 Names = Callable[[pa.Table], ChunkedArray]
-"""The column of names of one source; see :data:`traceviz.parsers.shared.event_reader.Names`."""
+"""The column of names of one source; see :data:`traceviz.parsers.shared.events.reader.Names`."""
 
 _OWNER, _NAME = "owner", "name"
 

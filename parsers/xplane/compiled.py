@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from traceviz.parsers.shared.native import library
-from traceviz.parsers.xplane.raw import Array, Events, Line, Plane, Stats
-from traceviz.parsers.xplane.wire import Damage, Data, plane_damage
+from traceviz.parsers.shared.arrays.native import library
+from traceviz.parsers.xplane.decode.raw import Array, Events, Line, Plane, Stats
+from traceviz.parsers.xplane.decode.wire import Damage, Data, plane_damage
 
 _EVENT_COLUMNS = (
     ("event_line", np.int32),

@@ -16,8 +16,8 @@ import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from traceviz.parsers.xplane.raw import Array, Events, Kind, Line, Plane, Stats, Value
-from traceviz.parsers.xplane.wire import (
+from traceviz.parsers.xplane.decode.raw import Array, Events, Kind, Line, Plane, Stats, Value
+from traceviz.parsers.xplane.decode.wire import (
     BYTES,
     FIXED64,
     VARINT,

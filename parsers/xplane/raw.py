@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traceviz.parsers.shared.arrays import by_key
-from traceviz.parsers.xplane.wire import Damage
+from traceviz.parsers.shared.arrays.operations import by_key
+from traceviz.parsers.xplane.decode.wire import Damage
 
 Array = npt.NDArray[Any]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import chain
 
-from traceviz.parsers.shared.native import native
-from traceviz.parsers.xplane import compiled as xplane_compiled
-from traceviz.parsers.xplane.raw import Plane, Space
-from traceviz.parsers.xplane.wire import (
+from traceviz.parsers.shared.arrays.native import native
+from traceviz.parsers.xplane.decode import compiled as xplane_compiled
+from traceviz.parsers.xplane.decode.raw import Plane, Space
+from traceviz.parsers.xplane.decode.wire import (
     BYTES,
     Broken,
     BrokenMessageError,
@@ -78,7 +78,7 @@ def available_scanner() -> str:
 def _plane_scanner(scanner: str) -> PlaneScanner:
     if scanner == "compiled":
         return xplane_compiled.scan_plane
-    from traceviz.parsers.xplane import protobuf as xplane_protobuf  # noqa: PLC0415 (loaded only where needed)
+    from traceviz.parsers.xplane.decode import protobuf as xplane_protobuf  # noqa: PLC0415 (loaded only where needed)
 
     return xplane_protobuf.scan_plane
 

@@ -8,9 +8,9 @@ from tests.analyses.builders import tables, trace
 from tests.analyses.host_literals import EIGHT, TEN_STEPS, percent, recorded, series
 from tests.analyses.pipelines import training
 from traceviz.analyses.advice import fit_advice
-from traceviz.analyses.followed import HABITS, followed
 from traceviz.analyses.input import dataloader, tfdata
 from traceviz.analyses.run import analyze
+from traceviz.analyses.suppressed_advice import HABITS, followed
 from traceviz.report import Finding, Severity
 from traceviz.report.findings.registry import record_of, records
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.flame.trees import checked
-from traceviz import schema
+from tests.pictures.flame.trees import checked
 from traceviz.analyses.derived.view import TraceView
 from traceviz.api import open_trace
-from traceviz.flame import folded
-from traceviz.flame.flames import flames
-from traceviz.tables import TraceTables, load, save
+from traceviz.pictures.flame import folded
+from traceviz.pictures.flame.flames import flames
+from traceviz.trace import schema
+from traceviz.trace.tables import TraceTables, load, save
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 NAMES = [
@@ -32,7 +32,7 @@ def test_tables_in_files_have_the_graphs_of_tables_in_memory(tmp_path, monkeypat
     tables = open_trace(SAMPLES / name)
     in_memory = texts(tables)
     save(tables, tmp_path / "folder")
-    monkeypatch.setattr("traceviz.tables.PIECE", 100)
+    monkeypatch.setattr("traceviz.trace.tables.PIECE", 100)
     monkeypatch.setattr("traceviz.analyses.derived.view.LARGE_RESULT", 1)
     assert texts(load(tmp_path / "folder")) == in_memory
     assert len(in_memory) >= 1

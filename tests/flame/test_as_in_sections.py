@@ -9,17 +9,17 @@ import polars as pl
 import pytest
 
 import traceviz
-from tests.flame.trees import EVERYTHING, checked, paths
+from tests.pictures.flame.trees import EVERYTHING, checked, paths
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.modules import ModulesAnalysis
 from traceviz.analyses.program.operators import OperatorsAnalysis
 from traceviz.analyses.program.ranges import RangesAnalysis
-from traceviz.flame.division import division
-from traceviz.flame.flames import flames
-from traceviz.flame.modules import module_flames
-from traceviz.flame.operators import called_operators, operator_flames
-from traceviz.flame.ranges import range_flames
-from traceviz.flame.words import operation_name, without_numbers
+from traceviz.pictures.flame.division import division
+from traceviz.pictures.flame.flames import flames
+from traceviz.pictures.flame.modules import module_flames
+from traceviz.pictures.flame.operators import called_operators, operator_flames
+from traceviz.pictures.flame.ranges import range_flames
+from traceviz.pictures.flame.texts import operation_name, without_numbers
 from traceviz.report import Skipped
 
 ROOT = Path(__file__).parents[2] / "sample_traces"

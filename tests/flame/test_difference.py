@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.flame.trees import checked, made, paths, times
-from traceviz.flame import folded
-from traceviz.flame.difference import difference, differences
-from traceviz.flame.folding import OTHER, Bounds
+from tests.pictures.flame.trees import checked, made, paths, times
+from traceviz.pictures.flame import folded
+from traceviz.pictures.flame.difference import difference, differences
+from traceviz.pictures.flame.folding import OTHER, Bounds
 
 INPUT, COMPUTE = ("input_wait", "input wait"), ("host_compute", "other host time")
 

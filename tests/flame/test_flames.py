@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from tests.analyses.builders import trace
 from tests.analyses.stacks import sampled
-from tests.flame.trees import by_class, checked, flame_of, times
+from tests.pictures.flame.trees import by_class, checked, flame_of, times
 from traceviz.analyses.derived.host.classes import host_classes
-from traceviz.flame.flames import flames
-from traceviz.flame.folding import OTHER, Bounds
+from traceviz.pictures.flame.flames import flames
+from traceviz.pictures.flame.folding import OTHER, Bounds
 
 PYTORCH = {"framework": "PyTorch"}
 STEPS = [(0, 100, 0), (100, 100, 1), (200, 100, 2)]
@@ -256,7 +256,7 @@ def test_graphs_of_a_page_share_the_nodes_that_it_may_have(monkeypatch):
     ranges = [(start, 1, f"range {chr(300 + start)}") for start in range(300)]
     view = trace(host_ops=ops, nvtx=ranges, run=PYTORCH)
     assert [len(flame.names) for flame in flames(view)] == [301, 301]
-    monkeypatch.setattr("traceviz.flame.flames._MOST_TOGETHER", 100)
+    monkeypatch.setattr("traceviz.pictures.flame.flames._MOST_TOGETHER", 100)
     shared = flames(view)
     assert [len(flame.names) for flame in shared] == [50, 50]
     assert [int(flame.times[flame.parents < 0].sum()) for flame in shared] == [300, 300]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from traceviz.flame.division import division
-from traceviz.flame.flames import flames
-from traceviz.flame.folding import Bounds
-from traceviz.pictures.flame import Flame
+from traceviz.pictures.flame.division import division
+from traceviz.pictures.flame.flames import flames
+from traceviz.pictures.flame.folding import Bounds
+from traceviz.report.pictures.flame import Flame
 
 EVERYTHING = Bounds(least=0.0, most=10**9, deepest=10**9)
 

@@ -2,7 +2,7 @@
 
 import struct
 
-from traceviz.foreign.event_files import masked_crc
+from traceviz.untrusted.event_files import masked_crc
 
 TENSORFLOW = (
     b">\0\0\0\0\0\0\0\xd9\xd2@\xe7\t\0\0\0f\t\xc1\xdaA\x1a\rbrain.Event:2R$\n"

@@ -20,8 +20,8 @@ import pytest
 import zstandard
 from google.protobuf.message import DecodeError
 
-from traceviz.errors import DamagedTraceError, OutOfMemoryError, OutputError, UnreadableError, UsageError
-from traceviz.foreign.errors import defect, foreign_errors_in_words, in_our_words
+from traceviz.core.errors import DamagedTraceError, OutOfMemoryError, OutputError, UnreadableError, UsageError
+from traceviz.untrusted.errors import defect, foreign_errors_in_words, in_our_words
 
 WHAT = "t.sqlite cannot be read."
 ADBC = adbc_driver_manager.OperationalError("disk", status_code=adbc_driver_manager.AdbcStatusCode.IO)
@@ -105,4 +105,4 @@ def test_a_defect_is_told_by_type_and_place_and_quotes_nothing():
     assert defect(caught.value) == "TypeError at an unknown place"
     with pytest.raises(TypeError) as caught:
         UsageError.unknown("metric", "a", None)
-    assert defect(caught.value).rstrip("0123456789") == "TypeError at traceviz.errors:"
+    assert defect(caught.value).rstrip("0123456789") == "TypeError at traceviz.core.errors:"

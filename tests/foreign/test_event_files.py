@@ -7,8 +7,8 @@ import struct
 
 import pytest
 
-from tests.foreign.event_records import AT_S, TENSORBOARD, TENSORFLOW, event, field, record, simple, tensor, varint
-from traceviz.foreign.event_files import MOST_MESSAGE, DamagedEventsError, Scalar, scalars
+from tests.untrusted.event_records import AT_S, TENSORBOARD, TENSORFLOW, event, field, record, simple, tensor, varint
+from traceviz.untrusted.event_files import MOST_MESSAGE, DamagedEventsError, Scalar, scalars
 
 DOUBLE = b"\x08\x02"
 SHAPES = {"none": b"", "1": field(2, b"\x08\x01"), "1 x 1": field(2, b"\x08\x01") * 2}

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.command import run
 from tests.conftest import REPOSITORY
-from traceviz.foreign.json_documents import (
+from tests.support.command import run
+from traceviz.parsers.registry import READERS
+from traceviz.untrusted.json_documents import (
     MOST_BYTES,
     MOST_DEPTH,
     JsonError,
@@ -20,7 +21,6 @@ from traceviz.foreign.json_documents import (
     read_object,
     value_of,
 )
-from traceviz.parsers.registry import READERS
 
 DEEP = b"[" * 200_000 + b"]" * 200_000
 
@@ -157,7 +157,7 @@ ELSEWHERE = {
     "collectors/inject/traceviz_inject/config.py": 1,  # rides in the program, and reads what we wrote for it
     "collectors/pyspy/convert.py": 1,  # events of a list of any length, one at a time
     "traceviz/archive/query/guard.py": 1,  # what DuckDB makes of a query
-    "traceviz/foreign/json_documents.py": 2,
+    "traceviz/untrusted/json_documents.py": 2,
 }
 """Files that parse JSON themselves, and in how many places."""
 

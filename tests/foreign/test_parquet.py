@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-_READ = "import sys; from traceviz.foreign.parquet import DAMAGE, read_parquet\ntry:\n    read_parquet(sys.argv[1])\n"
+_READ = "import sys; from traceviz.untrusted.parquet import DAMAGE, read_parquet\ntry:\n    read_parquet(sys.argv[1])\n"
 
 
 @pytest.mark.process

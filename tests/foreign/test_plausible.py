@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz import schema
-from traceviz.foreign.plausible import FARTHEST_NS, LARGEST_SUM, LONGEST_NS, MOST, checked, elapsed, window_of
-from traceviz.foreign.rows import rows_to_table
+from traceviz.trace import schema
+from traceviz.trace.plausible import FARTHEST_NS, LARGEST_SUM, LONGEST_NS, MOST, checked, elapsed, window_of
+from traceviz.trace.rows_to_table import rows_to_table
 
 DAY_NS = 86_400 * 10**9
 NOW_NS = 1_790_000_000 * 10**9

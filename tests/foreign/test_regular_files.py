@@ -5,10 +5,10 @@ import socket
 
 import pytest
 
-from tests.command import run
-from traceviz.errors import UnknownFormatError
-from traceviz.foreign.regular_files import check_regular
+from tests.support.command import run
+from traceviz.core.errors import UnknownFormatError
 from traceviz.scrub import scrub
+from traceviz.untrusted.regular_files import check_regular
 
 COMMANDS = (["report"], ["doctor"], ["convert", "-o", "out"], ["compare", "x"], ["scrub", "-o", "out"])
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.rows import rows_to_table, without_surrogates
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.shared.notes import Notes
+from traceviz.trace.rows_to_table import rows_to_table, without_surrogates
 
 
 def test_a_value_beyond_32_bits_is_null_and_noted_with_table_and_column():

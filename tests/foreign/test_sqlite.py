@@ -7,12 +7,12 @@ from contextlib import closing
 import pytest
 
 import traceviz
-from tests.command import run
 from tests.conftest import REPOSITORY
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign import sqlite as foreign_sqlite
-from traceviz.foreign.sqlite import foreign_database, in_words, strange_tables
+from tests.support.command import run
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.shared.sqlite.tables import SqliteTables
+from traceviz.untrusted import sqlite as foreign_sqlite
+from traceviz.untrusted.sqlite import foreign_database, in_words, strange_tables
 
 _LONG = "x" * 100_000
 

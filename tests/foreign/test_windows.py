@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from traceviz.foreign import windows as module
-from traceviz.foreign.windows import windows
+from traceviz.untrusted import windows as module
+from traceviz.untrusted.windows import windows
 
 
 @pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 20, 35])

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unpacking import unpacked
-from traceviz.pictures.packed import Packed, packed
-from traceviz.pictures.pictures import Place
-from traceviz.pictures.timeline import Arrows, Curve, Detail, Family, Lane, Level, Row, Timeline
-from traceviz.visible import visible
+from tests.support.unpacking import unpacked
+from traceviz.core.sanitize import visible
+from traceviz.report.pictures.packed import Packed, packed
+from traceviz.report.pictures.pictures import Place
+from traceviz.report.pictures.timeline import Arrows, Curve, Detail, Family, Lane, Level, Row, Timeline
 
 
 def array(*values):

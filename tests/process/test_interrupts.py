@@ -7,7 +7,7 @@ import pytest
 
 pytestmark = pytest.mark.process
 HEAD = (
-    "import gc, os, signal, sys, time\nfrom traceviz.process import interrupts\ninterrupts.install()\n"
+    "import gc, os, signal, sys, time\nfrom traceviz.core.process import interrupts\ninterrupts.install()\n"
     "me = os.getpid()\n"
 )
 TAIL = "\n    time.sleep(20)\nexcept interrupts.Stopped as stopped:\n    print('stopped by', stopped.number)"

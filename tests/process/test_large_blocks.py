@@ -11,7 +11,7 @@ pytestmark = pytest.mark.process
 
 APART = """
 import numpy as np
-from traceviz.process.memory import keep_large_blocks_apart, resident
+from traceviz.core.process.memory import keep_large_blocks_apart, resident
 keep_large_blocks_apart()
 np.ones(3 << 20)  # 24 MB, freed at once: from now on the C library would take 8 MB for a small block
 blocks = [np.ones(1 << 20) for _ in range(8)]
@@ -22,7 +22,7 @@ print(before - resident())
 
 AGAIN = """
 import resource
-from traceviz.process.memory import reuse_large_blocks
+from traceviz.core.process.memory import reuse_large_blocks
 def new_pages(size):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     memoryview(bytearray(size)).release()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from traceviz.errors import OutputError
-from traceviz.files import new_folder
-from traceviz.process.temporary import drop, drop_all, note, temporary_folder
+from traceviz.core.errors import OutputError
+from traceviz.core.files import new_folder
+from traceviz.core.process.temporary import drop, drop_all, note, temporary_folder
 
 
 def test_a_temporary_folder_is_private_and_goes_with_its_block(tmp_path, monkeypatch):
@@ -37,9 +37,7 @@ def test_what_a_block_had_no_time_to_remove_is_removed_at_the_end(tmp_path):
 
 @pytest.mark.process
 def test_the_end_of_the_process_is_such_an_end(tmp_path):
-    program = (
-        "import sys, pathlib\nfrom traceviz.process.temporary import note\nnote(pathlib.Path(sys.argv[1]), 'a').mkdir()"
-    )
+    program = "import sys, pathlib\nfrom traceviz.core.process.temporary import note\nnote(pathlib.Path(sys.argv[1]), 'a').mkdir()"
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)
     assert list(tmp_path.iterdir()) == []
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz.timeline import levels as module
-from traceviz.timeline.levels import levels
+from traceviz.pictures.timeline import levels as module
+from traceviz.pictures.timeline.levels import levels
 
 
 @pytest.fixture(autouse=True)

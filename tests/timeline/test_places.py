@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import trace
+from traceviz.pictures.timeline.places import FINDERS, places
 from traceviz.report import Fact, Finding, Severity
 from traceviz.report.findings.registry import records
-from traceviz.timeline.places import FINDERS, places
 
 PLACED = [record.code for record in records() if record.place]
 

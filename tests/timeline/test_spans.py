@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz.timeline.spans import Spans, row_numbers
+from traceviz.pictures.timeline.spans import Spans, row_numbers
 
 
 def rows_of(*spans, most=200):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import trace
-from tests.unpacking import unpacked
-from traceviz.pictures.packed import packed
-from traceviz.timeline import timeline as module
-from traceviz.timeline.timeline import timeline
+from tests.support.unpacking import unpacked
+from traceviz.pictures.timeline import timeline as module
+from traceviz.pictures.timeline.timeline import timeline
+from traceviz.report.pictures.packed import packed
 
 
 def rows(shown, key):
@@ -322,7 +322,7 @@ def test_names_of_ranges_lose_the_number_of_the_call():
 
 
 def test_very_many_names_become_one_for_those_that_take_least(monkeypatch):
-    monkeypatch.setattr("traceviz.timeline.names.MOST_TEXT", 100)
+    monkeypatch.setattr("traceviz.pictures.timeline.names.MOST_TEXT", 100)
     shown = timeline(trace(nvtx=[(100 * at, 1 + at, f"range number {at}") for at in range(50)]))
     assert "range number 49" in shown.names
     assert "range number 0" not in shown.names

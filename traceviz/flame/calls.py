@@ -12,9 +12,12 @@ from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.launch.graphs import with_origins
 from traceviz.analyses.derived.launch.join import work_with_calls
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.flame.division import OUTSIDE, Division, Spans
-from traceviz.flame.folding import OTHER, Bounds, Folded, accumulated, folded, levels
-from traceviz.flame.words import (
+from traceviz.core.arrays.intervals import Array
+from traceviz.core.arrays.nested import Codes, Mask, Rows, alike
+from traceviz.core.sanitize import bounded
+from traceviz.pictures.flame.division import OUTSIDE, Division, Spans
+from traceviz.pictures.flame.folding import OTHER, Bounds, Folded, accumulated, folded, levels
+from traceviz.pictures.flame.texts import (
     OTHER_THREADS,
     TRAINING_THREAD,
     kernel_family,
@@ -23,10 +26,7 @@ from traceviz.flame.words import (
     operation_name,
     thread_labels,
 )
-from traceviz.intervals import Array
-from traceviz.nested import Codes, Mask, Rows, alike
-from traceviz.pictures.flame import Flame
-from traceviz.visible import bounded
+from traceviz.report.pictures.flame import Flame
 
 Measure = Literal["host", "device", "samples"]
 

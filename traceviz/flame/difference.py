@@ -16,10 +16,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from traceviz.analyses.derived.host.classes import CLASSES
-from traceviz.flame.division import OUTSIDE
-from traceviz.flame.folding import OTHER, Bounds, accumulated, folded
-from traceviz.intervals import Array
-from traceviz.pictures.flame import Flame
+from traceviz.core.arrays.intervals import Array
+from traceviz.pictures.flame.division import OUTSIDE
+from traceviz.pictures.flame.folding import OTHER, Bounds, accumulated, folded
+from traceviz.report.pictures.flame import Flame
 
 FINE = Bounds(least=0.0001, most=20_000)
 """How small nodes of the sides of a difference may be: what one side would fold away, the other may hold."""

@@ -17,9 +17,9 @@ from traceviz.analyses.derived.host.classes import CLASSES, host_classes
 from traceviz.analyses.derived.judged_time import host_time, steady_time
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import Array, IntervalSet
-from traceviz.nested import Mask, Rows
-from traceviz.units import format_number
+from traceviz.core.arrays.intervals import Array, IntervalSet
+from traceviz.core.arrays.nested import Mask, Rows
+from traceviz.core.units import format_number
 
 OUTSIDE = ("outside", "no class known")
 """Time that belongs to no class: outside of the capture, or of a process that no rank is known for."""

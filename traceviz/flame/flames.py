@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from traceviz.analyses.derived.view import TraceView
-from traceviz.flame.division import division
-from traceviz.flame.folding import Bounds
-from traceviz.flame.modules import module_flames
-from traceviz.flame.operators import operator_flames
-from traceviz.flame.ranges import range_flames
-from traceviz.flame.stacks import stack_flames
-from traceviz.pictures.flame import Flame
+from traceviz.pictures.flame.division import division
+from traceviz.pictures.flame.folding import Bounds
+from traceviz.pictures.flame.modules import module_flames
+from traceviz.pictures.flame.operators import operator_flames
+from traceviz.pictures.flame.ranges import range_flames
+from traceviz.pictures.flame.stacks import stack_flames
+from traceviz.report.pictures.flame import Flame
 
 _MAKERS = (operator_flames, module_flames, range_flames, stack_flames)
 _MOST_TOGETHER = 5000

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceviz.intervals import Array
-from traceviz.nested import Mask, Rows
+from traceviz.core.arrays.intervals import Array
+from traceviz.core.arrays.nested import Mask, Rows
 
 OTHER = "(other)"
 """Name of a node for those of its parent that are too small to be drawn."""

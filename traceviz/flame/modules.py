@@ -15,14 +15,14 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.autograd import backward_links
 from traceviz.analyses.program.module_paths import MADE, PartNames, named_work, part_names
 from traceviz.analyses.program.operator_calls import OperatorCalls, of_pytorch, operator_calls
-from traceviz.flame.calls import Called, Label, Title, Tree, counted, host_flame, owned_flame
-from traceviz.flame.division import Division, Spans
-from traceviz.flame.folding import Bounds
-from traceviz.flame.words import without_numbers
-from traceviz.intervals import Array
-from traceviz.nested import Mask
-from traceviz.pictures.flame import Flame
-from traceviz.visible import bounded
+from traceviz.core.arrays.intervals import Array
+from traceviz.core.arrays.nested import Mask
+from traceviz.core.sanitize import bounded
+from traceviz.pictures.flame.calls import Called, Label, Title, Tree, counted, host_flame, owned_flame
+from traceviz.pictures.flame.division import Division, Spans
+from traceviz.pictures.flame.folding import Bounds
+from traceviz.pictures.flame.texts import without_numbers
+from traceviz.report.pictures.flame import Flame
 
 BACKWARD = Label("(backward)", "backward")
 """Inside a part, the work of the backward pass that belongs to it."""

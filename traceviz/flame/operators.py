@@ -10,13 +10,13 @@ import polars as pl
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.frames import codes, end_ns, taken
 from traceviz.analyses.derived.view import TraceView
-from traceviz.flame.calls import Called, Label, Title, device_flame, host_flame
-from traceviz.flame.division import Division
-from traceviz.flame.folding import Bounds
-from traceviz.flame.words import api_family, operation_family, operation_group
-from traceviz.nested import Codes, alike
-from traceviz.pictures.flame import Flame
-from traceviz.visible import bounded
+from traceviz.core.arrays.nested import Codes, alike
+from traceviz.core.sanitize import bounded
+from traceviz.pictures.flame.calls import Called, Label, Title, device_flame, host_flame
+from traceviz.pictures.flame.division import Division
+from traceviz.pictures.flame.folding import Bounds
+from traceviz.pictures.flame.texts import api_family, operation_family, operation_group
+from traceviz.report.pictures.flame import Flame
 
 
 def operator_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[Flame | None]:

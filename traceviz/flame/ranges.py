@@ -9,12 +9,12 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.view import TraceView
-from traceviz.flame.calls import Called, Label, Title, device_flame, host_flame
-from traceviz.flame.division import Division
-from traceviz.flame.folding import Bounds
-from traceviz.flame.words import without_numbers
-from traceviz.pictures.flame import Flame
-from traceviz.visible import bounded
+from traceviz.core.sanitize import bounded
+from traceviz.pictures.flame.calls import Called, Label, Title, device_flame, host_flame
+from traceviz.pictures.flame.division import Division
+from traceviz.pictures.flame.folding import Bounds
+from traceviz.pictures.flame.texts import without_numbers
+from traceviz.report.pictures.flame import Flame
 
 
 def range_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[Flame | None]:

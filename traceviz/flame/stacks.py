@@ -12,13 +12,23 @@ from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.stacks.sampled import recorded_calls, recorded_names
 from traceviz.analyses.derived.stacks.trees import stack_tree
 from traceviz.analyses.derived.view import TraceView
-from traceviz.flame.calls import THREAD, Called, Label, Title, Tree, device_flame, host_flame, owned_flame, threads_of
-from traceviz.flame.division import Division, Spans
-from traceviz.flame.folding import Bounds
-from traceviz.intervals import Array
-from traceviz.nested import alike, contexts
-from traceviz.pictures.flame import Flame
-from traceviz.visible import bounded
+from traceviz.core.arrays.intervals import Array
+from traceviz.core.arrays.nested import alike, contexts
+from traceviz.core.sanitize import bounded
+from traceviz.pictures.flame.calls import (
+    THREAD,
+    Called,
+    Label,
+    Title,
+    Tree,
+    device_flame,
+    host_flame,
+    owned_flame,
+    threads_of,
+)
+from traceviz.pictures.flame.division import Division, Spans
+from traceviz.pictures.flame.folding import Bounds
+from traceviz.report.pictures.flame import Flame
 
 
 def stack_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[Flame | None]:

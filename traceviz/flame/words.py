@@ -10,10 +10,10 @@ from traceviz.analyses.derived.calls.short_names import function_of
 from traceviz.analyses.derived.stacks.sampled import main_thread
 from traceviz.analyses.derived.steps.search import NO_THREAD, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.cuda_names import ApiKind, api_kind
-from traceviz.kernel_names import UNKNOWN as UNKNOWN_KERNEL
-from traceviz.op_families import UNKNOWN, op_family, op_type
-from traceviz.visible import bounded
+from traceviz.core.sanitize import bounded
+from traceviz.trace.names.cuda_names import ApiKind, api_kind
+from traceviz.trace.names.kernel_names import UNKNOWN as UNKNOWN_KERNEL
+from traceviz.trace.names.op_families import UNKNOWN, op_family, op_type
 
 _ARGUMENTS = re.compile(r"(?s)#\w+=.*$")
 """What TensorFlow's profiler adds to names: ``#id=7,is_eager=0#``."""
@@ -81,7 +81,7 @@ def api_family(name: str) -> str:
 
 
 def kernel_family(family: str) -> str:
-    """The colour of the node of a kernel of this family (:mod:`traceviz.kernel_names`)."""
+    """The colour of the node of a kernel of this family (:mod:`traceviz.trace.names.kernel_names`)."""
     return {UNKNOWN_KERNEL: "device_compute", "communication": "collective"}.get(family, family)
 
 

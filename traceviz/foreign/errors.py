@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from traceviz.errors import DamagedTraceError, OutOfMemoryError, OutputError, TracevizError, UnreadableError
+from traceviz.core.errors import DamagedTraceError, OutOfMemoryError, OutputError, TracevizError, UnreadableError
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EMFILE, errno.ENFILE})
 """Errors of the system that are no fault of what is read: nothing can be written, or opened, any more."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from traceviz.later import Later
+from traceviz.core.lazy_module import Later
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

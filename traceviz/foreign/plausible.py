@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.foreign.rows import NoteTaker, rows_to_table
-from traceviz.later import Later
+from traceviz.core.lazy_module import Later
+from traceviz.trace import schema
+from traceviz.trace.rows_to_table import NoteTaker, rows_to_table
 
 pc: Any = Later("pyarrow.compute")
 """The stubs of pyarrow refuse Python numbers as arguments of compute functions."""

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from traceviz.errors import UnknownFormatError
+from traceviz.core.errors import UnknownFormatError
 
 _OPENED = (".csv", ".gz", ".json", ".jsonl", ".parquet", ".pb", ".sqlite", ".txt")
 """Files of such names are opened in folders."""

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
+from traceviz.trace import schema
 
 UNFIT_NOTE = "value-unfit"
 """Code of the note on values that their columns cannot hold."""
@@ -45,7 +45,7 @@ def rows_to_table(
     """Table ``name`` from ``rows``; what a row lacks is null.
 
     Args:
-        name: Table of :mod:`traceviz.schema`, or a name for messages where ``declared`` is given.
+        name: Table of :mod:`traceviz.trace.schema`, or a name for messages where ``declared`` is given.
         rows: Values by column.
         notes: Told of values that their columns cannot hold, whose cells are null, and of rows that are left out
             therefore; ``None`` where every value must fit.

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 
 _LEAST_LENGTH = 1 << 20
 """Bytes of a value or a row that every file may have: what we compute from a small file also needs room."""

@@ -1,4 +1,4 @@
-/* traceviz._intervals: sweeps over sorted times, one pass over each side. See _intervals.pyi.
+/* traceviz.core.arrays._intervals: sweeps over sorted times, one pass over each side. See _intervals.pyi.
  *
  * All arrays are buffers of 64-bit integers in the byte order of the machine. A set is two of them, starts and ends:
  * sorted, disjoint, not touching, none empty. Callers make room for results; each function says how much it needs and
@@ -596,7 +596,7 @@ static PyMethodDef functions[] = {
 };
 
 static struct PyModuleDef module = {
-    .m_base = PyModuleDef_HEAD_INIT, .m_name = "traceviz._intervals", .m_size = 0, .m_methods = functions};
+    .m_base = PyModuleDef_HEAD_INIT, .m_name = "traceviz.core.arrays._intervals", .m_size = 0, .m_methods = functions};
 
 __attribute__((visibility("default"))) PyMODINIT_FUNC PyInit__intervals(void)
 {

@@ -1,4 +1,4 @@
-/* traceviz.nested._compiled: what is slow in NumPy about calls that nest. See _compiled.pyi for the functions. Columns are buffers
+/* traceviz.core.arrays.nested._compiled: what is slow in NumPy about calls that nest. See _compiled.pyi for the functions. Columns are buffers
  * of the caller; all are checked before they are touched; the interpreter's lock is let go of meanwhile. */
 
 #define PY_SSIZE_T_CLEAN

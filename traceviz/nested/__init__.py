@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 try:
-    from traceviz.nested import _compiled
+    from traceviz.core.arrays.nested import _compiled
 except ImportError:
     library: ModuleType | None = None
 else:
@@ -36,7 +36,7 @@ def _narrow(numbers: Rows) -> Codes:
 
 
 def nested(groups: Array, starts: Array, ends: Array) -> tuple[Codes, Codes] | None:
-    """Depth and parent of calls in order of group and start, the longer first (:func:`traceviz.intervals.nesting`).
+    """Depth and parent of calls in order of group and start, the longer first (:func:`traceviz.core.arrays.intervals.nesting`).
 
     ``None`` where they are in another order, where some cross, or where nothing is compiled.
     """
@@ -199,7 +199,7 @@ def _sortable(groups: Array, starts: Array, keys: Array, moments: Array) -> tupl
 def matched(sought: PairColumns, among: PairColumns, owners: Owners, least: int, width: int) -> Codes | None:
     """For each of ``sought``, the first row of ``among`` with the same owner and id; -1 for none.
 
-    ``None`` where nothing is compiled, or owners are wider than 32 bits: :mod:`traceviz.matching` has the twin.
+    ``None`` where nothing is compiled, or owners are wider than 32 bits: :mod:`traceviz.core.arrays.matching` has the twin.
 
     Args:
         sought: Owners, ids, and which rows have an id, or ``None`` where all have.

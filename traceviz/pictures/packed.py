@@ -27,7 +27,7 @@ varints:
 * target: difference to the source of the same arrow, zigzag.
 
 Times are whole nanoseconds, exact up to 2^53 from the start of the timeline on. Values of curves keep four significant
-digits, and null is not measured. All texts are visible (:mod:`traceviz.visible`), of 2,000 characters at most.
+digits, and null is not measured. All texts are visible (:mod:`traceviz.core.sanitize`), of 2,000 characters at most.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traceviz.pictures.pictures import Place
-from traceviz.pictures.texts import fitting, plain
-from traceviz.pictures.timeline import Array, Arrows, Curve, Lane, Level, Row, Timeline
+from traceviz.report.pictures.pictures import Place
+from traceviz.report.pictures.texts import fitting, plain
+from traceviz.report.pictures.timeline import Array, Arrows, Curve, Lane, Level, Row, Timeline
 
 VERSION = 1
 """Version of the packing."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from traceviz.pictures.flame import Flame
-from traceviz.pictures.timeline import Timeline
+from traceviz.report.pictures.flame import Flame
+from traceviz.report.pictures.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)

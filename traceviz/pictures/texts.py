@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from traceviz.visible import bounded, visible
+from traceviz.core.sanitize import bounded, visible
 
 _LENGTHS = 2_000, 1_000, 500, 250, 120
 """How long a name may be, if all are to fit."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from traceviz.errors import OutOfMemoryError
-from traceviz.units import format_value
+from traceviz.core.errors import OutOfMemoryError
+from traceviz.core.units import format_value
 
 OPTION = "--max-memory"
 _STATUS = Path("/proc/self/statm")

@@ -13,7 +13,7 @@ import select
 import sys
 from typing import TYPE_CHECKING, TextIO, cast
 
-from traceviz.errors import OutputError
+from traceviz.core.errors import OutputError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

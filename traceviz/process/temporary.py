@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from traceviz.process.interrupts import uninterrupted
+from traceviz.core.process.interrupts import uninterrupted
 
 PREFIX = "traceviz-"
 _ATTEMPTS = 3

@@ -2,7 +2,7 @@
 
 A :class:`Report` is one frozen value. Analyses fill sections with blocks (:class:`Facts`, :class:`Grid`,
 :class:`Bars`, :class:`Timeline`, :class:`Series`, :class:`Prose`) and add findings; a renderer turns it into
-text. Every value carries its base unit (:data:`traceviz.units.Unit`), every fact and column a stable key, so that
+text. Every value carries its base unit (:data:`traceviz.core.units.Unit`), every fact and column a stable key, so that
 scripts and comparisons join on keys and never on wording.
 """
 
@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from traceviz.errors import UsageError
-from traceviz.later import Later
-from traceviz.shown import Shown
-from traceviz.units import Unit, Value, counted
+from traceviz.core.errors import UsageError
+from traceviz.core.lazy_module import Later
+from traceviz.core.notebook_repr import Shown
+from traceviz.core.units import Unit, Value, counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from traceviz import schema
 from traceviz.analyses.derived.frames import correlations, taken
 from traceviz.analyses.derived.view import TraceView
-from traceviz.matching import first_rows
-from traceviz.pictures.timeline import Array, Arrows
+from traceviz.core.arrays.matching import first_rows
+from traceviz.report.pictures.timeline import Array, Arrows
+from traceviz.trace import schema
 
 CALLERS = ("cuda_api", "host_ops")
 """Tables of what launches, the first that knows the work counts."""

@@ -11,10 +11,10 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import codes
 from traceviz.analyses.host.samples import METRICS
-from traceviz.nested import alike
-from traceviz.pictures.timeline import Curve
-from traceviz.timeline.owners import MACHINE, NOBODY
-from traceviz.timeline.sources import Making, numbers, starts_of
+from traceviz.core.arrays.nested import alike
+from traceviz.pictures.timeline.owners import MACHINE, NOBODY
+from traceviz.pictures.timeline.sources import Making, numbers, starts_of
+from traceviz.report.pictures.timeline import Curve
 
 MOST_POINTS = 1_000
 """Points of a curve: on no screen can more be told apart."""

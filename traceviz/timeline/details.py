@@ -10,9 +10,9 @@ import polars as pl
 
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet
-from traceviz.pictures.pictures import Place
-from traceviz.pictures.timeline import Array, Detail
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.report.pictures.pictures import Place
+from traceviz.report.pictures.timeline import Array, Detail
 
 SHARE_OF_ONE = 4
 """One step or place may take this part of the events, so that there is room for others."""

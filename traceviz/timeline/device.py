@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from traceviz import schema
 from traceviz.analyses.derived.launch.graphs import graph_name
-from traceviz.kernel_names import UNKNOWN, classify, family_label
-from traceviz.nested import Codes
-from traceviz.pictures.timeline import Family
-from traceviz.timeline.names import always
-from traceviz.timeline.sources import Lanes, Making, Source, by_group, numbers, spans_of
-from traceviz.timeline.spans import Seat, Spans
+from traceviz.core.arrays.nested import Codes
+from traceviz.pictures.timeline.names import always
+from traceviz.pictures.timeline.sources import Lanes, Making, Source, by_group, numbers, spans_of
+from traceviz.pictures.timeline.spans import Seat, Spans
+from traceviz.report.pictures.timeline import Family
+from traceviz.trace import schema
+from traceviz.trace.names.kernel_names import UNKNOWN, classify, family_label
 
 NO_STREAM = -1
 _PLACED = ("start_ns", "dur_ns", "process_id", "device_id", "stream")

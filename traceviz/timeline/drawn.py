@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from traceviz.pictures.timeline import Detail, Level, Row
-from traceviz.timeline.levels import CELLS, levels
-from traceviz.timeline.sources import Source
-from traceviz.timeline.spans import Seat, Spans, row_numbers
+from traceviz.pictures.timeline.levels import CELLS, levels
+from traceviz.pictures.timeline.sources import Source
+from traceviz.pictures.timeline.spans import Seat, Spans, row_numbers
+from traceviz.report.pictures.timeline import Detail, Level, Row
 
 LEAST_SPANS = 2_000
 """Rows of fewer spans need no levels where they have them all: these can be drawn at once."""

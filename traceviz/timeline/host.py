@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from traceviz.cuda_names import ApiKind, api_kind
-from traceviz.nested import Codes
-from traceviz.op_families import UNKNOWN, op_family, op_family_label, op_type
-from traceviz.pictures.timeline import Family, LaneKind
-from traceviz.timeline.names import always
-from traceviz.timeline.sources import Lanes, Making, Source, by_group, numbers, spans_of
-from traceviz.timeline.spans import Seat
+from traceviz.core.arrays.nested import Codes
+from traceviz.pictures.timeline.names import always
+from traceviz.pictures.timeline.sources import Lanes, Making, Source, by_group, numbers, spans_of
+from traceviz.pictures.timeline.spans import Seat
+from traceviz.report.pictures.timeline import Family, LaneKind
+from traceviz.trace.names.cuda_names import ApiKind, api_kind
+from traceviz.trace.names.op_families import UNKNOWN, op_family, op_family_label, op_type
 
 _LAUNCH = Family("launch_call", "Launch calls")
 _SYNC = Family("sync_call", "Calls that wait")

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceviz.nested import Codes
-from traceviz.pictures.timeline import Array, Level
+from traceviz.core.arrays.nested import Codes
+from traceviz.report.pictures.timeline import Array, Level
 
 CELLS = 512
 """Cells of the coarsest level over the whole timeline."""

@@ -10,9 +10,9 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import codes
 from traceviz.analyses.derived.grouped import first_of_each
-from traceviz.nested import Codes, alike
-from traceviz.pictures.timeline import Array, Family
-from traceviz.visible import bounded, visible
+from traceviz.core.arrays.nested import Codes, alike
+from traceviz.core.sanitize import bounded, visible
+from traceviz.report.pictures.timeline import Array, Family
 
 UNKNOWN = "?"
 """Name of what has none."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from traceviz.analyses.derived.view import TraceView
-from traceviz.pictures.pictures import Place
-from traceviz.pictures.timeline import Timeline
+from traceviz.pictures.timeline.places import places
+from traceviz.pictures.timeline.timeline import MOST_EVENTS, timeline
 from traceviz.report import Finding
-from traceviz.timeline.places import places
-from traceviz.timeline.timeline import MOST_EVENTS, timeline
+from traceviz.report.pictures.pictures import Place
+from traceviz.report.pictures.timeline import Timeline
 
 
 def timeline_and_places(

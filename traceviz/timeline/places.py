@@ -26,15 +26,15 @@ from traceviz.analyses.derived.steps.search import training_steps, training_thre
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew
 from traceviz.analyses.ranks.ranks import RanksAnalysis
-from traceviz.cuda_names import ApiKind
-from traceviz.intervals import IntervalSet, union_all
-from traceviz.kernel_names import KernelClass
-from traceviz.op_families import plain_name
-from traceviz.pictures.pictures import Place
+from traceviz.core.arrays.intervals import IntervalSet, union_all
+from traceviz.core.units import format_ns
 from traceviz.report import Finding
 from traceviz.report.findings.record import Finder, TimelinePlace
 from traceviz.report.findings.registry import find_record
-from traceviz.units import format_ns
+from traceviz.report.pictures.pictures import Place
+from traceviz.trace.names.cuda_names import ApiKind
+from traceviz.trace.names.kernel_names import KernelClass
+from traceviz.trace.names.op_families import plain_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_calls, collective_skew
 from traceviz.analyses.ranks.ranks import RanksAnalysis
-from traceviz.intervals import IntervalSet
-from traceviz.pictures.timeline import Array, Family
-from traceviz.timeline.names import always
-from traceviz.timeline.owners import NOBODY
-from traceviz.timeline.sources import Lanes, Making, Source, by_group, numbers, spans_of
-from traceviz.timeline.spans import Seat, Spans
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.pictures.timeline.names import always
+from traceviz.pictures.timeline.owners import NOBODY
+from traceviz.pictures.timeline.sources import Lanes, Making, Source, by_group, numbers, spans_of
+from traceviz.pictures.timeline.spans import Seat, Spans
+from traceviz.report.pictures.timeline import Array, Family
 
 MOST_NUMBERED = 5_000
 """So many steps have their number as a name; of more, each name would be one for the page to hold."""

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.frames import codes
-from traceviz.nested import Codes, alike
-from traceviz.pictures.timeline import Array, Family
-from traceviz.timeline.names import Names
-from traceviz.timeline.sources import Lanes, Making, Source, by_group, durations_of, numbers, starts_of
-from traceviz.timeline.spans import MOST_ROWS, Seat, Spans
+from traceviz.core.arrays.nested import Codes, alike
+from traceviz.pictures.timeline.names import Names
+from traceviz.pictures.timeline.sources import Lanes, Making, Source, by_group, durations_of, numbers, starts_of
+from traceviz.pictures.timeline.spans import MOST_ROWS, Seat, Spans
+from traceviz.report.pictures.timeline import Array, Family
 
 _ORIGINS = {
     "program": Family("python", "The program"),

@@ -12,11 +12,11 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import without_nulls
 from traceviz.analyses.derived.view import TraceView
-from traceviz.nested import Codes
-from traceviz.pictures.timeline import Array
-from traceviz.timeline.names import Names
-from traceviz.timeline.owners import Owners
-from traceviz.timeline.spans import Seat, Spans
+from traceviz.core.arrays.nested import Codes
+from traceviz.pictures.timeline.names import Names
+from traceviz.pictures.timeline.owners import Owners
+from traceviz.pictures.timeline.spans import Seat, Spans
+from traceviz.report.pictures.timeline import Array
 
 Lanes = Iterator[tuple[Seat, Spans]]
 Groups = npt.NDArray[np.integer[Any]]

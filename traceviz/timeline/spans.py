@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from traceviz.nested import Codes
-from traceviz.pictures.timeline import Array, LaneKind
+from traceviz.core.arrays.nested import Codes
+from traceviz.report.pictures.timeline import Array, LaneKind
 
 MOST_ROWS = 200
 """Rows of a lane: what overlaps or nests further is not drawn."""

@@ -1,6 +1,6 @@
 """From a trace to its timeline: lanes of all that was recorded, seen from afar and close by.
 
-Sources (:mod:`traceviz.timeline.sources`) give the spans of each lane; :mod:`traceviz.timeline.drawn` puts them into
+Sources (:mod:`traceviz.pictures.timeline.sources`) give the spans of each lane; :mod:`traceviz.pictures.timeline.drawn` puts them into
 rows. Here lanes get their places, events their numbers, and arrows are drawn between them.
 """
 
@@ -14,19 +14,19 @@ import numpy as np
 import numpy.typing as npt
 
 from traceviz.analyses.derived.view import TraceView
-from traceviz.pictures.pictures import Place
-from traceviz.pictures.timeline import Array, Arrows, Lane, LaneKind, Timeline
-from traceviz.timeline.arrows import launches
-from traceviz.timeline.curves import curves
-from traceviz.timeline.details import details
-from traceviz.timeline.device import device_sources
-from traceviz.timeline.drawn import Drawn, Frame, drawn
-from traceviz.timeline.host import host_sources
-from traceviz.timeline.names import Names, fewer
-from traceviz.timeline.owners import MACHINE, NOBODY, Owners
-from traceviz.timeline.ranks import Collectives, collectives, rank_sources
-from traceviz.timeline.sampled import stack_sources
-from traceviz.timeline.sources import Making, Source
+from traceviz.pictures.timeline.arrows import launches
+from traceviz.pictures.timeline.curves import curves
+from traceviz.pictures.timeline.details import details
+from traceviz.pictures.timeline.device import device_sources
+from traceviz.pictures.timeline.drawn import Drawn, Frame, drawn
+from traceviz.pictures.timeline.host import host_sources
+from traceviz.pictures.timeline.names import Names, fewer
+from traceviz.pictures.timeline.owners import MACHINE, NOBODY, Owners
+from traceviz.pictures.timeline.ranks import Collectives, collectives, rank_sources
+from traceviz.pictures.timeline.sampled import stack_sources
+from traceviz.pictures.timeline.sources import Making, Source
+from traceviz.report.pictures.pictures import Place
+from traceviz.report.pictures.timeline import Array, Arrows, Lane, LaneKind, Timeline
 
 MOST_EVENTS = 1_000_000
 """Events that a page holds unless it is told otherwise: about 8 MB."""

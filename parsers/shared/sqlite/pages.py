@@ -32,7 +32,7 @@ from typing import Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from traceviz.parsers.shared.native import decoder
+from traceviz.parsers.shared.arrays.native import decoder
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -20,13 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.parsers.shared.ahead import Ahead
-from traceviz.parsers.shared.arrow import Array, pc
-from traceviz.parsers.shared.keep import Keep
-from traceviz.parsers.shared.native import decoder
-from traceviz.parsers.shared.sqlite.pages import Integers, NotPlainError, Pages, in_order
-from traceviz.parsers.shared.whole import (
+from traceviz.parsers.shared.arrays.arrow import Array, pc
+from traceviz.parsers.shared.arrays.native import decoder
+from traceviz.parsers.shared.events.column_requests import (
     CodeColumn,
     Codes,
     Combination,
@@ -37,6 +33,10 @@ from traceviz.parsers.shared.whole import (
     Result,
     Wish,
 )
+from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.prefetch.queue import Ahead
+from traceviz.parsers.shared.sqlite.pages import Integers, NotPlainError, Pages, in_order
+from traceviz.trace import schema
 
 STRETCH_BYTES = 4 << 20
 """Leaf pages that one thread decodes at once."""

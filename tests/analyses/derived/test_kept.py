@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.kept import Kept, held, kept_property
-from traceviz.intervals import IntervalSet
+from traceviz.analyses.derived.memo import Kept, held, kept_property
+from traceviz.core.arrays.intervals import IntervalSet
 
 THREADS = 4
 

@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 
 from tests.collectors.inject.bench import HOOKS
-from tests.foreign.event_records import event, simple
+from tests.untrusted.event_records import event, simple
 from traceviz.api import open_trace
 from traceviz.collectors.base import Plan
 from traceviz.collectors.frameworks import event_files

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.measured import measured
 from tests.parsers.kineto import files as k
+from tests.support.measured import measured
 from traceviz.parsers.kineto.decode import document
 
 pytestmark = pytest.mark.process

@@ -18,8 +18,8 @@ from traceviz.parsers.kineto.decode.document import decode
 from traceviz.parsers.kineto.events import pair
 from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.parsers.kineto.tables import tables_of
-from traceviz.parsers.shared.native import SCANNER_VARIABLE
-from traceviz.tables import TraceTables
+from traceviz.parsers.shared.arrays.native import SCANNER_VARIABLE
+from traceviz.trace.tables import TraceTables
 
 pytestmark = pytest.mark.process
 

@@ -6,7 +6,7 @@ from threading import Event, Timer, get_ident
 
 import pytest
 
-from traceviz.parsers.shared.ahead import Ahead
+from traceviz.parsers.shared.prefetch.queue import Ahead
 
 
 @pytest.fixture(params=[1, 3])

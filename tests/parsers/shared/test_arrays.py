@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz.parsers.shared.arrays import by_key, by_start, inverted, joined, nanoseconds, take, used
-from traceviz.parsers.shared.native import SCANNER_VARIABLE, library
-from traceviz.parsers.shared.nesting import Links, Spans, depths, enclosing, nearest, nest, spread
+from traceviz.parsers.shared.arrays.native import SCANNER_VARIABLE, library
+from traceviz.parsers.shared.arrays.nesting import Links, Spans, depths, enclosing, nearest, nest, spread
+from traceviz.parsers.shared.arrays.operations import by_key, by_start, inverted, joined, nanoseconds, take, used
 
 needs_compiled = pytest.mark.skipif(library is None, reason="built without the compiled scanner")
 

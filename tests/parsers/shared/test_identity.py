@@ -1,6 +1,6 @@
 """Numbers of processes, threads and devices: sorted, and positions in their tables."""
 
-from traceviz.parsers.shared.identity import by_trace, compute_capability, identity_tables, numbered
+from traceviz.parsers.shared.events.owners import by_trace, compute_capability, identity_tables, numbered
 
 
 def test_keys_are_numbered_in_sorted_order_each_once():

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from traceviz.parsers.shared.in_order import in_order
+from traceviz.parsers.shared.events.sort_by_start import in_order
 
 
 def own(values, kind) -> pa.Array:

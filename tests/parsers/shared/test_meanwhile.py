@@ -4,8 +4,8 @@ from threading import current_thread, main_thread
 
 import pytest
 
-from traceviz.parsers.shared import meanwhile
-from traceviz.parsers.shared.meanwhile import Meanwhile
+from traceviz.parsers.shared.prefetch import background
+from traceviz.parsers.shared.prefetch.background import Meanwhile
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_where_no_thread_can_be_started_the_first_who_asks_computes_7(two_cores,
     def refuse(thread):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(meanwhile.Thread, "start", refuse)
+    monkeypatch.setattr(background.Thread, "start", refuse)
     assert Meanwhile(lambda: 7, beside=True).result() == 7
 
 

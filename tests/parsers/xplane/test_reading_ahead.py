@@ -7,9 +7,8 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from traceviz import api
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.shared import meanwhile
 from traceviz.parsers.xplane import tables
 from traceviz.parsers.xplane.readers import XPlaneReader
 

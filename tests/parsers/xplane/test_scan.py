@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parsers.xplane.files import Name, Ref, Unsigned, chunk, event, fixed64, line, number, plane, space, varint
-from traceviz.parsers.shared.native import SCANNER_VARIABLE, library
-from traceviz.parsers.xplane import compiled as xplane_compiled
-from traceviz.parsers.xplane.raw import Kind, Plane, Space
-from traceviz.parsers.xplane.scan import available_scanner, read_space
+from traceviz.parsers.shared.arrays.native import SCANNER_VARIABLE, library
+from traceviz.parsers.xplane.decode import compiled as xplane_compiled
+from traceviz.parsers.xplane.decode.raw import Kind, Plane, Space
+from traceviz.parsers.xplane.decode.scan import available_scanner, read_space
 
 needs_compiled = pytest.mark.skipif(library is None, reason="built without the compiled scanner")
 SCANNERS = [pytest.param("compiled", marks=needs_compiled), "protobuf"]

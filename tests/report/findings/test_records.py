@@ -15,13 +15,13 @@ from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
 from traceviz.analyses.headline.options import COMPUTE, UNEXPLAINED
 from traceviz.analyses.headline.parts import PARTS
 from traceviz.analyses.registry import SLUGS, analyses
-from traceviz.cuda_names import ApiKind
+from traceviz.pictures.timeline.places import FINDERS
 from traceviz.report import Certainty, Severity
 from traceviz.report.findings import record as declared
 from traceviz.report.findings.record import FindingRecord, SeverityRule, TimeClass
 from traceviz.report.findings.registry import codes, record_of, records
-from traceviz.schema import TABLES
-from traceviz.timeline.places import FINDERS
+from traceviz.trace.names.cuda_names import ApiKind
+from traceviz.trace.schema import TABLES
 
 KEYS = {
     "api_call": set(get_args(ApiKind)),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.report.findings import registry
 from traceviz.report.findings.registry import codes, find_record, record_of, register
 

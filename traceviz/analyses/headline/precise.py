@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from traceviz.analyses.headline.judged import Judged
 from traceviz.analyses.headline.options import HOST, INPUT, POSSIBLE_INPUT, UNEXPLAINED, Option
+from traceviz.core.units import format_ratio
 from traceviz.report import Finding, Severity
 from traceviz.report.findings.registry import record_of
-from traceviz.units import format_ratio
 
 _NAMES = frozenset({"GIL", "Python"})
 """Headings that are names."""

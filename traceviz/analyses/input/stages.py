@@ -16,7 +16,7 @@ from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.stacks.functions import placed
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.dataloader import loader_advice, loader_kind
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.report.findings.registry import record_of
 
 TF_DATA = "tf.data"

@@ -7,9 +7,9 @@ from dataclasses import replace
 from traceviz.analyses.input.stages import TF_DATA, Stage
 from traceviz.analyses.input.tfdata import CACHE, FASTER_MAP, STILL_SLOW
 from traceviz.analyses.input.tfdata_settings import WRAPPERS, PipelineSettings, StageSettings
+from traceviz.core.units import counted, format_ratio
 from traceviz.report import Fact, Finding
 from traceviz.report.findings.registry import record_of
-from traceviz.units import counted, format_ratio
 
 CODES = ("TV103", "TV104", "TV105", "TV106", "TV107")
 """Codes of the findings that are raised here."""

@@ -20,10 +20,10 @@ from traceviz.analyses.ranks.excess import causes_of_ranks, largest_excess, line
 from traceviz.analyses.ranks.rank_grids import arrivals_grid, cautions, collectives_grid, steps_grid, times_grid
 from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times, waiting
 from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
+from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import Fact, Finding, Prose, Section, Skipped
 from traceviz.report.findings.record import WARNING_SHARE
 from traceviz.report.findings.registry import record_of
-from traceviz.units import counted, format_ns, format_ratio
 
 _OF_ONE, _OF_ALL = "Look at the rank", "Where every rank"
 """Begins of advice about one rank that is slow, and about ranks that are late in turn."""

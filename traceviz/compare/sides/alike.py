@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from traceviz.analyses.options import StepTime
-from traceviz.compare.sides.from_files import Read, Sides
+from traceviz.compare.sides.load_sides import Read, Sides
 from traceviz.report import EVERY_STEP, Grid, Report
 
 _OF_HOST = "host_dur_ns"

@@ -10,12 +10,12 @@ from typing import TypeVar
 from traceviz.compare.sides.by_tags import BASE_NAMES, sides_by, with_base
 from traceviz.compare.sides.labels import labels, numbered
 from traceviz.compare.sides.sides import Side, fact
-from traceviz.errors import DamagedTraceError, TracevizError, UsageError
-from traceviz.foreign.regular_files import check_regular
+from traceviz.core.errors import DamagedTraceError, TracevizError, UsageError
 from traceviz.parsers.run.layout import is_run_folder
 from traceviz.parsers.sources import about, is_trace_folder, openable
 from traceviz.render import json as saved
 from traceviz.report import Report
+from traceviz.untrusted.regular_files import check_regular
 
 _HEAD = 1 << 20
 _SCHEMA = re.compile(rb'"schema"\s*:\s*"traceviz\.')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from traceviz.units import Unit, format_value
+from traceviz.core.units import Unit, format_value
 
 
 def interval_words(low: float | None, high: float | None, unit: Unit) -> str | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from traceviz.core.sanitize import bounded, visible
+from traceviz.core.units import Unit, counted, format_change, format_ratio, format_value
 from traceviz.render.figures.values import (
     Curves,
     Figure,
@@ -15,8 +17,6 @@ from traceviz.render.figures.values import (
     SignedBars,
     StackedBars,
 )
-from traceviz.units import Unit, counted, format_change, format_ratio, format_value
-from traceviz.visible import bounded, visible
 
 _MOST = 12
 """Bars, rows, curves that are named, at most."""

@@ -71,7 +71,7 @@ Finder = Literal[
     "uneven_step",
     "waiting_copy",
 ]
-"""Functions that find the place of a finding on the timeline (:mod:`traceviz.timeline.places`)."""
+"""Functions that find the place of a finding on the timeline (:mod:`traceviz.pictures.timeline.places`)."""
 
 
 @dataclass(frozen=True, slots=True)

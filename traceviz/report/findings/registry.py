@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.report import findings
 from traceviz.report.findings.record import FindingRecord
 

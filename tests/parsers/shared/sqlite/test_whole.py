@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.parsers.nsys import database
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.readers import NsysSqliteReader
-from traceviz.parsers.shared.ahead import Ahead
-from traceviz.parsers.shared.keep import Keep
-from traceviz.parsers.shared.native import decoder
-from traceviz.parsers.shared.sqlite import whole as sqlite_whole
+from traceviz.parsers.shared.arrays.native import decoder
+from traceviz.parsers.shared.events.column_requests import Combination, Label, Lasting, Number
+from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.prefetch.queue import Ahead
+from traceviz.parsers.shared.sqlite import whole_tables as sqlite_whole
 from traceviz.parsers.shared.sqlite.pages import NotPlainError
 from traceviz.parsers.shared.sqlite.tables import SqliteTables
-from traceviz.parsers.shared.whole import Combination, Label, Lasting, Number
 
 pytestmark = pytest.mark.skipif(decoder() is None, reason="the package was built without a C compiler")
 

@@ -20,7 +20,7 @@ from traceviz.analyses.derived.steps.bounds import GAPS_MATTER, cut_beside_whole
 from traceviz.analyses.derived.steps.engine import AHEAD_SHARE, launched_on_streams, work_of_steps
 from traceviz.analyses.derived.steps.steps import Steps, StepSource, warmup_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import Array
+from traceviz.core.arrays.intervals import Array
 
 DIFFERENT = 0.05
 """Where the mean steps of host and devices differ by less, the marks say how long a step takes."""

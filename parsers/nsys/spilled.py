@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from traceviz.parsers.nsys.calls import CALLS, Neighbours
 from traceviz.parsers.shared.arrays.arrow import pc
+from traceviz.parsers.shared.events.column_requests import NotPlainError
 from traceviz.parsers.shared.events.mapping import Source
 from traceviz.parsers.shared.events.prescan import present
 from traceviz.parsers.shared.events.reader import EventReader, Piece
 from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.shared.sqlite.pages import NotPlainError
 from traceviz.trace import schema
 from traceviz.trace.plausible import LARGEST_SUM, checked
 from traceviz.trace.spill import Spill, TooDisorderedError

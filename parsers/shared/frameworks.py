@@ -1,4 +1,4 @@
-"""The framework of a program, from names of any kind in its trace: :mod:`traceviz.trace.names.framework_signs` on Arrow arrays."""
+"""The framework of a program, from the names in its trace: ``trace.names.framework_signs`` on Arrow arrays."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Drawing values for notebooks: a piece of a page, and a few lines for those that show no page.
 
-:mod:`traceviz.core.notebook_repr` asks for a value by its kind. Nothing here is slow to import but what draws pages, which comes
-with the first value that is shown.
+:mod:`traceviz.core.notebook_repr` asks for a value by its kind. Only the code that draws pages is slow
+to import: it is imported with the first value that is shown.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The frozen report: its document, its rules, and the values of its pictures."""
+"""The frozen report: its document, the records of findings, and the values of its pictures."""
 
 from traceviz.report.document import (
     AMOUNTS_OF_LANES,

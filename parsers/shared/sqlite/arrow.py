@@ -19,8 +19,9 @@ from typing import Any
 import pyarrow as pa
 
 from traceviz.parsers.shared.arrays.arrow import Array, nulls, pc
+from traceviz.parsers.shared.events.column_requests import NotPlainError
 from traceviz.parsers.shared.sqlite.file import quoted
-from traceviz.parsers.shared.sqlite.pages import Column, NotPlainError, read_integers
+from traceviz.parsers.shared.sqlite.pages import Column, read_integers
 from traceviz.untrusted.sqlite import read_only_uri
 
 BATCH_ROWS = 1 << 16

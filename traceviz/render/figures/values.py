@@ -2,7 +2,7 @@
 
 A figure is a frozen value of numbers in base units (:data:`traceviz.core.units.Unit`), with keys for colours
 (:func:`traceviz.render.palette.color`) and labels for people. It knows no pixels and no colours. What draws it chooses
-ticks, formats values with :mod:`traceviz.core.units`, and makes every label harmless (:func:`traceviz.core.sanitize.visible`).
+ticks, formats values with :mod:`traceviz.core.units`, makes labels harmless (:func:`traceviz.core.sanitize.visible`).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.choice import HEALTHY, MUCH, Choice, choose
-from traceviz.analyses.headline.finding_causes import LAUNCH_BOUND, precise, suspicion
+from traceviz.analyses.headline.finding_causes import precise, suspicion
 from traceviz.analyses.headline.judged_time import Judged, judged
 from traceviz.analyses.headline.options import COMPUTE, INPUT, INPUTS, UNEXPLAINED, Option
 from traceviz.analyses.headline.parts import kinds_in_words, own_work, parts
@@ -33,6 +33,7 @@ from traceviz.analyses.serving.serving import ServingResult
 from traceviz.analyses.steps.steps import StepTimes
 from traceviz.core.units import format_ratio
 from traceviz.report import Finding, Severity, Verdict
+from traceviz.report.findings.registry import record_of
 from traceviz.report.verdicts import Cause, InputVerdict, VerdictCode
 
 MOST_FAMILIES = 2
@@ -198,7 +199,7 @@ def _to_record(results: dict[str, Any], choice: Choice) -> str:
 def _meanwhile(trace: TraceView, time: Judged, choice: Choice) -> str:
     """What the host does where the device waits for its next launch."""
     own = own_work(trace)
-    if choice.lead is None or choice.lead.code not in LAUNCH_BOUND or time.share(int(own["time_ns"].sum())) < HEALTHY:
+    if choice.lead is None or not choice.lead.is_launch_bound or time.share(int(own["time_ns"].sum())) < HEALTHY:
         return ""
     return f"The host works meanwhile{kinds_in_words(own, time)}."
 
@@ -307,7 +308,8 @@ def _unseen(results: dict[str, Any]) -> str:
 
 
 def _largest(findings: tuple[Finding, ...]) -> str:
-    worth = [f for f in findings if f.severity is not Severity.INFO and f.cost_ns and f.code not in {"TV101", "TV102"}]
+    serious = (finding for finding in findings if finding.severity is not Severity.INFO and finding.cost_ns)
+    worth = [finding for finding in serious if not record_of(finding.code).is_of_input]
     if not worth:
         return ""
     problem = worth[0].slug.replace("-", " ")

@@ -15,12 +15,9 @@ from traceviz.collectors.program.signals import Watch, ending_by_request
 from traceviz.collectors.run.folder import RAW
 from traceviz.collectors.run.plan import CollectOptions
 from traceviz.collectors.run.record import Progress, no_progress
+from traceviz.report.verdicts import Cause, VerdictCode
 from traceviz.untrusted.json_documents import object_of
 
-CANNOT_JUDGE = "cannot-judge"
-"""Code of a verdict that is none on the input."""
-NO_CAUSE = ("", "unexplained")
-"""Causes of a verdict that says nothing of the time."""
 _PROCESS = "import gc; gc.set_threshold(50_000); from traceviz.runs.run_tables import run; run()"
 """Imports make hundreds of thousands of objects that stay: each collection would look through them."""
 _GRACE_S = 5.0
@@ -48,7 +45,8 @@ class Tables:
     @property
     def judged(self) -> bool:
         """Whether the report could judge the input, or names something else that takes the time."""
-        return self.verdict.get("code") != CANNOT_JUDGE or self.verdict.get("cause", "") not in NO_CAUSE
+        names_nothing = self.verdict.get("cause", "") in {Cause.UNKNOWN, Cause.UNEXPLAINED}
+        return self.verdict.get("code") != VerdictCode.CANNOT_JUDGE or not names_nothing
 
 
 def make_tables(

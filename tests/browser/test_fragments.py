@@ -11,6 +11,7 @@ from tests.browser.conftest import Open
 from tests.conftest import REPOSITORY
 from traceviz.render.html.fragment import fragment
 from traceviz.report import Column, Fact, Grid, Report, Section, Verdict
+from traceviz.report.verdicts import VerdictCode
 
 pytestmark = pytest.mark.browser
 
@@ -88,7 +89,9 @@ def test_a_fragment_is_no_wider_than_its_page(open_page: Open, tmp_path: Path, s
 
 def test_names_that_are_html_do_nothing(open_page: Open, tmp_path: Path) -> None:
     grid = Grid((Column("name", HOSTILE),), ((HOSTILE,), (HOSTILE * 20_000,)), title=HOSTILE)
-    report = Report((Fact("source", HOSTILE, HOSTILE),), Verdict("", HOSTILE), (Section("x", HOSTILE, (grid,)),))
+    report = Report(
+        (Fact("source", HOSTILE, HOSTILE),), Verdict(VerdictCode.NONE, HOSTILE), (Section("x", HOSTILE, (grid,)),)
+    )
     opened = open_page(page(tmp_path, "", str(fragment(report))))
     opened.page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
     assert opened.page.locator(".tv-fragment :is(script, img)").count() == 0

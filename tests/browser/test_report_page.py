@@ -15,6 +15,7 @@ from traceviz.render.html.page import page as page_of
 from traceviz.render.options import RenderOptions
 from traceviz.report import Column, Fact, Grid, Report, Section, Verdict
 from traceviz.report.pictures.pictures import Pictures, Place
+from traceviz.report.verdicts import VerdictCode
 
 pytestmark = pytest.mark.browser
 
@@ -35,7 +36,7 @@ def table(rows: int = 30) -> Report:
     other = Grid((Column("name", "Function", "text", 0),), (("cudaMalloc",), ("cudaFree",)))
     run = (Fact("source", "trace", "run.sqlite"),)
     sections = (Section("kernels", "Kernels", (Grid(columns, values),)), Section("cuda_api", "Calls", (other,)))
-    return Report(run, Verdict("", "Thirty kernels."), sections)
+    return Report(run, Verdict(VerdictCode.NONE, "Thirty kernels."), sections)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from traceviz.compare.sides.load_sides import is_saved_report, runs_in
 from traceviz.core.errors import UsageError
 from traceviz.render.registry import FORMATS, renderer
 from traceviz.report import Column, Fact, Facts, Grid, Report, Section, Verdict
+from traceviz.report.verdicts import VerdictCode
 
 
 def run(*arguments):
@@ -42,7 +43,7 @@ def tagged_report(ms, **tags):
     grid = Grid((*columns, Column("host_compute", "host compute", "ns")), rows, "By step", audience="machine")
     facts = Facts(tuple(Fact(f"tag.{key}", key, value) for key, value in tags.items()), audience="machine")
     sections = (Section("run", "Run", (facts,)), Section("breakdown", "Breakdown", (grid,)))
-    return Report((), Verdict("not-input-bound", "Not input-bound."), sections)
+    return Report((), Verdict(VerdictCode.NOT_INPUT_BOUND, "Not input-bound."), sections)
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import numpy as np
 from traceviz.compare.sides.sides import Side
 from traceviz.core.resampling import Times
 from traceviz.report import Column, Grid, Report, Section, Verdict
+from traceviz.report.verdicts import VerdictCode
 
 
 def report(durations: Sequence[int], **classes: Sequence[int]) -> Report:
@@ -22,7 +23,7 @@ def report(durations: Sequence[int], **classes: Sequence[int]) -> Report:
     )
     rows = tuple((index, 0, *values) for index, values in enumerate(zip(durations, *parts.values(), strict=True)))
     section = Section("breakdown", "Step time breakdown", (Grid(columns, rows, "By step", audience="machine"),))
-    return Report((), Verdict("not-input-bound", "Not input-bound."), (section,))
+    return Report((), Verdict(VerdictCode.NOT_INPUT_BOUND, "Not input-bound."), (section,))
 
 
 def side(label: str, *runs: Sequence[int]) -> Side:

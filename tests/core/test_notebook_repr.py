@@ -11,6 +11,7 @@ from traceviz.collectors.collect import Outcome
 from traceviz.core.errors import UsageError
 from traceviz.notebook.recording import Recorded
 from traceviz.report import Column, Fact, Grid, Report, Section, Verdict
+from traceviz.report.verdicts import VerdictCode
 
 SAMPLE = REPOSITORY / "sample_traces/synthetic/input_bound.sqlite"
 
@@ -18,7 +19,11 @@ SAMPLE = REPOSITORY / "sample_traces/synthetic/input_bound.sqlite"
 def report() -> Report:
     grid = Grid((Column("name", "Name"), Column("dur_ns", "Time", "ns")), (("a", 3), ("b", None)), title="All")
     empty = Section("words", "Words", ())
-    return Report((Fact("source", "trace", "x" * 500),), Verdict("", "It runs."), (Section("k", "K", (grid,)), empty))
+    return Report(
+        (Fact("source", "trace", "x" * 500),),
+        Verdict(VerdictCode.NONE, "It runs."),
+        (Section("k", "K", (grid,)), empty),
+    )
 
 
 def test_a_report_is_one_line_of_bounded_length() -> None:

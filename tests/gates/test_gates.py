@@ -29,6 +29,7 @@ from traceviz.gates.gates import (
 from traceviz.gates.metrics import METRICS, Candidate
 from traceviz.render.json import dumps, loads
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Report, Section, Severity, Skipped, Verdict
+from traceviz.report.verdicts import VerdictCode
 
 
 def table(names, *rows, title=""):
@@ -88,7 +89,11 @@ def sample(**changes):
     sections = tuple(Section(s, s, (Facts(tuple(facts.get(s, ()))), *grids.get(s, ()))) for s in slugs)
     findings = tuple(finding(f"TV{n}", s) for n, s in enumerate((Severity.INFO, Severity.WARNING, Severity.ERROR)))
     report = Report(
-        (), Verdict("not-input-bound", "Not input-bound."), sections, findings, (Skipped("launch", "no calls"),)
+        (),
+        Verdict(VerdictCode.NOT_INPUT_BOUND, "Not input-bound."),
+        sections,
+        findings,
+        (Skipped("launch", "no calls"),),
     )
     return replace(report, **changes)
 
@@ -307,7 +312,7 @@ def test_findings_are_named():
     assert fail_on(Severity.ERROR, sample(findings=())).measured == "none"
 
 
-@pytest.mark.parametrize("code", ["cannot-judge", "partial"])
+@pytest.mark.parametrize("code", [VerdictCode.CANNOT_JUDGE, VerdictCode.PARTIAL])
 def test_no_findings_where_nothing_could_be_judged_are_unknown(code):
     blind = Verdict(code, "Cannot judge: no steps.")
     result = fail_on(Severity.ERROR, sample(findings=(), verdict=blind))

@@ -13,16 +13,17 @@ from traceviz.render.registry import renderer
 from traceviz.render.rows import bar_ratios, shown_rows
 from traceviz.render.terminal.blocks import bar_from_axis
 from traceviz.report import COMPARISON, Column, Grid, Report, Section, Verdict
+from traceviz.report.verdicts import VerdictCode
 
-CHANGE = Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower")
+CHANGE = Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower", additive=True)
 SIDES = Grid(
-    (Column("name", "Name", "text", 0), Column("base_ns", "Base", "ns", 0), CHANGE),
+    (Column("name", "Name", "text", 0), Column("base_ns", "Base", "ns", 0, additive=True), CHANGE),
     (("a", 9_000_000, -8_000_000), ("b", 1_000_000, 4_000_000), ("c", 0, 0), ("d", 5, None)),
 )
 
 
 def told(*grids, schema=COMPARISON, slug="effect"):
-    return Report((), Verdict("faster", "Faster."), (Section(slug, slug, grids),), schema=schema)
+    return Report((), Verdict(VerdictCode.FASTER, "Faster."), (Section(slug, slug, grids),), schema=schema)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,11 @@ def test_changes_that_are_not_shown_are_summed():
 
 
 def test_shares_of_several_wholes_are_not_summed():
-    columns = (Column("thread", "Thread"), Column("time_ns", "Time", "ns"), Column("of_thread", "", "ratio", bar=True))
+    columns = (
+        Column("thread", "Thread"),
+        Column("time_ns", "Time", "ns"),
+        Column("of_thread", "", "ratio", bar=True, additive=False),
+    )
     rest = shown_rows(Grid(columns, (("a", 1, 0.9),) * 5), 3).rest
     assert rest == (None, None, None)
     of_one = (*columns[:2], Column("of_steps", "", "ratio", bar=True))
@@ -156,7 +161,7 @@ def test_csv_has_figures_of_a_run_in_base_units_beside_the_tables_of_other_secti
     numbers = Grid((Column("value", "Value", "number"),), ((9e9,),), "measures", audience="machine")
     hidden = Grid((Column("metric", "Metric"),), (("x",),), audience="machine")
     sections = (Section("measures", "", (numbers, words)), Section("host", "", (hidden, words)))
-    tables = parsed(renderer("csv").render(Report((), Verdict("", ""), sections), RenderOptions()))
+    tables = parsed(renderer("csv").render(Report((), Verdict(VerdictCode.NONE, ""), sections), RenderOptions()))
     assert [table[:2] for table in tables] == [[["value"], ["9000000000.0"]], [["shown"], ["9.00 s"]]]
 
 

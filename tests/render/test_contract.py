@@ -15,12 +15,13 @@ from traceviz.core.errors import UsageError
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import FORMATS, renderer
 from traceviz.report import Report, Verdict
+from traceviz.report.verdicts import VerdictCode
 
 TEXTS = tuple(name for name in FORMATS if name != "svg")
 """Formats of any report. An SVG is a figure, and not all reports have one: tests/render/svg has its tests."""
 WHOLE = [renderer(name) for name in ("html", "json", "markdown", "terminal")]
 """Renderers that show all sections; the others are for one reader each."""
-EMPTY = Report((), Verdict("", ""))
+EMPTY = Report((), Verdict(VerdictCode.NONE, ""))
 
 
 @pytest.mark.parametrize("any_renderer", [renderer(name) for name in TEXTS], ids=TEXTS)

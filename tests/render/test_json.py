@@ -28,6 +28,7 @@ from traceviz.report import (
     Timeline,
     Verdict,
 )
+from traceviz.report.verdicts import VerdictCode
 
 
 @given(REPORTS)
@@ -65,12 +66,12 @@ def test_scripts_find_the_names_they_rely_on():
 
 
 def with_value(value):
-    yield Report((Fact("k", "l", value, "number"),), Verdict("", ""))
+    yield Report((Fact("k", "l", value, "number"),), Verdict(VerdictCode.NONE, ""))
     grid = Grid((Column("c", "C", "ratio"),), ((value,),))
     bars = Bars("", "", "ns", (Bar("", "", 1, value),))
     timeline = Timeline("", 0, 1, (Lane("", (value,)),))
     for block in (grid, bars, timeline):
-        yield Report((), Verdict("", ""), (Section("s", "S", (block,)),))
+        yield Report((), Verdict(VerdictCode.NONE, ""), (Section("s", "S", (block,)),))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
@@ -83,7 +84,7 @@ def test_what_is_no_number_is_refused_in_each_of_four_places(value, place):
 def test_an_integer_stays_an_integer_and_is_written_again_byte_for_byte():
     grid = Grid((Column("c", "C", "number"),), ((2**70,),), fold_below=0)
     series = Series("", "bytes", (Point("", 7),), (Level(0, 7),))
-    text = dumps(Report((), Verdict("", ""), (Section("s", "S", (grid, series)),)))
+    text = dumps(Report((), Verdict(VerdictCode.NONE, ""), (Section("s", "S", (grid, series)),)))
     assert dumps(loads(text)) == text
 
 

@@ -12,6 +12,7 @@ from traceviz.render.markdown import data, prose
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
 from traceviz.report import COMPARISON, Column, Grid, Report, Section, Verdict
+from traceviz.report.verdicts import VerdictCode
 
 CODE = re.compile(r"`[^`]*`|<code>[^<]*</code>")
 PIPE = re.compile(r"(?<!\\)\|")
@@ -98,7 +99,7 @@ def test_a_comparison_has_its_shares_as_bars_in_a_fence_before_the_table():
     rows = (("base", "cudaFree", 0.75), ("base", "cuInit", 0.25), ("new", "cudaFree", 1.0))
     shares = Grid(tuple(Column(name, name) for name in names), rows, "shares")
     section = Section("cuda_api", "CUDA API", (shares,))
-    text = render(Report((), Verdict("", ""), (section,), schema=COMPARISON))
+    text = render(Report((), Verdict(VerdictCode.NONE, ""), (section,), schema=COMPARISON))
     head, fence, table = text.partition("```text\n")[0], *text.partition("```text\n")[2].split("\n```\n", 1)
     assert head.endswith("## CUDA API\n\n")
     assert fence.splitlines()[1:3] == ["  base " + "█" * 67 + "░" * 22, "  new  " + "█" * 89]

@@ -2,6 +2,7 @@
 
 from traceviz.render.why import why
 from traceviz.report import Candidate, Facts, Grid, Prose, Report, Section, Verdict
+from traceviz.report.verdicts import VerdictCode
 
 LEADS = Candidate(
     "launch-bound-kernels", "launch-bound", 430, 0.43, "steps", "measured", "TV202", "The largest.", leads=True
@@ -11,7 +12,9 @@ SMALL = Candidate("copy_h2d", "copies", 10, 0.01, "steps", "measured", "copies",
 
 
 def reduced(cause, *candidates):
-    report = Report((), Verdict("not-input-bound", "It waits.", cause, candidates), (Section("a", "A", (Facts(()),)),))
+    report = Report(
+        (), Verdict(VerdictCode.NOT_INPUT_BOUND, "It waits.", cause, candidates), (Section("a", "A", (Facts(()),)),)
+    )
     return why(report)
 
 

@@ -19,7 +19,8 @@ from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import Entry, Shared, entries, shared_by
 from traceviz.analyses.suppressed_advice import followed
 from traceviz.core.units import Unit
-from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped, rules
+from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
+from traceviz.report.findings.registry import record_of
 from traceviz.trace.names.cuda_names import api_kind
 from traceviz.trace.names.kernel_names import catalogue
 from traceviz.trace.tables import TraceTables
@@ -214,14 +215,14 @@ def _is_said_by_others(finding: Finding, stakes: dict[str, int]) -> bool:
         finding: The finding.
         stakes: The time at stake of all that were raised, by code.
     """
-    rule = rules.rule(finding.code)
-    explained = max((stakes.get(code, 0) for code in rule.half_of), default=0)
-    return not stakes.keys().isdisjoint(rule.part_of) or (explained > 0 and 2 * explained >= finding.cost_ns)
+    record = record_of(finding.code)
+    explained = max((stakes.get(code, 0) for code in record.half_of), default=0)
+    return not stakes.keys().isdisjoint(record.part_of) or (explained > 0 and 2 * explained >= finding.cost_ns)
 
 
 def _doubted(finding: Finding, doubt: str) -> Finding:
     """``finding`` with the ``doubt`` about clocks of devices, where what it says rests on them."""
-    if not doubt or not rules.rule(finding.code).compares_clocks:
+    if not doubt or not record_of(finding.code).compares_clocks:
         return finding
     return replace(finding, message=f"{finding.message} {doubt}")
 

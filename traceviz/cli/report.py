@@ -118,7 +118,7 @@ def report(
     layout = replace(layout, first_screen=not (everything or sections or explains), figure=output.figure)
     output.write(api.to_text(shown, output.format_name, layout, pictures))
     cli_gates.conclude(document, results, output.format_name)
-    if require_verdict and document.verdict.code in {"cannot-judge", "partial"}:
+    if require_verdict and document.verdict.code.is_blind:
         raise NoVerdictError("No verdict on the input pipeline is possible.", document.verdict.sentence)
 
 

@@ -12,6 +12,7 @@ from traceviz.compare.sides.failures import sentence
 from traceviz.compare.sides.measures import was_busy
 from traceviz.compare.sides.sides import Side
 from traceviz.core.units import counted, format_change
+from traceviz.report.verdicts import VerdictCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def without_figure(side: Side, basis: Basis) -> str:
 def _unusable(side: Side, limits: Limits) -> str:
     """Why the steps of a side cannot be judged; empty where they can."""
     if not side.steps:
-        is_partial = any(report.verdict.code == "partial" for report in side.reports)
+        is_partial = any(report.verdict.code == VerdictCode.PARTIAL for report in side.reports)
         return f"{side.label} has no steps{': only some sections were saved, with --section' * is_partial}"
     if side.steps < limits.min_steps:
         return f"{side.label} has {counted(side.steps, 'steady step')}, and {limits.min_steps} are needed"

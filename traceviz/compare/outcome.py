@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from traceviz.compare.options import Limits
+from traceviz.report.verdicts import VerdictCode
 
 
 class Outcome(StrEnum):
@@ -16,9 +17,9 @@ class Outcome(StrEnum):
     UNKNOWN = "cannot judge"
 
     @property
-    def code(self) -> str:
-        """What programs call it: ``cannot-judge``."""
-        return self.value.replace(" ", "-")
+    def code(self) -> VerdictCode:
+        """The code of a comparison with this outcome."""
+        return VerdictCode(self.value.replace(" ", "-"))
 
 
 def outcome_of(ratio: float, interval: tuple[float, float] | None, limits: Limits) -> Outcome:

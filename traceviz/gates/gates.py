@@ -259,10 +259,10 @@ def _tally(results: Sequence[GateResult]) -> str:
     whole = counted(len(results), "gate")
     if not failed and not unknown:
         return f"{whole} passed."
-    words = ((failed, "failed"), (unknown, "cannot be judged"))
-    first, *rest = [f"{number} {word}" for number, word in words if number]
-    number, _, word = first.partition(" ")
-    return ", ".join((f"{number} of {whole} {word}", *rest)) + "."
+    if not failed:
+        return f"{unknown} of {whole} cannot be judged."
+    others = f", {unknown} cannot be judged" if unknown else ""
+    return f"{failed} of {whole} failed{others}."
 
 
 def gated(report: Report, results: Sequence[GateResult]) -> Report:

@@ -14,7 +14,8 @@ from traceviz.compare.judge import Judgement
 from traceviz.compare.sides.sides import steady_steps
 from traceviz.core.errors import UsageError
 from traceviz.core.units import Unit, Value, format_value
-from traceviz.report import MEASURES, NO_INPUT_VERDICT, Fact, Finding, Report, Severity
+from traceviz.report import MEASURES, Fact, Finding, Report, Severity
+from traceviz.report.verdicts import InputVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +234,9 @@ def _device_idle(report: Report) -> Reading:
 
 def _input_share(report: Report) -> Reading:
     """The share behind the verdict, where a wait for input would be seen: copies alone are not all of it."""
-    verdict = _facts_of(report, "input_pipeline").get("verdict")
-    if verdict is not None and verdict.value in {"possibly input-bound", *NO_INPUT_VERDICT}:
+    stated = _facts_of(report, "input_pipeline").get("verdict")
+    verdict = InputVerdict.read(stated.value) if stated is not None else None
+    if verdict is not None and not verdict.is_measured:
         return _absent(report, "input_pipeline", "ratio", f"the verdict on the input is: {verdict.value}")
     wait = _class(("input_wait",), report)
     return wait if wait.value is None else _fact("input_pipeline", "input_share", report)
@@ -275,7 +277,7 @@ def findings(severity: Severity, candidate: Candidate) -> Reading:
     Where a run cannot be judged, or was not analysed in full, there may be more.
     """
     counts = [len(at_least(report, severity)) for report in candidate.reports]
-    blind = [report for report in candidate.reports if report.verdict.code in {"cannot-judge", "partial"}]
+    blind = [report for report in candidate.reports if report.verdict.code.is_blind]
     why = blind[0].verdict.sentence if blind else ""
     return Reading(max(counts, default=0), "count", why, at_least=bool(blind))
 

@@ -13,11 +13,26 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from traceviz.core.units import UNITS, Unit, Value, counted, format_value
-from traceviz.render.behind_causes import tables_behind
 from traceviz.render.options import FINDINGS, GATES, NOTES
 from traceviz.render.rows import absence, by_time_at_stake, time_at_stake
+from traceviz.render.supporting_tables import tables_behind
 from traceviz.render.text import ELLIPSIS
-from traceviz.report import MEASURES, STATED, Bar, Bars, Fact, Finding, Note, Report, Section, Severity, Verdict
+from traceviz.report import (
+    MEASURES,
+    STATED,
+    STEADY_STEP_TIME,
+    Bar,
+    Bars,
+    Fact,
+    Finding,
+    Note,
+    Report,
+    Section,
+    Severity,
+    Verdict,
+)
+from traceviz.report.findings.registry import find_record
+from traceviz.report.verdicts import Cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +120,7 @@ _STEP_BARS = (
 )
 """Sections with a bar that shows where the time went, the most telling first, and what the bar is called alone."""
 
-_SAID_BY_THE_INPUT = frozenset({"TV101", "TV102"})
-_INPUTS = frozenset({"input", "possible_input"})
-_STEADY = "steady step time"
+_INPUTS = frozenset({Cause.INPUT, Cause.POSSIBLE_INPUT})
 _ABSENT = {
     "kernels": "device work",
     "memcpy": "copies",
@@ -214,11 +227,15 @@ def _lead(report: Report) -> Finding | None:
     """The finding that the verdict is about, where it is about one."""
     cause = report.verdict.cause
     codes = {candidate.evidence for candidate in report.verdict.candidates if candidate.leads}
-    about_input = _SAID_BY_THE_INPUT if cause in _INPUTS else frozenset()
     for finding in by_time_at_stake(report.findings):
-        if finding.slug == cause or finding.code in codes | about_input:
+        if finding.slug == cause or finding.code in codes or (cause in _INPUTS and _is_of_input(finding)):
             return finding
     return None
+
+
+def _is_of_input(finding: Finding) -> bool:
+    record = find_record(finding.code)
+    return record is not None and record.is_of_input
 
 
 def _findings_that_matter(report: Report, lead: Finding | None) -> list[Finding]:
@@ -239,7 +256,7 @@ def _compact(
     given: set[str] = set()
     beside = " ".join((verdict.sentence, *(part.whole for part in bars)))
     for finding in findings:
-        is_said = _is_said(finding, verdict) or (finding is lead and finding.code in _SAID_BY_THE_INPUT)
+        is_said = _is_said(finding, verdict) or (finding is lead and _is_of_input(finding))
         message = "" if is_said else _sentences(finding.message, detail.characters)
         said = f"{beside} {time_at_stake(finding)} {message}"
         facts = () if finding.severity is Severity.INFO else (_short(fact) for fact in finding.evidence)
@@ -304,7 +321,7 @@ def _first_bars(report: Report, kinds: tuple[tuple[str, str], ...]) -> tuple[Bar
 def _in_numbers(report: Report, whole: str) -> str:
     """What a bar is a share of; of steady steps, with how many they are and how long they took."""
     counted_steps = (block.whole for block in report.blocks("breakdown") if isinstance(block, Bars))
-    return next(counted_steps, whole) if whole == _STEADY else whole
+    return next(counted_steps, whole) if whole == STEADY_STEP_TIME else whole
 
 
 def _folded(bars: Bars, most: int) -> Bars:

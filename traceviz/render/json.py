@@ -25,6 +25,7 @@ from traceviz.report import (
     Bars,
     Better,
     Block,
+    Candidate,
     Column,
     Fact,
     Facts,
@@ -44,6 +45,7 @@ from traceviz.report import (
     Timeline,
     Verdict,
 )
+from traceviz.report.verdicts import VerdictCode
 from traceviz.untrusted.json_documents import MOST_REPORT_BYTES, document_of
 
 Object = dict[str, Any]
@@ -186,9 +188,9 @@ def _grid(grid: Grid) -> Object:
 
 
 def _column(column: Column) -> Object:
-    """Only columns of changes say that they are signed, and which change is better."""
-    of_changes = () if column.signed else ("signed", "better")
-    return {key: value for key, value in _plain(column).items() if key not in of_changes}
+    """Only columns of changes have the keys ``signed`` and ``better``; hints for renderers have none."""
+    omitted = {"additive", "shorten", "restates"} | (set() if column.signed else {"signed", "better"})
+    return {key: value for key, value in _plain(column).items() if key not in omitted}
 
 
 # Reading: structs in the shape of the document. msgspec checks every field, and names the place of a wrong one.
@@ -299,9 +301,16 @@ class _Note(Struct):
     count: int | None
 
 
+class _Verdict(Struct):
+    code: str
+    sentence: str
+    cause: str = ""
+    candidates: tuple[Candidate, ...] = ()
+
+
 class _Document(Struct):
     run_facts: list[_Fact]
-    verdict: Verdict
+    verdict: _Verdict
     sections: list[_Section]
     findings: list[_Finding]
     skipped: tuple[Skipped, ...]
@@ -311,7 +320,7 @@ class _Document(Struct):
 def _read_report(document: _Document) -> Report:
     return Report(
         run=_all(Fact, document.run_facts),
-        verdict=document.verdict,
+        verdict=Verdict(**{**structs.asdict(document.verdict), "code": VerdictCode(document.verdict.code)}),
         sections=tuple(
             Section(section.slug, section.title, tuple(_read_block(block) for block in section.blocks))
             for section in document.sections

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from traceviz.report import Block, Candidate, Column, Grid, Prose, Report, Row, Section, Verdict
+from traceviz.report.verdicts import Cause
 
 _IS_CODE = re.compile(r"TV\d+")
 
@@ -25,9 +26,10 @@ _COLUMNS = (
 )
 WORTH_SAYING = 0.02
 """Candidates below this share have no line of their own."""
-_NONE = {
-    "healthy": "Nothing takes 5 % of the judged time beside computing.",
-    "": "Nothing that was recorded can lead: there is no judged time, or the program does nothing but compute in it.",
+_NONE: dict[str, str] = {
+    Cause.HEALTHY: "Nothing takes 5 % of the judged time beside computing.",
+    Cause.UNKNOWN: "Nothing that was recorded can lead: there is no judged time, or the program does nothing but "
+    "compute in it.",
 }
 _RULE = "The largest that is certain enough leads. The rule, with its reasons: docs/causes.md."
 
@@ -38,7 +40,7 @@ def why(report: Report) -> Report:
     reasons = tuple(Prose(_because(c)) for c in candidates if c.leads or c.share >= WORTH_SAYING)
     grid: tuple[Block, ...] = (candidates_grid(report.verdict),) if candidates else ()
     leads = any(candidate.leads for candidate in candidates)
-    said = Prose(_RULE if leads else f"{_NONE.get(report.verdict.cause, _NONE[''])} {_RULE}")
+    said = Prose(_RULE if leads else f"{_NONE.get(report.verdict.cause, _NONE[Cause.UNKNOWN])} {_RULE}")
     section = Section(WHY, "Why this sentence", (said, *grid, *reasons))
     return replace(report, sections=(section,), findings=(), skipped=(), notes=())
 

@@ -10,12 +10,12 @@ from traceviz.report.document import (
     IN_STEPS,
     LISTING,
     MEASURES,
-    NO_INPUT_VERDICT,
     OVER_TIME,
     PARTS_OF_SIDES,
     POPULATION,
     SCHEMA,
     STATED,
+    STEADY_STEP_TIME,
     TAG,
     TREND,
     Audience,
@@ -45,6 +45,7 @@ from traceviz.report.document import (
     Verdict,
     hide_columns,
 )
+from traceviz.report.verdicts import NO_INPUT_VERDICT, Cause, InputVerdict, VerdictCode
 
 __all__ = [
     "AMOUNTS_OF_LANES",
@@ -62,6 +63,7 @@ __all__ = [
     "POPULATION",
     "SCHEMA",
     "STATED",
+    "STEADY_STEP_TIME",
     "TAG",
     "TREND",
     "Audience",
@@ -70,12 +72,14 @@ __all__ = [
     "Better",
     "Block",
     "Candidate",
+    "Cause",
     "Certainty",
     "Column",
     "Fact",
     "Facts",
     "Finding",
     "Grid",
+    "InputVerdict",
     "Lane",
     "Level",
     "Note",
@@ -89,5 +93,6 @@ __all__ = [
     "Skipped",
     "Timeline",
     "Verdict",
+    "VerdictCode",
     "hide_columns",
 ]

@@ -17,6 +17,7 @@ from traceviz.core.units import counted
 from traceviz.parsers.run.layout import MANIFEST, is_run_folder
 from traceviz.parsers.run.manifest import Judgement, RunManifest, read_manifest
 from traceviz.report import LISTING, Column, Fact, Grid, Note, Prose, Report, Section, Severity, Verdict
+from traceviz.report.verdicts import VerdictCode
 from traceviz.runs.saved_verdicts import saved_verdict
 
 __all__ = ["RUNS", "RecordedRun", "listing", "newest_run", "recorded_runs"]
@@ -32,7 +33,7 @@ _COLUMNS = (
     Column("name", "Name", importance=9),
     Column("exit_code", "Exit code", "id", importance=9),
     Column("started_unix_ns", "Started (ns since 1970)", "id", importance=9),
-    Column("verdict", "Verdict", importance=9),
+    Column("verdict", "Verdict", importance=9, shorten=False),
     Column("sentence", "Verdict in words", importance=9),
     Column("path", "Folder", importance=9),
 )
@@ -123,7 +124,7 @@ def listing(
     message = f"The manifest of {counted(len(unreadable), 'run')} cannot be read: {', '.join(unreadable[:3])}."
     return Report(
         run=(Fact("source", "folder", str(folder)), Fact("runs", "runs", len(wanted), "count")),
-        verdict=Verdict("runs", _sentence(wanted, len(shown), len(found))),
+        verdict=Verdict(VerdictCode.RUNS, _sentence(wanted, len(shown), len(found))),
         sections=tuple(sections),
         notes=(Note("runs-unreadable", Severity.WARNING, message, len(unreadable)),) if unreadable else (),
         schema=LISTING,

@@ -14,6 +14,7 @@ from traceviz.core.units import counted
 from traceviz.parsers.run.layout import is_run_folder
 from traceviz.parsers.run.manifest import RunManifest, read_manifest
 from traceviz.report import LISTING, Column, Fact, Grid, Prose, Report, Section, Verdict
+from traceviz.report.verdicts import VerdictCode
 from traceviz.sweep.orders import Order, State, Sweep, state_of
 
 _MOST_REASONS = 50
@@ -44,7 +45,7 @@ def summary(sweep: Sweep) -> Report:
     failed = made - sum(manifest.status == "finished" for found in runs.values() for manifest in found)
     return Report(
         run=(Fact("source", "folder", str(sweep.folder)), Fact("runs", "runs", made, "count")),
-        verdict=Verdict("sweep", _sentence(sweep, made, failed)),
+        verdict=Verdict(VerdictCode.SWEEP, _sentence(sweep, made, failed)),
         sections=(Section("settings", "Settings", (grid, *_reasons(runs, first))),),
         schema=LISTING,
     )

@@ -228,13 +228,13 @@ def test_host_time_in_operations_that_launch_and_in_named_functions_is_not_suspe
     host_ops, suspicious, verdict
 ):
     result = ANALYSIS.run(trace(**launching(host_ops)))
-    assert (result.host_ns, result.verdict) == (suspicious, verdict)
+    assert (result.host_ns, result.verdict.value) == (suspicious, verdict)
 
 
 def test_python_functions_without_data_loading_ranges_leave_the_input_unjudged():
     result = ANALYSIS.run(trace(**launching([(0, 600, "train.py(12): main", "python")])))
-    assert result.reason.startswith("no data-loading ranges were recorded, so the input cannot be told")
-    assert 'record_function("data loading")' in result.remedy
+    assert result.reason.text.startswith("no data-loading ranges were recorded, so the input cannot be told")
+    assert 'record_function("data loading")' in result.remedy.text
 
 
 def test_only_operations_that_launch_on_their_own_thread_prepare_device_work():
@@ -273,7 +273,7 @@ def test_on_the_cpu_alone_only_parts_of_training_are_known_to_be_no_loading(host
     rows = [(i * 1000 + start, dur, *rest) for i in range(5) for start, dur, *rest in host_ops]
     steps = [(i * 1000, 1000, i, {"thread_id": 0}) for i in range(5)]
     result = ANALYSIS.run(trace(steps=steps, host_ops=rows, run=TORCH, span_ns=5000))
-    assert result.verdict == verdict
+    assert result.verdict.value == verdict
 
 
 def test_what_ran_in_the_loader_during_warm_up_is_not_counted():

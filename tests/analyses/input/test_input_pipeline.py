@@ -36,7 +36,7 @@ def steps_with_load(load, *, name="data loading", steps=10, **tables):
     ],
 )
 def test_thresholds_below_at_and_above(load, verdict):
-    assert ANALYSIS.run(steps_with_load(load)).verdict == verdict
+    assert ANALYSIS.run(steps_with_load(load)).verdict.value == verdict
 
 
 def test_the_bound_on_the_gain_is_the_step_without_its_wait():
@@ -63,7 +63,7 @@ def test_only_loading_that_the_device_waits_for_counts():
         kernels=[(i * 1000, 980, "k") for i in range(5)],
     )
     result = ANALYSIS.run(view)
-    assert (result.verdict, result.wait_ns) == ("not input-bound", 0)
+    assert (result.verdict.value, result.wait_ns) == ("not input-bound", 0)
 
 
 def test_exposed_copies_of_input_count_as_input():
@@ -73,7 +73,11 @@ def test_exposed_copies_of_input_count_as_input():
         kernels=[(i * 1000 + 300, 700, "k") for i in range(5)],
     )
     result = ANALYSIS.run(view)
-    assert (result.verdict, result.input_share, result.stages[0].name) == ("highly input-bound", 0.3, "copy to device")
+    assert (result.verdict.value, result.input_share, result.stages[0].name) == (
+        "highly input-bound",
+        0.3,
+        "copy to device",
+    )
 
 
 def fetching(name):
@@ -98,7 +102,7 @@ def test_parameters_that_are_fetched_from_the_host_are_no_input_and_lead_the_rep
 def test_copies_that_nothing_explains_are_stated_and_do_not_count_as_input():
     """The first of each step is where a batch would be."""
     result = ANALYSIS.run(TraceView(fetching("exchange")))
-    assert (result.verdict, result.input_share, result.other_copies_ns) == ("highly input-bound", 0.3, 5 * 600)
+    assert (result.verdict.value, result.input_share, result.other_copies_ns) == ("highly input-bound", 0.3, 5 * 600)
     (prose,) = [block.text for block in ANALYSIS.describe(result).blocks if "nothing shows" in str(block)]
     assert "60.0 %" in prose
     assert "--input-range" in prose
@@ -111,7 +115,7 @@ def test_without_ranges_a_waiting_host_is_only_a_suspicion():
         os_calls=[(i * 1000, 600, "poll") for i in range(5)],
     )
     result = ANALYSIS.run(view)
-    assert result.verdict == "possibly input-bound"
+    assert result.verdict.value == "possibly input-bound"
     assert [(s.name, s.self_ns) for s in result.stages] == [
         ("host blocked in poll", 3000),
         ("unrecorded host time", 500),
@@ -128,7 +132,7 @@ def test_one_or_two_steps_are_not_enough_for_a_suspicion(steps, verdict):
         os_calls=[(i * 1000, 600, "poll") for i in range(steps)],
     )
     result = ANALYSIS.run(view)
-    assert (result.verdict, "so few steps" in result.reason) == (verdict, verdict == "cannot judge")
+    assert (result.verdict.value, "so few steps" in str(result.reason)) == (verdict, verdict == "cannot judge")
 
 
 def test_what_the_device_computes_in_is_named_where_no_sentence_before_speaks_of_it():
@@ -140,37 +144,37 @@ def test_steps_that_the_window_cuts_are_said_to_be_cut_and_not_to_be_missing():
     steps = [(i * 1000, 1000, i) for i in range(5)]
     whole = trace(steps=steps, kernels=[(i * 1000, 900, "k") for i in range(5)]).tables
     result = ANALYSIS.run(TraceView(select(whole, Selection(start_ns=1500, end_ns=2900))))
-    assert result.reason == (
+    assert result.reason.text == (
         "the window holds no whole step: all are cut by its edges, so there is no step time to compare the input with"
     )
-    assert result.remedy == "Choose an earlier --from or a later --to."
+    assert result.remedy.text == "Choose an earlier --from or a later --to."
 
 
 def test_the_users_input_range_is_believed():
     view = steps_with_load(0, steps=5)
     ranges = [(i * 1000, 1000, f"step {i}") for i in range(5)] + [(i * 1000, 400, "grab") for i in range(5)]
     kernels = [(i * 1000 + 400, 600, "k") for i in range(5)]
-    assert ANALYSIS.run(view).verdict == "not input-bound"
+    assert ANALYSIS.run(view).verdict.value == "not input-bound"
     options = AnalysisOptions(input_range="^grab$")
-    assert ANALYSIS.run(trace(nvtx=ranges, kernels=kernels, options=options)).verdict == "highly input-bound"
+    assert ANALYSIS.run(trace(nvtx=ranges, kernels=kernels, options=options)).verdict.value == "highly input-bound"
 
 
 def test_no_steps_cannot_be_judged_and_raise_nothing():
     result = ANALYSIS.run(trace(kernels=[(0, 10, "k")], nvtx=[(0, 5, "data loading")]))
-    assert result.verdict == "cannot judge"
+    assert result.verdict.value == "cannot judge"
     assert result.input_share is None
     assert ANALYSIS.judge(result) == ()
 
 
 def test_a_host_only_capture_without_ranges_cannot_be_judged():
     view = trace(nvtx=[(i * 100, 100, f"step {i}") for i in range(5)], os_calls=[(0, 400, "poll")])
-    assert ANALYSIS.run(view).verdict == "cannot judge"
+    assert ANALYSIS.run(view).verdict.value == "cannot judge"
 
 
 def test_a_host_only_capture_with_ranges_is_judged_and_says_it_is_a_bound():
     view = trace(nvtx=[r for i in range(5) for r in ((i * 100, 100, f"step {i}"), (i * 100, 40, "data loading"))])
     result = ANALYSIS.run(view)
-    assert (result.verdict, result.input_share, result.best_case_speedup) == ("highly input-bound", 0.4, None)
+    assert (result.verdict.value, result.input_share, result.best_case_speedup) == ("highly input-bound", 0.4, None)
     assert result.caveat == "no device work was recorded, so this is an upper bound"
     grids = [block for block in ANALYSIS.describe(result).blocks if isinstance(block, Grid)]
     (waited,) = (column.label for column in grids[0].columns if column.name == "self_ns")

@@ -59,7 +59,7 @@ def test_the_largest_stage_is_named_with_its_path_and_its_own_advice():
     stage = result.stages[0]
     assert (stage.name, stage.path, stage.kind, stage.calls) == ("Map", "Map > Batch", "tf.data", 5)
     assert "num_parallel_calls=tf.data.AUTOTUNE" in stage.advice
-    assert (result.verdict, result.input_share) == ("highly input-bound", 0.7)
+    assert (result.verdict.value, result.input_share) == ("highly input-bound", 0.7)
 
 
 def test_a_consumer_waits_for_the_stage_that_produces_on_another_thread():
@@ -128,7 +128,7 @@ def test_calls_of_a_pipeline_that_fetches_in_the_background_are_no_wait():
         pipeline.add(start, 900, "Iterator::Root::Map", thread=5)
 
     result = ANALYSIS.run(trace(**training(5, background)))
-    assert (result.verdict, result.wait_ns) == ("not input-bound", 0)
+    assert (result.verdict.value, result.wait_ns) == ("not input-bound", 0)
 
 
 def test_handing_a_batch_over_is_told_from_taking_it():

@@ -18,12 +18,13 @@ from traceviz.compare.options import Limits
 from traceviz.compare.outcome import Outcome
 from traceviz.compare.sides.sides import Side, job_steps, of_the_job
 from traceviz.report import Report, Verdict
+from traceviz.report.verdicts import VerdictCode
 
 
 def job(rows, names="step process dur_ns wait compute", *sections):
     """A report of ranks: rows of the grid of steps."""
     breakdown = section("breakdown", table("By step", names, *rows))
-    return Report((), Verdict("partial", ""), (breakdown, *sections))
+    return Report((), Verdict(VerdictCode.PARTIAL, ""), (breakdown, *sections))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_steps_of_a_report_without_classes_are_of_the_job_too():
     rows = tuple((step, 0, 100 + rank, step == 0, rank) for rank in range(2) for step in range(4))
     report = Report(
         (),
-        Verdict("partial", ""),
+        Verdict(VerdictCode.PARTIAL, ""),
         (section("steps", table(every.title, "step start_ns dur_ns warmup process", *rows)),),
     )
     assert [times.tolist() for times in Side("old", (report,)).runs] == [[100.5] * 3]
@@ -117,7 +118,7 @@ def test_ranks_that_wait_for_one_another_are_no_more_evidence_than_one_of_them(p
 def test_a_run_without_steps_takes_nothing_from_the_others():
     ran = kernels(("gemm", "gemm", 8, 4000))
     whole = run(4, ran, host_compute=[1000] * 4)
-    without = Report((), Verdict("partial", ""), (kernels(("gemm", "gemm", 3, 3)),))
+    without = Report((), Verdict(VerdictCode.PARTIAL, ""), (kernels(("gemm", "gemm", 3, 3)),))
     side = Side("base", (whole, without))
     assert (side.steps, side.stepless, side.classes["host_compute"].tolist()) == (4, 1, [1000] * 4)
     assert side.events("kernels")["gemm"].calls == 8 / 4

@@ -11,6 +11,7 @@ from traceviz.compare.sides.by_tags import sides_by
 from traceviz.compare.tables.sections import completed, tables_by
 from traceviz.core.units import Value
 from traceviz.report import STATED, Column, Fact, Facts, Grid, Report, Section, Verdict
+from traceviz.report.verdicts import VerdictCode
 
 MS = 1_000_000
 UNITS = {"total_ns": ("total time", "ns", "lower"), "samples_per_second": ("samples per second", "number", "higher")}
@@ -37,7 +38,7 @@ def run(
             for name, value in learned.items()
         ]
         sections.append(section("quality", table(STATED, "name label split better last best best_epoch", *rows)))
-    return Report((), Verdict("not-input-bound", "Not input-bound."), tuple(sections))
+    return Report((), Verdict(VerdictCode.NOT_INPUT_BOUND, "Not input-bound."), tuple(sections))
 
 
 def _steps(durations: Sequence[int]) -> Section:

@@ -5,11 +5,12 @@ import pytest
 from traceviz.render.figures.api import api
 from traceviz.render.figures.values import NoFigure, RankedBars
 from traceviz.report import Column, Fact, Grid, Report, Section, Verdict
+from traceviz.report.verdicts import VerdictCode
 
 MS = 1_000_000
 COLUMNS = (
-    *(Column("name", "Function"), Column("domain", "API"), Column("calls", "Calls", "count")),
-    *(Column("total_ns", "Total", "ns"), Column("share_of_api", "Share", "ratio")),
+    *(Column("name", "Function"), Column("domain", "API"), Column("calls", "Calls", "count", additive=True)),
+    *(Column("total_ns", "Total", "ns", additive=True), Column("share_of_api", "Share", "ratio", additive=True)),
 )
 
 
@@ -18,7 +19,7 @@ def of(*rows):
         COLUMNS, tuple((name, domain, calls, round(share * 100 * MS), share) for name, domain, calls, share in rows)
     )
     run = (Fact("source", "trace", "train.nsys-rep"),)
-    return api(Report(run, Verdict("", ""), (Section("cuda_api", "", (grid,)),)))
+    return api(Report(run, Verdict(VerdictCode.NONE, ""), (Section("cuda_api", "", (grid,)),)))
 
 
 def test_functions_below_1_percent_are_one_bar():

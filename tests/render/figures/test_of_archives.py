@@ -20,6 +20,7 @@ from traceviz.report import (
     Series,
     Verdict,
 )
+from traceviz.report.verdicts import VerdictCode
 
 
 def grid(title, names, *rows):
@@ -27,7 +28,9 @@ def grid(title, names, *rows):
 
 
 def archive(*sections):
-    return Report((Fact("source", "archive", "9 traces"),), Verdict("population", ""), sections, schema=POPULATION)
+    return Report(
+        (Fact("source", "archive", "9 traces"),), Verdict(VerdictCode.POPULATION, ""), sections, schema=POPULATION
+    )
 
 
 def test_3_frameworks_are_3_bars_of_their_functions():
@@ -71,7 +74,7 @@ def test_verdicts_are_one_bar_of_all_traces():
 def trend(*blocks):
     return Report(
         (Fact("source", "trend", "step_mean by date"), Fact("by", "by", "date")),
-        Verdict("regression", "Worse."),
+        Verdict(VerdictCode.REGRESSION, "Worse."),
         (Section("trend", "Mean step", blocks),),
         schema=TREND,
     )

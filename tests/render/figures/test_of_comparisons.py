@@ -23,6 +23,7 @@ from traceviz.report import (
     Timeline,
     Verdict,
 )
+from traceviz.report.verdicts import VerdictCode
 
 MS = 1_000_000
 UNITS = {"mean_ns": "ns", "value": "per_second", "tag.batch": "number", "tag.devices": "number"}
@@ -36,7 +37,7 @@ def grid(title, names, *rows, audience="all"):
 def comparison(slug, *blocks, sides=2):
     about = (Fact("source", "comparison", "a → b"), Fact("base", "base", "a"), Fact("new", "new", "b"))
     facts = (*about, Fact("sides", "sides", sides, "count"))
-    return Report(facts, Verdict("faster", "Faster."), (Section(slug, slug, blocks),), schema=COMPARISON)
+    return Report(facts, Verdict(VerdictCode.FASTER, "Faster."), (Section(slug, slug, blocks),), schema=COMPARISON)
 
 
 def effect(*more):

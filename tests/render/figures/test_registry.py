@@ -10,6 +10,7 @@ from traceviz.render.figures.declared import FIGURES, check_figure
 from traceviz.render.figures.registry import figure, figures
 from traceviz.render.figures.texts import in_words
 from traceviz.report import Report, Verdict
+from traceviz.report.verdicts import VerdictCode
 
 STEPS = by_step((1, 0, 60, 40), (2, 0, 20, 60))
 
@@ -23,9 +24,9 @@ def test_a_figure_that_a_report_does_not_have_is_refused_with_those_that_it_has(
     with pytest.raises(UsageError, match=r"no figure 'api': no CUDA call was recorded\. It has: steps\."):
         figure(STEPS, "api")
     with pytest.raises(UsageError, match=r"It has no other figure either"):
-        figure(Report((), Verdict("", "")), "steps")
+        figure(Report((), Verdict(VerdictCode.NONE, "")), "steps")
     with pytest.raises(UsageError, match=r"This report has no figure\."):
-        figure(Report((), Verdict("", "")))
+        figure(Report((), Verdict(VerdictCode.NONE, "")))
 
 
 def test_a_name_that_is_none_is_refused_with_the_nearest_and_all_others():

@@ -4,9 +4,14 @@ from traceviz.render.figures.registry import figure
 from traceviz.render.figures.steps import steps
 from traceviz.render.figures.values import NoFigure, StackedBars
 from traceviz.report import BY_STEP, EVERY_STEP, Bar, Bars, Column, Fact, Grid, Report, Section, Verdict
+from traceviz.report.verdicts import VerdictCode
 
 MS = 1_000_000
-KEYS = (Column("step", "Step", "id"), Column("process", "Process", "id"), Column("dur_ns", "Duration", "ns"))
+KEYS = (
+    Column("step", "Step", "id"),
+    Column("process", "Process", "id"),
+    Column("dur_ns", "Duration", "ns", additive=True),
+)
 CLASSES = (
     *(Column("input_wait", "input wait", "ns"), Column("allocation", "allocation", "ns")),
     Column("host_compute", "host compute", "ns"),
@@ -33,7 +38,7 @@ def every_step(*rows):
 
 
 def report(*sections):
-    return Report((Fact("source", "trace", "slow.json"),), Verdict("", ""), sections)
+    return Report((Fact("source", "trace", "slow.json"),), Verdict(VerdictCode.NONE, ""), sections)
 
 
 def drawn(of) -> StackedBars:

@@ -3,13 +3,14 @@
 from traceviz.render.figures.utilization import utilization
 from traceviz.render.figures.values import CurvePoint, Curves, NoFigure
 from traceviz.report import Fact, Lane, Report, Section, Timeline, Verdict
+from traceviz.report.verdicts import VerdictCode
 
 S = 1_000_000_000
 
 
 def of(**timelines):
     sections = tuple(Section(slug, slug, (timeline,)) for slug, timeline in timelines.items())
-    return utilization(Report((Fact("source", "trace", "train.nsys-rep"),), Verdict("", ""), sections))
+    return utilization(Report((Fact("source", "trace", "train.nsys-rep"),), Verdict(VerdictCode.NONE, ""), sections))
 
 
 def test_a_device_and_2_metrics_of_the_host_are_3_panels_over_the_time_of_both():

@@ -8,6 +8,7 @@ from traceviz.compare.report.document import document
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
 from traceviz.report import TREND, Fact, Level, Point, Report, Section, Series, Verdict
+from traceviz.report.verdicts import VerdictCode
 
 
 def figures_of(page):
@@ -31,7 +32,9 @@ def test_a_trend_is_drawn_once():
     points = tuple(Point(str(place), 1.0 + place) for place in range(4))
     series = Series("x, 4 runs by date", "ns", points, (Level(0, 1.0), Level(2, 3.0)))
     about = (Fact("source", "trend", "x by date"),)
-    report = Report(about, Verdict("regression", "Worse."), (Section("trend", "Mean step", (series,)),), schema=TREND)
+    report = Report(
+        about, Verdict(VerdictCode.REGRESSION, "Worse."), (Section("trend", "Mean step", (series,)),), schema=TREND
+    )
     page = renderer("html").render(report, RenderOptions())
     assert figures_of(page) == ["Mean step"] * 2
     assert 'class="tv-series"' not in page

@@ -17,6 +17,7 @@ from traceviz.render.options import RenderOptions
 from traceviz.render.why import why
 from traceviz.report import COMPARISON, Bar, Bars, Candidate, Column, Fact, Facts, Grid, Report, Section, Verdict
 from traceviz.report.pictures.pictures import Pictures, Place
+from traceviz.report.verdicts import VerdictCode
 
 
 def made(report: Report, **options) -> str:
@@ -24,10 +25,10 @@ def made(report: Report, **options) -> str:
 
 
 def large(rows: int, name: str = "kernel", audience: str = "all") -> Report:
-    columns = (Column("name", "Kernel", "text", 0), Column("total_ns", "Total", "ns", 0, bar=True))
+    columns = (Column("name", "Kernel", "text", 0), Column("total_ns", "Total", "ns", 0, bar=True, additive=True))
     grid = Grid(columns, tuple((f"{name} {number}", rows - number) for number in range(rows)), audience=audience)
     run = (Fact("source", "trace", "large.sqlite"),)
-    return Report(run, Verdict("", "21 kernels."), (Section("kernels", "Kernels", (grid,)),))
+    return Report(run, Verdict(VerdictCode.NONE, "21 kernels."), (Section("kernels", "Kernels", (grid,)),))
 
 
 def test_the_parts_of_a_page_come_in_this_order():
@@ -144,12 +145,12 @@ def test_sections_that_were_asked_for_are_alone():
 
 
 def test_a_command_with_a_space_in_the_name_is_quoted():
-    report = Report((Fact("source", "trace", "my run; rm -rf"),), Verdict("", ""))
+    report = Report((Fact("source", "trace", "my run; rm -rf"),), Verdict(VerdictCode.NONE, ""))
     assert parsed(made(report)).one("body").attributes["data-command"] == "traceviz report 'my run; rm -rf'"
 
 
 def test_a_comparison_has_no_command_that_one_name_could_tell():
-    report = Report((Fact("source", "comparison", "a → b"),), Verdict("", "Faster."), schema=COMPARISON)
+    report = Report((Fact("source", "comparison", "a → b"),), Verdict(VerdictCode.NONE, "Faster."), schema=COMPARISON)
     root = parsed(made(report))
     assert root.one("body").attributes["data-command"] == ""
     assert root.one("p", class_="tv-kind").text() == "traceviz · Comparison"
@@ -173,9 +174,9 @@ def test_a_finding_has_a_button_for_each_of_its_places():
 
 
 def test_numbers_carry_their_base_value_and_what_was_not_measured_none():
-    columns = (Column("name", "Name", "text", 0), Column("total_ns", "Total", "ns", 0))
+    columns = (Column("name", "Name", "text", 0), Column("total_ns", "Total", "ns", 0, additive=True))
     grid = Grid(columns, (("a", 1_500_000), ("b", None)), complete=True)
-    report = Report((), Verdict("", ""), (Section("kernels", "Kernels", (Facts(()), grid)),))
+    report = Report((), Verdict(VerdictCode.NONE, ""), (Section("kernels", "Kernels", (Facts(()), grid)),))
     cells = parsed(made(report)).find("td", class_="tv-number")
     assert [(cell.text(), cell.attributes["data-value"]) for cell in cells] == [("1.50 ms", "1500000"), ("-", "")]
 
@@ -190,7 +191,7 @@ def test_a_part_of_the_first_bar_means_what_it_means_in_its_section():
     html = made(
         Report(
             (),
-            Verdict("", ""),
+            Verdict(VerdictCode.NONE, ""),
             (
                 Section(
                     "whole_run",

@@ -6,6 +6,7 @@ from traceviz.analyses.derived.frames import unions_by
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.report import STEADY_STEP_TIME
 
 
 @once_per_trace
@@ -43,7 +44,12 @@ def judged_time(trace: TraceView, process_id: int) -> IntervalSet:
 def judged_words(trace: TraceView) -> str:
     """What :func:`judged_time` is, in words."""
     if steady_time(trace):
-        return "steps of the run" if training_steps(trace).source == "counted" else "steady step time"
+        return "steps of the run" if training_steps(trace).source == "counted" else STEADY_STEP_TIME
     if trace.rank_busy:
         return "time from first to last device work"
     return "captured time" if len(trace.ranks) <= 1 else f"captured time of {len(trace.ranks)} processes"
+
+
+def within_sentence(words: str) -> str:
+    """Return the judged time with its article: ``the captured time``; steady step time has none."""
+    return words if words == STEADY_STEP_TIME else f"the {words}"

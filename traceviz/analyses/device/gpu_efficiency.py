@@ -28,7 +28,7 @@ from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, large
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import Array, union_all
 from traceviz.core.units import format_ns, format_ratio
-from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
+from traceviz.report import STEADY_STEP_TIME, Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ _KERNEL_COLUMNS = (
 
 
 def _gpu_columns(judged_words: str) -> tuple[Column, ...]:
-    window = "steady steps" if judged_words.startswith("steady") else "active time"
+    window = "steady steps" if judged_words == STEADY_STEP_TIME else "active time"
     return (
         Column("device", "GPU", "text", 0),
         Column("kernel_ns", "Kernels run", "ns", 2),

@@ -19,7 +19,19 @@ from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet, concurrency
 from traceviz.core.units import format_ratio
-from traceviz.report import Column, Fact, Facts, Finding, Grid, Lane, Prose, Section, Skipped, Timeline
+from traceviz.report import (
+    STEADY_STEP_TIME,
+    Column,
+    Fact,
+    Facts,
+    Finding,
+    Grid,
+    Lane,
+    Prose,
+    Section,
+    Skipped,
+    Timeline,
+)
 
 RECORD_HOST = (
     "Record the host as well, which says what the device waits for: nvprof --print-gpu-trace --print-api-trace, or "
@@ -184,7 +196,7 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             Fact("span_ns", whole, result.window[1] - result.window[0], "ns"),
             Fact("utilisation", "utilisation", ratio(busy, busy + idle), "ratio"),
         )
-        judged = "steady steps" if result.judged_words.startswith("steady") else "active time"
+        judged = "steady steps" if result.judged_words == STEADY_STEP_TIME else "active time"
         columns = (
             Column("device", "Device", "text", 0),
             Column("busy_ns", "Busy", "ns", 0),

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from traceviz.report import Candidate, Certainty
+from traceviz.report.findings.record import FindingRecord
+from traceviz.report.verdicts import Cause
 
 COMPUTE = "device_compute"
 """Key of what is no cause: a device computes."""
 HOST = "host"
-INPUT = "input"
-POSSIBLE_INPUT = "possible_input"
+INPUT, POSSIBLE_INPUT, UNEXPLAINED = Cause.INPUT.value, Cause.POSSIBLE_INPUT.value, Cause.UNEXPLAINED.value
 INPUTS = frozenset({INPUT, POSSIBLE_INPUT})
 """Keys of what the verdict on the input says."""
-UNEXPLAINED = "unexplained"
 IN_TURN = "devices_in_turn"
 
 
@@ -32,7 +32,7 @@ class Option:
         sentence: What is said where it leads.
         within: Keys of the exclusive parts whose time it explains more precisely; empty for such a part. With
             :data:`COMPUTE` it concerns the computing itself.
-        code: Code of the finding that it comes from; may be empty.
+        record: Record of the finding that it comes from, if any.
     """
 
     key: str
@@ -44,7 +44,17 @@ class Option:
     evidence: str
     sentence: str
     within: frozenset[str] = frozenset()
-    code: str = ""
+    record: FindingRecord | None = None
+
+    @property
+    def code(self) -> str:
+        """Code of the finding that it comes from; empty if there is none."""
+        return self.record.code if self.record else ""
+
+    @property
+    def is_launch_bound(self) -> bool:
+        """The device waits for its next launch, whatever the host does before it."""
+        return self.record is not None and {"kernel_launch", HOST} <= self.within
 
     def candidate(self, reason: str, *, leads: bool = False) -> Candidate:
         """The same in a report."""

@@ -16,7 +16,7 @@ from traceviz.analyses.derived.host.classes import HOST_CLASSES
 from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.headline.judged import Judged
+from traceviz.analyses.headline.judged_time import Judged
 from traceviz.analyses.headline.options import HOST, IN_TURN, INPUT, UNEXPLAINED, Option
 from traceviz.core.units import counted, format_ratio
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
+from traceviz.analyses.derived.capture.reasons import ReasonCode
 from traceviz.analyses.headline.choice import Choice
-from traceviz.analyses.headline.judged import Judged
+from traceviz.analyses.headline.judged_time import Judged
 from traceviz.analyses.headline.options import INPUTS, Option
 from traceviz.analyses.input.dataloader import DATALOADER
-from traceviz.analyses.input.input_pipeline import NO_INPUT, InputPipelineResult
+from traceviz.analyses.input.input_pipeline import InputPipelineResult
 from traceviz.analyses.input.stages import SAMPLED, UNRECORDED
 from traceviz.core.units import format_ratio
+from traceviz.report.verdicts import InputVerdict
 
 LONGEST = 350
 """Characters of the first line; what matters least is left to the sections beyond it."""
@@ -19,7 +19,7 @@ LONGEST = 350
 def input_cause(pipeline: InputPipelineResult) -> str:
     """The input as the cause that leads: how long it is waited for, where, and what would be gained at best."""
     share = format_ratio(pipeline.at_stake_ns / pipeline.step_ns)
-    if pipeline.verdict == "possibly input-bound":
+    if pipeline.verdict is InputVerdict.POSSIBLY_BOUND:
         return (
             f"Possibly input-bound: in {share} of steady step time the device is idle and the host launches nothing, "
             f"mostly {pipeline.stages[0].name if pipeline.stages else UNRECORDED}. {pipeline.unranged}"
@@ -27,8 +27,7 @@ def input_cause(pipeline: InputPipelineResult) -> str:
     speedup = pipeline.best_case_speedup
     best = f"; at best {speedup:.1f}× as fast without the wait" if speedup else ""
     bound = f" ({pipeline.caveat})" if pipeline.caveat else ""
-    kind = pipeline.verdict.capitalize() if "input-bound" in pipeline.verdict else "Input"
-    kind = "Input-bound" if pipeline.verdict == "not input-bound" else kind
+    kind = pipeline.verdict.title if pipeline.verdict.is_bound else "Input-bound"
     where = f"{_mostly(pipeline)}{_line(pipeline)}"
     return f"{kind}: {share} of steady step time waits for input{where}{best}{bound}."
 
@@ -53,22 +52,15 @@ def _mostly(pipeline: InputPipelineResult) -> str:
 
 def about_input(pipeline: InputPipelineResult, lead: Option | None) -> str:
     """The verdict on the input in few words, where it is not what leads."""
-    if pipeline.verdict == "cannot judge":
-        if pipeline.reason.startswith(NO_INPUT):
+    if pipeline.verdict is InputVerdict.CANNOT_JUDGE and pipeline.reason is not None:
+        if pipeline.reason.code is ReasonCode.TRAINS_NOTHING:
             return "It has no input to judge."
-        reason = pipeline.reason.partition(", so ")[0]
-        return f"Cannot judge the input pipeline: {reason}."
+        return f"Cannot judge the input pipeline: {pipeline.reason.fact}."
     if lead is not None and lead.key in INPUTS:
         return ""
     share = format_ratio(pipeline.at_stake_ns / pipeline.step_ns)
-    where = "" if pipeline.verdict == "not input-bound" else _mostly(pipeline)
-    return f"{pipeline.verdict.capitalize()} ({share}{where})."
-
-
-def short_remedy(remedy: str) -> str:
-    """The first way out of several."""
-    first = re.split(r"[;,] or name ", remedy, maxsplit=1)[0].rstrip(".")
-    return f"{first}." if first else ""
+    where = "" if pipeline.verdict is InputVerdict.NOT_BOUND else _mostly(pipeline)
+    return f"{pipeline.verdict.title} ({share}{where})."
 
 
 def mildly(judged: Judged, lead: Option) -> str:

@@ -18,11 +18,11 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.choice import HEALTHY, MUCH, Choice, choose
-from traceviz.analyses.headline.judged import Judged, judged
+from traceviz.analyses.headline.finding_causes import precise, suspicion
+from traceviz.analyses.headline.judged_time import Judged, judged
 from traceviz.analyses.headline.options import COMPUTE, INPUT, INPUTS, UNEXPLAINED, Option
 from traceviz.analyses.headline.parts import kinds_in_words, own_work, parts
-from traceviz.analyses.headline.precise import LAUNCH_BOUND, precise, suspicion
-from traceviz.analyses.headline.sentences import about_input, beside, fitting, input_cause, mildly, short_remedy
+from traceviz.analyses.headline.sentences import about_input, beside, fitting, input_cause, mildly
 from traceviz.analyses.headline.whole_run import is_of_the_run, of_the_capture, of_the_run
 from traceviz.analyses.host.host_waits import HostCauses
 from traceviz.analyses.host.own_function import working_function
@@ -32,7 +32,9 @@ from traceviz.analyses.program.lanes import LaneTimes
 from traceviz.analyses.serving.serving import ServingResult
 from traceviz.analyses.steps.steps import StepTimes
 from traceviz.core.units import format_ratio
-from traceviz.report import NO_INPUT_VERDICT, Finding, Severity, Verdict
+from traceviz.report import Finding, Severity, Verdict
+from traceviz.report.findings.registry import record_of
+from traceviz.report.verdicts import Cause, InputVerdict, VerdictCode
 
 MOST_FAMILIES = 2
 """So many families of operators are named,"""
@@ -53,11 +55,10 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     pipeline = results.get("input_pipeline")
     if not isinstance(pipeline, InputPipelineResult):
         partial = "Only some sections were analysed; the verdict needs input_pipeline."
-        return Verdict("partial", " ".join(filter(None, (partial, _largest(findings)))))
+        return Verdict(VerdictCode.PARTIAL, " ".join(filter(None, (partial, _largest(findings)))))
     printed, capture = results.get("totals"), results.get("capture")
     if isinstance(printed, PrintedTotals) and isinstance(capture, CaptureFacts) and not capture.events:
-        return Verdict("cannot-judge", _summary_sentence(printed))
-    code = "serving" if pipeline.verdict == "not judged" else pipeline.verdict.replace(" ", "-")
+        return Verdict(VerdictCode.CANNOT_JUDGE, _summary_sentence(printed))
     time = judged(trace)
     lanes = _lanes(results)
     says_nothing = _says_nothing(trace, pipeline, time) or lanes
@@ -76,24 +77,28 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (1, beside(choice, time)),
         (2, _unexplained_beside(trace, results, time, choice)),
         (1, _to_record(results, choice)),
-        (2, about_input(pipeline, choice.lead) if pipeline.verdict != "not judged" else ""),
+        (2, about_input(pipeline, choice.lead) if pipeline.verdict is not InputVerdict.NOT_JUDGED else ""),
         (6, _meanwhile(trace, time, choice)),
         (5, _computing(time, pipeline, choice)),
         (6, "" if choice.lead or before or lanes else pipeline.spent),
-        (2, short_remedy(pipeline.remedy)),
+        (2, pipeline.remedy.brief),
         (3, _caution(results)),
         (0, _unseen(results)),
         (0, trace.clock_doubt),
     ]
-    cause = choice.lead.key if choice.lead else "healthy" if _is_healthy(time) else ""
+    cause = choice.lead.key if choice.lead else Cause.HEALTHY if _is_healthy(time) else Cause.UNKNOWN
     judges_steps = bool(steady_time(trace))
     is_recorded = judges_steps and training_steps(trace).source != "counted"  # by a profiler that looked into them
     leads = is_recorded and choice.lead is not None and choice.lead.key != UNEXPLAINED
     run = of_the_run(results.get("whole_run"), are_steps_judged=judges_steps, leads=leads)
-    if not is_of_the_run(results.get("whole_run")) and not (late or lanes) and pipeline.verdict != "not judged":
+    if (
+        not is_of_the_run(results.get("whole_run"))
+        and not (late or lanes)
+        and pipeline.verdict is not InputVerdict.NOT_JUDGED
+    ):
         run = of_the_capture(trace)
     cause = run.candidate.key if run.candidate else cause
-    return Verdict(code, fitting(run.before(sentences)), cause, run.among(choice.candidates))
+    return Verdict(pipeline.verdict.code, fitting(run.before(sentences)), cause, run.among(choice.candidates))
 
 
 def _options(
@@ -103,16 +108,16 @@ def _options(
     if not time.total_ns:
         return
     pipeline, waits = results["input_pipeline"], results.get("host_waits")
-    judges = pipeline.verdict not in NO_INPUT_VERDICT and pipeline.step_ns
+    judges = pipeline.verdict.is_judged and pipeline.step_ns
     for part in parts(trace, time, pipeline.copy_ns if judges else 0, waits.within if waits else ""):
         if not (judges and part.key == INPUT):
             yield part
     if judges and pipeline.wait_ns:
         share, label = pipeline.wait_ns / pipeline.step_ns, "input"
         where = f"mostly {pipeline.stages[0].name}" if pipeline.stages else "waits for batches and copies of them"
-        sentence = input_cause(pipeline) if pipeline.verdict != "possibly input-bound" else ""
+        sentence = input_cause(pipeline) if pipeline.verdict is not InputVerdict.POSSIBLY_BOUND else ""
         yield Option(INPUT, label, pipeline.wait_ns, share, time.words, "measured", where, sentence)
-    if pipeline.verdict == "possibly input-bound":
+    if pipeline.verdict is InputVerdict.POSSIBLY_BOUND:
         share = pipeline.host_ns / pipeline.step_ns
         yield suspicion(share, pipeline.host_ns, time, input_cause(pipeline))
     are_input = bool(judges and 2 * pipeline.copy_ns > time.times["copy_h2d"])
@@ -124,15 +129,17 @@ def _says_nothing(trace: TraceView, pipeline: InputPipelineResult, time: Judged)
     """Whether the judged time does not show what took it: device work was lost, or left out by what was measured."""
     if pipeline.kind.key == "no-kernels":
         return True
-    return not time.has_device and (pipeline.verdict == "not judged" or trace.api_calls("launch").height > 0)
+    return not time.has_device and (pipeline.verdict is InputVerdict.NOT_JUDGED or trace.api_calls("launch").height > 0)
 
 
 def _opening(results: dict[str, Any], pipeline: InputPipelineResult) -> str:
     """What the capture is."""
-    if pipeline.verdict != "not judged":
+    if pipeline.verdict is not InputVerdict.NOT_JUDGED:
         return pipeline.kind.opening
     serving = results.get("serving")
-    return serving.sentence() if isinstance(serving, ServingResult) else f"Not judged: {pipeline.reason}."
+    if isinstance(serving, ServingResult):
+        return serving.sentence()
+    return f"{pipeline.verdict.title}: {pipeline.reason.text}." if pipeline.reason else ""
 
 
 def _cause(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choice) -> str:
@@ -186,13 +193,13 @@ def _to_record(results: dict[str, Any], choice: Choice) -> str:
     leads = choice.lead is not None and choice.lead.key == UNEXPLAINED
     if not isinstance(waits, HostCauses) or not (leads or _unexplained_alone(choice)):
         return ""
-    return f"To see more: {waits.record.partition(', and ')[0]}."
+    return f"To see more: {waits.record[0]}."
 
 
 def _meanwhile(trace: TraceView, time: Judged, choice: Choice) -> str:
     """What the host does where the device waits for its next launch."""
     own = own_work(trace)
-    if choice.lead is None or choice.lead.code not in LAUNCH_BOUND or time.share(int(own["time_ns"].sum())) < HEALTHY:
+    if choice.lead is None or not choice.lead.is_launch_bound or time.share(int(own["time_ns"].sum())) < HEALTHY:
         return ""
     return f"The host works meanwhile{kinds_in_words(own, time)}."
 
@@ -268,7 +275,7 @@ def _computing(time: Judged, pipeline: InputPipelineResult, choice: Choice) -> s
     """How much of the time the device computes, unless the cause says it."""
     if not time.total_ns or not time.has_device or choice.lead is None or choice.lead.key in INPUTS:
         return ""
-    if pipeline.verdict == "not judged" or _is_mild(time, choice.lead):  # which says how busy the device is
+    if pipeline.verdict is InputVerdict.NOT_JUDGED or _is_mild(time, choice.lead):  # which says how busy the device is
         return ""
     return f"{time.opening} computes in {format_ratio(time.compute_share)}."
 
@@ -301,7 +308,8 @@ def _unseen(results: dict[str, Any]) -> str:
 
 
 def _largest(findings: tuple[Finding, ...]) -> str:
-    worth = [f for f in findings if f.severity is not Severity.INFO and f.cost_ns and f.code not in {"TV101", "TV102"}]
+    serious = (finding for finding in findings if finding.severity is not Severity.INFO and finding.cost_ns)
+    worth = [finding for finding in serious if not record_of(finding.code).is_of_input]
     if not worth:
         return ""
     problem = worth[0].slug.replace("-", " ")

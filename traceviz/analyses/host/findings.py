@@ -11,14 +11,12 @@ from traceviz.analyses.base import finding, known
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.host.load import LEAST_SAMPLES, HostLoad
 from traceviz.core.units import counted, format_number, format_ratio, format_value
-from traceviz.report import Fact, Finding, Note, Severity
-from traceviz.report.rules import rule
+from traceviz.report import STEADY_STEP_TIME, Fact, Finding, Note, Severity
+from traceviz.report.findings.registry import record_of
 from traceviz.trace.rows_to_table import stated_integer
 
 CODES = ("TV601", "TV602", "TV603", "TV604", "TV605", "TV618", "TV619", "TV620")
 """Rules that these findings belong to."""
-
-STEPS = "steady step time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +101,14 @@ def _few_cores(load: HostLoad, limits: Limits) -> Finding | None:
         message = f"{message} It does not wait for the CPU, but for storage, the network, a lock or a pause."
     code = "TV601" if is_one_core else "TV602"
     advice = _advice(code, load, limits)
-    return finding(code, message, known(facts), cost_ns, load.steps.step_ns, STEPS, advice=advice)
+    return finding(code, message, known(facts), cost_ns, load.steps.step_ns, STEADY_STEP_TIME, advice=advice)
 
 
 def _advice(code: str, load: HostLoad, limits: Limits) -> tuple[str, ...] | None:
     """The advice that fits. In either rule the first line is about input, the others about the host's other work."""
     if not load.steps.step_ns:
         return None
-    first, *others = rule(code).advice
+    first, *others = record_of(code).advice
     if _mostly_input(load):
         return (first,)
     waits_for_input = (_of(load.steps.input_ns, load) or 0.0) >= limits.input_share
@@ -163,7 +161,7 @@ def _oversubscribed(load: HostLoad, limits: Limits) -> Finding | None:
         Fact("waiting_share", "of their time they wait for each other", lost, "ratio"),
         Fact("samples", f"samples, {load.judged_words}", load.threads_sampled, "count"),
     )
-    return finding("TV603", message, known(facts), cost_ns, load.steps.step_ns, STEPS)
+    return finding("TV603", message, known(facts), cost_ns, load.steps.step_ns, STEADY_STEP_TIME)
 
 
 def busy_machine(load: HostLoad, limits: Limits) -> Note | None:
@@ -210,8 +208,8 @@ def _settings(load: HostLoad, limits: Limits) -> Finding | None:
     )
     message, keys = " ".join(words for _, _, words in misfits), {key for key, _, _ in misfits}
     fitting = [key.removeprefix("env.") for key in (_SPIN, _ONEDNN) if key not in keys]
-    advice = tuple(line for line in rule("TV604").advice if not any(name in line for name in fitting))
-    return finding("TV604", message, known(evidence), 0, load.steps.step_ns, STEPS, advice=advice)
+    advice = tuple(line for line in record_of("TV604").advice if not any(name in line for name in fitting))
+    return finding("TV604", message, known(evidence), 0, load.steps.step_ns, STEADY_STEP_TIME, advice=advice)
 
 
 def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:

@@ -11,6 +11,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding, known
 from traceviz.analyses.derived.capture.step_words import FEW_STEPS
 from traceviz.analyses.derived.frames import bounds, having, intervals
+from traceviz.analyses.derived.judged_time import within_sentence
 from traceviz.analyses.derived.stacks.functions import placed, wilson
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
 from traceviz.analyses.derived.view import TraceView
@@ -20,8 +21,8 @@ from traceviz.analyses.host.small_operators import SMALL_NS, SmallOperators, sma
 from traceviz.analyses.host.stalled_pool import StalledPool, stalled_pool
 from traceviz.analyses.host.step_samples import LEAST_SAMPLES, StepSamples, step_samples
 from traceviz.core.units import counted, format_ns, format_number, format_ratio
-from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
-from traceviz.report.rules import rule
+from traceviz.report import STEADY_STEP_TIME, Column, Fact, Facts, Finding, Grid, Section, Skipped
+from traceviz.report.findings.registry import record_of
 
 FEW = 30
 """A share of fewer samples is said with *about*."""
@@ -203,7 +204,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             return
         where = f", mostly in {placed(steps.collecting)}" if steps.collecting else ""
         message = (
-            f"Garbage collection: in {format_ratio(share)} of {_steps(steps)} Python collects garbage "
+            f"Garbage collection: in {format_ratio(share)} of {within_sentence(steps.words)} Python collects garbage "
             f"({counted(result.collections, 'collection')}{where})."
         )
         facts = (
@@ -211,7 +212,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             Fact("collections", "collections", result.collections, "count"),
             Fact("collection_ns", "each, mean", round(steps.collections.total / max(result.collections, 1)), "ns"),
         )
-        advice = rule("TV615").advice
+        advice = record_of("TV615").advice
         own = advice if steps.is_called else tuple(line for line in advice if not line.startswith(_NO_CALLS))
         yield finding("TV615", message, facts, round(share * steps.judged_ns), steps.judged_ns, steps.words, advice=own)
 
@@ -262,7 +263,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             )
         cost = round(operators.share * operators.step_ns)
         return finding(
-            code, message, known(facts), cost, operators.step_ns, "steady step time", advice=_advice(code, small=True)
+            code, message, known(facts), cost, operators.step_ns, STEADY_STEP_TIME, advice=_advice(code, small=True)
         )
 
     def _computes(self, result: HostLimits) -> Iterator[Finding]:
@@ -274,7 +275,8 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         if share < self.computes:
             return
         message = (
-            f"The program is bound by its own computing: {format_ratio(share)} of {_steps(steps)}{parts[0].mostly}."
+            f"The program is bound by its own computing: {format_ratio(share)} of {within_sentence(steps.words)}"
+            f"{parts[0].mostly}."
         )
         yield finding(
             "TV617",
@@ -283,7 +285,6 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             0,
             steps.judged_ns,
             steps.words,
-            is_hint=True,
         )
 
     def describe(self, result: HostLimits) -> Section:
@@ -323,7 +324,7 @@ _COLUMNS = (
     Column("high", "At most", "ratio", 2),
     Column("samples", "Samples", "number", 3),
     Column("location", "Mostly in", "text", 0),
-    Column("share_of_part", "Of it", "ratio", 4),
+    Column("share_of_part", "Of it", "ratio", 4, additive=True),
     Column("leaf", "Calls", "text", 5),
     Column("group", "Key", "text", 9),
 )
@@ -339,7 +340,7 @@ def _finding(code: str, message: str, facts: tuple[Fact, ...], share: float, ste
 
 def _advice(code: str, *, small: bool = False) -> tuple[str, ...]:
     """Advice of the rule; of that about Python in the loop, the lines about small operators come first."""
-    lines = rule(code).advice
+    lines = record_of(code).advice
     if code != "TV611":
         return lines
     return lines[:_ABOUT_SMALL] if small else lines[_ABOUT_SMALL:]
@@ -349,17 +350,13 @@ _ABOUT_SMALL = 3
 """So many lines of TV611's advice are about small operators."""
 
 
-def _steps(steps: StepSamples) -> str:
-    return steps.words if steps.words.startswith("steady") else f"the {steps.words}"
-
-
 def _about(steps: StepSamples) -> str:
     return "about " if steps.samples is not None and steps.samples < FEW else ""
 
 
 def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> Finding:
     """A finding about what the main thread does."""
-    of, where = _steps(steps), placed(part.location)
+    of, where = within_sentence(steps.words), placed(part.location)
     match code:
         case "TV610":
             kind = "Saving" if _SAVES in part.activity else "Input and output"
@@ -411,7 +408,7 @@ def _of_function(function: OwnFunction, steps: StepSamples) -> Finding:
     listed = [(group, time) for group, time in function.by_group.items() if time >= _LISTED * function.time_ns]
     kinds = [f"{_KINDS.get(group, group)} ({format_ratio(time / steps.step_ns)})" for group, time in listed[:3]]
     message = (
-        f"The function {function.words} takes {about}{format_ratio(function.share)} of {_steps(steps)}: "
+        f"The function {function.words} takes {about}{format_ratio(function.share)} of {within_sentence(steps.words)}: "
         f"{' and '.join(filter(None, (', '.join(kinds[:-1]), *kinds[-1:])))}."
     )
     low, high = (None, None) if steps.samples is None else wilson(min(function.share, 1.0), steps.samples)
@@ -454,7 +451,7 @@ def _stalls(pool: StalledPool) -> Finding:
         Fact("usual_ns", "it usually takes", pool.usual_ns, "ns"),
         Fact("mean_ns", "on average", pool.mean_ns, "ns"),
     )
-    return finding("TV621", message, known(facts), round(pool.share * pool.step_ns), pool.step_ns, "steady step time")
+    return finding("TV621", message, known(facts), round(pool.share * pool.step_ns), pool.step_ns, STEADY_STEP_TIME)
 
 
 def _reads_or_writes(part: Part, where: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from traceviz.analyses.base import ERROR_SHARE, Analysis, finding
+from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.capture.time_spent import spent_in
 from traceviz.analyses.derived.causes.attribution import host_causes, time_in_calls
@@ -24,7 +24,8 @@ from traceviz.analyses.derived.statistics import frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ratio
-from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
+from traceviz.report import STEADY_STEP_TIME, Bar, Bars, Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
+from traceviz.report.findings.record import ERROR_SHARE
 
 _PARTS = "around the parts of a step"
 _MARK = {
@@ -44,19 +45,19 @@ _MOST_TOTALS = 200
 """Causes whose total time is looked up: that of further ones is not stated."""
 
 
-def _record(trace: TraceView) -> str:
-    """What to record, besides what was, so that less remains unexplained."""
+def _record(trace: TraceView) -> tuple[str, ...]:
+    """Return what to record in addition so that less remains unexplained, the most helpful first."""
     framework = next((name for name in _MARK if name in trace.frameworks), "")
     if trace.tables.rows("stacks"):
         few = all(ticks_within(trace, rank, judged_time(trace, rank)).is_empty() for rank in trace.ranks)
-        return _MORE_STEPS if few else _MARK.get(framework, f"ranges {_PARTS}")
+        return (_MORE_STEPS if few else _MARK.get(framework, f"ranges {_PARTS}"),)
     if framework and "host_ops" in trace.tables:
         has_frames = "python" in trace.host_names["category"]
-        return _MARK[framework] if has_frames else f"{_FRAMES[framework]}, and {_MARK[framework]}"
+        return (_MARK[framework],) if has_frames else (_FRAMES[framework], _MARK[framework])
     if trace.tables.run_facts().get("format") not in _OF_CUDA:
-        return f"ranges {_PARTS}"
+        return (f"ranges {_PARTS}",)
     tracing = () if {"cuda_api", "os_calls"} <= set(trace.tables) else (_NSYS,)
-    return ", and ".join((*tracing, f"NVTX ranges {_PARTS}"))
+    return (*tracing, f"NVTX ranges {_PARTS}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class HostCauses:
         judged_words: What that is.
         host_only: Whether there is no device, so that the host's work is the program's own.
         sees_host: Whether anything of the host was recorded.
-        record: What to record so that less remains unexplained.
+        record: What to record so that less remains unexplained, the most helpful first.
         within: The innermost event of the leading thread in which most of the host's own work was done; may be empty.
     """
 
@@ -105,7 +106,7 @@ class HostCauses:
     judged_words: str
     host_only: bool
     sees_host: bool
-    record: str
+    record: tuple[str, ...]
     within: str = ""
 
     @cached_property
@@ -186,7 +187,7 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
 
     def describe(self, result: HostCauses) -> Section:
         """Kinds as one stacked bar, then the causes."""
-        of_steps = result.judged_words.startswith("steady")
+        of_steps = result.judged_words == STEADY_STEP_TIME
         did = "What the steps did" if of_steps else "What the program did"
         title = did if result.host_only else self.title
         unexplained = result.time_of(["unexplained"])
@@ -201,7 +202,7 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
         whole = judged if result.host_only else "time without device work"
         blocks: list[Block] = [Facts(shown), Bars("Kinds", whole, "ns", bars)]
         if unexplained >= self.fold_below * result.judged_ns:
-            blocks.append(Prose(_UNEXPLAINED.format(result.share(unexplained), result.record)))
+            blocks.append(Prose(_UNEXPLAINED.format(result.share(unexplained), ", and ".join(result.record))))
         blocks.append(self._grid(result))
         return Section(self.slug, title, tuple(blocks))
 
@@ -213,15 +214,15 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
             share("time_ns", result.judged_ns, "share_of_judged"),
             without_module(_where()).alias("where"),
         )
-        of = "Of steps" if result.judged_words.startswith("steady") else "Of time"
+        of = "Of steps" if result.judged_words == STEADY_STEP_TIME else "Of time"
         columns = (
             Column("cause", "Cause", "text", 0),
             Column("where", "Most of it in", "text", 1),
             Column("label", "Kind", "text", 3),
             Column("time_ns", "Time" if result.host_only else "Exposed", "ns", 0),
             Column("share_of_judged", of, "ratio", 0, bar=True),
-            Column("calls", "Calls", "count", 2),
-            Column("total_ns", "In all calls", "ns", 3),
+            Column("calls", "Calls", "count", 2, additive=True),
+            Column("total_ns", "In all calls", "ns", 3, additive=True),
             Column("kind", "Key", "text", 9),
             Column("operator", "Operator", "text", 9),
             Column("module", "Module", "text", 9),

@@ -14,7 +14,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host.load import LEAST_SAMPLES, HostLoad
 from traceviz.analyses.host.samples import CORE, Machine, judged_window
 from traceviz.core.units import counted, format_number
-from traceviz.report import Fact, Finding
+from traceviz.report import STEADY_STEP_TIME, Fact, Finding
 
 _NODE = re.compile(r"^machine\.memory_node\.(\d{1,4})\.cores$")
 _MOST_CORES = 1 << 14
@@ -88,4 +88,4 @@ def nodes_finding(use: NodeUse | None, load: HostLoad, *, least_share: float, ot
         Fact("node_cores", "cores of a node", max(use.cores), "count"),
         Fact("busy_cores", f"busy cores of the program, {load.judged_words}", load.busy_cores, "number"),
     )
-    return finding("TV619", message, known(facts), 0, load.steps.step_ns, "steady step time", is_hint=True)
+    return finding("TV619", message, known(facts), 0, load.steps.step_ns, STEADY_STEP_TIME)

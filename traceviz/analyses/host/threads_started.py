@@ -12,6 +12,7 @@ import polars as pl
 
 from traceviz.analyses.base import finding, known
 from traceviz.analyses.derived.frames import having, intervals, knowing
+from traceviz.analyses.derived.judged_time import within_sentence
 from traceviz.analyses.derived.stacks.sampled import seen, seen_rows
 from traceviz.analyses.derived.stacks.trees import stack_tree
 from traceviz.analyses.derived.view import TraceView
@@ -119,10 +120,6 @@ _WORTH_SAYING = 0.01
 """Share of the steps from which on starting and joining threads is what the message is about."""
 
 
-def _the(words: str) -> str:
-    return words if words.startswith("steady") else f"the {words}"
-
-
 def threads_finding(found: StartedThreads | None, least: int, least_pools: int, least_seen: int) -> Finding | None:
     """TV618 where a program starts threads, or pools of them, over and over."""
     if found is None or found.number < (least_pools if found.pools else least) or found.seen < least_seen:
@@ -134,7 +131,7 @@ def threads_finding(found: StartedThreads | None, least: int, least_pools: int, 
     once = f"; up to {counted(found.highest, 'thread')} were there at once{on}" if found.highest else ""
     message = f"The program started at least {what}{run}{each}{once}."
     if found.managing >= _WORTH_SAYING:
-        share = f"{format_ratio(found.managing)} of {_the(found.words)}"
+        share = f"{format_ratio(found.managing)} of {within_sentence(found.words)}"
         message = (
             f"Threads: {share} goes into starting and joining threads: at least {what} were started{run}{each}{once}."
         )

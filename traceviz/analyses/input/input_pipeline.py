@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding, known
 from traceviz.analyses.derived.capture.kind import TRAINS_NOTHING, UNKNOWN, CaptureKind, capture_kind
+from traceviz.analyses.derived.capture.reasons import NO_REMEDY, Reason, ReasonCode, Remedy
 from traceviz.analyses.derived.capture.step_words import FEW_STEPS, why_no_steps
 from traceviz.analyses.derived.capture.time_spent import time_spent
 from traceviz.analyses.derived.capture.training import IF_IT_TRAINS, trains, why_nothing_trains
@@ -44,18 +44,9 @@ from traceviz.analyses.input.tfdata import READY_ADVICE
 from traceviz.analyses.input.tfdata_findings import CODES, settings_findings, with_settings
 from traceviz.analyses.input.tfdata_settings import WRAPPERS, PipelineSettings, describe_settings, pipeline_settings
 from traceviz.core.units import counted, format_ns, format_ratio
-from traceviz.report import NO_INPUT_VERDICT, Block, Column, Fact, Facts, Finding, Grid, Prose, Section
-from traceviz.report.rules import rule
-
-InputVerdict = Literal[
-    "not input-bound",
-    "moderately input-bound",
-    "highly input-bound",
-    "possibly input-bound",
-    "cannot judge",
-    "not judged",
-]
-"""*Not judged* is the input of a program that trains on nothing."""
+from traceviz.report import STEADY_STEP_TIME, Block, Column, Fact, Facts, Finding, Grid, Prose, Section
+from traceviz.report.findings.registry import record_of
+from traceviz.report.verdicts import InputVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +80,7 @@ class InputPipelineResult:
     wait_ns: int
     host_ns: int
     stages: tuple[Stage, ...]
-    reason: str = ""
+    reason: Reason | None = None
     unranged: str = ""
     caveat: str = ""
     host_only: bool = False
@@ -98,7 +89,7 @@ class InputPipelineResult:
     best_case_step_ns: int | None = None
     settings: PipelineSettings = field(default_factory=PipelineSettings)
     loaders: tuple[LoaderUse, ...] = ()
-    remedy: str = ""
+    remedy: Remedy = NO_REMEDY
     kind: CaptureKind = UNKNOWN
     spent: str = ""
     lines: InputLines | None = None
@@ -119,7 +110,7 @@ class InputPipelineResult:
     @property
     def at_stake_ns(self) -> int:
         """Time that the verdict is about."""
-        return self.host_ns if self.verdict == "possibly input-bound" else self.wait_ns
+        return self.host_ns if self.verdict is InputVerdict.POSSIBLY_BOUND else self.wait_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +142,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
 
     def run(self, trace: TraceView) -> InputPipelineResult:
         """Judge the steady steps."""
-        if (unjudged := _unjudged(trace)) is not None:
+        if (unjudged := _without_step_time(trace)) is not None:
             return unjudged
         times = class_times(trace, steady_time(trace))
         step_ns = sum(times.values())
@@ -162,15 +153,15 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         idle_ns = host_ns if has_input else host_ns - _dispatch_ns(trace)
         host_ns = host_ns if has_input else min(idle_ns, _untold_ns(trace))
         verdict = self._verdict(wait_ns / step_ns, host_ns / step_ns, has_input=has_input)
-        guess = verdict == "possibly input-bound"
+        guess = verdict is InputVerdict.POSSIBLY_BOUND
         if guess and not trace.rank_busy:
-            return _without_verdict(trace, "cannot judge", _NEITHER, _how_to_annotate(trace))
+            return _unjudged(trace, _NEITHER, _how_to_annotate(trace))
         if guess and not sees_host(trace):
-            return _without_verdict(trace, "cannot judge", _NO_HOST)
+            return _unjudged(trace, _NO_HOST)
         if guess and training_steps(trace).steady.height < FEW_STEPS:
-            return _without_verdict(trace, "cannot judge", _TOO_FEW, _how_to_annotate(trace))
-        if verdict == "not input-bound" and not has_input and idle_ns - host_ns >= self.suspicious * step_ns:
-            return _without_verdict(trace, "cannot judge", _NO_RANGES, _how_to_annotate(trace))
+            return _unjudged(trace, _TOO_FEW, _how_to_annotate(trace))
+        if verdict is InputVerdict.NOT_BOUND and not has_input and idle_ns - host_ns >= self.suspicious * step_ns:
+            return _unjudged(trace, _NO_RANGES, _how_to_annotate(trace))
         settings = pipeline_settings(trace)
         stages = (
             *range_stages(trace),
@@ -179,7 +170,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             *infeed_stage(trace),
             *copy_stage(trace, copy_ns),
         )
-        unclear = verdict != "not input-bound" or trace.options.input_range is not None
+        unclear = verdict is not InputVerdict.NOT_BOUND or trace.options.input_range is not None
         return InputPipelineResult(
             verdict,
             step_ns,
@@ -200,17 +191,17 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
 
     def _verdict(self, input_share: float, host_share: float, *, has_input: bool) -> InputVerdict:
         if input_share >= self.high:
-            return "highly input-bound"
+            return InputVerdict.HIGHLY_BOUND
         if not has_input and host_share >= self.suspicious:
-            return "possibly input-bound"
-        return "moderately input-bound" if input_share >= self.moderate else "not input-bound"
+            return InputVerdict.POSSIBLY_BOUND
+        return InputVerdict.MODERATELY_BOUND if input_share >= self.moderate else InputVerdict.NOT_BOUND
 
     def judge(self, result: InputPipelineResult) -> tuple[Finding, ...]:
         """TV101 where input was seen to be waited for, TV102 where it can only be suspected.
 
         Where it was seen, the settings of the pipeline may explain it: TV103 to TV109, for information.
         """
-        if result.verdict == "not input-bound" or result.verdict in NO_INPUT_VERDICT:
+        if result.verdict is InputVerdict.NOT_BOUND or not result.verdict.is_judged:
             return ()
         stage = result.stages[0] if result.stages else None
         share = result.at_stake_ns / result.step_ns
@@ -226,12 +217,12 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             Fact("line", "the line", result.lines.functions[0].location if result.lines is not None else None),
         )
         evidence = known(facts)
-        if result.verdict == "possibly input-bound":
+        if result.verdict is InputVerdict.POSSIBLY_BOUND:
             message = (
                 f"Steps may wait for input: in {format_ratio(share)} of steady step time the device is idle and "
                 f"the host launches nothing (mostly {stage.name if stage else UNRECORDED})."
             )
-            return (finding("TV102", message, evidence, result.at_stake_ns, result.step_ns, "steady step time"),)
+            return (finding("TV102", message, evidence, result.at_stake_ns, result.step_ns, STEADY_STEP_TIME),)
         bound = f" ({result.caveat})" if result.caveat else ""
         line = result.lines.words if result.lines is not None else ""
         where = f"{_mostly(stage)}{f': {line}' if line else ''}"
@@ -241,7 +232,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             result.settings, result.stages, empty=self.empty, blamed=self.blamed, memory=self.memory
         )
         return (
-            finding("TV101", message, evidence, result.at_stake_ns, result.step_ns, "steady step time", advice=advice),
+            finding("TV101", message, evidence, result.at_stake_ns, result.step_ns, STEADY_STEP_TIME, advice=advice),
             *explained,
             *loader_findings(result.loaders, result.wait_ns, self.blamed, _function(result)),
         )
@@ -250,7 +241,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         """Verdict, bounds and stages."""
         stage = result.stages[0].name if result.stages else None
         facts = (
-            Fact("verdict", "verdict", result.verdict),
+            Fact("verdict", "verdict", result.verdict.value),
             Fact("input_share", "input share of steps", result.input_share, "ratio"),
             *_parts(result),
             Fact("best_case_speedup", "speed-up at best", result.best_case_speedup, "factor"),
@@ -259,17 +250,17 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             Fact("moderate", "moderately from", self.moderate, "ratio"),
             Fact("high", "highly from", self.high, "ratio"),
         )
-        thresholds = {"moderate", "high"} if result.verdict in NO_INPUT_VERDICT else set()
+        thresholds = set() if result.verdict.is_judged else {"moderate", "high"}
         shown = tuple(fact for fact in known(facts) if fact.key not in thresholds)
         rest = tuple(fact for fact in facts if fact not in shown)
         blocks: list[Block] = [Facts(shown), *((Facts(rest, audience="machine"),) if rest else ())]
         if result.reason:
-            blocks.append(Prose(f"{result.verdict.capitalize()}: {result.reason.rstrip('.')}."))
-        remarks = [r for r in (result.remedy, result.caveat, result.unranged, self._other_copies(result)) if r]
+            blocks.append(Prose(f"{result.verdict.title}: {result.reason.text.rstrip('.')}."))
+        remarks = [r for r in (result.remedy.text, result.caveat, result.unranged, self._other_copies(result)) if r]
         blocks.extend(Prose(f"{remark[0].upper()}{remark[1:].rstrip('.')}.") for remark in remarks)
         if result.stages:
             blocks.append(_grid(result))
-        if result.verdict in {"moderately input-bound", "highly input-bound"}:
+        if result.verdict.is_bound:
             blocks.extend(inside_grid(use) for use in result.loaders if use.inside.height > 1)
             blocks.extend(lines_grid(lines) for lines in [result.lines] if lines is not None)
         blocks.extend(describe_settings(result.settings))
@@ -292,41 +283,47 @@ def _function(result: InputPipelineResult) -> str:
     return lines.functions[0].words if lines is not None and lines.who == "main" and lines.words else ""
 
 
-def _without_verdict(trace: TraceView, verdict: InputVerdict, reason: str, remedy: str = "") -> InputPipelineResult:
-    kind, spent = capture_kind(trace), time_spent(trace) if verdict == "cannot judge" else ""
+def _unjudged(trace: TraceView, reason: Reason, remedy: Remedy = NO_REMEDY) -> InputPipelineResult:
+    kind, serves = capture_kind(trace), reason.code is ReasonCode.SERVES
+    verdict = InputVerdict.NOT_JUDGED if serves else InputVerdict.CANNOT_JUDGE
+    spent = "" if serves else time_spent(trace)
     return InputPipelineResult(verdict, 0, 0, 0, (), reason, remedy=remedy, kind=kind, spent=spent)
 
 
-def _unjudged(trace: TraceView) -> InputPipelineResult | None:
-    """Why there is no step time that could be compared with waiting for input, if so."""
+def _without_step_time(trace: TraceView) -> InputPipelineResult | None:
+    """Return the result if there is no step time to compare the wait for input with."""
     if engine_calls(trace).height:
-        return _without_verdict(trace, "not judged", _SERVES)
+        return _unjudged(trace, _SERVES)
     kind = capture_kind(trace)
     asked = trace.options.step_marker or trace.options.input_range
     if kind.key in TRAINS_NOTHING and not asked:
-        return _without_verdict(trace, "cannot judge", f"{NO_INPUT} ({kind.words})")
+        return _unjudged(trace, Reason(ReasonCode.TRAINS_NOTHING, f"nothing is trained ({kind.words})"))
     if not steady_time(trace):
         why, remedy = why_no_steps(trace)
-        why = f"{why}, so there is no step time to compare the input with"
-        return _without_verdict(trace, "cannot judge", why, remedy)
+        reason = Reason(ReasonCode.NO_STEPS, why, "there is no step time to compare the input with")
+        return _unjudged(trace, reason, remedy)
     if not trains(trace):
-        return replace(_without_verdict(trace, "cannot judge", why_nothing_trains(trace)), unranged=IF_IT_TRAINS)
+        return replace(_unjudged(trace, why_nothing_trains(trace)), unranged=IF_IT_TRAINS)
     return None
 
 
-NO_INPUT = "nothing is trained"
-"""With this begins why nothing is judged of a capture that has no input."""
-
-_SERVES = (
-    "the program runs a language model for requests and trains on nothing, so there is no input of training to wait for"
+_SERVES = Reason(
+    ReasonCode.SERVES,
+    "the program runs a language model for requests and trains on nothing",
+    "there is no input of training to wait for",
 )
-_NEITHER = "neither data-loading ranges nor device work were recorded"
-
-_NO_HOST = "nothing of the host was recorded"
-_NO_RANGES = "no data-loading ranges were recorded, so the input cannot be told from the other work of the host"
-
-_TOO_FEW = "no data-loading ranges were recorded, and so few steps are not enough to suspect the input without them"
-"""Why nothing is suspected: while the device is idle, a single step may do anything."""
+_NEITHER = Reason(ReasonCode.NO_RANGES_NOR_DEVICE, "neither data-loading ranges nor device work were recorded")
+_NO_HOST = Reason(ReasonCode.NO_HOST, "nothing of the host was recorded")
+_NO_RANGES = Reason(
+    ReasonCode.NO_RANGES,
+    "no data-loading ranges were recorded",
+    "the input cannot be told from the other work of the host",
+)
+# While the device is idle, a single step may do anything.
+_TOO_FEW = Reason(
+    ReasonCode.FEW_STEPS,
+    "no data-loading ranges were recorded, and so few steps are not enough to suspect the input without them",
+)
 
 
 def _parts(result: InputPipelineResult) -> tuple[Fact, ...]:
@@ -411,13 +408,13 @@ _TAKE_FROM = {
 """How to make the wait for input visible, by framework."""
 
 
-def _how_to_annotate(trace: TraceView) -> str:
-    """How to make the wait for input visible in a framework's trace; nothing for others."""
+def _how_to_annotate(trace: TraceView) -> Remedy:
+    """Return how to make the wait for input visible in a framework's trace; nothing for others."""
     if "host_ops" not in trace.tables:
-        return ""
+        return NO_REMEDY
     ways = [words for name, words in _TAKE_FROM.items() if name in trace.frameworks] or list(_TAKE_FROM.values())
     words = ", or ".join(ways)
-    return f"{words[0].upper()}{words[1:]}."
+    return Remedy(f"{words[0].upper()}{words[1:]}.")
 
 
 def _advice(stage: Stage | None, result: InputPipelineResult, empty: float) -> tuple[str, ...]:
@@ -432,7 +429,7 @@ def _advice(stage: Stage | None, result: InputPipelineResult, empty: float) -> t
     if stage:
         own = next((use.advice for use in result.loaders if LABELS[use.kind] == stage.name), own)
     complete = stage and (stage.path or stage.kind in {INFEED, dataloader.DATALOADER} or loader)
-    return tuple(dict.fromkeys(line for line in (*own, *(() if complete else rule("TV101").advice)) if line))
+    return tuple(dict.fromkeys(line for line in (*own, *(() if complete else record_of("TV101").advice)) if line))
 
 
 def _why_no_ranges(trace: TraceView) -> str:
@@ -466,9 +463,11 @@ def _grid(result: InputPipelineResult) -> Grid:
     columns = (
         Column("stage", "Stage", "text", 0),
         Column("kind", "Evidence", "text", 3),
-        Column("calls", "Calls", "count", 2),
-        Column("total_ns", "Total", "ns", 2),
-        Column("self_ns", "Steps waited" if result.host_only or result.caveat else "Device waited", "ns", 0),
+        Column("calls", "Calls", "count", 2, additive=True),
+        Column("total_ns", "Total", "ns", 2, additive=True),
+        Column(
+            "self_ns", "Steps waited" if result.host_only or result.caveat else "Device waited", "ns", 0, additive=True
+        ),
         Column("share_of_input", "Of the wait", "ratio", 1, bar=True),
         Column("inside", "Mostly inside", "text", 4),
         Column("path", "Path to the program", "text", 5),
@@ -484,5 +483,5 @@ def _grid(result: InputPipelineResult) -> Grid:
         )
         for s in result.stages
     )
-    title = "What the host did while the device was idle" if result.verdict == "possibly input-bound" else ""
+    title = "What the host did while the device was idle" if result.verdict is InputVerdict.POSSIBLY_BOUND else ""
     return Grid(columns, rows, title)

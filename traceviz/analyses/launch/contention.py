@@ -11,7 +11,7 @@ from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.units import format_ratio
-from traceviz.report import Fact, Facts, Finding, Section, Skipped
+from traceviz.report import STEADY_STEP_TIME, Fact, Facts, Finding, Section, Skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class LaunchContentionAnalysis(Analysis[Contention]):
             Fact("launch_ns", "launching", result.launch_ns, "ns"),
             Fact("pipeline_ns", "input pipeline busy", result.pipeline_ns, "ns"),
         )
-        return (finding("TV406", message, evidence, result.contended_ns, result.step_ns, "steady step time"),)
+        return (finding("TV406", message, evidence, result.contended_ns, result.step_ns, STEADY_STEP_TIME),)
 
     def describe(self, result: Contention) -> Section:
         """The overlay in figures."""

@@ -24,7 +24,7 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet, nesting
 from traceviz.core.units import format_ns, format_ratio
-from traceviz.report import Audience, Column, Fact, Facts, Finding, Prose, Section
+from traceviz.report import STEADY_STEP_TIME, Audience, Column, Fact, Facts, Finding, Prose, Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class CompilationAnalysis(Analysis[CompileTimes]):
             Fact("exposed_ns", "no device working", result.exposed_ns, "ns"),
             Fact("warmup_ns", "compilation in warm-up steps", result.warmup_ns, "ns"),
         )
-        return (finding("TV401", message, evidence, result.exposed_ns, result.step_ns, "steady step time"),)
+        return (finding("TV401", message, evidence, result.exposed_ns, result.step_ns, STEADY_STEP_TIME),)
 
     def describe(self, result: CompileTimes) -> Section:
         """Totals, those of the first steps separately, and the compile events by name."""
@@ -135,9 +135,9 @@ class CompilationAnalysis(Analysis[CompileTimes]):
 _COLUMNS = (
     Column("name", "What", "text", 0),
     CALLS,
-    Column("total_ns", "Total", "ns", 0),
+    Column("total_ns", "Total", "ns", 0, additive=True),
     Column("steady_calls", "In steady steps", "count", 2),
-    Column("steady_ns", "Their total", "ns", 1),
+    Column("steady_ns", "Their total", "ns", 1, additive=True),
 )
 
 _TRACED = "traced"

@@ -51,7 +51,7 @@ class StepTimes:
     covered: Coverage | None = None
     slight: str = ""
     kinds: TwoKinds | None = None
-    mark: str = HOW_TO_MARK
+    mark: str = HOW_TO_MARK.text
     lost: int = 0
     unseen: int = 0
 
@@ -83,7 +83,7 @@ class StepAnalysis(Analysis[StepTimes]):
             covered=covered_by_steps(trace),
             slight=covers_little(trace) if slight_steps(trace) else "",
             kinds=two_kinds(times),
-            mark=how_to_mark(trace) if may_have_steps(trace) else "",
+            mark=how_to_mark(trace).text if may_have_steps(trace) else "",
             lost=count_lost_steps(trace),
             unseen=count_unseen_steps(trace),
         )
@@ -191,7 +191,7 @@ def _why_none(trace: TraceView) -> str:
     marker = trace.options.step_marker
     if marker is None or count_cut_steps(trace) or count_lost_steps(trace) or count_unseen_steps(trace):
         reason, remedy = why_no_steps(trace)
-        return f"{reason}. {remedy}" if remedy else reason
+        return f"{reason}. {remedy.text}" if remedy.first else reason
     matching = trace.ranges["name"].str.contains(marker).sum() + annotated_calls(trace, marker).height
     needed = f"at least {MIN_STEPS} on one thread are needed"
     return f"--step-marker {marker!r} matches {matching} ranges of the capture; {needed}"
@@ -201,7 +201,7 @@ def _grid(result: StepTimes) -> Grid:
     columns: tuple[Column, ...] = (
         Column("step", "Step", "id", 0),
         Column("start_ns", "Start", "ns", 1),
-        Column("dur_ns", "Duration", "ns", 0),
+        Column("dur_ns", "Duration", "ns", 0, additive=True),
         Column("warmup", "Warm-up", "bool", 1),
         Column("cut", "Cut", "bool", 2),
         Column("process", "Process", "id", 2),

@@ -17,6 +17,7 @@ from traceviz.core.errors import DamagedTraceError, UsageError
 from traceviz.core.units import Unit, Value
 from traceviz.render import json as saved
 from traceviz.report import LISTING, Column, Fact, Grid, Prose, Report, Section, Verdict
+from traceviz.report.verdicts import VerdictCode
 
 DEFAULT_COLUMNS = (
     *("trace_id", "rank", "source", "format", "framework", "job", "recorded"),
@@ -43,6 +44,8 @@ _LABELS = {
 }
 _DATES = {"recorded": "recorded_ns", "added": "added_ns"}
 """Columns of the catalogue as dates, by the names that SQL has for them."""
+_WHOLE = frozenset({"trace_id", "verdict"})
+"""Columns of ids and of one of a few texts: a shortened one would be of no use."""
 _MOMENTS = frozenset({"recorded_ns", "added_ns", "changed_ns"})
 """Points in time: nanoseconds since 1970, not durations."""
 _UNITS: frozenset[str] = frozenset(get_args(Unit))
@@ -76,7 +79,7 @@ def listing(
             Fact("traces", "traces", ready["trace_id"].n_unique(), "count"),
             Fact("quarantined", "quarantined", bad["trace_id"].n_unique(), "count"),
         ),
-        verdict=Verdict("archive", _sentence(ready, bad, shown.height)),
+        verdict=Verdict(VerdictCode.ARCHIVE, _sentence(ready, bad, shown.height)),
         sections=tuple(sections),
         schema=LISTING,
     )
@@ -156,7 +159,7 @@ def _column(name: str) -> Column:
     elif name == "rank" or name in _MOMENTS:
         unit = "id"
     label = _LABELS.get(name, name.replace("_", " ").capitalize())
-    return Column(name, label, unit, _IMPORTANCE.get(name, 3))
+    return Column(name, label, unit, _IMPORTANCE.get(name, 3), shorten=name not in _WHOLE)
 
 
 def _shown(name: str, value: Any) -> Value:

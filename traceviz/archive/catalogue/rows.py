@@ -199,7 +199,7 @@ def _of_run(tables: TraceTables, report: Report) -> Row:
         "recorded_ns": run.get("t0_unix_ns"),
         "span_ns": run.get("span_ns") or None,
         "steps": steady_steps(report).size or None,
-        "verdict": report.verdict.code.replace("-", " ", 1),
+        "verdict": report.verdict.code.text,
         "sentence": report.verdict.sentence,
         "cause": report.verdict.cause or None,
         **{name: _figure(metric, report) for name, metric in _METRICS.items()},

@@ -27,16 +27,20 @@ from traceviz.report import (
     Section,
     Verdict,
 )
+from traceviz.report.verdicts import VerdictCode
 
-VERDICTS = (
-    *("highly input-bound", "moderately input-bound", "possibly input-bound", "not input-bound"),
-    *("serving", "cannot judge", "partial"),
+VERDICTS = tuple(
+    code.text
+    for code in (
+        *(VerdictCode.HIGHLY_INPUT_BOUND, VerdictCode.MODERATELY_INPUT_BOUND, VerdictCode.POSSIBLY_INPUT_BOUND),
+        *(VerdictCode.NOT_INPUT_BOUND, VerdictCode.SERVING, VerdictCode.CANNOT_JUDGE, VerdictCode.PARTIAL),
+    )
 )
-"""Verdicts of reports, the worst first."""
+"""Verdicts of reports as the catalogue has them, the worst first."""
 _WORST_BY = ("input_share", "launch_bound", "exposed_api_ns")
 """Figures by which the worst traces are listed."""
-_BOUND = ("highly input-bound", "moderately input-bound")
-_UNKNOWN = ("cannot judge", "partial")
+_BOUND = (VerdictCode.HIGHLY_INPUT_BOUND.text, VerdictCode.MODERATELY_INPUT_BOUND.text)
+_UNKNOWN = (VerdictCode.CANNOT_JUDGE.text, VerdictCode.PARTIAL.text)
 
 
 def population(catalogue: pl.DataFrame, top: int = 10) -> Report:
@@ -53,7 +57,7 @@ def population(catalogue: pl.DataFrame, top: int = 10) -> Report:
     if not rows.height:
         count = refused["trace_id"].n_unique()
         why = "There is no trace that can be asked." + (f" {counted(count, 'trace')} quarantined." if count else "")
-        return Report(about, Verdict("empty", why), left, schema=POPULATION)
+        return Report(about, Verdict(VerdictCode.EMPTY, why), left, schema=POPULATION)
     stakes = at_stake(rows)
     counts = _verdict_counts(rows)
     traces, title = sum(counts.values()), "Traces by the verdict of their report"
@@ -67,7 +71,7 @@ def population(catalogue: pl.DataFrame, top: int = 10) -> Report:
         Section("coverage", "What was measured", tuple(_coverage(rows))),
         *left,
     )
-    return Report(about, Verdict("population", _sentence(rows, refused, stakes)), sections, schema=POPULATION)
+    return Report(about, Verdict(VerdictCode.POPULATION, _sentence(rows, refused, stakes)), sections, schema=POPULATION)
 
 
 def _about(catalogue: pl.DataFrame, rows: pl.DataFrame) -> tuple[Fact, ...]:
@@ -109,8 +113,9 @@ def _sentence(rows: pl.DataFrame, refused: pl.DataFrame, stakes: pl.DataFrame) -
     left_out = refused["trace_id"].n_unique()
     verdicts = _verdict_counts(rows)
     traces, bound = sum(verdicts.values()), sum(verdicts.get(name, 0) for name in _BOUND)
-    possibly, unknown = verdicts.get("possibly input-bound", 0), sum(verdicts.get(name, 0) for name in _UNKNOWN)
-    serving = verdicts.get("serving", 0)
+    possibly = verdicts.get(VerdictCode.POSSIBLY_INPUT_BOUND.text, 0)
+    unknown = sum(verdicts.get(name, 0) for name in _UNKNOWN)
+    serving = verdicts.get(VerdictCode.SERVING.text, 0)
     parts = [f"{bound:,} of {counted(traces, 'trace')} {'waits' if bound == 1 else 'wait'} for input"]
     parts += [f"{possibly:,} more may"] if possibly else []
     parts += [f"{unknown:,} cannot be judged"] if unknown else []
@@ -137,8 +142,9 @@ def _largest(rows: pl.DataFrame, stakes: pl.DataFrame) -> str:
 def _verdict_counts(rows: pl.DataFrame) -> dict[str, int]:
     """Traces by verdict, the worst first; a trace of several ranks counts with the worst of them."""
     order = {name: position for position, name in enumerate(VERDICTS)}
-    position = pl.col("verdict").fill_null("cannot judge").replace_strict(order, default=len(order))
-    worst = rows.group_by("trace_id").agg(pl.col("verdict").fill_null("cannot judge").sort_by(position).first())
+    verdict = pl.col("verdict").fill_null(VerdictCode.CANNOT_JUDGE.text)
+    position = verdict.replace_strict(order, default=len(order))
+    worst = rows.group_by("trace_id").agg(verdict.sort_by(position).first())
     counts = dict(worst.group_by("verdict").len().iter_rows())
     return dict(sorted(counts.items(), key=lambda item: (order.get(item[0], len(order)), item[0])))
 
@@ -183,10 +189,10 @@ def _stakes(rows: pl.DataFrame, stakes: pl.DataFrame) -> Iterator[Block]:
         Column("ranks", "Ranks", "count", 9),
         Column("errors", "Errors", "count", 9),
         Column("gpu_stake_ns", f"{devices.replace('device', 'Device')} at most", "ns", 0 if gpu_ns else 9),
-        Column("share_of_gpu", "Of all", "ratio", 0 if gpu_ns else 9),
+        Column("share_of_gpu", "Of all", "ratio", 0 if gpu_ns else 9, additive=True),
         Column("stake_ns", "Time at most", "ns", 3 if gpu_ns else 0),
-        Column("share_of_recorded", "Of recorded", "ratio", 9 if gpu_ns else 1),
-        Column("trace_id", "Most in trace", "text", 2),
+        Column("share_of_recorded", "Of recorded", "ratio", 9 if gpu_ns else 1, additive=True),
+        Column("trace_id", "Most in trace", "text", 2, shorten=False),
     )
     lines = tuple(
         (
@@ -207,13 +213,13 @@ def _stakes(rows: pl.DataFrame, stakes: pl.DataFrame) -> Iterator[Block]:
 def _worst(rows: pl.DataFrame, by: Figure, top: int) -> Grid:
     label = by.name.removesuffix("_ns").replace("_", " ").capitalize().replace("api", "API")
     columns = (
-        Column("trace_id", "Trace", "text", 0),
+        Column("trace_id", "Trace", "text", 0, shorten=False),
         Column("rank", "Rank", "id", 2),
         Column("source", "Source", "text", 0),
         Column("framework", "Framework", "text", 4),
         Column(by.name, label, by.unit, 0, bar=by.unit == "ratio"),
         *((Column("step_median", "Median step", "ns", 1),) if by.name != "step_median" else ()),
-        Column("verdict", "Verdict", "text", 3),
+        Column("verdict", "Verdict", "text", 3, shorten=False),
     )
     names = [column.name for column in columns]
     worst = rows.filter(pl.col(by.name) > 0).sort(by.name, "trace_id", "rank", descending=[True, False, False])
@@ -229,7 +235,7 @@ def _outliers(rows: pl.DataFrame) -> Iterator[Block]:
     """For people a row for each trace and rank, with its most extreme figure; for programs all figures."""
     scores = outliers(rows)
     columns = (
-        Column("trace_id", "Trace", "text", 0),
+        Column("trace_id", "Trace", "text", 0, shorten=False),
         Column("rank", "Rank", "id", 2),
         Column("source", "Source", "text", 1),
         Column("metric", "Figure", "text", 0),
@@ -296,7 +302,7 @@ def _quarantined(refused: pl.DataFrame) -> Section:
         Column("reason", "Reason", "text", 0),
         Column("traces", "Traces", "count", 0),
         Column("source", "For example", "text", 0),
-        Column("trace_id", "Trace", "text", 0),
+        Column("trace_id", "Trace", "text", 0, shorten=False),
         Column("error", "Why", "text", 9),
     )
     reason = pl.col("error").fill_null("").str.extract(r"^([a-z][a-z-]*):").fill_null("other").alias("reason")

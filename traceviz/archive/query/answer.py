@@ -23,6 +23,7 @@ from traceviz.render.markdown import data
 from traceviz.render.options import RenderOptions
 from traceviz.render.terminal.renderer import TerminalRenderer
 from traceviz.report import Column, Grid, Prose, Report, Section, Verdict
+from traceviz.report.verdicts import VerdictCode
 from traceviz.trace.schema import TABLES
 
 SCHEMA = "traceviz.query/1"
@@ -216,7 +217,7 @@ def parquet(batches: pa.RecordBatchReader, path: Path, *, narrow: bool = True) -
 
 
 def _document(title: str, blocks: tuple[Grid | Prose, ...]) -> Report:
-    return Report((), Verdict("", ""), (Section("answer", title, blocks),))
+    return Report((), Verdict(VerdictCode.NONE, ""), (Section("answer", title, blocks),))
 
 
 def _grid(table: pa.Table, *, for_people: bool = False) -> Grid:
@@ -234,7 +235,7 @@ def _grid(table: pa.Table, *, for_people: bool = False) -> Grid:
             units[index] = "id"
     importance = [0 if not position or set(values) <= {None, ""} else 1 for position, values in enumerate(columns)]
     heads = tuple(
-        Column(name, name, unit, important)
+        Column(name, name, unit, important, shorten=name != "verdict")
         for name, unit, important in zip(table.column_names, units, importance, strict=True)
     )
     return Grid(heads, tuple(zip(*columns, strict=True)), complete=True)

@@ -18,6 +18,7 @@ from traceviz.compare.effect import half_widths, typical
 from traceviz.core.notebook_repr import Shown
 from traceviz.core.units import counted
 from traceviz.report import Better
+from traceviz.report.verdicts import VerdictCode
 
 
 class Direction(StrEnum):
@@ -28,6 +29,11 @@ class Direction(StrEnum):
     CHANGE = "change"
     NO_CHANGE = "no change"
     UNKNOWN = "cannot judge"
+
+    @property
+    def code(self) -> VerdictCode:
+        """The code of a report on a series with this direction."""
+        return VerdictCode(self.value.replace(" ", "-"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from traceviz.compare.changes.events import EventChange, changes_by_name
 from traceviz.compare.changes.recorded import no_steps, why_not
 from traceviz.compare.kernel_pairs import Events, PerStep
 from traceviz.compare.sides.sides import Side, rows, whole
-from traceviz.report import NO_INPUT_VERDICT
+from traceviz.report.verdicts import InputVerdict
 
 _STAGE_COLUMNS = frozenset({"stage", "kind", "self_ns", "path"})
 """Columns of the grid of stages; grids of what happens inside one have no path."""
@@ -52,9 +52,9 @@ def sees_input(side: Side) -> bool:
     Where steps are told by classes, it is one of them; without it the report can only say that there is little time in
     which input could be waited for.
     """
-    verdicts = side.facts("input_pipeline", "verdict")
-    judged = len(verdicts) == len(side.reports) and not {"possibly input-bound", *NO_INPUT_VERDICT} & set(verdicts)
-    return judged and (not side.classes or "input_wait" in side.measured)
+    verdicts = [InputVerdict.read(value) for value in side.facts("input_pipeline", "verdict")]
+    is_measured = all(verdict is None or verdict.is_measured for verdict in verdicts)
+    return is_measured and len(verdicts) == len(side.reports) and (not side.classes or "input_wait" in side.measured)
 
 
 def _stages(side: Side) -> Events:

@@ -24,18 +24,18 @@ BlocksOfPair = Callable[[Pair, str], Blocks]
 """Takes the pair, and the unit of its times in words (``per step, on average``)."""
 
 _TIMES: tuple[Cell[EventChange], ...] = (
-    (Column("base_ns", "Base", "ns", 1), lambda change: change.base_ns),
-    (Column("new_ns", "New", "ns", 1), lambda change: change.new_ns),
+    (Column("base_ns", "Base", "ns", 1, additive=True), lambda change: change.base_ns),
+    (Column("new_ns", "New", "ns", 1, additive=True), lambda change: change.new_ns),
     (
-        Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
+        Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower", additive=True),
         lambda change: change.difference_ns,
     ),
     (Column("ratio", "Of base", "ratio", 3, signed=True, better="lower"), lambda change: change.ratio),
 )
 _STATUS: Cell[EventChange] = (Column("status", "Is", "text", 2), lambda change: change.status.value)
 _CALLS: tuple[Cell[EventChange], ...] = (
-    (Column("base_calls", "Calls, base", "number", 4), lambda change: _number(change.base_calls)),
-    (Column("new_calls", "Calls, new", "number", 4), lambda change: _number(change.new_calls)),
+    (Column("base_calls", "Calls, base", "number", 4, additive=True), lambda change: _number(change.base_calls)),
+    (Column("new_calls", "Calls, new", "number", 4, additive=True), lambda change: _number(change.new_calls)),
 )
 
 
@@ -87,10 +87,10 @@ def api_blocks(pair: Pair, per: str) -> Blocks:
         return [], api.why_not
     steady: tuple[Cell[EventChange], ...] = (
         *_CALLS,
-        (Column("base_ns", "Base", "ns", 3), lambda change: change.base_ns),
-        (Column("new_ns", "New", "ns", 3), lambda change: change.new_ns),
+        (Column("base_ns", "Base", "ns", 3, additive=True), lambda change: change.base_ns),
+        (Column("new_ns", "New", "ns", 3, additive=True), lambda change: change.new_ns),
         (
-            Column("difference_ns", "Change", "ns", 2, signed=True, better="lower"),
+            Column("difference_ns", "Change", "ns", 2, signed=True, better="lower", additive=True),
             lambda change: change.difference_ns,
         ),
         (Column("ratio", "Of base", "ratio", 9, signed=True, better="lower"), lambda change: change.ratio),
@@ -129,8 +129,8 @@ def copy_blocks(pair: Pair, per: str) -> Blocks:
         (Column("kind", "Kind", "text", 0), lambda copy: copy.kind),
         base_calls,
         new_calls,
-        (Column("base_bytes", "Bytes, base", "bytes", 2), lambda copy: copy.base_bytes),
-        (Column("new_bytes", "Bytes, new", "bytes", 2), lambda copy: copy.new_bytes),
+        (Column("base_bytes", "Bytes, base", "bytes", 2, additive=True), lambda copy: copy.base_bytes),
+        (Column("new_bytes", "Bytes, new", "bytes", 2, additive=True), lambda copy: copy.new_bytes),
         *times,
     )
     return [change_table(cells, copies.changes, per)], ""
@@ -226,8 +226,8 @@ def finding_blocks(pair: Pair, per: str) -> Blocks:
         (Column("name", "Name", "text", 0), lambda change: change.slug),
         (Column("base_share", "Base", "ratio", 0), lambda change: _priced(change.base, change.base_share)),
         (Column("new_share", "New", "ratio", 0), lambda change: _priced(change.new, change.new_share)),
-        (Column("base_ns", "Base time", "ns", 3), lambda change: change.base_ns),
-        (Column("new_ns", "New time", "ns", 3), lambda change: change.new_ns),
+        (Column("base_ns", "Base time", "ns", 3, additive=True), lambda change: change.base_ns),
+        (Column("new_ns", "New time", "ns", 3, additive=True), lambda change: change.new_ns),
         (Column("severity", "Severity", "text", 9), lambda change: change.severity.value),
         (Column("message", "Message", "text", 9), lambda change: change.message),
     )

@@ -159,10 +159,10 @@ def _attribution(comparison: Comparison) -> Section:
 PARTS_TABLE: tuple[Cell[PartChange], ...] = (
     (Column("part", "Part key", "text", 9), lambda part: part.key),
     (Column("label", "Part", "text", 0), lambda part: part.label),
-    (Column("base_ns", "Base", "ns", 0), lambda part: part.base_ns),
-    (Column("new_ns", "New", "ns", 0), lambda part: part.new_ns),
+    (Column("base_ns", "Base", "ns", 0, additive=True), lambda part: part.base_ns),
+    (Column("new_ns", "New", "ns", 0, additive=True), lambda part: part.new_ns),
     (
-        Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
+        Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower", additive=True),
         lambda part: part.difference_ns,
     ),
 )
@@ -180,16 +180,19 @@ def classes_table(pair: Pair, attribution: Attribution) -> tuple[Cell[ClassChang
     return (
         (Column("class", "Class key", "text", 9), lambda change: change.key),
         (Column("label", "Class", "text", 0), lambda change: class_name(pair, change.key)),
-        (Column("base_ns", "Base", "ns", 0), lambda change: change.base_ns if change.in_base else None),
-        (Column("new_ns", "New", "ns", 0), lambda change: change.new_ns if change.in_new else None),
+        (Column("base_ns", "Base", "ns", 0, additive=True), lambda change: change.base_ns if change.in_base else None),
+        (Column("new_ns", "New", "ns", 0, additive=True), lambda change: change.new_ns if change.in_new else None),
         (
-            Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
+            Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower", additive=True),
             lambda change: change.difference_ns,
         ),
-        (Column("share_of_difference", "Of the change", "ratio", 1), attribution.share),
+        (Column("share_of_difference", "Of the change", "ratio", 1, additive=True), attribution.share),
         (Column("low_ns", "95 % from", "ns", 9, signed=True, better="lower"), lambda change: change.low_ns),
         (Column("high_ns", "95 % to", "ns", 9, signed=True, better="lower"), lambda change: change.high_ns),
-        (Column("interval", "95 % interval", "text", 3), lambda change: interval_ns(change.low_ns, change.high_ns)),
+        (
+            Column("interval", "95 % interval", "text", 3, shorten=False, restates=True),
+            lambda change: interval_ns(change.low_ns, change.high_ns),
+        ),
         (Column("certain", "Beyond chance", "bool", 2), lambda change: change.is_certain),
     )
 

@@ -40,14 +40,15 @@ from traceviz.render.terminal.pictures import picture_lines
 from traceviz.render.terminal.series import series_lines
 from traceviz.render.terminal.timeline import timeline_lines
 from traceviz.report import Bars, Block, Fact, Facts, Grid, Prose, Report, Section, Series, Severity, Timeline
+from traceviz.report.verdicts import VerdictCode
 
 _GUTTER = "▌ "
 _HEADLINE = ("producer", "producer_version", "framework", "device", "devices", "span_ns", "figures", "quality")
 """Run facts named in the header, in this order, without their labels."""
 _VERDICT_STYLE = {
-    "slower": SEVERITY_STYLE[Severity.ERROR],
-    "regression": SEVERITY_STYLE[Severity.ERROR],
-    "cannot-judge": SEVERITY_STYLE[Severity.WARNING],
+    VerdictCode.SLOWER: SEVERITY_STYLE[Severity.ERROR],
+    VerdictCode.REGRESSION: SEVERITY_STYLE[Severity.ERROR],
+    VerdictCode.CANNOT_JUDGE: SEVERITY_STYLE[Severity.WARNING],
 }
 """Colours of verdicts that do not follow from the findings."""
 _TITLE_KEYS = ("source", "trace", "path")

@@ -6,10 +6,11 @@ import pytest
 from tests.analyses.builders import trace
 from traceviz.analyses.derived.capture.training import (
     GRADIENTS_ALONE,
-    NOTHING_TRAINS,
+    NOTHING_RECORDED,
     TRAINING_EVENT,
     TRAINING_KERNEL,
     trains,
+    why_nothing_trains,
 )
 from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.options import AnalysisOptions
@@ -25,7 +26,10 @@ def repeating(*more, **tables):
 
 def test_a_simulation_gets_no_input_verdict():
     result = InputPipelineAnalysis().run(repeating())
-    assert (result.verdict, result.reason) == ("cannot judge", NOTHING_TRAINS)
+    assert (result.verdict.value, result.reason.text) == (
+        "cannot judge",
+        f"{NOTHING_RECORDED}, so nothing shows that the program trains",
+    )
     assert "--input-range" in result.unranged
     assert InputPipelineAnalysis().judge(result) == ()
 
@@ -44,7 +48,7 @@ def test_a_simulation_gets_no_input_verdict():
 )
 def test_a_backward_pass_an_optimizer_input_or_marked_steps_show_a_program_that_trains(view):
     assert trains(view)
-    assert InputPipelineAnalysis().run(view).reason != NOTHING_TRAINS
+    assert InputPipelineAnalysis().run(view).reason != why_nothing_trains(view)
 
 
 @pytest.mark.parametrize(("process", "trained"), [("python3", True), (None, True), ("jacobi", False)])
@@ -62,7 +66,10 @@ def gradients(**tables):
 
 def test_gradients_without_an_optimizer_of_a_program_that_takes_nothing_are_a_benchmark():
     result = InputPipelineAnalysis().run(gradients(memcpy=[(50, 10, "d2h", "device", "pinned", 8)]))
-    assert (result.verdict, result.reason) == ("cannot judge", GRADIENTS_ALONE)
+    assert (result.verdict.value, result.reason.text) == (
+        "cannot judge",
+        f"{GRADIENTS_ALONE}, so nothing shows that the program trains",
+    )
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def test_one_declared_step_is_judged_and_said_to_be_the_only_one():
     )
     assert bounds_of(view) == [(100, 1000)]
     result = InputPipelineAnalysis().run(view)
-    assert (result.verdict, result.wait_ns, result.step_ns) == ("moderately input-bound", 60, 900)
+    assert (result.verdict.value, result.wait_ns, result.step_ns) == ("moderately input-bound", 60, 900)
     texts = [b.text for b in StepAnalysis().describe(StepAnalysis().run(view)).blocks if isinstance(b, Prose)]
     assert texts[-1].startswith("Only one step was captured.")
     assert "Only one step was captured." in analyze(view.tables).verdict.sentence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from traceviz.analyses.derived.capture.kind import BENCHMARK, NOT_RECORDED, STOPPED, Kind, capture_kind
+from traceviz.analyses.derived.capture.reasons import Remedy
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.steps.search import (
     count_cut_steps,
@@ -29,37 +30,42 @@ SOURCE_WORDS = {
 }
 """Where steps come from, for people."""
 
-HOW_TO_MARK = (
-    "Mark the steps: wrap each iteration in an NVTX range named 'step' (nvtx.annotate('step') or "
-    "torch.cuda.nvtx.range_push('step')), or name your own ranges with --step-marker REGEX."
-)
-"""Advice where steps are missing or uncertain."""
 
-HOW_TO_MARK_IN_RUN = (
+def _with_nvtx(calls: str) -> Remedy:
+    return Remedy(
+        f"Mark the steps: wrap each iteration in an NVTX range named 'step' ({calls})",
+        ", or name your own ranges with --step-marker REGEX.",
+    )
+
+
+HOW_TO_MARK = _with_nvtx("nvtx.annotate('step') or torch.cuda.nvtx.range_push('step')")
+"""Advice if steps are missing or uncertain."""
+HOW_TO_MARK_WITHOUT_TORCH = _with_nvtx("nvtx.annotate('step')")
+HOW_TO_MARK_NATIVE = _with_nvtx("nvtxRangePush and nvtxRangePop")
+"""Advice for programs that do not use PyTorch, and for programs that do not run Python."""
+
+HOW_TO_MARK_IN_RUN = Remedy(
     "Mark the steps: wrap each iteration in traceviz.step_range(number), which tells nsys and the profilers of "
     "frameworks; of a program without steps, record a time (--delay, --duration)."
 )
-"""Advice where ``traceviz collect`` recorded a program whose framework is unknown."""
-
-HOW_TO_MARK_WITHOUT_TORCH = HOW_TO_MARK.replace(" or torch.cuda.nvtx.range_push('step')", "")
-HOW_TO_MARK_NATIVE = HOW_TO_MARK_WITHOUT_TORCH.replace("nvtx.annotate('step')", "nvtxRangePush and nvtxRangePop")
-"""The same for programs that do not use PyTorch, and for those that do not run Python."""
+"""Advice if ``traceviz collect`` recorded a program whose framework is unknown."""
 
 SEES_NVTX_ONLY = frozenset({"nsys", "nvprof"})
 """Formats whose profilers record NVTX and no annotations of a framework."""
 
+_NAME_THEM = "; or name your own annotations with --step-marker REGEX."
 HOW_TO_MARK_IN = {
-    "pytorch": (
-        "Mark the steps: call prof.step() of torch.profiler.profile at the end of each iteration; or name your own "
-        "annotations (torch.profiler.record_function) with --step-marker REGEX."
+    "pytorch": Remedy(
+        "Mark the steps: call prof.step() of torch.profiler.profile at the end of each iteration",
+        "; or name your own annotations (torch.profiler.record_function) with --step-marker REGEX.",
     ),
-    "tensorflow": (
+    "tensorflow": Remedy(
         'Mark the steps: with tf.profiler.experimental.Trace("train", step_num=i, _r=1) around each iteration, or the '
-        "TensorBoard callback of Keras (profile_batch=(10, 20)); or name your own annotations with --step-marker REGEX."
+        "TensorBoard callback of Keras (profile_batch=(10, 20))",
+        _NAME_THEM,
     ),
-    "jax": (
-        'Mark the steps: with jax.profiler.StepTraceAnnotation("train", step_num=i) around each iteration; or name '
-        "your own annotations with --step-marker REGEX."
+    "jax": Remedy(
+        'Mark the steps: with jax.profiler.StepTraceAnnotation("train", step_num=i) around each iteration', _NAME_THEM
     ),
 }
 """Advice by framework."""
@@ -71,8 +77,8 @@ FEW_STEPS = 3
 """Fewer steps are judged, with a caution."""
 
 
-def how_to_mark(trace: TraceView) -> str:
-    """How the program of this trace can mark its steps."""
+def how_to_mark(trace: TraceView) -> Remedy:
+    """Return how the program of this trace can mark its steps."""
     facts = trace.tables.run_facts()
     if facts.get("format") in SEES_NVTX_ONLY:
         likely = likely_frameworks(trace)
@@ -82,32 +88,32 @@ def how_to_mark(trace: TraceView) -> str:
         return known or HOW_TO_MARK_IN_RUN
     if "host_ops" not in trace.tables:
         return HOW_TO_MARK
-    return (
+    return Remedy(
         'Mark the steps: with tf.profiler.experimental.Trace("train", step_num=i, _r=1) or '
-        'jax.profiler.StepTraceAnnotation("train", step_num=i) around each iteration; or name your own annotations '
-        "with --step-marker REGEX."
+        'jax.profiler.StepTraceAnnotation("train", step_num=i) around each iteration',
+        _NAME_THEM,
     )
 
 
-def why_no_steps(trace: TraceView) -> tuple[str, str]:
-    """Why there are no steps to judge, and what to do about it; the latter may be empty."""
+def why_no_steps(trace: TraceView) -> tuple[str, Remedy]:
+    """Return why there are no steps to judge, within a sentence, and what to do about it."""
     if count_cut_steps(trace):
         cut = "the step there is cut by an edge of it" if count_cut_steps(trace) == 1 else "all are cut by its edges"
-        return f"the window holds no whole step: {cut}", "Choose an earlier --from or a later --to."
+        return f"the window holds no whole step: {cut}", Remedy("Choose an earlier --from or a later --to.")
     if count_lost_steps(trace):
         steps = counted(count_lost_steps(trace), "step")
-        return f"the file is cut off, and device work of its {steps} is missing", "Copy or write it whole."
+        return f"the file is cut off, and device work of its {steps} is missing", Remedy("Copy or write it whole.")
     if count_unseen_steps(trace):
         steps = counted(count_unseen_steps(trace), "step")
         return (
             f"what the devices did in its {steps} was not recorded",
-            "Begin the capture with a wait for the devices, and end it with one.",
+            Remedy("Begin the capture with a wait for the devices, and end it with one."),
         )
     if slight_steps(trace) is not None:
         return f"what repeats {covers_little(trace)}", how_to_mark(trace)
     if "totals" in trace.tables and not trace.span_ns:
-        return "the file is a summary without events", ""
-    remedy = how_to_mark(trace) if may_have_steps(trace) else capture_kind(trace).remedy
+        return "the file is a summary without events", Remedy()
+    remedy = how_to_mark(trace) if may_have_steps(trace) else Remedy(capture_kind(trace).remedy)
     return _why_not_recorded(trace) or ("no steps were found", remedy)
 
 
@@ -135,18 +141,19 @@ def may_have_steps(trace: TraceView) -> bool:
     return bool(own and not is_benchmark)
 
 
-def _why_not_recorded(trace: TraceView) -> tuple[str, str] | None:
-    """What the notes of a run say of its missing steps: marking steps would not have helped."""
+def _why_not_recorded(trace: TraceView) -> tuple[str, Remedy] | None:
+    """Return why a run has no steps, by its notes, which are text; ``None`` if marking steps would have helped."""
     if trace.tables.run_facts().get("format") != "run":
         return None
     messages = {note["code"]: note["message"] for note in reversed(trace.tables.arrow("notes").to_pylist())}
     reason = next((messages[code] for code in NOT_RECORDED if code in messages), None)
     if reason is not None:
-        return "no steps were recorded", reason.partition(": ")[2] if reason.startswith("Collector") else reason
+        cause = reason.partition(": ")[2] if reason.startswith("Collector") else reason
+        return "no steps were recorded", Remedy(cause)
     ended = next((messages[code] for code in STOPPED if code in messages), None)
     if ended is not None:
         how = ended.partition(";")[0]
-        return f"no steps were found, and {how[:1].lower()}{how[1:]}", ""
+        return f"no steps were found, and {how[:1].lower()}{how[1:]}", Remedy()
     return None
 
 

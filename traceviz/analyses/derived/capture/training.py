@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from traceviz.analyses.derived.capture.reasons import Reason, ReasonCode
 from traceviz.analyses.derived.host.classes import TO_DEVICE, sees_input
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.steps.search import training_steps
@@ -33,13 +34,9 @@ UPDATE_EVENT = (
 """Names of ranges, annotations and operations of an optimizer, or of training as such."""
 TRAINING_EVENT = f"{GRADIENT_EVENT}|{UPDATE_EVENT}"
 
-NOTHING_TRAINS = "no input, gradients or optimizer were recorded, so nothing shows that the program trains"
-"""Why nothing is said of the input of a program."""
-
-GRADIENTS_ALONE = (
-    "gradients were recorded, but no input, optimizer or copy to a device, so nothing shows that the program trains"
-)
-"""As :data:`NOTHING_TRAINS`, of a program that computes gradients and takes nothing: a benchmark of a loss."""
+NOTHING_RECORDED = "no input, gradients or optimizer were recorded"
+GRADIENTS_ALONE = "gradients were recorded, but no input, optimizer or copy to a device"
+"""A program that computes gradients and takes nothing: a benchmark of a loss."""
 
 IF_IT_TRAINS = "If it trains, mark its steps, or name what it waits in for a batch with --input-range REGEX."
 """What to do then."""
@@ -65,9 +62,10 @@ def trains(trace: TraceView) -> bool:
     return _has(trace, GRADIENT_KERNEL, GRADIENT_EVENT) and _may_take_input(trace)
 
 
-def why_nothing_trains(trace: TraceView) -> str:
-    """Why a program counts as one that does not train."""
-    return GRADIENTS_ALONE if _has(trace, GRADIENT_KERNEL, GRADIENT_EVENT) else NOTHING_TRAINS
+def why_nothing_trains(trace: TraceView) -> Reason:
+    """Return why a program counts as one that does not train."""
+    fact = GRADIENTS_ALONE if _has(trace, GRADIENT_KERNEL, GRADIENT_EVENT) else NOTHING_RECORDED
+    return Reason(ReasonCode.NO_SIGN_OF_TRAINING, fact, "nothing shows that the program trains")
 
 
 def _has(trace: TraceView, kernel: str, event: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from traceviz.analyses.derived.frames import of_process, unions_by
 from traceviz.analyses.derived.host.classes import class_times, sees_host
-from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.judged_time import judged_time, judged_words, within_sentence
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.options import COMPUTE
 
@@ -53,7 +53,7 @@ class Judged:
     @property
     def whole(self) -> str:
         """The time within a sentence."""
-        return self.words if self.words.startswith("steady") else f"the {self.words}"
+        return within_sentence(self.words)
 
     @property
     def device(self) -> str:

@@ -98,7 +98,7 @@ def test_one_place_for_a_code_in_the_order_of_the_findings():
 
 def test_every_finder_serves_a_record():
     assert set(FINDERS) == {record.place.finder for record in records() if record.place}
-    assert len(PLACED) == 52
+    assert len(PLACED) >= 52
 
 
 @pytest.mark.parametrize("code", PLACED)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from traceviz.errors import TracevizError, UnknownFormatError, UsageError
 from traceviz.foreign.regular_files import check_regular
-from traceviz.parsers.base import Match, Reader, ReadOptions, certain_reader, prefixed
+from traceviz.parsers.base import Match, Reader, ReadRequest, certain_reader, prefixed
 from traceviz.parsers.exports import tables_of
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.registry import READERS, identify
@@ -119,7 +119,7 @@ def readers_of(files: Sequence[Path], reader: str | None) -> list[Reader]:
     return [identify(file, reader) for file in files]
 
 
-def read_all(files: Sequence[Path], readers: Sequence[Reader], options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def read_all(files: Sequence[Path], readers: Sequence[Reader], options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """Tables of the one trace, or of several as one, ``notes`` last.
 
     Raises:

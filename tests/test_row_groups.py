@@ -11,7 +11,7 @@ from tests.analyses.builders import tables
 from traceviz import api
 from traceviz import tables as stored
 from traceviz.foreign.parquet import open_parquet
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.row_groups import Window, groups_in
 from traceviz.selection import Selection
@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def starts(folder: Path, window: Window | None) -> list[int]:
-    read = dict(TracevizFolderReader().read(folder, ReadOptions(window=window)))
+    read = dict(TracevizFolderReader().read(folder, ReadRequest(window=window)))
     return read["kernels"]["start_ns"].to_pylist()
 
 

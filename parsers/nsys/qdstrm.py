@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from traceviz import nsys_program
 from traceviz.errors import MissingToolError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys import tool as nsys_tool
 from traceviz.parsers.nsys.report import exported, read_export
 from traceviz.process.temporary import temporary_folder
@@ -17,7 +17,7 @@ from traceviz.process.temporary import temporary_folder
 STAGE = "nsys import"
 
 
-def read_stream(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def read_stream(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """The tables of a stream: import it into a report in a temporary folder, then export the report."""
     importer, nsys = nsys_program.find_importer(), nsys_program.find_nsys()
     if importer is None or nsys is None:

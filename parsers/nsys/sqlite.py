@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.calls import with_ids
 from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
 from traceviz.parsers.nsys.mapping import EVENT_TABLES
@@ -27,7 +27,7 @@ class NsysSqliteTables(SqliteTables):
     string_id: ClassVar[str] = STRING_ID
 
 
-def read_sqlite(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def read_sqlite(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """The tables of an SQLite export, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
     with closing(Ahead()) as ahead, NsysSqliteTables(path) as raw:
         begin(raw, ahead, EVENT_TABLES, with_ids(options))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from traceviz.errors import UsageError
 from traceviz.foreign.json_documents import read_object
-from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.base import Match, Reader, ReadRequest
 from traceviz.parsers.run.layout import (
     SAMPLES_DESCRIPTION,
     SAMPLES_FORMAT,
@@ -38,7 +38,7 @@ class ResourceSamplesReader(Reader):
         described = read_object(path / SAMPLES_DESCRIPTION)
         return Match.YES if described.get("kind") == SAMPLES_KIND else Match.NO
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. The clock is the wall clock of the machine, zero at the first sample."""
         from traceviz.parsers.run.samples import read_samples
 
@@ -56,7 +56,7 @@ class StacksReader(Reader):
         """Certain of the first line of such a file, which is like no other."""
         return Match.YES if _FIRST_LINE.match(head) else Match.NO
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. The clock is the wall clock of the machine, zero where the process started.
 
         Raises:
@@ -84,7 +84,7 @@ class RunFolderReader(Reader):
         except ValueError:
             return Match.NO
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`: the merged tables where they were written, else merged now.
 
         Raises:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from traceviz import schema
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.shared.ahead import Ahead
 from traceviz.parsers.shared.mapping import Source
 from traceviz.parsers.shared.raw import RawTables
@@ -18,7 +18,7 @@ _SHARE = 4
 """At most this part of the free memory is taken before somebody watches how much it becomes."""
 
 
-def needed(table: str, source: Source, options: ReadOptions) -> Source:
+def needed(table: str, source: Source, options: ReadRequest) -> Source:
     """``source`` without nullable columns that the caller did not ask for."""
     if table not in options.columns:
         return source
@@ -27,7 +27,7 @@ def needed(table: str, source: Source, options: ReadOptions) -> Source:
     return replace(source, columns=tuple(kept))
 
 
-def begin(raw: RawTables, ahead: Ahead, tables: Mapping[str, tuple[Source, ...]], options: ReadOptions) -> None:
+def begin(raw: RawTables, ahead: Ahead, tables: Mapping[str, tuple[Source, ...]], options: ReadRequest) -> None:
     """Begin to decode the event ``tables`` that are asked for, as far as it is known that all their rows count.
 
     Nothing is begun where memory is bounded: whoever reads then looks how much a table takes, before the next one.

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from traceviz import schema
 from traceviz.foreign.plausible import plausible_durations
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.shared.arrow import Array, ChunkedArray, chunked_array, nulls, pc
 from traceviz.parsers.shared.begin import needed
 from traceviz.parsers.shared.event_table import Repairs, converted, durations, first, note_repairs, raw_column
@@ -67,7 +67,7 @@ class EventReader:
     owners: Owners
     names: Names
     notes: Notes
-    options: ReadOptions
+    options: ReadRequest
     read_rows: Counter[str] = field(default_factory=Counter)
 
     def read(self, table: str, sources: tuple[Source, ...]) -> pa.Table:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from traceviz.errors import DamagedTraceError, UsageError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.shared.log_folders import Run, choose_run, note_choice
 from traceviz.parsers.shared.meanwhile import Meanwhile
 from traceviz.parsers.xplane.content import read_file
@@ -21,7 +21,7 @@ from traceviz.process.memory import Allowance
 Begun = Meanwhile[Space]
 
 
-def read_captures(path: Path, options: ReadOptions, begun: Begun | None = None) -> Iterator[tuple[str, pa.Table]]:
+def read_captures(path: Path, options: ReadRequest, begun: Begun | None = None) -> Iterator[tuple[str, pa.Table]]:
     """The tables of a capture, or of one run of a log folder, one at a time; ``notes`` last.
 
     Args:
@@ -39,7 +39,7 @@ def read_captures(path: Path, options: ReadOptions, begun: Begun | None = None) 
     yield from tables
 
 
-def _choose(path: Path, options: ReadOptions) -> tuple[Run, tuple[tuple[str, str, str], ...]]:
+def _choose(path: Path, options: ReadRequest) -> tuple[Run, tuple[tuple[str, str, str], ...]]:
     """The run to read, and what to note about the choice."""
     if not path.is_dir():
         if options.run is not None:

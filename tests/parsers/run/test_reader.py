@@ -9,9 +9,9 @@ import pytest
 
 from tests.analyses.builders import tables
 from tests.parsers.run.folders import SECOND, resources, run_folder
-from traceviz.api import convert, open_trace, report_on
+from traceviz.api import ReadOptions, convert, open_trace, report_on
 from traceviz.errors import DamagedTraceError, UnknownFormatError, UsageError
-from traceviz.parsers.base import Match, ReadOptions
+from traceviz.parsers.base import Match, ReadRequest
 from traceviz.parsers.registry import TRACE_READERS, identify
 from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.readers import RunFolderReader
@@ -92,14 +92,14 @@ class TestReading:
         assert content(open_trace(torch_run))["steps"] == content(alone)["steps"]
 
     def test_only_the_tables_asked_for_are_given(self, torch_run):
-        tables = dict(read_run(torch_run, ReadOptions(frozenset({"steps"})), TRACE_READERS))
+        tables = dict(read_run(torch_run, ReadRequest(frozenset({"steps"})), TRACE_READERS))
         assert set(tables) == {"run", "devices", "processes", "threads", "steps", "notes"}
 
     def test_the_owner_of_a_table_does_not_depend_on_what_is_asked_for(self, tmp_path, samples):
         idle = tables(kernels=[], cuda_api=[(0, 1, "cudaFree")], run={"t0_unix_ns": 1_795_251_696_087_803_253})
         raw = {"nsys": idle, "torch": samples / "synthetic" / "torch_healthy.pt.trace.json.gz"}
         folder = run_folder(tmp_path / "run", raw)
-        found = dict(read_run(folder, ReadOptions(frozenset({"cuda_api"})), TRACE_READERS))
+        found = dict(read_run(folder, ReadRequest(frozenset({"cuda_api"})), TRACE_READERS))
         assert found["cuda_api"].num_rows == open_trace(folder).rows("cuda_api") == 180
         assert "kernels" not in found
 
@@ -388,7 +388,7 @@ class TestUse:
 
     def test_a_run_is_no_folder_of_runs(self, torch_run):
         with pytest.raises(UsageError, match="is one run"):
-            open_trace(torch_run, run="x")
+            open_trace(torch_run, read=ReadOptions(run="x"))
 
 
 def test_what_became_known_of_the_end_after_the_tables_were_written_is_in_the_report(torch_run):

@@ -57,7 +57,7 @@ from traceviz.errors import (
 )
 from traceviz.foreign.errors import NO_ROOM, defect, in_our_words
 from traceviz.foreign.json_documents import read_document
-from traceviz.parsers.base import Reader, ReadOptions
+from traceviz.parsers.base import Reader, ReadRequest
 from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.sources import source_facts
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
@@ -287,7 +287,7 @@ def _converted(
     folder, raw = into
     source = local.name if options.keep_private else origin.source
     facts = {"source": source, "format": reader.format, "source_sha256": origin.sha256}
-    read_options = ReadOptions(None, keep_private=True, max_size=options.max_size, max_memory=options.max_memory)
+    read_options = ReadRequest(None, keep_private=True, max_size=options.max_size, max_memory=options.max_memory)
     tables = _held(reader.tables(local, read_options), folder if options.keep_private else raw, facts)
     stated = stated_tags(tables)
     if options.keep_private:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from traceviz.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError
 from traceviz.foreign.json_documents import read_document
 from traceviz.foreign.parquet import DAMAGE, read_parquet
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.registry import TRACE_READERS
 from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.layout import MANIFEST, TABLES, is_run_folder
@@ -261,7 +261,7 @@ def _write_tables(copy: _Copy) -> None:
         tables = copy.target / _MERGED
         tables.mkdir()
         try:
-            write_tables(tables, read_run(copy.source, ReadOptions(), TRACE_READERS), {"source": copy.source.name})
+            write_tables(tables, read_run(copy.source, ReadRequest(), TRACE_READERS), {"source": copy.source.name})
         except TracevizError as error:
             copy.left_out.append((TABLES, _cleaned(copy, error.what)))
             _remove(tables)

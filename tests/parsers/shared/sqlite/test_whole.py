@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.parsers.nsys import database
 from traceviz.errors import DamagedTraceError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.readers import NsysSqliteReader
 from traceviz.parsers.shared.ahead import Ahead
 from traceviz.parsers.shared.keep import Keep
@@ -314,7 +314,7 @@ def trace(path: Path, scanner: str):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRACEVIZ_SCANNER", scanner)
         try:
-            return {name: table.to_pylist() for name, table in NsysSqliteReader().tables(path, ReadOptions())}
+            return {name: table.to_pylist() for name, table in NsysSqliteReader().tables(path, ReadRequest())}
         except DamagedTraceError:
             return "damaged"
 

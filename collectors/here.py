@@ -46,11 +46,11 @@ def prepare_here(options: CollectOptions, command: Sequence[str]) -> Prepared:
     """
     states = {
         collector.name: collector.availability() if collector.name in COLLECTORS else NOT_HERE
-        for collector in registry.COLLECTORS
+        for collector in registry.COLLECTORS.all()
     }
     words = tuple(command)
     plan = make_plan(replace(options, nvtx=False), words, run_folder(options, words), states)
-    collectors = tuple(collector for collector in registry.COLLECTORS if collector.name in plan.collectors)
+    collectors = tuple(collector for collector in registry.COLLECTORS.all() if collector.name in plan.collectors)
     return Prepared(plan, options, collectors, states, dict(os.environ), {"traceviz": __version__})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from traceviz.collectors.base import Collector
 from traceviz.collectors.frameworks.jax import JaxCollector
 from traceviz.collectors.frameworks.nvtx import NvtxCollector
@@ -11,8 +13,9 @@ from traceviz.collectors.frameworks.torch import TorchCollector
 from traceviz.collectors.nsys.collector import NsysCollector
 from traceviz.collectors.pyspy.collector import PySpyCollector
 from traceviz.collectors.sampler.collector import ResourcesCollector
+from traceviz.core.registry import Registry, instance_of
 
-COLLECTORS: tuple[Collector, ...] = (
+_OWN: tuple[Collector, ...] = (
     JaxCollector(),
     NsysCollector(),
     NvtxCollector(),
@@ -22,4 +25,12 @@ COLLECTORS: tuple[Collector, ...] = (
     TensorFlowCollector(),
     TorchCollector(),
 )
-"""Every collector that ``traceviz collect --with`` and ``traceviz doctor`` know."""
+
+COLLECTORS: Registry[Collector] = Registry(
+    "collector",
+    "traceviz.collectors",
+    {collector.name: collector for collector in _OWN},
+    instance_of(Collector),
+    attrgetter("name"),
+)
+"""Every collector that ``traceviz collect --with`` and ``traceviz doctor`` know, those of plugins among them."""

@@ -9,6 +9,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from traceviz.core.registry import find_fault_of_plugin, is_own, plugin_error, warn_of_plugin
 from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.process.memory import Allowance, Watch
 
@@ -153,6 +154,17 @@ class Reader(ABC):
         a folder.
         """
 
+    def match(self, head: bytes, path: Path) -> Match:
+        """Return what :meth:`sniff` says. A plugin's reader that fails is reported by a warning and matches nothing."""
+        try:
+            return Match(self.sniff(head, path))
+        except Exception as error:
+            if is_own(type(self).__module__):
+                raise
+            fault = find_fault_of_plugin(error) or plugin_error(None, f"reader {self.format!r} in sniff()", error)
+            warn_of_plugin(fault)
+            return Match.NO
+
     def reading_ahead(self, path: Path) -> Reader:  # noqa: ARG002 (most readers begin when they are asked for tables)
         """This reader, for one reading of ``path`` that may have begun: its caller imports meanwhile what it needs.
 
@@ -212,5 +224,5 @@ def certain_reader(readers: Iterable[Reader], path: Path) -> Reader | None:
                 return None
     except OSError:
         return None
-    certain = [reader for reader in readers if reader.sniff(head, path) == Match.YES]
+    certain = [reader for reader in readers if reader.match(head, path) == Match.YES]
     return certain[0] if len(certain) == 1 else None

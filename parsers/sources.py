@@ -76,7 +76,7 @@ def _ranks_in(path: Path) -> tuple[Path, ...]:
 
 
 def _is_read_whole(folder: Path) -> bool:
-    return any(reader.sniff(b"", folder) != Match.NO for reader in READERS)
+    return any(reader.match(b"", folder) != Match.NO for reader in READERS.all())
 
 
 def is_trace_folder(path: Path) -> bool:
@@ -107,7 +107,7 @@ def openable(path: Path) -> Iterator[None]:
 
 def _is_trace(path: Path) -> bool:
     """Whether exactly one reader is sure of a visible file."""
-    return not path.name.startswith(".") and path.is_file() and certain_reader(READERS, path) is not None
+    return not path.name.startswith(".") and path.is_file() and certain_reader(READERS.all(), path) is not None
 
 
 def readers_of(files: Sequence[Path], reader: str | None) -> list[Reader]:

@@ -278,13 +278,13 @@ def _part(
     if is_large and len(sources) == 1 and read.max_memory is None:
         readers = [readers[0].reading_ahead(sources[0])]
     from traceviz.analyses.needs import columns_for, tables_for
-    from traceviz.analyses.registry import PROPERTIES
+    from traceviz.analyses.registry import properties_for
     from traceviz.spill import collected, spill_beyond
 
     request = ReadRequest(
         tables_for(sections),
         columns_for(sections),
-        PROPERTIES,
+        properties_for(sections),
         window=selection.window if selection else None,
         spill=spill_beyond(read.max_memory),
         begun=_loader(sections) if is_large else nothing,

@@ -5,8 +5,11 @@ A code never changes its meaning; a slug names the problem, never the cure. ``tr
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from operator import attrgetter
 
+from traceviz.core.registry import Registry
 from traceviz.errors import UsageError
 
 
@@ -1246,6 +1249,23 @@ RULES: tuple[Rule, ...] = (
     ),
 )
 
+
+def _accept(value: object) -> Rule:
+    """Return the rule of a plugin, whose code and slug are its own."""
+    if not isinstance(value, Rule):
+        raise TypeError(f"{value!r} is no {__name__}.Rule")
+    if not re.fullmatch(r"(?!TV)[A-Z]{2,8}[0-9]{1,4}", value.code):
+        raise ValueError(f"{value.code!r} should be capitals and a number, such as ACME101; TV is of traceviz")
+    if any(own.slug == value.slug for own in RULES):
+        raise ValueError(f"traceviz has a finding {value.slug!r}")
+    return value
+
+
+FINDINGS: Registry[Rule] = Registry(
+    "rule", "traceviz.findings", {rule.code: rule for rule in RULES}, _accept, attrgetter("code")
+)
+"""All rules by code, those of plugins last."""
+
 _BY_NAME = {key: rule for rule in RULES for key in (rule.code.lower(), rule.slug)}
 
 
@@ -1254,8 +1274,12 @@ def rule(code: str) -> Rule:
 
     Raises:
         UsageError: no such rule; the error lists those that exist.
+        PluginError: it belongs to a plugin that cannot be loaded.
     """
-    try:
-        return _BY_NAME[code.lower()]
-    except KeyError:
-        raise UsageError.unknown("rule", code, (f"{r.code} ({r.slug})" for r in RULES)) from None
+    if known := _BY_NAME.get(code.lower()):
+        return known
+    if code.upper() in FINDINGS:
+        return FINDINGS.find(code.upper())
+    if known := next((added for added in FINDINGS.all() if added.slug == code.lower()), None):
+        return known
+    raise UsageError.unknown("rule", code, (f"{r.code} ({r.slug})" for r in FINDINGS.all()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -73,8 +73,8 @@ class RunFolderReader(Reader):
     format: ClassVar[str] = "run"
     title: ClassVar[str] = "traceviz run folder"
 
-    def __init__(self, readers: tuple[Reader, ...]) -> None:
-        """``readers`` know the formats of the traces that may lie in a run folder."""
+    def __init__(self, readers: Callable[[], tuple[Reader, ...]]) -> None:
+        """Take a function that returns the readers of traces that may lie in a run folder."""
         self._readers = readers
 
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
@@ -100,4 +100,4 @@ class RunFolderReader(Reader):
             return with_ending(merged.read(path / TABLES, options), path)
         from traceviz.parsers.run.folder import read_run
 
-        return read_run(path, options, self._readers)
+        return read_run(path, options, self._readers())

@@ -220,7 +220,7 @@ def test_private_data_is_neither_kept_nor_missing_where_it_is_asked_for(place, e
     assert (exports.count, entries(place)) == (2, [])
     kernels(report)
     assert not any(b"secret-host" in file.read_bytes() for entry in entries(place) for file in entry.iterdir())
-    assert route(report, read=api.ReadOptions(keep_private=True)) == ROUTE
+    assert route(report, keep_private=True) == ROUTE
     assert exports.count == 4
     assert [tables.rows("kernels") for tables in with_host] == [3_000, 3_000]
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from tests.parsers.nsys.database import build, kernel, to_parquet
 from traceviz.errors import UnknownFormatError, UsageError
-from traceviz.parsers import registry
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader
 from traceviz.parsers.registry import READERS, identify
 from traceviz.tables import TraceTables, save
@@ -137,17 +136,23 @@ class _Eager(Reader):
         raise NotImplementedError
 
 
-def test_a_tie_names_the_candidates_and_the_option(tmp_path, monkeypatch):
+@pytest.fixture
+def register():
+    yield READERS.register
+    READERS.unregister("eager")
+
+
+def test_a_tie_names_the_candidates_and_the_option(tmp_path, register):
     path = build(tmp_path / "x.sqlite", {})
-    monkeypatch.setattr(registry, "READERS", (*READERS, _Eager(Match.YES)))
+    register(_Eager(Match.YES))
     message = refusal(path)
     assert "eager, nsys-sqlite" in message
     assert "--reader" in message
 
 
-def test_the_surest_reader_wins(tmp_path, monkeypatch):
+def test_the_surest_reader_wins(tmp_path, register):
     path = build(tmp_path / "x.sqlite", {})
-    monkeypatch.setattr(registry, "READERS", (_Eager(Match.MAYBE), *READERS))
+    register(_Eager(Match.MAYBE))
     assert identify(path).format == "nsys-sqlite"
 
 

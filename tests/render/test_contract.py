@@ -13,10 +13,10 @@ from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
 from tests.render.sample_report import sample_report
 from traceviz.errors import UsageError
 from traceviz.render.options import RenderOptions
-from traceviz.render.registry import FORMATS, renderer
+from traceviz.render.registry import RENDERERS, renderer
 from traceviz.report import Report, Verdict
 
-TEXTS = tuple(name for name in FORMATS if name != "svg")
+TEXTS = tuple(name for name in RENDERERS.names() if name != "svg")
 """Formats of any report. An SVG is a figure, and not all reports have one: tests/render/svg has its tests."""
 WHOLE = [renderer(name) for name in ("html", "json", "markdown", "terminal")]
 """Renderers that show all sections; the others are for one reader each."""
@@ -51,7 +51,7 @@ def test_the_empty_report_renders(any_renderer):
 
 def test_there_are_eight_renderers_sorted_by_name():
     names = ["csv", "github", "html", "json", "junit", "markdown", "svg", "terminal"]
-    assert [renderer(name).name for name in FORMATS] == names
+    assert [renderer(name).name for name in RENDERERS.names()] == names
 
 
 def test_an_unknown_renderer_names_those_known():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
 from tests.render.sample_report import sample_report
-from traceviz.analyses.registry import SLUGS
+from traceviz.analyses.registry import ANALYSES
 from traceviz.render.behind_causes import BY_CAUSE, BY_CODE
 from traceviz.render.first_screen import DETAILS, Detail, first_screen, most_lines, spoken
 from traceviz.render.options import RenderOptions
@@ -290,7 +290,7 @@ def test_tables_are_those_behind_the_cause(cause, code, tables):
 
 def test_tables_behind_causes_are_those_of_sections_that_exist():
     places = {place.partition(":")[0] for places in (*BY_CAUSE.values(), *BY_CODE.values()) for place in places}
-    assert places - {*SLUGS, "host_time"} == set()
+    assert places - {*ANALYSES.names(), "host_time"} == set()
     assert {code for code in BY_CODE if len(code) == 5} - {rule.code for rule in RULES} == set()
     assert {rule.code[:3] for rule in RULES} - set(BY_CODE) == set()
 

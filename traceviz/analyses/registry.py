@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, cast
 
 from traceviz.analyses.derived.recorded.frameworks import frameworks_in
-from traceviz.errors import UsageError
+from traceviz.core.registry import Registry, load_home
 
 if TYPE_CHECKING:
     from traceviz.analyses.base import Analysis
@@ -31,13 +31,14 @@ class Entry:
 
     Args:
         slug: Slug of its section.
-        home: Its module below ``traceviz.analyses``, and its class.
+        home: Its module and its class: ``traceviz.analyses.steps.steps:StepAnalysis``.
         needs: Tables without which it is skipped.
         uses: Tables that it reads where the trace has them.
         columns: Of these tables it reads only these nullable columns, besides all that may not be null; of others, all.
         expected: Whether a report on any trace should say why it has no such section; else it is said to who asks.
         formats: Formats of the only traces that are expected to have it; empty for any.
         frameworks: Frameworks that it is about, in lower case; empty for any. Traces of others lack nothing without it.
+        properties: Keys of table ``op_args`` that it reads, besides :data:`PROPERTIES`.
     """
 
     slug: str
@@ -48,6 +49,7 @@ class Entry:
     expected: bool = True
     formats: frozenset[str] = frozenset()
     frameworks: frozenset[str] = frozenset()
+    properties: frozenset[str] = frozenset()
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -73,8 +75,7 @@ class Entry:
 
 @cache
 def _loaded(home: str) -> Analysis[Any]:
-    module, _, name = home.partition(":")
-    analysis: Analysis[Any] = getattr(import_module(f"traceviz.analyses.{module}"), name)()
+    analysis: Analysis[Any] = cast("type[Analysis[Any]]", load_home(home))()
     return analysis
 
 
@@ -97,139 +98,170 @@ PROPERTIES = frozenset(
         *("cpu_budget", "ram_budget_megabytes", "ram_usage_megabytes"),
     }
 )
-"""Keys of table ``op_args`` that analyses read."""
+"""Keys of table ``op_args`` that analyses of traceviz read."""
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(
         "whole_run",
-        "capture.whole_run:WholeRunAnalysis",
+        "traceviz.analyses.capture.whole_run:WholeRunAnalysis",
         uses=(*STEP_TABLES, "phases", "stacks", "stack_frames", "settings"),
         expected=False,
     ),
     Entry(
         "measures",
-        "capture.measures:MeasuresAnalysis",
+        "traceviz.analyses.capture.measures:MeasuresAnalysis",
         uses=(*CLASS_TABLES, "settings", "samples", "memory_events", "op_args"),
         expected=False,
     ),
-    Entry("run", "capture.run:RunAnalysis", needs=("settings",), expected=False),
-    Entry("quality", "program.quality:QualityAnalysis", needs=("metrics",), expected=False),
-    Entry("capture", "capture.capture:Capture", uses=(*CLASS_TABLES, "settings", "samples")),
-    Entry("breakdown", "steps.breakdown:BreakdownAnalysis", uses=CLASS_TABLES),
-    Entry("serving", "serving.serving:ServingAnalysis", uses=(*STEP_TABLES, "op_args"), expected=False),
-    Entry("input_pipeline", "input.input_pipeline:InputPipelineAnalysis", uses=(*CLASS_TABLES, "op_args")),
-    Entry("steps", "steps.steps:StepAnalysis", uses=STEP_TABLES),
-    Entry("totals", "capture.totals:TotalsAnalysis", needs=("totals",), expected=False),
+    Entry("run", "traceviz.analyses.capture.run:RunAnalysis", needs=("settings",), expected=False),
+    Entry("quality", "traceviz.analyses.program.quality:QualityAnalysis", needs=("metrics",), expected=False),
+    Entry("capture", "traceviz.analyses.capture.capture:Capture", uses=(*CLASS_TABLES, "settings", "samples")),
+    Entry("breakdown", "traceviz.analyses.steps.breakdown:BreakdownAnalysis", uses=CLASS_TABLES),
     Entry(
-        "cuda_api", "launch.cuda_api:CudaApiAnalysis", needs=("cuda_api",), uses=STEP_TABLES, columns=_CUDA_API_COLUMNS
+        "serving", "traceviz.analyses.serving.serving:ServingAnalysis", uses=(*STEP_TABLES, "op_args"), expected=False
+    ),
+    Entry(
+        "input_pipeline",
+        "traceviz.analyses.input.input_pipeline:InputPipelineAnalysis",
+        uses=(*CLASS_TABLES, "op_args"),
+    ),
+    Entry("steps", "traceviz.analyses.steps.steps:StepAnalysis", uses=STEP_TABLES),
+    Entry("totals", "traceviz.analyses.capture.totals:TotalsAnalysis", needs=("totals",), expected=False),
+    Entry(
+        "cuda_api",
+        "traceviz.analyses.launch.cuda_api:CudaApiAnalysis",
+        needs=("cuda_api",),
+        uses=STEP_TABLES,
+        columns=_CUDA_API_COLUMNS,
     ),
     Entry(
         "framework_ops",
-        "program.framework_ops:FrameworkOpsAnalysis",
+        "traceviz.analyses.program.framework_ops:FrameworkOpsAnalysis",
         needs=("host_ops",),
         uses=(*STEP_TABLES, "op_args"),
         frameworks=frozenset({"jax", "tensorflow"}),
     ),
     Entry(
         "operators",
-        "program.operators:OperatorsAnalysis",
+        "traceviz.analyses.program.operators:OperatorsAnalysis",
         needs=("host_ops",),
         uses=(*STEP_TABLES, "op_args", "graph_nodes"),
         frameworks=frozenset({"pytorch"}),
     ),
     Entry(
         "modules",
-        "program.modules:ModulesAnalysis",
+        "traceviz.analyses.program.modules:ModulesAnalysis",
         needs=("host_ops",),
         uses=("op_args", "cuda_api", *DEVICE_WORK, "graph_nodes"),
         frameworks=frozenset({"pytorch"}),
     ),
-    Entry("lanes", "program.lanes:LanesAnalysis", needs=("host_ops",), uses=STEP_TABLES, expected=False),
-    Entry("cpu_steps", "program.cpu_steps:CpuStepsAnalysis", uses=CLASS_TABLES, expected=False),
-    Entry("kernels", "device.kernels:KernelsAnalysis", needs=("kernels",), uses=STEP_TABLES),
-    Entry("precision", "device.precision:PrecisionAnalysis", needs=("kernels",), uses=STEP_TABLES),
-    Entry("copies", "device.copies:CopiesAnalysis", needs=("memcpy",), uses=STEP_TABLES),
-    Entry("device_use", "device.use:DeviceUseAnalysis", needs=("kernels",), uses=CLASS_TABLES),
-    Entry("gpu_efficiency", "device.gpu_efficiency:GpuEfficiencyAnalysis", needs=("kernels",), uses=STEP_TABLES),
+    Entry(
+        "lanes", "traceviz.analyses.program.lanes:LanesAnalysis", needs=("host_ops",), uses=STEP_TABLES, expected=False
+    ),
+    Entry("cpu_steps", "traceviz.analyses.program.cpu_steps:CpuStepsAnalysis", uses=CLASS_TABLES, expected=False),
+    Entry("kernels", "traceviz.analyses.device.kernels:KernelsAnalysis", needs=("kernels",), uses=STEP_TABLES),
+    Entry("precision", "traceviz.analyses.device.precision:PrecisionAnalysis", needs=("kernels",), uses=STEP_TABLES),
+    Entry("copies", "traceviz.analyses.device.copies:CopiesAnalysis", needs=("memcpy",), uses=STEP_TABLES),
+    Entry("device_use", "traceviz.analyses.device.use:DeviceUseAnalysis", needs=("kernels",), uses=CLASS_TABLES),
+    Entry(
+        "gpu_efficiency",
+        "traceviz.analyses.device.gpu_efficiency:GpuEfficiencyAnalysis",
+        needs=("kernels",),
+        uses=STEP_TABLES,
+    ),
     Entry(
         "devices",
-        "device.devices:DevicesAnalysis",
+        "traceviz.analyses.device.devices:DevicesAnalysis",
         needs=("kernels",),
         uses=(*STEP_TABLES, "memory_events", "settings"),
     ),
     Entry(
         "device_programs",
-        "device.programs:DeviceProgramsAnalysis",
+        "traceviz.analyses.device.programs:DeviceProgramsAnalysis",
         needs=("device_ops",),
         uses=(*DEVICE_WORK, "steps"),
         frameworks=frozenset({"jax", "tensorflow"}),
     ),
-    Entry("idle_gaps", "device.idle_gaps:IdleGapsAnalysis", needs=("kernels",), uses=CLASS_TABLES),
-    Entry("host_waits", "host.host_waits:HostWaitsAnalysis", uses=CLASS_TABLES),
+    Entry("idle_gaps", "traceviz.analyses.device.idle_gaps:IdleGapsAnalysis", needs=("kernels",), uses=CLASS_TABLES),
+    Entry("host_waits", "traceviz.analyses.host.host_waits:HostWaitsAnalysis", uses=CLASS_TABLES),
     Entry(
         "host_limits",
-        "host.host_limits:HostLimitsAnalysis",
+        "traceviz.analyses.host.host_limits:HostLimitsAnalysis",
         uses=(*CLASS_TABLES, "op_args"),
         expected=False,
     ),
     Entry(
         "host_time",
-        "host.host_time:HostTimeAnalysis",
+        "traceviz.analyses.host.host_time:HostTimeAnalysis",
         uses=CLASS_TABLES,
         formats=frozenset({"run"}),
     ),
-    Entry("launch", "launch.launch:LaunchAnalysis", needs=("cuda_api", "kernels"), uses=STEP_TABLES),
+    Entry("launch", "traceviz.analyses.launch.launch:LaunchAnalysis", needs=("cuda_api", "kernels"), uses=STEP_TABLES),
     Entry(
         "launch_contention",
-        "launch.contention:LaunchContentionAnalysis",
+        "traceviz.analyses.launch.contention:LaunchContentionAnalysis",
         needs=("host_ops", "cuda_api", "kernels"),
         uses=(*CLASS_TABLES, "op_args"),
         frameworks=frozenset({"tensorflow"}),
     ),
     Entry(
         "compilation",
-        "program.compilation:CompilationAnalysis",
+        "traceviz.analyses.program.compilation:CompilationAnalysis",
         needs=("host_ops",),
         uses=(*STEP_TABLES, "op_args"),
     ),
-    Entry("memory", "device.memory:MemoryAnalysis", needs=("memory_events",), uses=STEP_TABLES),
+    Entry("memory", "traceviz.analyses.device.memory:MemoryAnalysis", needs=("memory_events",), uses=STEP_TABLES),
     Entry(
         "host",
-        "host.resources:HostResourcesAnalysis",
+        "traceviz.analyses.host.resources:HostResourcesAnalysis",
         needs=("samples",),
         uses=(*CLASS_TABLES, "settings"),
         formats=frozenset({"resources", "run"}),
     ),
     Entry(
         "communication",
-        "ranks.communication:CommunicationAnalysis",
+        "traceviz.analyses.ranks.communication:CommunicationAnalysis",
         needs=("kernels",),
         uses=(*STEP_TABLES, "collectives"),
     ),
     Entry(
         "host_collectives",
-        "ranks.host_collectives:HostCollectivesAnalysis",
+        "traceviz.analyses.ranks.host_collectives:HostCollectivesAnalysis",
         uses=(*CLASS_TABLES, "collectives", "settings"),
         expected=False,
     ),
     Entry(
         "ranks",
-        "ranks.ranks:RanksAnalysis",
+        "traceviz.analyses.ranks.ranks:RanksAnalysis",
         uses=(*CLASS_TABLES, "collectives", "settings"),
         expected=False,
     ),
     Entry(
         "ranges",
-        "program.ranges:RangesAnalysis",
+        "traceviz.analyses.program.ranges:RangesAnalysis",
         needs=("nvtx",),
         uses=("cuda_api", *DEVICE_WORK, "graph_nodes"),
     ),
-    Entry("os_calls", "host.os_calls:OsCallsAnalysis", needs=("os_calls",)),
+    Entry("os_calls", "traceviz.analyses.host.os_calls:OsCallsAnalysis", needs=("os_calls",)),
 )
-"""All analyses, in the order of the report."""
+"""The analyses of traceviz, in the order of the report."""
 
-SLUGS: tuple[str, ...] = tuple(entry.slug for entry in ENTRIES)
-"""Slugs of all sections, in the order of the report."""
+
+def _accept(value: object) -> Entry:
+    """Return the declaration of an analysis of a plugin."""
+    from traceviz import schema  # noqa: PLC0415 (to list the sections needs no schema)
+
+    if not isinstance(value, Entry):
+        raise TypeError(f"{value!r} is no {__name__}.Entry")
+    if unknown := {*value.tables, *value.columns} - set(schema.TABLES):
+        raise ValueError(f"there are no tables {', '.join(sorted(unknown))}")
+    return value
+
+
+ANALYSES: Registry[Entry] = Registry(
+    "section", "traceviz.analyses", {entry.slug: entry for entry in ENTRIES}, _accept, attrgetter("slug")
+)
+"""All analyses by the slug of their section, those of plugins last. Entry points name values of :class:`Entry`."""
 
 
 def entries(sections: Collection[str] | None = None) -> tuple[Entry, ...]:
@@ -237,13 +269,19 @@ def entries(sections: Collection[str] | None = None) -> tuple[Entry, ...]:
 
     Raises:
         UsageError: a section does not exist.
+        PluginError: one belongs to a plugin that cannot be loaded.
     """
-    for slug in sections or ():
-        if slug not in SLUGS:
-            raise UsageError.unknown("section", slug, SLUGS)
-    return tuple(entry for entry in ENTRIES if sections is None or entry.slug in sections)
+    if sections is None:
+        return ANALYSES.all()
+    found = {slug: ANALYSES.find(slug) for slug in sections}
+    return tuple(found[slug] for slug in ANALYSES.names() if slug in found)
+
+
+def properties_for(sections: Collection[str] | None) -> frozenset[str]:
+    """Keys of table ``op_args`` that the analyses of ``sections`` read."""
+    return PROPERTIES.union(*(entry.properties for entry in entries(sections)))
 
 
 def analyses() -> tuple[Analysis[Any], ...]:
-    """All analyses, loaded."""
+    """All analyses of traceviz, loaded."""
     return tuple(entry.load() for entry in ENTRIES)

@@ -12,6 +12,7 @@ import polars as pl
 
 from traceviz import rules
 from traceviz.analyses.advice import fit_advice, inapplicable
+from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.device.shapes import kernel_shapes
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls, unasked_waits
@@ -22,6 +23,7 @@ from traceviz.analyses.followed import followed
 from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import Entry, entries
+from traceviz.core.registry import find_fault_of_plugin, is_own, plugin_error, warn_of_plugin
 from traceviz.cuda_names import api_kind
 from traceviz.foreign.errors import foreign_errors_in_words
 from traceviz.kernel_names import catalogue
@@ -38,7 +40,8 @@ LARGE_ROWS = 100_000
 def load_analyses(sections: Collection[str] | None) -> None:
     """Import what :func:`analyze` will need. Reading lets other threads run: one of them may do this meanwhile."""
     for entry in entries(sections):
-        entry.load()
+        if is_own(entry.home):
+            entry.load()
     catalogue()
     api_kind("")  # compiles patterns
 
@@ -196,7 +199,21 @@ def cores() -> int:
 def _outcome(trace: TraceView, entry: Entry) -> _Outcome | Skipped:
     if absent := entry.missing(frozenset(trace.tables)):
         return Skipped(entry.slug, f"the capture has no {' or '.join(absent)} table", absent)
-    analysis = entry.load()
+    if is_own(entry.home):
+        return _run_analysis(trace, entry.load())
+    try:
+        outcome = _run_analysis(trace, entry.load())
+        if isinstance(outcome, _Outcome):
+            for finding in outcome.findings:
+                rules.rule(finding.code)
+    except Exception as error:  # noqa: BLE001 (a plugin may raise anything, and the rest of the report needs nothing of it)
+        fault = find_fault_of_plugin(error) or plugin_error(None, f"section {entry.slug!r} in {entry.home}", error)
+        warn_of_plugin(fault)
+        return Skipped(entry.slug, f"its plugin failed: {type(error).__name__}")
+    return outcome
+
+
+def _run_analysis(trace: TraceView, analysis: Analysis[Any]) -> _Outcome | Skipped:
     result = analysis.run(trace)
     if isinstance(result, Skipped):
         return result

@@ -19,7 +19,7 @@ PICTURE_WIDTH_HELP = "Columns of the page, up to 1000 (the terminal's, or 100 wh
 
 def figure_option(*schemas: str) -> Callable[[Any], Any]:
     """The option of a command whose documents have one of these schemas; a figure that they never have is refused."""
-    known = declared.names(*schemas)
+    known = declared.own_names(*schemas)
 
     def chosen(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
         if name is not None:

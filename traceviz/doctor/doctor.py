@@ -68,7 +68,7 @@ def examine_machine(required: Iterable[str] = (), python: str | None = None) -> 
     Raises:
         UsageError: there is no such collector, or no such Python.
     """
-    known = {collector.name: collector for collector in registry.COLLECTORS}
+    known = {collector.name: collector for collector in registry.COLLECTORS.all()}
     names = tuple(name for name in required if name != AUTO)
     for name in names:
         if name not in known:

@@ -22,7 +22,7 @@ from traceviz.errors import DamagedTraceError, OutputError, TracevizError, Unkno
 from traceviz.foreign.json_documents import read_document
 from traceviz.foreign.parquet import DAMAGE, read_parquet
 from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.registry import TRACE_READERS
+from traceviz.parsers.registry import trace_readers
 from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.layout import MANIFEST, TABLES, is_run_folder
 from traceviz.parsers.run.readers import ResourceSamplesReader
@@ -261,7 +261,7 @@ def _write_tables(copy: _Copy) -> None:
         tables = copy.target / _MERGED
         tables.mkdir()
         try:
-            write_tables(tables, read_run(copy.source, ReadRequest(), TRACE_READERS), {"source": copy.source.name})
+            write_tables(tables, read_run(copy.source, ReadRequest(), trace_readers()), {"source": copy.source.name})
         except TracevizError as error:
             copy.left_out.append((TABLES, _cleaned(copy, error.what)))
             _remove(tables)

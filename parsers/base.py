@@ -16,8 +16,8 @@ from traceviz.process.memory import Allowance, Watch
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from traceviz.row_groups import Window
-    from traceviz.spill import Spill
+    from traceviz.trace.row_groups import Window
+    from traceviz.trace.spill import Spill
 
 HEAD_BYTES = 64 * 1024
 """How much of a file readers see when they are asked whether they know it."""
@@ -124,7 +124,7 @@ class ReadRequest(ReadOptions):
 
 
 class Reader(ABC):
-    """Reads one trace format into the tables of :mod:`traceviz.schema`."""
+    """Reads one trace format into the tables of :mod:`traceviz.trace.schema`."""
 
     format: ClassVar[str]
     """Stable identifier, as ``--reader`` takes it."""
@@ -186,14 +186,14 @@ class Reader(ABC):
     def tables(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """What :meth:`read` yields, for those who call it: what libraries raise over a file is an error of ours, too.
 
-        What no capture can hold is left out, see :mod:`traceviz.foreign.plausible`.
+        What no capture can hold is left out, see :mod:`traceviz.trace.plausible`.
 
         Raises:
             TracevizError: as :meth:`read`.
             UnreadableError: the system does not let it be read.
             OutOfMemoryError: it needs more memory than there is, or than ``options.max_memory`` allows.
         """
-        from traceviz.foreign.plausible import checked  # noqa: PLC0415 (recognising a file loads no pyarrow)
+        from traceviz.trace.plausible import checked  # noqa: PLC0415 (recognising a file loads no pyarrow)
 
         with foreign_errors_in_words(f"{path} cannot be read."):
             options.allowance.check(0, path.name)

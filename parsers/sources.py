@@ -17,7 +17,7 @@ from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.run.layout import is_run_folder, whole_run
 from traceviz.report import Fact
-from traceviz.visible import visible
+from traceviz.untrusted.regular_files import check_regular
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -33,15 +33,16 @@ from traceviz.parsers.base import Progress, Reader, ReadOptions, ReadRequest, no
 from traceviz.parsers.sources import named, read_all, readers_of, source_facts, trace_files
 from traceviz.render.options import RenderOptions
 from traceviz.report import Report
-from traceviz.selection import Selection
-from traceviz.trace_folder import is_trace_folder
+from traceviz.trace.selection import Selection
+from traceviz.trace.trace_folder import is_trace_folder
+from traceviz.untrusted.errors import foreign_errors_in_words
 
 if TYPE_CHECKING:
     from traceviz.compare.compare import Comparison
     from traceviz.compare.report.document import document
-    from traceviz.pictures.flame import Flame
-    from traceviz.pictures.pictures import Pictures
-    from traceviz.tables import TraceTables
+    from traceviz.report.pictures.flame import Flame
+    from traceviz.report.pictures.pictures import Pictures
+    from traceviz.trace.tables import TraceTables
 
 __all__ = [
     "AnalysisOptions",
@@ -179,9 +180,9 @@ def pictured(
     sources = trace_files(paths)
     tables = _part(sources, read, None, selection)
     from traceviz.analyses.run import analyze_view, view
-    from traceviz.flame.flames import flames
-    from traceviz.pictures.pictures import Pictures
-    from traceviz.timeline.pictures import timeline_and_places
+    from traceviz.pictures.flame.flames import flames
+    from traceviz.pictures.timeline.pictures import timeline_and_places
+    from traceviz.report.pictures.pictures import Pictures
 
     trace = view(tables, options)
     report = analyze_view(trace, sections)
@@ -221,8 +222,8 @@ def flame_differences(
 
     def drawn(path: str | Path) -> tuple[Flame, ...]:
         from traceviz.analyses.run import view
-        from traceviz.flame.difference import FINE
-        from traceviz.flame.flames import flames
+        from traceviz.pictures.flame.difference import FINE
+        from traceviz.pictures.flame.flames import flames
 
         gc.collect()  # tables of the other side hang in cycles
         sources = trace_files((path,))
@@ -231,7 +232,7 @@ def flame_differences(
             return flames(view(tables, options), FINE)
 
     before, after = drawn(base), drawn(new)
-    from traceviz.flame.difference import differences
+    from traceviz.pictures.flame.difference import differences
 
     return differences(before, after)
 
@@ -293,7 +294,7 @@ def _part(
     with foreign_errors_in_words(f"{named(sources)} cannot be read."):
         tables = collected(read_all(sources, readers, request), request.spill)
         if selection and not selection.is_everything:
-            from traceviz.cutting import select
+            from traceviz.trace.slicing import select
 
             return select(tables, selection)
         return tables
@@ -328,7 +329,7 @@ def analyze(
     if isinstance(trace, list | tuple):
         return report_on(*trace, sections=sections, options=options, read=read)
     from traceviz.analyses.run import analyze as analyze_tables
-    from traceviz.tables import TraceTables
+    from traceviz.trace.tables import TraceTables
 
     if not isinstance(trace, TraceTables):
         raise UsageError(
@@ -394,8 +395,8 @@ def compare(
     """
     asked = _read_options(read, old)
     from traceviz.compare.compare import compare as compare_sides
-    from traceviz.compare.sides.alike import timed_alike
-    from traceviz.compare.sides.from_files import Read, Sides, named_sides, tagged_sides
+    from traceviz.compare.sides.align_step_time import timed_alike
+    from traceviz.compare.sides.load_sides import Read, Sides, named_sides, tagged_sides
     from traceviz.compare.tables.sections import completed, tables_by
 
     is_partial = selection is not None and selection != Selection()
@@ -440,7 +441,7 @@ def _with_name(read: ReadOptions, name: str) -> ReadOptions:
 
 def _check_none_is_saved(paths: Sequence[Path]) -> None:
     """A saved report fixes which part of its trace was analysed, and how: refuse options that would change that."""
-    from traceviz.compare.sides.from_files import is_saved_report
+    from traceviz.compare.sides.load_sides import is_saved_report
 
     for path in paths:
         if is_saved_report(path):

@@ -1,8 +1,24 @@
-"""Every error that reaches a person: what happened, why, and what to do next.
+"""The errors of the package: public names of :mod:`traceviz.core.errors`."""
 
-An error carries its three sentences separately, so that a terminal, a notebook and a log can lay them out as they like,
-and the exit code that the command line ends with (see ``docs/commands.md``).
-"""
+from traceviz.core.errors import (
+    CommandNotFoundError,
+    DamagedTraceError,
+    GateFailedError,
+    MissingTableError,
+    MissingToolError,
+    NotExecutableError,
+    NoVerdictError,
+    OutOfMemoryError,
+    OutputError,
+    OutputExistsError,
+    SchemaError,
+    TracevizError,
+    TracevizWarning,
+    UnknownFormatError,
+    UnreadableError,
+    UsageError,
+    WorkerError,
+)
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from traceviz.errors import MissingToolError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys import tool as nsys_tool
 from traceviz.parsers.nsys.report import exported, read_export
-from traceviz.process.temporary import temporary_folder
 
 STAGE = "nsys import"
 

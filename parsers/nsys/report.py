@@ -16,8 +16,7 @@ from traceviz.parsers.nsys.parquetdir import ParquetTables
 from traceviz.parsers.nsys.sniff import is_sqlite_export
 from traceviz.parsers.nsys.sqlite import NsysSqliteTables
 from traceviz.parsers.nsys.tables import Provenance, read_tables
-from traceviz.parsers.shared.raw import RawTables
-from traceviz.process.temporary import temporary_folder
+from traceviz.parsers.shared.events.source_tables import RawTables
 
 STAGE = "nsys export"
 

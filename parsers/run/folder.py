@@ -19,8 +19,9 @@ from traceviz.parsers.run.owners import DEVICE_TABLES
 from traceviz.parsers.run.sources import Readers, Source, ranks_of_processes, read_source, recordings_in
 from traceviz.parsers.run.steps import complete_steps, name_unfinished
 from traceviz.parsers.run.unrecorded import unrecorded_run
-from traceviz.parsers.shared.columns import with_column
+from traceviz.parsers.shared.events.columns import with_column
 from traceviz.parsers.shared.notes import Notes
+from traceviz.trace import schema
 
 
 def read_run(folder: Path, options: ReadRequest, readers: Readers) -> Iterator[tuple[str, pa.Table]]:

@@ -19,6 +19,7 @@ from traceviz.parsers.run.layout import (
     is_run_folder,
 )
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
+from traceviz.untrusted.json_documents import read_object
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -20,8 +20,13 @@ from traceviz.foreign.plausible import note_times, window_of
 from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.run.layout import SAMPLES_DESCRIPTION, SAMPLES_FORMAT, SAMPLES_KIND
-from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.parsers.shared.arrays.arrow import Array, pc
 from traceviz.parsers.shared.notes import Notes
+from traceviz.trace import schema
+from traceviz.trace.plausible import note_times, window_of
+from traceviz.trace.rows_to_table import rows_to_table
+from traceviz.untrusted.json_documents import read_document
+from traceviz.untrusted.parquet import DAMAGE, read_parquet
 
 VERSION = 1
 PARTS = "part-*.parquet"

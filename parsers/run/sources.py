@@ -23,7 +23,8 @@ from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.run.layout import MOST_FILES, RAW
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.shared.notes import Notes
-from traceviz.private_paths import without_paths
+from traceviz.trace import schema
+from traceviz.untrusted.json_documents import read_object
 
 PREFERENCE = ("nsys-parquet", "nsys-sqlite", "nsys-rep", "nsys-qdstrm", "xplane", "tf-trace-json", "kineto")
 """Formats of which one recording may be there several times, best first; others count as the best."""

@@ -11,12 +11,11 @@ import pyarrow as pa
 from traceviz.errors import DamagedTraceError, UsageError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.shared.log_folders import Run, choose_run, note_choice
-from traceviz.parsers.shared.meanwhile import Meanwhile
+from traceviz.parsers.shared.prefetch.background import Meanwhile
 from traceviz.parsers.xplane.content import read_file
+from traceviz.parsers.xplane.decode.raw import Space
 from traceviz.parsers.xplane.hosts import ENVIRONMENT
-from traceviz.parsers.xplane.raw import Space
 from traceviz.parsers.xplane.tables import Provenance, Source, read_spaces
-from traceviz.process.memory import Allowance
 
 Begun = Meanwhile[Space]
 

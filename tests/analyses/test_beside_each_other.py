@@ -15,7 +15,7 @@ from traceviz.analyses.input.recorded_stages import RECORDED_STAGE
 from traceviz.analyses.input.tfdata_settings import SETTING_KEYS
 from traceviz.analyses.input.tfdata_tree import LINK_KEYS
 from traceviz.analyses.registry import PROPERTIES, UNREAD, entries
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 TRACES = ("synthetic/input_bound.sqlite", "synthetic/two_ranks.sqlite")

@@ -7,7 +7,7 @@ import pytest
 from traceviz import api
 from traceviz.analyses.derived.host.classes import class_times
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.report import Bars
 
 HTA = "facebookresearch__HolisticTraceAnalysis__"

@@ -11,7 +11,7 @@ from tests.analyses.builders import tables
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
-from traceviz.tables import save
+from traceviz.trace.tables import save
 
 
 def written(folder: Path) -> Path:

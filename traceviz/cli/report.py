@@ -127,7 +127,7 @@ def _keep_verdict(traces: tuple[Path, ...], document: Report) -> None:
 
     if len(traces) == 1 and is_run_folder(traces[0]):
         from traceviz.parsers.run.manifest import Judgement
-        from traceviz.saved_verdicts import save_verdict
+        from traceviz.runs.saved_verdicts import save_verdict
 
         save_verdict(traces[0], Judgement(document.verdict.code, document.verdict.sentence))
 
@@ -138,7 +138,7 @@ def _newest_run() -> Path:
     Raises:
         UsageError: there is none.
     """
-    from traceviz.recorded_runs import RUNS, newest_run
+    from traceviz.runs.recorded_runs import RUNS, newest_run
 
     run = newest_run(Path(RUNS))
     say(f"traceviz: the newest run: {run}")

@@ -13,8 +13,7 @@ from traceviz.archive.ingest.analysing import report_on, within_query
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.registry import identify
-from traceviz.process.interrupts import Stopped
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 SAMPLE = Path(__file__).parents[3] / "sample_traces" / "synthetic" / "input_bound.sqlite"
 

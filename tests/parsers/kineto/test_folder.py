@@ -19,7 +19,7 @@ from traceviz.parsers.base import HEAD_BYTES, Match, ReadRequest
 from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.parsers.registry import identify
 from traceviz.parsers.xplane.readers import TensorFlowTraceReader
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 
 def ranked(rank: int, world: int = 2, *, name: str = "k", start: float = 1.7e15) -> bytes:

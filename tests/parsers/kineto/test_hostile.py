@@ -15,7 +15,7 @@ from tests.parsers.kineto import files as k
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.kineto.readers import KinetoReader
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 NASTY = st.sampled_from(
     [

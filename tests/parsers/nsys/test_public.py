@@ -12,7 +12,7 @@ from traceviz.analyses.run import analyze
 from traceviz.nsys_program import find_nsys
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.registry import identify
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 TRACES = Path(os.environ.get("TRACEVIZ_TRACES", ""))
 EXPECTED = TRACES / "expected" / "nsys"

@@ -19,7 +19,7 @@ from traceviz.errors import DamagedTraceError, MissingToolError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys import tool as nsys_tool
 from traceviz.parsers.registry import identify
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 pytestmark = pytest.mark.process
 

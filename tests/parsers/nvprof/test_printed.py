@@ -8,7 +8,7 @@ from traceviz.errors import DamagedTraceError, UnknownFormatError
 from traceviz.parsers.base import Match, ReadRequest
 from traceviz.parsers.nvprof.readers import NvprofCsvReader
 from traceviz.parsers.registry import identify
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 GPU_HEADER = (
     '"Start","Duration","Grid X","Grid Y","Grid Z","Block X","Block Y","Block Z","Registers Per Thread",'

@@ -8,7 +8,7 @@ from traceviz import api
 from traceviz.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.registry import identify
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 PYTORCH = "josiahdavis__profiling-lm__net.sql"
 TENSORFLOW = "syed-ahmed__TensorFlow-Tutorial__out.nvvp"

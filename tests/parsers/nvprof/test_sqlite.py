@@ -13,7 +13,8 @@ from traceviz.parsers.base import Match, ReadRequest
 from traceviz.parsers.nvprof.names import function, functions
 from traceviz.parsers.nvprof.readers import NvprofSqliteReader
 from traceviz.parsers.registry import identify
-from traceviz.tables import TraceTables
+from traceviz.trace import schema
+from traceviz.trace.tables import TraceTables
 
 pytestmark = pytest.mark.process
 

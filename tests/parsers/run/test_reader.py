@@ -15,9 +15,9 @@ from traceviz.parsers.base import Match, ReadRequest
 from traceviz.parsers.registry import identify, trace_readers
 from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.readers import RunFolderReader
-from traceviz.run_tables import write_run_tables
+from traceviz.runs.run_tables import write_run_tables
 from traceviz.scrub import scrub
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 pytestmark = pytest.mark.process
 

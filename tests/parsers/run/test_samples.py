@@ -11,7 +11,7 @@ from traceviz.parsers.base import Match, ReadRequest
 from traceviz.parsers.registry import identify
 from traceviz.parsers.run.readers import ResourceSamplesReader
 from traceviz.parsers.run.samples import PART_SCHEMA
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 START = 1_700_000_000_000_000_000
 GPU = {"ordinal": 3, "name": "H200", "uuid": "GPU-1", "memory_bytes": 1000}

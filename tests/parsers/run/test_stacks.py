@@ -15,7 +15,7 @@ from traceviz.parsers.run.merge import merge_sources
 from traceviz.parsers.run.python_threads import tracer_ids
 from traceviz.parsers.run.readers import StacksReader
 from traceviz.parsers.run.sources import Source
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 
 def read(tmp_path, *lines, **options):

@@ -22,10 +22,8 @@ from traceviz.parsers.base import Progress, ReadRequest, silent
 from traceviz.parsers.ranks.merge import merged
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
-from traceviz.process.temporary import temporary_folder
 from traceviz.report import Fact, Report
-from traceviz.tables import TraceTables
-from traceviz.units import counted
+from traceviz.trace.tables import TraceTables
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ from traceviz.parsers.run.layout import MANIFEST, SAMPLES_DESCRIPTION, SAMPLES_K
 from traceviz.parsers.shared.json.stream import HEAD_TEXT_BYTES
 from traceviz.parsers.shared.log_folders import SUFFIXES as CAPTURES
 from traceviz.parsers.xplane.sniff import TRACE_JSON_SUFFIXES as TRACE_JSON
-from traceviz.trace_folder import MANIFEST_KIND
+from traceviz.trace.trace_folder import MANIFEST_KIND
+from traceviz.untrusted.json_documents import MOST_BYTES, object_of
 
 ARCHIVE = "archive.json"
 """File that marks an archive of traceviz."""

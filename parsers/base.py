@@ -9,9 +9,9 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from traceviz.core.process.memory import Allowance, Watch
 from traceviz.core.registry import find_fault_of_plugin, is_own, plugin_error, warn_of_plugin
-from traceviz.foreign.errors import foreign_errors_in_words
-from traceviz.process.memory import Allowance, Watch
+from traceviz.untrusted.errors import foreign_errors_in_words
 
 if TYPE_CHECKING:
     import pyarrow as pa

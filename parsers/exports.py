@@ -26,8 +26,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from traceviz.errors import OutOfMemoryError, TracevizError
-from traceviz.kept_folders import KeptFolders, kept_folders
+from traceviz.core.errors import OutOfMemoryError, TracevizError
+from traceviz.core.process.temporary import temporary_folder
 from traceviz.parsers.base import Reader, ReadRequest
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.trace.folder_cache import KeptFolders, kept_folders

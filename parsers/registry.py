@@ -5,8 +5,8 @@ from __future__ import annotations
 from operator import attrgetter
 from pathlib import Path
 
+from traceviz.core.errors import UnknownFormatError
 from traceviz.core.registry import Registry, instance_of
-from traceviz.errors import UnknownFormatError
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader
 from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.parsers.nsys.readers import NsysParquetReader, NsysReportReader, NsysSqliteReader, NsysStreamReader

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from traceviz.errors import TracevizError, UnknownFormatError, UsageError
-from traceviz.foreign.regular_files import check_regular
+from traceviz.core.errors import TracevizError, UnknownFormatError, UsageError
+from traceviz.core.sanitize import visible
 from traceviz.parsers.base import Match, Reader, ReadRequest, certain_reader, prefixed
 from traceviz.parsers.exports import tables_of
 from traceviz.parsers.ranks.names import rank_in_name

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import Match, Reader, ReadRequest
-from traceviz.trace_folder import is_trace_folder
+from traceviz.trace.trace_folder import is_trace_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa

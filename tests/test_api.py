@@ -4,7 +4,7 @@ import pytest
 
 import traceviz
 from traceviz import api
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 
 
 def test_keywords_of_before_are_taken_with_a_warning_that_names_their_replacement(samples):

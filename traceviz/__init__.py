@@ -48,7 +48,7 @@ _HOMES = {
     "AnalysisOptions": "traceviz.api",
     "Archive": "traceviz.archive.archive",
     "CollectOptions": "traceviz.collectors.collect",
-    "Plot": "traceviz.plots",
+    "Plot": "traceviz.notebook.plots",
     "ReadOptions": "traceviz.api",
     "RenderOptions": "traceviz.api",
     "Report": "traceviz.report",

@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from traceviz.analyses.options import AnalysisOptions, StepTime
 from traceviz.compare.options import CompareOptions, Tables
-from traceviz.errors import UsageError
-from traceviz.files import check_folder_free, check_not_source, new_folder
-from traceviz.foreign.errors import foreign_errors_in_words
+from traceviz.core.errors import UsageError
+from traceviz.core.files import check_folder_free, check_not_source, new_folder
 from traceviz.parsers.base import Progress, Reader, ReadOptions, ReadRequest, nothing, prefixed
 from traceviz.parsers.sources import named, read_all, readers_of, source_facts, trace_files
 from traceviz.render.options import RenderOptions
@@ -91,7 +90,7 @@ def open_trace(
     read = _read_options(read, old)
     files = trace_files(paths)
     readers = readers_of(files, read.reader)
-    from traceviz.spill import collected, spill_beyond
+    from traceviz.trace.spill import collected, spill_beyond
 
     names = None if tables is None else frozenset(tables)
     request = ReadRequest(names, spill=spill_beyond(read.max_memory), **_fields(read))
@@ -123,7 +122,7 @@ def convert(
         check_not_source(source, target)
     check_folder_free(target, force=force, replaceable=is_trace_folder)
     readers = readers_of(sources, read.reader)
-    from traceviz.tables import write_tables
+    from traceviz.trace.tables import write_tables
 
     parts = read_all(sources, readers, ReadRequest(**_fields(read)))
     with (
@@ -280,7 +279,7 @@ def _part(
         readers = [readers[0].reading_ahead(sources[0])]
     from traceviz.analyses.needs import columns_for, tables_for
     from traceviz.analyses.registry import properties_for
-    from traceviz.spill import collected, spill_beyond
+    from traceviz.trace.spill import collected, spill_beyond
 
     request = ReadRequest(
         tables_for(sections),

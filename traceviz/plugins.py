@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from traceviz.analyses.registry import Entry as AnalysisEntry
     from traceviz.collectors.base import Availability, Collector, Harvest, Plan
     from traceviz.collectors.registry import COLLECTORS
-    from traceviz.errors import DamagedTraceError, TracevizError
-    from traceviz.foreign.rows import rows_to_table
+    from traceviz.core.errors import DamagedTraceError, TracevizError
     from traceviz.parsers.base import Match, Reader, ReadRequest
     from traceviz.parsers.registry import READERS
     from traceviz.render.figures import values as figure_values
@@ -26,8 +25,9 @@ if TYPE_CHECKING:
     from traceviz.render.options import RenderOptions
     from traceviz.render.registry import RENDERERS
     from traceviz.report import Column, Fact, Facts, Finding, Grid, Report, Section, Skipped
-    from traceviz.rules import FINDINGS
-    from traceviz.rules import Rule as FindingRecord
+    from traceviz.report.rules import FINDINGS
+    from traceviz.report.rules import Rule as FindingRecord
+    from traceviz.trace.rows_to_table import rows_to_table
 
 _HOMES = {
     "traceviz.analyses.base": ("Analysis", "finding"),
@@ -35,8 +35,8 @@ _HOMES = {
     "traceviz.analyses.registry": ("ANALYSES", "AnalysisEntry"),
     "traceviz.collectors.base": ("Availability", "Collector", "Harvest", "Plan"),
     "traceviz.collectors.registry": ("COLLECTORS",),
-    "traceviz.errors": ("DamagedTraceError", "TracevizError"),
-    "traceviz.foreign.rows": ("rows_to_table",),
+    "traceviz.core.errors": ("DamagedTraceError", "TracevizError"),
+    "traceviz.trace.rows_to_table": ("rows_to_table",),
     "traceviz.parsers.base": ("Match", "ReadRequest", "Reader"),
     "traceviz.parsers.registry": ("READERS",),
     "traceviz.render.figures": ("figure_values",),
@@ -44,7 +44,7 @@ _HOMES = {
     "traceviz.render.options": ("RenderOptions",),
     "traceviz.render.registry": ("RENDERERS",),
     "traceviz.report": ("Column", "Fact", "Facts", "Finding", "Grid", "Report", "Section", "Skipped"),
-    "traceviz.rules": ("FINDINGS", "FindingRecord"),
+    "traceviz.report.rules": ("FINDINGS", "FindingRecord"),
 }
 _DEFINED_AS = {"AnalysisEntry": "Entry", "FindingRecord": "Rule", "figure_values": "values"}
 

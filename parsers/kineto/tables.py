@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.core.errors import DamagedTraceError, UsageError
+from traceviz.core.process.memory import give_back
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.kineto import capture as facts
 from traceviz.parsers.kineto.categories import Role

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from traceviz.foreign.parquet import DAMAGE, open_parquet
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
 from traceviz.parsers.nsys.tables import Provenance, read_tables

@@ -13,10 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.rows import rows_to_table
-from traceviz.framework_signs import Identified, SignKind
+from traceviz.core.errors import DamagedTraceError
+from traceviz.core.private_paths import without_paths
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.calls import CALLS, once, with_ids
 from traceviz.parsers.nsys.capture import Capture, read_capture

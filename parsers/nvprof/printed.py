@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.plausible import window_of
-from traceviz.foreign.rows import rows_to_table
-from traceviz.framework_signs import Identified
+from traceviz.core.errors import DamagedTraceError
+from traceviz.core.private_paths import without_paths
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.identity import program

@@ -8,10 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.rows import rows_to_table
-from traceviz.framework_signs import Identified, SignKind
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.demangle import Demangler

@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import TracevizError, UnknownFormatError
+from traceviz.core.errors import TracevizError, UnknownFormatError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.run.layout import RAW, TABLES
 from traceviz.parsers.run.manifest import Recorder, RunManifest, read_manifest

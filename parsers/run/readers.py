@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from traceviz.errors import UsageError
-from traceviz.foreign.json_documents import read_object
+from traceviz.core.errors import UsageError
 from traceviz.parsers.base import Match, Reader, ReadRequest
 from traceviz.parsers.run.layout import (
     SAMPLES_DESCRIPTION,

@@ -12,12 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.json_documents import read_document
-from traceviz.foreign.parquet import DAMAGE, read_parquet
-from traceviz.foreign.plausible import note_times, window_of
-from traceviz.foreign.rows import rows_to_table
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.run.layout import SAMPLES_DESCRIPTION, SAMPLES_FORMAT, SAMPLES_KIND
 from traceviz.parsers.shared.arrays.arrow import Array, pc

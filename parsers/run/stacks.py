@@ -11,10 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.plausible import LONGEST_NS, MOST_FRAMES, note_times, window_of
-from traceviz.foreign.rows import rows_to_table
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.run.layout import STACKS_FORMAT
 from traceviz.parsers.run.python_threads import IDENT

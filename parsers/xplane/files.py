@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.core.errors import DamagedTraceError, UsageError
+from traceviz.core.process.memory import Allowance
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.shared.log_folders import Run, choose_run, note_choice
 from traceviz.parsers.shared.prefetch.background import Meanwhile

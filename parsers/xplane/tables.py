@@ -8,10 +8,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.shared.contract import Builder, build_tables, unless_empty
-from traceviz.parsers.shared.meanwhile import Meanwhile
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.prefetch.background import Meanwhile
 from traceviz.parsers.shared.rows_to_tables import Builder, build_tables, unless_empty

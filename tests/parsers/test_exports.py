@@ -14,10 +14,10 @@ import pytest
 
 from tests.parsers.nsys.database import build, kernel
 from tests.parsers.nsys.fake import REPORT, fake_nsys
-from traceviz import api, nsys_program
-from traceviz import tables as traceviz_tables
-from traceviz.errors import DamagedTraceError, MissingToolError, TracevizWarning, UnreadableError, UsageError
-from traceviz.kept_folders import MARKER
+from tests.support.command import run
+from traceviz import api
+from traceviz.core import nsys_program
+from traceviz.core.errors import DamagedTraceError, MissingToolError, TracevizWarning, UnreadableError, UsageError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.exports import KEPT, tables_of
 from traceviz.parsers.registry import identify

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parsers.nsys.database import build, kernel, to_parquet
-from traceviz.errors import UnknownFormatError, UsageError
+from traceviz.core.errors import UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader
 from traceviz.parsers.registry import READERS, identify
+from traceviz.testing import ReaderContract
 from traceviz.trace.tables import TraceTables, save
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:a1c2\nsize 552960\n"
@@ -167,8 +168,14 @@ def test_sniffing_is_total(tmp_path_factory, magic, tail):
         assert reader.sniff(head, Path("nul\0inside")) in set(Match)
 
 
-@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.format)
-def test_healthy_text_is_nobodys_trace(tmp_path, reader):
-    path = tmp_path / "notes.txt"
-    path.write_text("NVIDIA Nsight Systems was used here\n")
-    assert reader.sniff(path.read_bytes(), path) == Match.NO
+SAMPLES = {
+    "kineto": "kineto/repaired.pt.trace.json.gz",
+    "nsys-sqlite": "synthetic/input_bound.sqlite",
+}
+
+
+class TestEveryReader(ReaderContract):
+    @pytest.fixture(params=READERS.all(), ids=lambda reader: reader.format, autouse=True)
+    def _reader_and_samples(self, request, samples):
+        self.reader = request.param
+        self.samples = [samples / SAMPLES[self.reader.format]] if self.reader.format in SAMPLES else []

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.analyses.builders import tables
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.trace.tables import save

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from traceviz.api import ReadOptions, convert, report_on, to_text
-from traceviz.errors import TracevizError
+from traceviz.core.errors import TracevizError
 from traceviz.scrub import scrub, scrub_folder, secrets_in
 
 SAMPLES = REPOSITORY / "sample_traces"

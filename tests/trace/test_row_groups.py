@@ -9,8 +9,6 @@ import pytest
 
 from tests.analyses.builders import tables
 from traceviz import api
-from traceviz import tables as stored
-from traceviz.foreign.parquet import open_parquet
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.trace import tables as stored

@@ -249,7 +249,7 @@ ENTRIES: tuple[Entry, ...] = (
 
 def _accept(value: object) -> Entry:
     """Return the declaration of an analysis of a plugin."""
-    from traceviz import schema  # noqa: PLC0415 (to list the sections needs no schema)
+    from traceviz.trace import schema  # noqa: PLC0415 (to list the sections needs no schema)
 
     if not isinstance(value, Entry):
         raise TypeError(f"{value!r} is no {__name__}.Entry")

@@ -21,13 +21,14 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import Entry, entries
+from traceviz.analyses.suppressed_advice import followed
 from traceviz.core.registry import find_fault_of_plugin, is_own, plugin_error, warn_of_plugin
-from traceviz.cuda_names import api_kind
-from traceviz.foreign.errors import foreign_errors_in_words
-from traceviz.kernel_names import catalogue
-from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
-from traceviz.tables import TraceTables
-from traceviz.units import Unit
+from traceviz.core.units import Unit
+from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped, rules
+from traceviz.trace.names.cuda_names import api_kind
+from traceviz.trace.names.kernel_names import catalogue
+from traceviz.trace.tables import TraceTables
+from traceviz.untrusted.errors import foreign_errors_in_words
 
 MAX_WORKERS = 4
 """More threads would wait for each other: analyses share most of what they compute."""

@@ -19,10 +19,11 @@ import click
 
 from traceviz.cli import standard_input
 from traceviz.cli.lazy import LazyGroup
+from traceviz.core.errors import TracevizError, TracevizWarning
+from traceviz.core.process import interrupts
 from traceviz.core.registry import find_fault_of_plugin
-from traceviz.errors import TracevizError, TracevizWarning
-from traceviz.foreign.errors import defect, in_our_words
-from traceviz.process import interrupts
+from traceviz.core.sanitize import Lines, bounded, one_line, sentence
+from traceviz.untrusted.errors import defect, in_our_words
 from traceviz.version import __version__
 
 DEFECT = 70

@@ -23,7 +23,7 @@ def convert(traces: tuple[Path, ...], read: ReadOptions, output: Path, *, force:
 
     with progress_bar_on_stderr() as progress:
         api.convert(traces, output, force=force, read=replace(read, progress=progress))
-    from traceviz.tables import read_manifest
+    from traceviz.trace.tables import read_manifest
 
     counts = {name: count for name, count in read_manifest(output)["tables"].items() if count}
     print_lines([f"{output}: " + ", ".join(f"{name} {count:,}" for name, count in counts.items())])

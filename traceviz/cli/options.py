@@ -24,7 +24,9 @@ import click
 from traceviz.cli import standard_input
 from traceviz.cli.figures import PICTURE_WIDTH_HELP, check_drawn, figure_option
 from traceviz.cli.in_browser import OPEN_HELP, check_page, chosen_format, open_in_browser, temporary_page
-from traceviz.errors import OutputError, UsageError
+from traceviz.core.errors import OutputError, UsageError
+from traceviz.core.sanitize import visible
+from traceviz.core.units import parse_bytes, parse_ns
 from traceviz.parsers.base import ReadOptions
 from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH
 

@@ -23,7 +23,7 @@ from traceviz.cli.options import (
     progress_bar_on_stderr,
     reading_options,
 )
-from traceviz.errors import NoVerdictError, UsageError
+from traceviz.core.errors import NoVerdictError, UsageError
 from traceviz.parsers.base import ReadOptions
 from traceviz.report import SCHEMA
 

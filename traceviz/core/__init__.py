@@ -1,1 +1,1 @@
-"""Parts without knowledge of traces."""
+"""Code that knows nothing of traces: errors, arrays, processes, files, text, units."""

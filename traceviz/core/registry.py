@@ -22,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from traceviz.errors import PluginError, TracevizWarning, UsageError
+from traceviz.core.errors import PluginError, TracevizWarning, UsageError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -5,8 +5,8 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import cast
 
+from traceviz.core.errors import UsageError
 from traceviz.core.registry import Registry
-from traceviz.errors import UsageError
 from traceviz.render.options import Renderer
 
 

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from operator import attrgetter
 
+from traceviz.core.errors import UsageError
 from traceviz.core.registry import Registry
-from traceviz.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,12 @@ from pathlib import Path
 from typing import NoReturn
 
 from traceviz.analyses.run import analyze
-from traceviz.errors import TracevizError
-from traceviz.files import new_folder
-from traceviz.foreign.errors import defect, foreign_errors_in_words
+from traceviz.core.errors import TracevizError
+from traceviz.core.files import new_folder
+from traceviz.core.process import interrupts
+from traceviz.core.process.interrupts import Stopped
+from traceviz.core.process.temporary import drop_all
+from traceviz.core.without_pandas import skip_pandas
 from traceviz.parsers.base import Progress, ReadRequest, silent
 from traceviz.parsers.registry import trace_readers
 from traceviz.parsers.run.folder import read_run

@@ -26,7 +26,7 @@ class AcmeReader(Reader):
         return Match.YES if head.startswith(_MAGIC) else Match.NO
 
     def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-        """Yield the tables of the trace; see :mod:`traceviz.schema` for their columns.
+        """Yield the tables of the trace; see :mod:`traceviz.trace.schema` for their columns.
 
         Raises:
             DamagedTraceError: a line has no three values.

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.kineto.categories import CATEGORIES, CODES, UNKNOWN, Role, is_profiler, step_number
 from traceviz.parsers.kineto.columns import Columns, narrow, numbers

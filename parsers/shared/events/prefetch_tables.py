@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from traceviz import schema
+from traceviz.core.process.memory import free
 from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.shared.ahead import Ahead
-from traceviz.parsers.shared.mapping import Source
-from traceviz.parsers.shared.raw import RawTables
-from traceviz.parsers.shared.survey import keeps_of, measures, present, start_of
-from traceviz.parsers.shared.whole_events import raw_columns, wishes
-from traceviz.process.memory import free
+from traceviz.parsers.shared.events.mapping import Source
+from traceviz.parsers.shared.events.prescan import keeps_of, measures, present, start_of
+from traceviz.parsers.shared.events.source_tables import RawTables
+from traceviz.parsers.shared.events.whole_events import raw_columns, wishes
+from traceviz.parsers.shared.prefetch.queue import Ahead
+from traceviz.trace import schema
 
 _SHARE = 4
 """At most this part of the free memory is taken before somebody watches how much it becomes."""

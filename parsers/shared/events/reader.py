@@ -14,19 +14,15 @@ from functools import lru_cache, partial
 
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.foreign.plausible import plausible_durations
 from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.shared.arrow import Array, ChunkedArray, chunked_array, nulls, pc
-from traceviz.parsers.shared.begin import needed
-from traceviz.parsers.shared.event_table import Repairs, converted, durations, first, note_repairs, raw_column
-from traceviz.parsers.shared.mapping import Name, Source
-from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.shared.raw import RawTables
-from traceviz.parsers.shared.sqlite.pages import NotPlainError
-from traceviz.parsers.shared.survey import Clock, counted, keeps_of, present, start_of
-from traceviz.parsers.shared.whole import Number, NumberColumn, WholeTable
-from traceviz.parsers.shared.whole_events import (
+from traceviz.parsers.shared.arrays.arrow import Array, ChunkedArray, chunked_array, nulls, pc
+from traceviz.parsers.shared.events.column_requests import NotPlainError, Number, NumberColumn, WholeTable
+from traceviz.parsers.shared.events.mapping import Name, Source
+from traceviz.parsers.shared.events.prefetch_tables import needed
+from traceviz.parsers.shared.events.prescan import Clock, counted, keeps_of, present, start_of
+from traceviz.parsers.shared.events.source_tables import RawTables
+from traceviz.parsers.shared.events.table import Repairs, converted, durations, first, note_repairs, raw_column
+from traceviz.parsers.shared.events.whole_events import (
     IDS,
     TEXTS,
     UNOWNED,

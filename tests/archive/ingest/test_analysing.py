@@ -10,7 +10,8 @@ import pytest
 
 from traceviz.analyses.run import analyze
 from traceviz.archive.ingest.analysing import report_on, within_query
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
+from traceviz.core.process.interrupts import Stopped
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.registry import identify
 from traceviz.trace.tables import TraceTables

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parsers.kineto import files as k
-from traceviz.errors import UnknownFormatError, UsageError
+from traceviz.core.errors import UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, ReadRequest
 from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.parsers.registry import identify

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.parsers.kineto import files as k
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.trace.tables import TraceTables

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.parsers.nsys.database import build, call, kernel, nvtx_range, process, to_parquet
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.registry import identify
 from traceviz.trace.tables import TraceTables

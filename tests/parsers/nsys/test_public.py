@@ -9,7 +9,7 @@ import pytest
 
 from tests.parsers.nsys.stats import SUMMARIES, differences, expected_rows
 from traceviz.analyses.run import analyze
-from traceviz.nsys_program import find_nsys
+from traceviz.core.nsys_program import find_nsys
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.registry import identify
 from traceviz.trace.tables import TraceTables

@@ -13,9 +13,9 @@ import pytest
 
 from tests.parsers.nsys.database import build, kernel, to_parquet
 from tests.parsers.nsys.fake import REPORT, fake_nsys
-from tests.real_nsys import recorded
-from traceviz import nsys_program
-from traceviz.errors import DamagedTraceError, MissingToolError
+from tests.support.real_nsys import recorded
+from traceviz.core import nsys_program
+from traceviz.core.errors import DamagedTraceError, MissingToolError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys import tool as nsys_tool
 from traceviz.parsers.registry import identify

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.parsers.nsys.database import NEW, build, process, thread
-from traceviz import api, spill
+from traceviz import api
+from traceviz.core.process.temporary import HeldFile
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys import spilled
 from traceviz.parsers.nsys.readers import NsysSqliteReader

@@ -21,7 +21,7 @@ from tests.parsers.nsys.database import (
 )
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.view import TraceView
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.mapping import EVENT_TABLES
 from traceviz.parsers.nsys.readers import NsysParquetReader, NsysSqliteReader

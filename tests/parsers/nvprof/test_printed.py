@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from traceviz.errors import DamagedTraceError, UnknownFormatError
+from traceviz.core.errors import DamagedTraceError, UnknownFormatError
 from traceviz.parsers.base import Match, ReadRequest
 from traceviz.parsers.nvprof.readers import NvprofCsvReader
 from traceviz.parsers.registry import identify

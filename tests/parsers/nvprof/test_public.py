@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from traceviz import api
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.registry import identify
 from traceviz.trace.tables import TraceTables

@@ -10,7 +10,7 @@ import pytest
 from tests.analyses.builders import tables
 from tests.parsers.run.folders import SECOND, resources, run_folder
 from traceviz.api import ReadOptions, convert, open_trace, report_on
-from traceviz.errors import DamagedTraceError, UnknownFormatError, UsageError
+from traceviz.core.errors import DamagedTraceError, UnknownFormatError, UsageError
 from traceviz.parsers.base import Match, ReadRequest
 from traceviz.parsers.registry import identify, trace_readers
 from traceviz.parsers.run.folder import read_run

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import Match, ReadRequest
 from traceviz.parsers.registry import identify
 from traceviz.parsers.run.readers import ResourceSamplesReader

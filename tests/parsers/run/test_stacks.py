@@ -8,7 +8,7 @@ from tests.parsers.run.folders import literal, no_manifest, run_folder
 from tests.parsers.run.stack_files import METRICS, PHASE, SAMPLES, START, WHOLE, described, process, sample, write
 from traceviz.analyses.derived.view import TraceView
 from traceviz.api import open_trace
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.run.merge import merge_sources

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.parsers.xplane.files import chunk, event, line, plane, space
 from tests.parsers.xplane.traces import US, environment, host, notes, tables_of, training
-from traceviz.errors import TracevizError
+from traceviz.core.errors import TracevizError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.registry import identify
 from traceviz.parsers.xplane.decode.wire import read_fields

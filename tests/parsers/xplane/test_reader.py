@@ -8,7 +8,7 @@ import pytest
 
 from tests.parsers.xplane.files import Name, Ref, Unsigned, event, line, plane, space
 from tests.parsers.xplane.traces import US, environment, gpu, host, notes, read, rows, tables_of, training
-from traceviz.errors import DamagedTraceError, UnknownFormatError, UsageError
+from traceviz.core.errors import DamagedTraceError, UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, ReadRequest
 from traceviz.parsers.registry import identify
 from traceviz.parsers.xplane.readers import XPlaneReader

@@ -7,9 +7,9 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from traceviz import api
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.shared import meanwhile
+from traceviz.parsers.shared.prefetch import background
 from traceviz.parsers.xplane import tables
 from traceviz.parsers.xplane.readers import XPlaneReader
 

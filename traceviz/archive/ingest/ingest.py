@@ -55,8 +55,7 @@ from traceviz.core.errors import (
     UnreadableError,
     UsageError,
 )
-from traceviz.foreign.errors import NO_ROOM, defect, in_our_words
-from traceviz.foreign.json_documents import read_document
+from traceviz.core.sanitize import one_line
 from traceviz.parsers.base import Reader, ReadRequest
 from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.sources import source_facts

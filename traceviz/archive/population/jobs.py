@@ -17,7 +17,9 @@ from traceviz.archive.catalogue.segments import ready
 from traceviz.archive.population.observations import date, with_runs
 from traceviz.archive.storage.layout import OWN_FILES, trace_parts
 from traceviz.archive.storage.store import LAST, Store
-from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.core.errors import DamagedTraceError, UsageError
+from traceviz.core.process.temporary import temporary_folder
+from traceviz.core.units import counted
 from traceviz.parsers.base import Progress, ReadRequest, silent
 from traceviz.parsers.ranks.merge import merged
 from traceviz.parsers.ranks.names import rank_in_name

@@ -16,7 +16,6 @@ from functools import cache
 from pathlib import Path
 
 from traceviz.archive.sources.packed.index import parents
-from traceviz.foreign.json_documents import MOST_BYTES, object_of
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader
 from traceviz.parsers.nsys.sniff import EXPORTED_FILES
 from traceviz.parsers.ranks.names import RANK_IN_NAME

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
+from traceviz.core.errors import UsageError
 from traceviz.core.registry import Registry, instance_of
-from traceviz.errors import UsageError
 from traceviz.report import COMPARISON, POPULATION, SCHEMA, TREND
 
 

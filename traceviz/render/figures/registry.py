@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import cast
 
+from traceviz.core.errors import UsageError
 from traceviz.core.registry import find_fault_of_plugin, is_own, load_home, plugin_error, warn_of_plugin
-from traceviz.errors import UsageError
 from traceviz.render.figures.declared import FIGURES, check_figure, home_of, owners
 from traceviz.render.figures.values import Figure, NoFigure
 from traceviz.report import Report

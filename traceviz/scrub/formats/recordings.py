@@ -18,9 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from traceviz.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError
-from traceviz.foreign.json_documents import read_document
-from traceviz.foreign.parquet import DAMAGE, read_parquet
+from traceviz.core.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.registry import trace_readers
 from traceviz.parsers.run.folder import read_run

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.core.errors import DamagedTraceError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, ReadRequest
 from traceviz.parsers.registry import identify, read_head
 from traceviz.parsers.xplane.decode.raw import Space

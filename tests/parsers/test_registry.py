@@ -128,10 +128,10 @@ class _Eager(Reader):
     suffixes = ()
 
     def __init__(self, match: Match) -> None:
-        self.match = match
+        self.answer = match
 
     def sniff(self, head, path):
-        return self.match
+        return self.answer
 
     def read(self, path, options):
         raise NotImplementedError

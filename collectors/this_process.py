@@ -45,7 +45,7 @@ def prepare_here(options: CollectOptions, command: Sequence[str]) -> Prepared:
         UsageError, MissingToolError: there is no such collector, or one cannot record here.
     """
     states = {
-        collector.name: collector.availability() if collector.name in COLLECTORS else NOT_HERE
+        collector.name: registry.state_of(collector) if collector.name in COLLECTORS else NOT_HERE
         for collector in registry.COLLECTORS.all()
     }
     words = tuple(command)

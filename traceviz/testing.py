@@ -202,7 +202,7 @@ class AnalysisContract:
             for column in schema.table(name).columns if declared is not None else ():
                 if column.nullable and column.name not in (declared or ()):
                     at = table.column_names.index(column.name)
-                    table = table.set_column(at, table.schema.field(at), pa.nulls(table.num_rows, column.type))
+                    table = table.set_column(at, table.schema.field(at), schema.nulls(table.num_rows, column.type))
             reduced[name] = table
         assert _section(self._analysis, TraceTables(reduced)) == _section(self._analysis, whole)
 

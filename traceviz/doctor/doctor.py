@@ -74,7 +74,7 @@ def examine_machine(required: Iterable[str] = (), python: str | None = None) -> 
         if name not in known:
             raise UsageError.unknown("collector", name, (*known, AUTO))
     program = read_python(program_python(python))
-    states = {name: collector.availability() for name, collector in known.items()}
+    states = {name: registry.state_of(collector) for name, collector in known.items()}
     nsys = None
     with suppress(MissingToolError):  # the check of the collector says what is wrong
         nsys = find_nsys()

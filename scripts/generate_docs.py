@@ -28,7 +28,8 @@ from click.testing import CliRunner
 from traceviz.analyses.registry import analyses
 from traceviz.archive.catalogue.columns import COLUMNS
 from traceviz.cli.main import main as traceviz
-from traceviz.report.rules import RULES, Rule
+from traceviz.report.findings.record import FindingRecord
+from traceviz.report.findings.registry import records
 from traceviz.scrub.secrets.shapes import KINDS
 from traceviz.trace.schema import TABLES, Column, Table
 
@@ -113,41 +114,58 @@ zero. A removed trace keeps only its id, rank, format and times, until it is add
 
 
 def findings_page() -> str:
-    """``findings.md`` from :mod:`traceviz.report.rules`."""
-    index = "\n".join(f"| [{rule.code}](#{rule.code.lower()}-{rule.slug}) | {rule.slug} |" for rule in RULES)
+    """``findings.md`` from the records in :mod:`traceviz.report.findings`."""
+    index = "\n".join(map(_indexed, records()))
     head = f"""\
 # Findings
 
-{GENERATED.format(source="traceviz/report/rules.py")}
+{GENERATED.format(source="the records in traceviz/report/findings/")}
 
 The findings of a report, with reasons. `traceviz explain CODE` prints the same in the terminal. A code never changes
 its meaning. A finding is an error where at least 20 % of the judged time is at stake, a warning from 5 % on, and a hint
 below; findings are sorted by the time at stake.
 
-| code | problem |
-|---|---|
+| code | problem | section |
+|---|---|---|
 {index}
 """
-    return "\n".join([head, *(_rule(rule) for rule in RULES)])
+    return "\n".join([head, *map(_finding, records())])
 
 
-def _rule(rule: Rule) -> str:
-    advice = "\n".join(f"{number}. {step}" for number, step in enumerate(rule.advice, 1))
-    references = "".join(f"- <{reference}>\n" for reference in rule.references)
+def _indexed(record: FindingRecord) -> str:
+    return f"| [{record.code}](#{record.code.lower()}-{record.slug}) | {record.slug} | `{record.section}` |"
+
+
+def _finding(record: FindingRecord) -> str:
+    advice = "\n".join(f"{number}. {step}" for number, step in enumerate(record.advice, 1))
+    references = "".join(f"- <{reference}>\n" for reference in record.references)
     read_on = f"\n**Read on.**\n\n{references}" if references else ""
     return f"""\
-## {rule.code} {rule.slug}
+## {record.code} {record.slug}
 
-**What.** {rule.what}
+**What.** {record.what}
 
-**Why.** {rule.why}
+**Why.** {record.why}
 
 **What to do.**
 
 {advice}
 
-**When it misleads.** {rule.misleads}
+**When it misleads.** {record.misleads}
+
+**In the report.** {" ".join(_in_report(record))}
 {read_on}"""
+
+
+def _in_report(record: FindingRecord) -> Iterator[str]:
+    """Sentences on its section, its severity and its place on the timeline."""
+    yield f"Section `{record.section}`."
+    if record.severity != "by share":
+        yield f"Always a {record.severity}."
+    if record.hint_if:
+        yield f"A hint if {record.hint_if[:1].lower()}{record.hint_if[1:]}"
+    if record.place:
+        yield f"On the timeline: {record.place.label.format(rank='that the finding names')}."
 
 
 def thresholds_page() -> str:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from traceviz.render.options import RenderOptions
     from traceviz.render.registry import RENDERERS
     from traceviz.report import Column, Fact, Facts, Finding, Grid, Report, Section, Skipped
-    from traceviz.report.rules import FINDINGS
-    from traceviz.report.rules import Rule as FindingRecord
+    from traceviz.report.findings.record import FindingRecord
+    from traceviz.report.findings.registry import FINDINGS
     from traceviz.trace.rows_to_table import rows_to_table
 
 _HOMES = {
@@ -44,9 +44,10 @@ _HOMES = {
     "traceviz.render.options": ("RenderOptions",),
     "traceviz.render.registry": ("RENDERERS",),
     "traceviz.report": ("Column", "Fact", "Facts", "Finding", "Grid", "Report", "Section", "Skipped"),
-    "traceviz.report.rules": ("FINDINGS", "FindingRecord"),
+    "traceviz.report.findings.record": ("FindingRecord",),
+    "traceviz.report.findings.registry": ("FINDINGS",),
 }
-_DEFINED_AS = {"AnalysisEntry": "Entry", "FindingRecord": "Rule", "figure_values": "values"}
+_DEFINED_AS = {"AnalysisEntry": "Entry", "figure_values": "values"}
 
 __all__ = [
     "ANALYSES",

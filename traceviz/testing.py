@@ -48,7 +48,8 @@ from traceviz.report import (
     Timeline,
     Verdict,
 )
-from traceviz.report.rules import Rule, rule
+from traceviz.report.findings.record import FindingRecord
+from traceviz.report.findings.registry import record_of
 from traceviz.trace import schema
 from traceviz.trace.tables import TraceTables
 
@@ -219,7 +220,7 @@ class AnalysisContract:
         result = self._analysis.run(TraceView(self.trace()))
         assert not isinstance(result, Skipped), result
         assert {finding.code for finding in self._analysis.judge(result)} <= set(self._analysis.rules)
-        assert all(rule(code) for code in self._analysis.rules)
+        assert all(record_of(code) for code in self._analysis.rules)
 
     def test_its_fields_are_thresholds(self) -> None:
         """It is a frozen dataclass of numbers."""
@@ -246,7 +247,7 @@ def _section(analysis: Analysis[Any], tables: TraceTables) -> Section:
 class FindingContract:
     """Tests of the record of a finding."""
 
-    record: Rule
+    record: FindingRecord
 
     def test_its_code_and_slug_name_the_problem(self) -> None:
         """A code is capitals and a number, a slug words with hyphens between them."""
@@ -264,7 +265,7 @@ class FindingContract:
 
     def test_it_is_found_by_code_and_slug_in_any_case(self) -> None:
         """As ``traceviz explain`` finds it; a plugin has to be installed or registered for it."""
-        assert rule(self.record.code.lower()) == rule(self.record.slug.upper()) == self.record
+        assert record_of(self.record.code.lower()) == record_of(self.record.slug.upper()) == self.record
 
 
 class RendererContract:

@@ -14,7 +14,7 @@ from traceviz.analyses.registry import ANALYSES, DEVICE_WORK, ENTRIES, analyses,
 from traceviz.analyses.run import analyze
 from traceviz.core.errors import UsageError
 from traceviz.parsers.ranks.merge import combine
-from traceviz.report import Facts, Grid, Skipped, rules
+from traceviz.report import Facts, Grid, Skipped
 from traceviz.testing import AnalysisContract
 from traceviz.trace import schema
 from traceviz.trace.tables import TraceTables
@@ -356,11 +356,6 @@ class TestEveryAnalysis(AnalysisContract):
 
 def test_every_analysis_has_its_stable_names_listed():
     assert set(STABLE) == {analysis.slug for analysis in analyses()}
-
-
-def test_every_rule_is_raised_by_one_analysis():
-    raised = [code for analysis in analyses() for code in analysis.rules]
-    assert sorted(raised) == sorted(rule.code for rule in rules.RULES)
 
 
 def test_a_clock_that_starts_later_changes_no_step_figure():

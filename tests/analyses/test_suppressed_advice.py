@@ -12,7 +12,7 @@ from traceviz.analyses.input import dataloader, tfdata
 from traceviz.analyses.run import analyze
 from traceviz.analyses.suppressed_advice import HABITS, followed
 from traceviz.report import Finding, Severity
-from traceviz.report.rules import RULES, rule
+from traceviz.report.findings.registry import record_of, records
 
 
 def left(*steps, needless):
@@ -21,7 +21,7 @@ def left(*steps, needless):
 
 
 def of_rule(code, view, codes=()):
-    finding = Finding(code, "x", Severity.INFO, "", (), rule(code).advice, 0)
+    finding = Finding(code, "x", Severity.INFO, "", (), record_of(code).advice, 0)
     return fit_advice(finding, (), followed(view, codes)).advice
 
 
@@ -41,7 +41,7 @@ def test_of_four_clauses_those_that_are_followed_go_and_an_opening_does_not_stay
 
 
 def test_each_of_the_habits_leaves_out_at_least_1_line_that_some_rule_or_stage_gives():
-    lines = [line for entry in RULES for line in entry.advice]
+    lines = [line for entry in records() for line in entry.advice]
     lines += [line for advice in tfdata._ADVICE.values() for line in advice]
     lines += [tfdata._GENERAL[0], *(line for kind in dataloader.LABELS for line in dataloader.loader_advice(kind))]
     idle = [
@@ -102,7 +102,7 @@ class TestParallelMaps:
 
     def test_of_2_elements_on_8_cores_are_told_to_use_more_and_not_that_they_are_parallel(self):
         report = analyze(mapped("ParallelMapV2", parallelism=2, autotune="false", cpu_budget=8))
-        assert advice_of(report, "TV101")[0] == rule("TV104").advice[0]
+        assert advice_of(report, "TV101")[0] == record_of("TV104").advice[0]
         assert "parallel already" not in str(report)
 
     def test_that_tf_data_made_of_a_sequential_one_are_said_to_be_so_on_2_elements(self):

@@ -12,6 +12,7 @@ from traceviz.analyses.headline.sentences import LONGEST, fitting
 from traceviz.analyses.headline.verdict import _largest
 from traceviz.analyses.run import _is_said_by_others, analyze
 from traceviz.report import Finding, Severity
+from traceviz.report.findings.registry import find_record
 
 
 def found(code, slug, severity, share, share_of, *, cost_ns=5):
@@ -19,8 +20,8 @@ def found(code, slug, severity, share, share_of, *, cost_ns=5):
 
 
 def option(key, share, certainty="measured", within=(), code=""):
-    of = "steady step time"
-    return Option(key, key, round(share * 1000), share, of, certainty, "", f"{key}.", frozenset(within), code)
+    of, record = "steady step time", find_record(code)
+    return Option(key, key, round(share * 1000), share, of, certainty, "", f"{key}.", frozenset(within), record)
 
 
 def leads(*options, computes=0.0):

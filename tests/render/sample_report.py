@@ -82,7 +82,7 @@ def _breakdown():
     whole = sum(value for _, _, value in _CLASSES)
     columns = (
         Column("class", "Class", "text", 0),
-        Column("total_ns", "Total", "ns", 0),
+        Column("total_ns", "Total", "ns", 0, additive=True),
         Column("share_of_step", "Of step time", "ratio", 0, bar=True),
     )
     rows = tuple((key, value, value / whole) for key, _, value in _CLASSES)
@@ -104,9 +104,9 @@ def _input_pipeline():
     columns = (
         Column("stage", "Stage", "text", 0),
         Column("kind", "Evidence", "text", 3),
-        Column("calls", "Calls", "count", 2),
-        Column("total_ns", "Total", "ns", 2),
-        Column("self_ns", "Device waited", "ns", 0),
+        Column("calls", "Calls", "count", 2, additive=True),
+        Column("total_ns", "Total", "ns", 2, additive=True),
+        Column("self_ns", "Device waited", "ns", 0, additive=True),
         Column("share_of_input", "Of the wait", "ratio", 1, bar=True),
         Column("advice", "Advice", "text", 9),
     )
@@ -153,13 +153,13 @@ def _cuda_api():
     columns = (
         Column("name", "Function", "text", 0),
         Column("domain", "Domain", "text", 6),
-        Column("calls", "Calls", "count", 1),
-        Column("total_ns", "Total", "ns", 0),
+        Column("calls", "Calls", "count", 1, additive=True),
+        Column("total_ns", "Total", "ns", 0, additive=True),
         Column("share_of_api", "Of API time", "ratio", 0, bar=True),
-        Column("share_of_wall", "Of wall", "ratio", 3),
-        Column("startup_ns", "Start-up", "ns", 3),
-        Column("steady_ns", "Steady", "ns", 3),
-        Column("exposed_ns", "Exposed", "ns", 1),
+        Column("share_of_wall", "Of wall", "ratio", 3, additive=True),
+        Column("startup_ns", "Start-up", "ns", 3, additive=True),
+        Column("steady_ns", "Steady", "ns", 3, additive=True),
+        Column("exposed_ns", "Exposed", "ns", 1, additive=True),
         *_DURATIONS,
     )
     rows = tuple(
@@ -237,8 +237,8 @@ def _kernels():
         Column("family", "Family", "text", 2),
         Column("precision", "Precision", "text", 3),
         Column("tensor_core", "Tensor core", "bool", 4),
-        Column("calls", "Calls", "count", 1),
-        Column("total_ns", "Total", "ns", 0),
+        Column("calls", "Calls", "count", 1, additive=True),
+        Column("total_ns", "Total", "ns", 0, additive=True),
         Column("share_of_kernel_time", "Of kernel time", "ratio", 0, bar=True),
         *_DURATIONS,
     )
@@ -270,9 +270,9 @@ def _copies():
         Column("kind", "Copy", "text", 0),
         Column("src_memory", "From", "text", 1),
         Column("dst_memory", "To", "text", 1),
-        Column("calls", "Calls", "count", 1),
-        Column("bytes", "Size", "bytes", 0),
-        Column("total_ns", "Time", "ns", 0),
+        Column("calls", "Calls", "count", 1, additive=True),
+        Column("bytes", "Size", "bytes", 0, additive=True),
+        Column("total_ns", "Time", "ns", 0, additive=True),
         Column("bandwidth", "Bandwidth", "bytes/s", 0),
     )
     rows = (
@@ -307,7 +307,7 @@ def _device_use():
 def _idle_gaps():
     columns = (
         Column("start_ns", "Start", "ns", 1),
-        Column("dur_ns", "Duration", "ns", 0),
+        Column("dur_ns", "Duration", "ns", 0, additive=True),
         Column("device", "Device", "text", 3),
         Column("cause", "Host meanwhile", "text", 0),
         Column("range", "Within range", "text", 2),
@@ -340,9 +340,9 @@ def _ranges():
     columns = (
         Column("domain", "Domain", "text", 4),
         Column("name", "Range", "text", 0),
-        Column("calls", "Calls", "count", 1),
-        Column("total_ns", "Total", "ns", 0),
-        Column("self_ns", "Self", "ns", 1),
+        Column("calls", "Calls", "count", 1, additive=True),
+        Column("total_ns", "Total", "ns", 0, additive=True),
+        Column("self_ns", "Self", "ns", 1, additive=True),
         Column("device_span_ns", "Device span", "ns", 2),
         Column("device_busy_ns", "Device busy", "ns", 1),
     )

@@ -14,9 +14,9 @@ from traceviz.render.rows import bar_ratios, shown_rows
 from traceviz.render.terminal.blocks import bar_from_axis
 from traceviz.report import COMPARISON, Column, Grid, Report, Section, Verdict
 
-CHANGE = Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower")
+CHANGE = Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower", additive=True)
 SIDES = Grid(
-    (Column("name", "Name", "text", 0), Column("base_ns", "Base", "ns", 0), CHANGE),
+    (Column("name", "Name", "text", 0), Column("base_ns", "Base", "ns", 0, additive=True), CHANGE),
     (("a", 9_000_000, -8_000_000), ("b", 1_000_000, 4_000_000), ("c", 0, 0), ("d", 5, None)),
 )
 
@@ -106,7 +106,11 @@ def test_changes_that_are_not_shown_are_summed():
 
 
 def test_shares_of_several_wholes_are_not_summed():
-    columns = (Column("thread", "Thread"), Column("time_ns", "Time", "ns"), Column("of_thread", "", "ratio", bar=True))
+    columns = (
+        Column("thread", "Thread"),
+        Column("time_ns", "Time", "ns"),
+        Column("of_thread", "", "ratio", bar=True, additive=False),
+    )
     rest = shown_rows(Grid(columns, (("a", 1, 0.9),) * 5), 3).rest
     assert rest == (None, None, None)
     of_one = (*columns[:2], Column("of_steps", "", "ratio", bar=True))

@@ -12,7 +12,7 @@ from traceviz.compare.report.document import SECTIONS
 from traceviz.render.definitions import catalogue, definition
 from traceviz.render.rows import MACHINE_ONLY, blocks_for_people
 from traceviz.report import Bars, Facts, Grid, Report
-from traceviz.report.rules import RULES
+from traceviz.report.findings.registry import codes
 
 REPOSITORY = Path(__file__).parents[2]
 DOCS, SAMPLES = REPOSITORY / "docs", REPOSITORY / "sample_traces"
@@ -34,7 +34,7 @@ def test_definitions_are_sentences_of_at_most_160_characters():
 
 def test_definitions_of_one_section_differ_from_the_general_ones_and_name_a_section():
     figures, of_sections = catalogue()
-    known = {analysis.slug for analysis in analyses()} | {*SECTIONS} | {rule.code for rule in RULES} | ARCHIVE_SECTIONS
+    known = {analysis.slug for analysis in analyses()} | {*SECTIONS} | {*codes()} | ARCHIVE_SECTIONS
     assert [slug for slug in of_sections if slug not in known] == []
     same = [(slug, key) for slug, table in of_sections.items() for key in table if figures.get(key) == table[key]]
     assert same == []

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import ClassVar, Generic, TypeVar
 
 from traceviz.analyses.derived.view import TraceView
-from traceviz.report import Fact, Facts, Finding, Note, Section, Severity, Skipped, rules
+from traceviz.report import Fact, Facts, Finding, Note, Section, Severity, Skipped
+from traceviz.report.findings.registry import record_of
 
 R = TypeVar("R")
 
@@ -24,7 +25,7 @@ class Analysis(ABC, Generic[R]):
     title: ClassVar[str]
     """Heading of the section."""
     rules: ClassVar[tuple[str, ...]] = ()
-    """Codes of the rules that ``judge`` may raise."""
+    """Codes of the findings that ``judge`` may raise."""
 
     @abstractmethod
     def run(self, trace: TraceView) -> R | Skipped:
@@ -58,19 +59,6 @@ def by_knowledge(facts: Iterable[Fact]) -> tuple[Facts, Facts]:
     return Facts(known(every)), Facts(tuple(fact for fact in every if fact.value is None), audience="machine")
 
 
-WARNING_SHARE = 0.05
-"""From this share of the judged time on, a finding is a warning."""
-ERROR_SHARE = 0.20
-"""From this share on, it is an error: fix this first."""
-
-
-def severity_of(share: float) -> Severity:
-    """Severity of a finding that has ``share`` (0 to 1) of the judged time at stake."""
-    if share >= ERROR_SHARE:
-        return Severity.ERROR
-    return Severity.WARNING if share >= WARNING_SHARE else Severity.INFO
-
-
 def finding(  # noqa: PLR0917 (a finding consists of these six)
     code: str,
     message: str,
@@ -82,20 +70,20 @@ def finding(  # noqa: PLR0917 (a finding consists of these six)
     advice: tuple[str, ...] | None = None,
     is_hint: bool = False,
 ) -> Finding:
-    """A finding of rule ``code`` whose severity follows ``cost_ns / of_ns``.
+    """Make a finding whose severity follows from ``cost_ns / of_ns``, by the rule of its record.
 
     Args:
-        code: Code of a rule in :mod:`traceviz.report.rules`.
+        code: Code of a record in :mod:`traceviz.report.findings`.
         message: One sentence with the figures that matter.
         evidence: The facts behind it.
         cost_ns: Time at stake, an upper bound of the gain.
         of_ns: The time that it is a share of.
         share_of: ``of_ns`` in words.
-        advice: Replaces the rule's own advice where the evidence says which part of it applies.
-        is_hint: What was seen may well be meant: the finding is for information, whatever its share.
+        advice: Replaces the advice of the record if the evidence shows which part of it applies.
+        is_hint: The condition ``hint_if`` of the record holds: it is for information, whatever its share.
     """
-    rule = rules.rule(code)
+    record = record_of(code)
     share = min(cost_ns / of_ns, 1.0) if of_ns > 0 else 0.0
-    steps = advice if advice is not None else rule.advice
-    severity = Severity.INFO if is_hint else severity_of(share)
-    return Finding(code, rule.slug, severity, message, evidence, steps, cost_ns, share, share_of)
+    steps = advice if advice is not None else record.advice
+    severity = Severity.INFO if is_hint else record.severity_of(share)
+    return Finding(code, record.slug, severity, message, evidence, steps, cost_ns, share, share_of)

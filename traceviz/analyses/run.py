@@ -24,7 +24,8 @@ from traceviz.analyses.registry import Entry, entries
 from traceviz.analyses.suppressed_advice import followed
 from traceviz.core.registry import find_fault_of_plugin, is_own, plugin_error, warn_of_plugin
 from traceviz.core.units import Unit
-from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped, rules
+from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
+from traceviz.report.findings.registry import record_of
 from traceviz.trace.names.cuda_names import api_kind
 from traceviz.trace.names.kernel_names import catalogue
 from traceviz.trace.tables import TraceTables
@@ -204,7 +205,7 @@ def _outcome(trace: TraceView, entry: Entry) -> _Outcome | Skipped:
         outcome = _run_analysis(trace, entry.load())
         if isinstance(outcome, _Outcome):
             for finding in outcome.findings:
-                rules.rule(finding.code)
+                record_of(finding.code)
     except Exception as error:  # noqa: BLE001 (a plugin may raise anything, and the rest of the report needs nothing of it)
         fault = find_fault_of_plugin(error) or plugin_error(None, f"section {entry.slug!r} in {entry.home}", error)
         warn_of_plugin(fault)
@@ -226,14 +227,14 @@ def _is_said_by_others(finding: Finding, stakes: dict[str, int]) -> bool:
         finding: The finding.
         stakes: The time at stake of all that were raised, by code.
     """
-    rule = rules.rule(finding.code)
-    explained = max((stakes.get(code, 0) for code in rule.half_of), default=0)
-    return not stakes.keys().isdisjoint(rule.part_of) or (explained > 0 and 2 * explained >= finding.cost_ns)
+    record = record_of(finding.code)
+    explained = max((stakes.get(code, 0) for code in record.half_of), default=0)
+    return not stakes.keys().isdisjoint(record.part_of) or (explained > 0 and 2 * explained >= finding.cost_ns)
 
 
 def _doubted(finding: Finding, doubt: str) -> Finding:
     """``finding`` with the ``doubt`` about clocks of devices, where what it says rests on them."""
-    if not doubt or not rules.rule(finding.code).compares_clocks:
+    if not doubt or not record_of(finding.code).compares_clocks:
         return finding
     return replace(finding, message=f"{finding.message} {doubt}")
 

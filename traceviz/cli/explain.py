@@ -14,7 +14,8 @@ def explain(code: str | None) -> None:
 
     Why a report begins with its first sentence: traceviz report TRACE --why.
     """
-    from traceviz.render.rules import explain_rule, list_rules
-    from traceviz.report.rules import FINDINGS, rule
+    from traceviz.render.explain import explain_finding, list_findings
+    from traceviz.report.findings.registry import record_of, records
 
-    click.echo(explain_rule(rule(code), page_width()) if code else list_rules(FINDINGS.all(), page_width()), nl=False)
+    width = page_width()
+    click.echo(explain_finding(record_of(code), width) if code else list_findings(records(), width), nl=False)

@@ -59,7 +59,7 @@ class Registry(Generic[Item]):
         self._own, self._accept, self._name_of = own, accept, name_of
         self._loaded: dict[str, Item] = {}
         self._registered: dict[str, Item] = {}
-        self._all: tuple[Item, ...] | None = None
+        self._added: tuple[Item, ...] | None = None
 
     def __iter__(self) -> Iterator[Item]:
         return iter(self.all())
@@ -73,15 +73,19 @@ class Registry(Generic[Item]):
 
     def all(self) -> tuple[Item, ...]:
         """Return all items. A plugin that cannot be loaded is reported by a warning and left out."""
-        if self._all is None:
-            items = {name: self._load_own(name) for name in self._own}
+        return (*map(self._load_own, self._own), *self.added())
+
+    def added(self) -> tuple[Item, ...]:
+        """Return the items that are not of traceviz, as :meth:`all` does, and import no other."""
+        if self._added is None:
+            items = {}
             for name in _entry_points(self.group):
                 try:
                     items[name] = self._load_plugin(name)
                 except PluginError as error:
                     warn_of_plugin(error)
-            self._all = tuple({**items, **self._registered}.values())
-        return self._all
+            self._added = tuple({**items, **self._registered}.values())
+        return self._added
 
     def find(self, name: str) -> Item:
         """Return the item of this name, and import no other.
@@ -108,13 +112,13 @@ class Registry(Generic[Item]):
         name = self._name_of(accepted)
         if name in self._own:
             raise ValueError(f"The {self.kind} {name!r} belongs to traceviz.")
-        self._registered[name], self._all = accepted, None
+        self._registered[name], self._added = accepted, None
         return accepted
 
     def unregister(self, name: str) -> None:
         """Remove an item that was registered; do nothing if there is none."""
         self._registered.pop(name, None)
-        self._all = None
+        self._added = None
 
     def _load_own(self, name: str) -> Item:
         item = self._own[name]

@@ -18,8 +18,6 @@ from traceviz.report import COMPARISON, MEASURES, Column, Grid, Report, Section
 
 _EFFECT = "effect"
 """Section of a comparison with the table of its sides."""
-_FOR_PEOPLE = frozenset({"interval"})
-"""Columns that put figures into words; other columns of the table hold them as numbers."""
 _OF_WORDS = frozenset({"cross", MEASURES})
 """Sections whose tables have words between the numbers: those for machines have the same in rows."""
 _UNITS = {"ns": "ns", "bytes": "bytes", "bytes/s": "bytes/s", "joule": "J", "ratio": "ratio", "factor": "factor"}
@@ -53,7 +51,7 @@ def _grids(section: Section) -> list[Grid]:
 def _table(grid: Grid) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    positions = [position for position, column in enumerate(grid.columns) if column.name not in _FOR_PEOPLE]
+    positions = [position for position, column in enumerate(grid.columns) if not column.restates]
     writer.writerow(_heading(grid.columns[position]) for position in positions)
     writer.writerows([_cell(row[position]) for position in positions] for row in grid.rows)
     return text.getvalue()

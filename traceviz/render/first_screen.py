@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from traceviz.core.units import UNITS, Unit, Value, counted, format_value
-from traceviz.render.behind_causes import tables_behind
 from traceviz.render.options import FINDINGS, GATES, NOTES
 from traceviz.render.rows import absence, by_time_at_stake, time_at_stake
+from traceviz.render.supporting_tables import tables_behind
 from traceviz.render.text import ELLIPSIS
 from traceviz.report import MEASURES, STATED, Bar, Bars, Fact, Finding, Note, Report, Section, Severity, Verdict
+from traceviz.report.findings.registry import find_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,6 @@ _STEP_BARS = (
 )
 """Sections with a bar that shows where the time went, the most telling first, and what the bar is called alone."""
 
-_SAID_BY_THE_INPUT = frozenset({"TV101", "TV102"})
 _INPUTS = frozenset({"input", "possible_input"})
 _STEADY = "steady step time"
 _ABSENT = {
@@ -214,11 +214,15 @@ def _lead(report: Report) -> Finding | None:
     """The finding that the verdict is about, where it is about one."""
     cause = report.verdict.cause
     codes = {candidate.evidence for candidate in report.verdict.candidates if candidate.leads}
-    about_input = _SAID_BY_THE_INPUT if cause in _INPUTS else frozenset()
     for finding in by_time_at_stake(report.findings):
-        if finding.slug == cause or finding.code in codes | about_input:
+        if finding.slug == cause or finding.code in codes or (cause in _INPUTS and _is_of_input(finding)):
             return finding
     return None
+
+
+def _is_of_input(finding: Finding) -> bool:
+    record = find_record(finding.code)
+    return record is not None and record.is_of_input
 
 
 def _findings_that_matter(report: Report, lead: Finding | None) -> list[Finding]:
@@ -239,7 +243,7 @@ def _compact(
     given: set[str] = set()
     beside = " ".join((verdict.sentence, *(part.whole for part in bars)))
     for finding in findings:
-        is_said = _is_said(finding, verdict) or (finding is lead and finding.code in _SAID_BY_THE_INPUT)
+        is_said = _is_said(finding, verdict) or (finding is lead and _is_of_input(finding))
         message = "" if is_said else _sentences(finding.message, detail.characters)
         said = f"{beside} {time_at_stake(finding)} {message}"
         facts = () if finding.severity is Severity.INFO else (_short(fact) for fact in finding.evidence)

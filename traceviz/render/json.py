@@ -186,9 +186,9 @@ def _grid(grid: Grid) -> Object:
 
 
 def _column(column: Column) -> Object:
-    """Only columns of changes say that they are signed, and which change is better."""
-    of_changes = () if column.signed else ("signed", "better")
-    return {key: value for key, value in _plain(column).items() if key not in of_changes}
+    """Only columns of changes have the keys ``signed`` and ``better``; hints for renderers have none."""
+    omitted = {"additive", "shorten", "restates"} | (set() if column.signed else {"signed", "better"})
+    return {key: value for key, value in _plain(column).items() if key not in omitted}
 
 
 # Reading: structs in the shape of the document. msgspec checks every field, and names the place of a wrong one.

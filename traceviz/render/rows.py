@@ -25,15 +25,6 @@ from traceviz.report import (
 
 MACHINE_ONLY = 9
 _LEAST_SHOWN = 3
-_ADDITIVE = frozenset(
-    {
-        *("bytes", "calls", "dur_ns", "exposed_ns", "self_ns", "host_self_ns", "device_self_ns", "startup_ns"),
-        *("steady_ns", "total_ns"),
-        *("base_calls", "new_calls", "base_ns", "new_ns", "difference_ns", "base_bytes", "new_bytes"),
-    }
-)
-_OF_SEVERAL_WHOLES = frozenset({"of_thread"})
-"""Columns of shares whose rows are parts of different wholes: a sum of them says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +126,7 @@ def _totals(grid: Grid, rows: tuple[Row, ...]) -> Row | None:
         return None
     totals: list[Value] = []
     for index, column in enumerate(grid.columns):
-        is_part = is_share(column) and column.name not in _OF_SEVERAL_WHOLES
-        adds_up = is_part or column.name in _ADDITIVE or column.name.startswith("share_of_")
+        adds_up = is_share(column) if column.additive is None else column.additive
         values = [row[index] for row in rows] if adds_up else []
         numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
         totals.append(sum(numbers) if numbers else None)

@@ -1,7 +1,7 @@
 """The report document: the results of the analyses, independent of how they are shown.
 
 A :class:`Report` is one frozen value. Analyses fill sections with blocks (:class:`Facts`, :class:`Grid`,
-:class:`Bars`, :class:`Timeline`, :class:`Series`, :class:`Prose`) and rules add findings; a renderer turns it into
+:class:`Bars`, :class:`Timeline`, :class:`Series`, :class:`Prose`) and add findings; a renderer turns it into
 text. Every value carries its base unit (:data:`traceviz.core.units.Unit`), every fact and column a stable key, so that
 scripts and comparisons join on keys and never on wording.
 """
@@ -95,6 +95,12 @@ class Column:
             units and changes against the largest of the column.
         signed: The value is a change: it is shown with its sign, and its bar grows from an axis to the left or right.
         better: Which change is a gain; only of a signed column.
+        additive: Its values are parts of one whole, so that the rows that are left out have a sum. By default, shares
+            with a bar are additive, and other columns are not.
+        shorten: Narrow pages may cut its text; not if it is a figure, an id or one of a few words.
+        restates: It shows as text what other columns of the grid hold as numbers. CSV omits it.
+
+    The last three are for renderers; the JSON report does not contain them.
     """
 
     name: str
@@ -104,6 +110,9 @@ class Column:
     bar: bool = False
     signed: bool = False
     better: Better = ""
+    additive: bool | None = field(default=None, compare=False)
+    shorten: bool = field(default=True, compare=False)
+    restates: bool = field(default=False, compare=False)
 
 
 def hide_columns(columns: Iterable[Column], names: Collection[str]) -> tuple[Column, ...]:
@@ -270,8 +279,8 @@ class Finding:
     """Something worth changing, with the evidence for it.
 
     Args:
-        code: Code of the rule (:mod:`traceviz.report.rules`), for ``traceviz explain``.
-        slug: Name of the problem, from the rule.
+        code: Code of its record (:mod:`traceviz.report.findings`), for ``traceviz explain``.
+        slug: Name of the problem, from the record.
         severity: From the share of the run that is at stake.
         message: One sentence with the figures that matter.
         evidence: The facts behind the message, with units.

@@ -32,7 +32,7 @@ _COLUMNS = (
     Column("name", "Name", importance=9),
     Column("exit_code", "Exit code", "id", importance=9),
     Column("started_unix_ns", "Started (ns since 1970)", "id", importance=9),
-    Column("verdict", "Verdict", importance=9),
+    Column("verdict", "Verdict", importance=9, shorten=False),
     Column("sentence", "Verdict in words", importance=9),
     Column("path", "Folder", importance=9),
 )

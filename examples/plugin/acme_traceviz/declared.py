@@ -17,5 +17,10 @@ ACME101 = FindingRecord(
     what="At least 20 % of the kernel time of an ACME trace is in kernels shorter than 10 µs.",
     why="The scheduler of ACME devices needs 8 µs between two kernels.",
     advice=("Fuse small operations: compile the model with acme.compile().",),
+    section="acme_short_kernels",
+    explains=(),
+    certainty="suspected",
+    tables=("acme_short_kernels",),
+    place=None,
     misleads="Kernels of a warm-up are short as well: record steady steps.",
 )

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.compare.sections_of import facts, finding, run, section, side
-from traceviz.analyses.registry import analyses
-from traceviz.compare.changes.findings import FOUND_IN, Seen, compare_findings
+from traceviz.compare.changes.findings import Seen, compare_findings
 from traceviz.report import Severity
 
 
@@ -94,7 +93,3 @@ def test_a_cost_of_other_time_is_not_told_per_step():
     base = side("base", run(2, findings=[finding("TV601", 800, 0.2, Severity.ERROR, "captured time")]))
     (change,) = compare_findings(base, base).changes
     assert (change.seen, change.base_ns, change.base_share) == (Seen.STAYED, None, 0.2)
-
-
-def test_every_finding_is_looked_for_in_the_section_that_raises_it():
-    assert dict(FOUND_IN) == {code: analysis.slug for analysis in analyses() for code in analysis.rules}

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.pictures.timeline.places import RULES, places
+from traceviz.pictures.timeline.places import FINDERS, places
 from traceviz.report import Fact, Finding, Severity
-from traceviz.report.rules import RULES as ALL_RULES
+from traceviz.report.findings.registry import records
+
+PLACED = [record.code for record in records() if record.place]
 
 
 def found(code, *facts):
@@ -94,11 +96,12 @@ def test_one_place_for_a_code_in_the_order_of_the_findings():
     assert [one.code for one in shown] == ["TV301", "TV101"]
 
 
-def test_places_are_of_rules_that_exist():
-    assert set(RULES) <= {rule.code for rule in ALL_RULES}
+def test_every_finder_serves_a_record():
+    assert set(FINDERS) == {record.place.finder for record in records() if record.place}
+    assert len(PLACED) == 52
 
 
-@pytest.mark.parametrize("code", sorted(RULES))
+@pytest.mark.parametrize("code", PLACED)
 def test_a_trace_of_nothing_has_no_places(code):
     assert place(trace(), code) is None
     assert place(trace(nvtx=[(0, 10, "a")]), code, Fact("rank", "rank", 0), Fact("largest", "", None)) in (
@@ -115,6 +118,6 @@ _LABELS = (
 
 def test_places_lie_in_the_capture():
     view = loop()
-    for code in RULES:
+    for code in PLACED:
         shown = place(view, code, Fact("rank", "rank", 0), Fact("largest", "", "k"))
         assert shown is None or 0 <= shown[0] < shown[1] <= np.int64(6000)

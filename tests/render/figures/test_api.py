@@ -8,8 +8,8 @@ from traceviz.report import Column, Fact, Grid, Report, Section, Verdict
 
 MS = 1_000_000
 COLUMNS = (
-    *(Column("name", "Function"), Column("domain", "API"), Column("calls", "Calls", "count")),
-    *(Column("total_ns", "Total", "ns"), Column("share_of_api", "Share", "ratio")),
+    *(Column("name", "Function"), Column("domain", "API"), Column("calls", "Calls", "count", additive=True)),
+    *(Column("total_ns", "Total", "ns", additive=True), Column("share_of_api", "Share", "ratio", additive=True)),
 )
 
 

@@ -6,7 +6,11 @@ from traceviz.render.figures.values import NoFigure, StackedBars
 from traceviz.report import BY_STEP, EVERY_STEP, Bar, Bars, Column, Fact, Grid, Report, Section, Verdict
 
 MS = 1_000_000
-KEYS = (Column("step", "Step", "id"), Column("process", "Process", "id"), Column("dur_ns", "Duration", "ns"))
+KEYS = (
+    Column("step", "Step", "id"),
+    Column("process", "Process", "id"),
+    Column("dur_ns", "Duration", "ns", additive=True),
+)
 CLASSES = (
     *(Column("input_wait", "input wait", "ns"), Column("allocation", "allocation", "ns")),
     Column("host_compute", "host compute", "ns"),

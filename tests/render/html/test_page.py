@@ -24,7 +24,7 @@ def made(report: Report, **options) -> str:
 
 
 def large(rows: int, name: str = "kernel", audience: str = "all") -> Report:
-    columns = (Column("name", "Kernel", "text", 0), Column("total_ns", "Total", "ns", 0, bar=True))
+    columns = (Column("name", "Kernel", "text", 0), Column("total_ns", "Total", "ns", 0, bar=True, additive=True))
     grid = Grid(columns, tuple((f"{name} {number}", rows - number) for number in range(rows)), audience=audience)
     run = (Fact("source", "trace", "large.sqlite"),)
     return Report(run, Verdict("", "21 kernels."), (Section("kernels", "Kernels", (grid,)),))
@@ -173,7 +173,7 @@ def test_a_finding_has_a_button_for_each_of_its_places():
 
 
 def test_numbers_carry_their_base_value_and_what_was_not_measured_none():
-    columns = (Column("name", "Name", "text", 0), Column("total_ns", "Total", "ns", 0))
+    columns = (Column("name", "Name", "text", 0), Column("total_ns", "Total", "ns", 0, additive=True))
     grid = Grid(columns, (("a", 1_500_000), ("b", None)), complete=True)
     report = Report((), Verdict("", ""), (Section("kernels", "Kernels", (Facts(()), grid)),))
     cells = parsed(made(report)).find("td", class_="tv-number")

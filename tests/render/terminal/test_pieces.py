@@ -103,7 +103,7 @@ def test_wrapped_text_fits_and_loses_nothing_but_spaces(text, width):
 
 
 def grid_of(shares, fold_below):
-    columns = (Column("n", "N"), Column("calls", "Calls", "count"), Column("s", "S", "ratio", bar=True))
+    columns = (Column("n", "N"), Column("calls", "Calls", "count", additive=True), Column("s", "S", "ratio", bar=True))
     return Grid(columns, tuple((f"k{i}", 2, share) for i, share in enumerate(shares)), fold_below=fold_below)
 
 

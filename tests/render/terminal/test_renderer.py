@@ -152,7 +152,7 @@ def test_numbers_line_up_with_units_of_their_own_column():
 def test_ten_rows_are_shown_and_the_other_three_are_summed():
     columns = (
         Column("n", "Name"),
-        Column("total_ns", "Total", "ns"),
+        Column("total_ns", "Total", "ns", additive=True),
         Column("x", "Mean", "ns"),
         Column("s", "Share", "ratio", bar=True),
     )
@@ -174,7 +174,9 @@ def test_small_trailing_rows_fold_and_an_explicit_top_unfolds_them():
 
 
 def test_rows_that_are_no_parts_of_a_whole_are_counted_and_not_summed():
-    grid = Grid((Column("n", "Name"), Column("total_ns", "Total", "ns")), tuple(("r", 7) for _ in range(47)))
+    grid = Grid(
+        (Column("n", "Name"), Column("total_ns", "Total", "ns", additive=True)), tuple(("r", 7) for _ in range(47))
+    )
     assert page_of(grid, top=5)[-1] == "  … and 42 more"
 
 

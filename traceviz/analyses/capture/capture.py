@@ -19,7 +19,7 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ratio
-from traceviz.report import Fact, Facts, Finding, Prose, Section, Severity
+from traceviz.report import Fact, Facts, Finding, Prose, Section
 from traceviz.trace import schema
 from traceviz.trace.names.framework_signs import EVIDENCE
 
@@ -110,7 +110,7 @@ class Capture(Analysis[CaptureFacts]):
         if result.losses:
             evidence = tuple(Fact("message", "message", message) for message in result.losses[:3])
             lost = finding("TV901", "Events are missing from the capture; totals are lower bounds.", evidence, 0, 0, "")
-            findings.append(replace(lost, severity=Severity.WARNING, share=None))  # no time at stake, still a warning
+            findings.append(replace(lost, share=None))
         cost, judged = result.judged_overhead_ns, result.judged_ns
         if cost > self.overhead_share * judged:
             message = f"The profiler itself took {format_ratio(cost / judged)} of the {result.judged_words}."

@@ -116,7 +116,7 @@ _COLUMNS = (
 _FOR_PEOPLE = (
     Column("label", "Measure", importance=0),
     Column("shown", "Value", importance=0),
-    Column("interval", "95 % interval", importance=2),
+    Column("interval", "95 % interval", importance=2, shorten=False, restates=True),
     Column("about", "About", importance=1),
 )
 

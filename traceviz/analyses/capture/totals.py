@@ -102,7 +102,7 @@ _MIGRATIONS = (
     Column("name", "What", "text", 0),
     Column("device", "Device", "text", 1),
     CALLS,
-    Column("bytes", "Bytes", "bytes", 0),
+    Column("bytes", "Bytes", "bytes", 0, additive=True),
     TOTAL,
 )
 

@@ -25,8 +25,8 @@ DURATION_COLUMNS: tuple[Column, ...] = (
 )
 """Report columns of what :func:`durations_by` adds after ``calls`` and ``total_ns``."""
 
-CALLS = Column("calls", "Calls", "count", importance=1)
-TOTAL = Column("total_ns", "Total", "ns", importance=0)
+CALLS = Column("calls", "Calls", "count", importance=1, additive=True)
+TOTAL = Column("total_ns", "Total", "ns", importance=0, additive=True)
 
 
 def durations_by(events: pl.DataFrame, *keys: str) -> pl.DataFrame:

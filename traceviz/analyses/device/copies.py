@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.causes.call_places import call_places, costliest_place
 from traceviz.analyses.derived.device.work import computing, exposed, judged_device_ns, kernel_busy
@@ -29,6 +29,7 @@ from traceviz.analyses.device.parameter_transfers import ParameterTransfers, par
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ns, format_ratio, format_value
 from traceviz.report import Audience, Column, Fact, Facts, Finding, Prose, Section, Skipped
+from traceviz.report.findings.record import WARNING_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,19 +215,19 @@ _COLUMNS = (
     Column("src_memory", "From", "text", 1),
     Column("dst_memory", "To", "text", 1),
     CALLS,
-    Column("bytes", "Bytes", "bytes", 0),
+    Column("bytes", "Bytes", "bytes", 0, additive=True),
     TOTAL,
     Column("bandwidth", "Bandwidth", "bytes/s", 1),
     Column("mean_bytes", "Mean size", "bytes", 3),
     Column("small_calls", "Small", "count", 4),
-    Column("exposed_ns", "Exposed", "ns", 2),
+    Column("exposed_ns", "Exposed", "ns", 2, additive=True),
     *DURATION_COLUMNS,
 )
 
 _KIND_COLUMNS = (
     Column("kind", "Kind", "text", 0),
     CALLS,
-    Column("bytes", "Bytes", "bytes", 0),
+    Column("bytes", "Bytes", "bytes", 0, additive=True),
     TOTAL,
     *DURATION_COLUMNS,
     Column("mean_bytes", "Mean size", "bytes", 3),

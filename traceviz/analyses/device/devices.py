@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from traceviz.analyses.base import WARNING_SHARE, Analysis, by_knowledge, finding
+from traceviz.analyses.base import Analysis, by_knowledge, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.device.shapes import kernel_shapes
@@ -22,6 +22,7 @@ from traceviz.analyses.device.pools import highest_use
 from traceviz.core.arrays.intervals import IntervalSet, union_all
 from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Column, Fact, Finding, Grid, Row, Section, Skipped
+from traceviz.report.findings.record import WARNING_SHARE
 from traceviz.trace.names.kernel_names import COMMUNICATION
 
 

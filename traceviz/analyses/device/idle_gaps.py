@@ -123,7 +123,7 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
         )
         columns = (
             Column("start_ns", "Start", "ns", 1),
-            Column("dur_ns", "Duration", "ns", 0),
+            Column("dur_ns", "Duration", "ns", 0, additive=True),
             Column("device", "Device", "text", 3),
             Column("cause", "Host meanwhile", "text", 0),
             Column("range", "Within range", "text", 2),

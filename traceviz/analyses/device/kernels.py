@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.layouts import Layouts, layouts
 from traceviz.analyses.derived.device.shapes import kernel_shapes, kernels_by_name
@@ -43,7 +43,8 @@ from traceviz.report import (
     Skipped,
     hide_columns,
 )
-from traceviz.report.rules import rule
+from traceviz.report.findings.record import WARNING_SHARE
+from traceviz.report.findings.registry import record_of
 from traceviz.trace.names.kernel_names import UNKNOWN, catalogue, family_label
 
 _BLOCK = 1 << 16
@@ -225,7 +226,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             Fact("starved_share", "followed by an idle device", starved, "ratio"),
             Fact("idle_ns", "idle after short kernels", bound.idle_ns, "ns"),
         )
-        advice = (COMPILE, *rule("TV202").advice) if bound.uncompiled else None
+        advice = (COMPILE, *record_of("TV202").advice) if bound.uncompiled else None
         return (finding("TV202", message, evidence, bound.idle_ns, bound.judged_ns, bound.judged_words, advice=advice),)
 
     def describe(self, result: KernelTimes) -> Section:

@@ -212,8 +212,8 @@ _HOLDER_COLUMNS = (
     Column("op", "Op", "text", 0),
     Column("pool", "Pool", "text", 2),
     Column("allocations", "Allocations", "count", 1),
-    Column("bytes", "Held", "bytes", 0),
-    Column("share_of_peak", "Of peak", "ratio", 1),
+    Column("bytes", "Held", "bytes", 0, additive=True),
+    Column("share_of_peak", "Of peak", "ratio", 1, additive=True),
 )
 
 

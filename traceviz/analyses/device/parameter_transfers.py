@@ -14,7 +14,7 @@ from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.units import format_ns, format_ratio, format_value
 from traceviz.report import Fact, Finding
-from traceviz.report.rules import rule
+from traceviz.report.findings.registry import record_of
 
 PINNED = "in pinned memory"
 """Advice about pinning; left out where the copies are from there."""
@@ -71,7 +71,7 @@ class ParameterTransfers:
             f"take {format_ns(self.exposed_ns)}, {format_ratio(self.share)} of the {self.judged_words}, in which "
             "nothing is computed."
         )
-        advice = tuple(line for line in rule("TV505").advice if self.pageable or PINNED not in line)
+        advice = tuple(line for line in record_of("TV505").advice if self.pageable or PINNED not in line)
         return (
             finding("TV505", message, self.facts, self.exposed_ns, self.judged_ns, self.judged_words, advice=advice),
         )

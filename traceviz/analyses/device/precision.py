@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.op_names import MATRIX_TYPE, parsed_ops, torch_matrix_op
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.shapes import kernels_by_name
@@ -24,6 +24,7 @@ from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, ratio
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped
+from traceviz.report.findings.record import WARNING_SHARE
 from traceviz.trace.names.kernel_names import UNKNOWN
 
 

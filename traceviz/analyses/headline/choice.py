@@ -21,13 +21,6 @@ TIE = 0.9
 """From this part of the largest share on, another one is as large."""
 STANDS_FOR = 0.5
 """A finding that explains this part of what it lies within is said in its place."""
-NEEDS_PARTS = frozenset({"TV203"})
-"""Codes of findings that count what comes after their parts, too: they lead only where the parts are half of it."""
-APART = ({"TV501", "TV502", "TV503"}, {"TV506"})
-"""Codes of findings on two parts of the same time, which neither shares with the other: waiting in collectives of the
-host for a rank that is late, and the rest of them."""
-SAMPLED = frozenset({"TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV622"})
-"""Codes of findings from samples of all steps of a run, of which a profiler recorded few."""
 BESIDE = 0.5
 """From this part of the leading share on, another one is said beside it,"""
 MUCH = 0.20
@@ -76,16 +69,17 @@ def _settled(options: tuple[Option, ...]) -> dict[str, str]:
     speaks: dict[str, str] = {}  # code of the finding that is said in place of a part, by the part's key
     for precise in sorted((o for o in options if o.within), key=lambda o: (-o.share, o.code)):
         own = sorted((parts[key] for key in precise.within if key in parts), key=lambda part: -part.share)
-        if COMPUTE in precise.within or (not own and precise.code not in NEEDS_PARTS):
+        counts_later = precise.record is not None and precise.record.counts_later_time
+        if COMPUTE in precise.within or (not own and not counts_later):
             continue
-        other = _apart_from(precise.code)
+        other = precise.record.disjoint_from if precise.record else ()
         said = next((part for part in own if part.key == INPUT or part.key in reasons), None)
         whole = sum(part.share for part in own)
         if said is not None and speaks.get(said.key) in other:
             continue
         if said is not None:
             reasons[precise.key] = f"The same time as {said.label}."
-        elif precise.code in NEEDS_PARTS and STANDS_FOR * precise.share > whole:
+        elif counts_later and STANDS_FOR * precise.share > whole:
             reasons[precise.key] = "Most of its time has causes of its own."
         elif precise.share + max((o.share for o in options if o.code in other), default=0.0) >= STANDS_FOR * whole:
             speaks.update(dict.fromkeys((part.key for part in own), precise.code))
@@ -99,18 +93,12 @@ def _settled(options: tuple[Option, ...]) -> dict[str, str]:
 
 def _sampled(options: tuple[Option, ...], parts: dict[str, Option], reasons: dict[str, str]) -> dict[str, str]:
     """That time is explained which no event covers, where samples of more steps say what at least half of it is."""
-    known = [option for option in options if option.code in SAMPLED and option.key not in reasons]
+    known = [o for o in options if o.record and o.record.is_sampled and o.key not in reasons]
     largest = max(known, key=lambda option: option.share, default=None)
     unknown = parts.get(UNEXPLAINED)
     if largest is None or unknown is None or largest.share < STANDS_FOR * unknown.share:
         return {}
     return {UNEXPLAINED: f"{largest.code} says it by samples of more steps ({format_ratio(largest.share)})."}
-
-
-def _apart_from(code: str) -> set[str]:
-    """Codes of findings on the part of the time that the one of this code leaves out."""
-    first, second = APART
-    return second if code in first else first if code in second else set()
 
 
 def _barred(option: Option, measured: float, computes: float) -> str:

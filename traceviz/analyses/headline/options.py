@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from traceviz.report import Candidate, Certainty
+from traceviz.report.findings.record import FindingRecord
 
 COMPUTE = "device_compute"
 """Key of what is no cause: a device computes."""
@@ -32,7 +33,7 @@ class Option:
         sentence: What is said where it leads.
         within: Keys of the exclusive parts whose time it explains more precisely; empty for such a part. With
             :data:`COMPUTE` it concerns the computing itself.
-        code: Code of the finding that it comes from; may be empty.
+        record: Record of the finding that it comes from, if any.
     """
 
     key: str
@@ -44,7 +45,17 @@ class Option:
     evidence: str
     sentence: str
     within: frozenset[str] = frozenset()
-    code: str = ""
+    record: FindingRecord | None = None
+
+    @property
+    def code(self) -> str:
+        """Code of the finding that it comes from; empty if there is none."""
+        return self.record.code if self.record else ""
+
+    @property
+    def is_launch_bound(self) -> bool:
+        """The device waits for its next launch, whatever the host does before it."""
+        return self.record is not None and {"kernel_launch", HOST} <= self.within
 
     def candidate(self, reason: str, *, leads: bool = False) -> Candidate:
         """The same in a report."""

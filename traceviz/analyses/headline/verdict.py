@@ -21,7 +21,7 @@ from traceviz.analyses.headline.choice import HEALTHY, MUCH, Choice, choose
 from traceviz.analyses.headline.judged import Judged, judged
 from traceviz.analyses.headline.options import COMPUTE, INPUT, INPUTS, UNEXPLAINED, Option
 from traceviz.analyses.headline.parts import kinds_in_words, own_work, parts
-from traceviz.analyses.headline.precise import LAUNCH_BOUND, precise, suspicion
+from traceviz.analyses.headline.precise import precise, suspicion
 from traceviz.analyses.headline.sentences import about_input, beside, fitting, input_cause, mildly, short_remedy
 from traceviz.analyses.headline.whole_run import is_of_the_run, of_the_capture, of_the_run
 from traceviz.analyses.host.host_waits import HostCauses
@@ -33,6 +33,7 @@ from traceviz.analyses.serving.serving import ServingResult
 from traceviz.analyses.steps.steps import StepTimes
 from traceviz.core.units import format_ratio
 from traceviz.report import NO_INPUT_VERDICT, Finding, Severity, Verdict
+from traceviz.report.findings.registry import record_of
 
 MOST_FAMILIES = 2
 """So many families of operators are named,"""
@@ -192,7 +193,7 @@ def _to_record(results: dict[str, Any], choice: Choice) -> str:
 def _meanwhile(trace: TraceView, time: Judged, choice: Choice) -> str:
     """What the host does where the device waits for its next launch."""
     own = own_work(trace)
-    if choice.lead is None or choice.lead.code not in LAUNCH_BOUND or time.share(int(own["time_ns"].sum())) < HEALTHY:
+    if choice.lead is None or not choice.lead.is_launch_bound or time.share(int(own["time_ns"].sum())) < HEALTHY:
         return ""
     return f"The host works meanwhile{kinds_in_words(own, time)}."
 
@@ -301,7 +302,8 @@ def _unseen(results: dict[str, Any]) -> str:
 
 
 def _largest(findings: tuple[Finding, ...]) -> str:
-    worth = [f for f in findings if f.severity is not Severity.INFO and f.cost_ns and f.code not in {"TV101", "TV102"}]
+    serious = (finding for finding in findings if finding.severity is not Severity.INFO and finding.cost_ns)
+    worth = [finding for finding in serious if not record_of(finding.code).is_of_input]
     if not worth:
         return ""
     problem = worth[0].slug.replace("-", " ")

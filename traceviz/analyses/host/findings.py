@@ -12,7 +12,7 @@ from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.host.load import LEAST_SAMPLES, HostLoad
 from traceviz.core.units import counted, format_number, format_ratio, format_value
 from traceviz.report import Fact, Finding, Note, Severity
-from traceviz.report.rules import rule
+from traceviz.report.findings.registry import record_of
 from traceviz.trace.rows_to_table import stated_integer
 
 CODES = ("TV601", "TV602", "TV603", "TV604", "TV605", "TV618", "TV619", "TV620")
@@ -110,7 +110,7 @@ def _advice(code: str, load: HostLoad, limits: Limits) -> tuple[str, ...] | None
     """The advice that fits. In either rule the first line is about input, the others about the host's other work."""
     if not load.steps.step_ns:
         return None
-    first, *others = rule(code).advice
+    first, *others = record_of(code).advice
     if _mostly_input(load):
         return (first,)
     waits_for_input = (_of(load.steps.input_ns, load) or 0.0) >= limits.input_share
@@ -210,7 +210,7 @@ def _settings(load: HostLoad, limits: Limits) -> Finding | None:
     )
     message, keys = " ".join(words for _, _, words in misfits), {key for key, _, _ in misfits}
     fitting = [key.removeprefix("env.") for key in (_SPIN, _ONEDNN) if key not in keys]
-    advice = tuple(line for line in rule("TV604").advice if not any(name in line for name in fitting))
+    advice = tuple(line for line in record_of("TV604").advice if not any(name in line for name in fitting))
     return finding("TV604", message, known(evidence), 0, load.steps.step_ns, STEPS, advice=advice)
 
 

@@ -21,7 +21,7 @@ from traceviz.analyses.host.stalled_pool import StalledPool, stalled_pool
 from traceviz.analyses.host.step_samples import LEAST_SAMPLES, StepSamples, step_samples
 from traceviz.core.units import counted, format_ns, format_number, format_ratio
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
-from traceviz.report.rules import rule
+from traceviz.report.findings.registry import record_of
 
 FEW = 30
 """A share of fewer samples is said with *about*."""
@@ -211,7 +211,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             Fact("collections", "collections", result.collections, "count"),
             Fact("collection_ns", "each, mean", round(steps.collections.total / max(result.collections, 1)), "ns"),
         )
-        advice = rule("TV615").advice
+        advice = record_of("TV615").advice
         own = advice if steps.is_called else tuple(line for line in advice if not line.startswith(_NO_CALLS))
         yield finding("TV615", message, facts, round(share * steps.judged_ns), steps.judged_ns, steps.words, advice=own)
 
@@ -283,7 +283,6 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             0,
             steps.judged_ns,
             steps.words,
-            is_hint=True,
         )
 
     def describe(self, result: HostLimits) -> Section:
@@ -323,7 +322,7 @@ _COLUMNS = (
     Column("high", "At most", "ratio", 2),
     Column("samples", "Samples", "number", 3),
     Column("location", "Mostly in", "text", 0),
-    Column("share_of_part", "Of it", "ratio", 4),
+    Column("share_of_part", "Of it", "ratio", 4, additive=True),
     Column("leaf", "Calls", "text", 5),
     Column("group", "Key", "text", 9),
 )
@@ -339,7 +338,7 @@ def _finding(code: str, message: str, facts: tuple[Fact, ...], share: float, ste
 
 def _advice(code: str, *, small: bool = False) -> tuple[str, ...]:
     """Advice of the rule; of that about Python in the loop, the lines about small operators come first."""
-    lines = rule(code).advice
+    lines = record_of(code).advice
     if code != "TV611":
         return lines
     return lines[:_ABOUT_SMALL] if small else lines[_ABOUT_SMALL:]

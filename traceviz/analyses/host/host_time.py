@@ -167,8 +167,8 @@ class HostTimeAnalysis(Analysis[HostTime]):
         columns = (
             Column("function", "Function", "text", 0),
             Column("inclusive_ns", "Inclusive", "ns", 0),
-            Column("share_of_part", "Share", "ratio", 0),
-            Column("self_ns", "Self", "ns", 1),
+            Column("share_of_part", "Share", "ratio", 0, additive=True),
+            Column("self_ns", "Self", "ns", 1, additive=True),
         )
         rows = result.functions.with_columns(
             without_module(pl.col("function")), share("inclusive_ns", whole_ns, "share_of_part")
@@ -182,7 +182,7 @@ class HostTimeAnalysis(Analysis[HostTime]):
             Column("place", "Where", "text", 0),
             Column("label", "What for", "text", 1),
             Column("time_ns", "Time", "ns", 0),
-            Column("of_thread", "Of the thread", "ratio", 0, bar=True),
+            Column("of_thread", "Of the thread", "ratio", 0, bar=True, additive=False),
             Column("samples", "Samples", "count", 3),
             Column("kind", "Key", "text", 9),
             Column("location", "Line", "text", 9),

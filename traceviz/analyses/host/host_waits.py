@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from traceviz.analyses.base import ERROR_SHARE, Analysis, finding
+from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.capture.time_spent import spent_in
 from traceviz.analyses.derived.causes.attribution import host_causes, time_in_calls
@@ -25,6 +25,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ratio
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
+from traceviz.report.findings.record import ERROR_SHARE
 
 _PARTS = "around the parts of a step"
 _MARK = {
@@ -220,8 +221,8 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
             Column("label", "Kind", "text", 3),
             Column("time_ns", "Time" if result.host_only else "Exposed", "ns", 0),
             Column("share_of_judged", of, "ratio", 0, bar=True),
-            Column("calls", "Calls", "count", 2),
-            Column("total_ns", "In all calls", "ns", 3),
+            Column("calls", "Calls", "count", 2, additive=True),
+            Column("total_ns", "In all calls", "ns", 3, additive=True),
             Column("kind", "Key", "text", 9),
             Column("operator", "Operator", "text", 9),
             Column("module", "Module", "text", 9),

@@ -88,4 +88,4 @@ def nodes_finding(use: NodeUse | None, load: HostLoad, *, least_share: float, ot
         Fact("node_cores", "cores of a node", max(use.cores), "count"),
         Fact("busy_cores", f"busy cores of the program, {load.judged_words}", load.busy_cores, "number"),
     )
-    return finding("TV619", message, known(facts), 0, load.steps.step_ns, "steady step time", is_hint=True)
+    return finding("TV619", message, known(facts), 0, load.steps.step_ns, "steady step time")

@@ -23,7 +23,8 @@ from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import Array, IntervalSet
 from traceviz.core.units import counted, format_ns, format_ratio
-from traceviz.report import Column, Fact, Finding, Grid, Severity, rules
+from traceviz.report import Column, Fact, Finding, Grid
+from traceviz.report.findings.registry import record_of
 
 DATALOADER = "DataLoader"
 """Kind of stages that are iterators of PyTorch's DataLoader."""
@@ -222,7 +223,7 @@ def loader_findings(
 
 
 def _finding(use: LoaderUse, wait_ns: int, function: str) -> Finding:
-    rule = rules.rule("TV108" if use.kind == "single-process" else "TV109")
+    record = record_of("TV108" if use.kind == "single-process" else "TV109")
     share = min(use.waited_ns / wait_ns, 1.0)
     typical = f"{counted(use.calls, 'call')}, {format_ns(use.median_ns)} each in the median"
     if use.kind == "single-process":
@@ -241,7 +242,7 @@ def _finding(use: LoaderUse, wait_ns: int, function: str) -> Finding:
         Fact("median_ns", "median wait for one", use.median_ns, "ns"),
         Fact("longest_ns", "longest", use.longest_ns, "ns"),
     )
-    return Finding(rule.code, rule.slug, Severity.INFO, message, evidence, use.advice, 0)
+    return Finding(record.code, record.slug, record.severity_of(0.0), message, evidence, use.advice, 0)
 
 
 def _mostly_inside(use: LoaderUse) -> str:
@@ -257,8 +258,8 @@ def inside_grid(use: LoaderUse) -> Grid:
     columns = (
         Column("stage", "Operation", "text", 0),
         Column("kind", "Evidence", "text", 3),
-        Column("calls", "Calls", "count", 2),
-        Column("self_ns", "Waited", "ns", 0),
+        Column("calls", "Calls", "count", 2, additive=True),
+        Column("self_ns", "Waited", "ns", 0, additive=True),
         Column("share_of_input", "Of the wait", "ratio", 1, bar=True),
     )
     whole = int(use.inside["self_ns"].sum())

@@ -45,7 +45,7 @@ from traceviz.analyses.input.tfdata_findings import CODES, settings_findings, wi
 from traceviz.analyses.input.tfdata_settings import WRAPPERS, PipelineSettings, describe_settings, pipeline_settings
 from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import NO_INPUT_VERDICT, Block, Column, Fact, Facts, Finding, Grid, Prose, Section
-from traceviz.report.rules import rule
+from traceviz.report.findings.registry import record_of
 
 InputVerdict = Literal[
     "not input-bound",
@@ -432,7 +432,7 @@ def _advice(stage: Stage | None, result: InputPipelineResult, empty: float) -> t
     if stage:
         own = next((use.advice for use in result.loaders if LABELS[use.kind] == stage.name), own)
     complete = stage and (stage.path or stage.kind in {INFEED, dataloader.DATALOADER} or loader)
-    return tuple(dict.fromkeys(line for line in (*own, *(() if complete else rule("TV101").advice)) if line))
+    return tuple(dict.fromkeys(line for line in (*own, *(() if complete else record_of("TV101").advice)) if line))
 
 
 def _why_no_ranges(trace: TraceView) -> str:
@@ -466,9 +466,11 @@ def _grid(result: InputPipelineResult) -> Grid:
     columns = (
         Column("stage", "Stage", "text", 0),
         Column("kind", "Evidence", "text", 3),
-        Column("calls", "Calls", "count", 2),
-        Column("total_ns", "Total", "ns", 2),
-        Column("self_ns", "Steps waited" if result.host_only or result.caveat else "Device waited", "ns", 0),
+        Column("calls", "Calls", "count", 2, additive=True),
+        Column("total_ns", "Total", "ns", 2, additive=True),
+        Column(
+            "self_ns", "Steps waited" if result.host_only or result.caveat else "Device waited", "ns", 0, additive=True
+        ),
         Column("share_of_input", "Of the wait", "ratio", 1, bar=True),
         Column("inside", "Mostly inside", "text", 4),
         Column("path", "Path to the program", "text", 5),

@@ -17,7 +17,7 @@ from traceviz.analyses.derived.stacks.functions import placed
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.dataloader import loader_advice, loader_kind
 from traceviz.core.arrays.intervals import IntervalSet
-from traceviz.report.rules import rule
+from traceviz.report.findings.registry import record_of
 
 TF_DATA = "tf.data"
 """Kind of stages that are iterators of tf.data."""
@@ -176,7 +176,7 @@ def infeed_stage(trace: TraceView) -> list[Stage]:
         within, whole = classes.infeed.intersect(steady), classes.infeed
         if waited.total:
             counts = (len(within), within.total, len(whole), whole.total, waited.total)
-            first, *rest = rule("TV404").advice
+            first, *rest = record_of("TV404").advice
             parts.append(Stage("infeed", INFEED, *counts, "", first, tuple(rest)))
     return [summed(parts)] if parts else []
 

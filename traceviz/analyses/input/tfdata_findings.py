@@ -8,10 +8,11 @@ from traceviz.analyses.input.stages import TF_DATA, Stage
 from traceviz.analyses.input.tfdata import CACHE, FASTER_MAP, STILL_SLOW
 from traceviz.analyses.input.tfdata_settings import WRAPPERS, PipelineSettings, StageSettings
 from traceviz.core.units import counted, format_ratio
-from traceviz.report import Fact, Finding, Severity, rules
+from traceviz.report import Fact, Finding
+from traceviz.report.findings.registry import record_of
 
 CODES = ("TV103", "TV104", "TV105", "TV106", "TV107")
-"""Rules that are raised here."""
+"""Codes of the findings that are raised here."""
 
 
 def settings_findings(
@@ -59,7 +60,7 @@ def with_settings(stage: Stage, settings: PipelineSettings) -> Stage:
 def _parallel(stage: StageSettings, settings: PipelineSettings) -> tuple[str, ...]:
     """What to do about a stage that works on several elements at once."""
     if settings.leaves_cores(stage):
-        return rules.rule("TV104").advice
+        return record_of("TV104").advice
     if "Map" in stage.fused and stage.parallelism is not None:
         return (f"tf.data itself maps {counted(stage.parallelism, 'element')} at once already: {FASTER_MAP}.",)
     return (STILL_SLOW,)
@@ -109,5 +110,5 @@ def _memory_used(settings: PipelineSettings) -> Finding:
 
 
 def _info(code: str, message: str, evidence: tuple[Fact, ...]) -> Finding:
-    rule = rules.rule(code)
-    return Finding(code, rule.slug, Severity.INFO, message, evidence, rule.advice, 0)
+    record = record_of(code)
+    return Finding(code, record.slug, record.severity_of(0.0), message, evidence, record.advice, 0)

@@ -25,7 +25,8 @@ from traceviz.analyses.launch.waits import advice_for
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import Fact, Finding
-from traceviz.report.rules import READ_RARELY, rule
+from traceviz.report.findings.record import READ_RARELY
+from traceviz.report.findings.registry import record_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,11 @@ def blocking_finding(waits: BlockingCopies, judged_ns: int, judged_words: str, s
 
 def _advice(waits: BlockingCopies) -> tuple[str, ...]:
     """What to do by where the copies are made and which way they go."""
-    to_host, to_device, others = rule("TV206").advice[:2], rule("TV206").advice[2:3], rule("TV206").advice[3:]
+    to_host, to_device, others = (
+        record_of("TV206").advice[:2],
+        record_of("TV206").advice[2:3],
+        record_of("TV206").advice[3:],
+    )
     if not waits.reads:
         return (*to_device, *others)
     specific = advice_for(waits.operators)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import bounds, codes, intervals, is_one_name, parts_by, without_nulls
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
@@ -35,7 +35,8 @@ from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.arrays.nested import Codes, alike
 from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
-from traceviz.report.rules import READ_RARELY, rule
+from traceviz.report.findings.record import READ_RARELY, WARNING_SHARE
+from traceviz.report.findings.registry import record_of
 from traceviz.trace.names.cuda_names import ApiKind, api_kind
 
 
@@ -170,7 +171,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             *(Fact("cause", "operation that waits", cause) for cause in causes[:1]),
         )
         specific = advice_for(waits.causes)
-        general = (line for line in rule("TV203").advice if not specific or line != READ_RARELY)
+        general = (line for line in record_of("TV203").advice if not specific or line != READ_RARELY)
         return finding(
             "TV203", message, evidence, cost, result.judged_ns, result.judged_words, advice=(*specific, *general)
         )
@@ -191,10 +192,10 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             CALLS,
             TOTAL,
             Column("share_of_api", "Of API time", "ratio", 0, bar=True),
-            Column("share_of_wall", "Of wall", "ratio", 4),
-            Column("startup_ns", "Start-up", "ns", 3),
-            Column("steady_ns", "Steady", "ns", 2),
-            Column("exposed_ns", "Exposed", "ns", 1),
+            Column("share_of_wall", "Of wall", "ratio", 4, additive=True),
+            Column("startup_ns", "Start-up", "ns", 3, additive=True),
+            Column("steady_ns", "Steady", "ns", 2, additive=True),
+            Column("exposed_ns", "Exposed", "ns", 1, additive=True),
             *DURATION_COLUMNS,
         )
         blocks: list[Block] = [
@@ -359,8 +360,8 @@ def _threads(by_thread: pl.DataFrame) -> Grid:
         Column("thread", "Thread", "id", 0),
         CALLS,
         TOTAL,
-        Column("share_of_wall", "Of wall", "ratio", 0),
-        Column("exposed_ns", "Exposed", "ns", 1),
+        Column("share_of_wall", "Of wall", "ratio", 0, additive=True),
+        Column("exposed_ns", "Exposed", "ns", 1, additive=True),
     )
     names = ("process_id", "thread_id", "calls", "total_ns", "share_of_wall", "exposed_ns")
     return Grid(columns, rows_of(by_thread, names), "By thread", audience="machine")

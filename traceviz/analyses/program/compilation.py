@@ -135,9 +135,9 @@ class CompilationAnalysis(Analysis[CompileTimes]):
 _COLUMNS = (
     Column("name", "What", "text", 0),
     CALLS,
-    Column("total_ns", "Total", "ns", 0),
+    Column("total_ns", "Total", "ns", 0, additive=True),
     Column("steady_calls", "In steady steps", "count", 2),
-    Column("steady_ns", "Their total", "ns", 1),
+    Column("steady_ns", "Their total", "ns", 1, additive=True),
 )
 
 _TRACED = "traced"

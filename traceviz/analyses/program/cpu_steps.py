@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from traceviz.analyses.base import ERROR_SHARE, Analysis, finding
+from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.op_groups import op_groups
 from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.capture.kind import capture_kind, run_trouble
@@ -26,7 +26,8 @@ from traceviz.analyses.derived.statistics import CALLS, frame_grid, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.units import format_ratio
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Section, Skipped
-from traceviz.report.rules import rule
+from traceviz.report.findings.record import ERROR_SHARE
+from traceviz.report.findings.registry import record_of
 from traceviz.trace.names.op_families import UNKNOWN, op_family_label
 
 OF_OPERATORS: frozenset[KindKey] = frozenset({"operator", "optimizer"})
@@ -303,5 +304,5 @@ def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:
         Fact("calls", "calls", largest["calls"], "count"),
     )
     # What could be gained is not known: something has to take the time.
-    advice = (*lines, *rule(code).advice)
-    return finding(code, message, evidence, 0, result.judged_ns, result.judged_words, advice=advice, is_hint=True)
+    advice = (*lines, *record_of(code).advice)
+    return finding(code, message, evidence, 0, result.judged_ns, result.judged_words, advice=advice)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
+from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.host_calls import argument, calls_named
 from traceviz.analyses.derived.calls.op_names import parsed_ops
 from traceviz.analyses.derived.frames import bounds, codes, having, intervals, knowing, taken
@@ -26,6 +26,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet, nesting
 from traceviz.core.units import format_number, format_ratio
 from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped, hide_columns
+from traceviz.report.findings.record import WARNING_SHARE
 from traceviz.trace import schema
 
 
@@ -151,7 +152,7 @@ _TYPE_OF_OP = Column("type", "Type", "text", 2)
 _TIMES = (
     CALLS,
     Column("host_ns", "Host total", "ns", 3),
-    Column("host_self_ns", "Host self", "ns", 0),
+    Column("host_self_ns", "Host self", "ns", 0, additive=True),
     Column("device_ns", "Device total", "ns", 0),
     Column("share_of_device_op_time", "Of device op time", "ratio", 1, bar=True),
     Column("eager_share", "Eager", "ratio", 4),

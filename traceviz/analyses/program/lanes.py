@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.base import ERROR_SHARE, Analysis, finding
+from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.segments import innermost
 from traceviz.analyses.derived.calls.short_names import shortened
@@ -21,6 +21,7 @@ from traceviz.analyses.derived.statistics import frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.units import format_ratio
 from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped
+from traceviz.report.findings.record import ERROR_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class LanesAnalysis(Analysis[LaneTimes]):
             Fact("largest_ns", "its time", lane["largest_ns"], "ns"),
         )
         # What could be gained is not known: nothing says what the lane is.
-        return (finding("TV608", result.sentence, evidence, 0, result.captured_ns, "captured time", is_hint=True),)
+        return (finding("TV608", result.sentence, evidence, 0, result.captured_ns, "captured time"),)
 
     def describe(self, result: LaneTimes) -> Section:
         """The lanes, and the events in them."""
@@ -129,8 +130,8 @@ class LanesAnalysis(Analysis[LaneTimes]):
         events = (
             Column("lane", "Lane", "text", 1),
             Column("name", "Event", "text", 0),
-            Column("calls", "Calls", "count", 2),
-            Column("self_ns", "Self", "ns", 0),
+            Column("calls", "Calls", "count", 2, additive=True),
+            Column("self_ns", "Self", "ns", 0, additive=True),
             Column("self_share", "Of captured time", "ratio", 0, bar=True),
         )
         of_lanes = result.lanes.with_columns(share("busy_ns", whole, "busy_share"))

@@ -136,12 +136,12 @@ _ON_DEVICE = frozenset({"device_ns", "device_self_ns", "backward_ns", "share_of_
 _TIMES = (
     CALLS,
     Column("device_ns", "Device forward", "ns", 0),
-    Column("device_self_ns", "Device self", "ns", 5),
+    Column("device_self_ns", "Device self", "ns", 5, additive=True),
     Column("backward_ns", "Device backward", "ns", 1),
-    Column("share_of_device_time", "Of device time", "ratio", 2),
+    Column("share_of_device_time", "Of device time", "ratio", 2, additive=True),
     Column("host_ns", "Host total", "ns", 0),
-    Column("host_self_ns", "Host self", "ns", 4),
-    Column("share_of_host_time", "Of host time", "ratio", 2),
+    Column("host_self_ns", "Host self", "ns", 4, additive=True),
+    Column("share_of_host_time", "Of host time", "ratio", 2, additive=True),
 )
 _EXACT = (
     Column("path", "Path", "text", 0),

@@ -111,7 +111,7 @@ _COLUMNS = (
     Column("name", "Range", "text", 0),
     CALLS,
     TOTAL,
-    Column("self_ns", "Self", "ns", 1),
+    Column("self_ns", "Self", "ns", 1, additive=True),
     Column("device_span_ns", "Device span", "ns", 4),
     Column("device_busy_ns", "Device busy", "ns", 1),
     *DURATION_COLUMNS,

@@ -117,7 +117,7 @@ COLUMNS: tuple[Column, ...] = (
     CALLS,
     Column("mean_bytes", "Mean size", "bytes", 1),
     TOTAL,
-    Column("exposed_ns", "Exposed", "ns", 1),
+    Column("exposed_ns", "Exposed", "ns", 1, additive=True),
     Column("algorithm_bandwidth", "Algorithm bandwidth", "bytes/s", 3),
     Column("bus_bandwidth", "Bus bandwidth", "bytes/s", 2),
     *DURATION_COLUMNS,

@@ -20,7 +20,7 @@ from traceviz.analyses.ranks.collectives import COLUMNS, collective_times
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
-from traceviz.report.rules import rule
+from traceviz.report.findings.registry import record_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
             *(Fact("gathering_ns", "of sharded parameters", g, "ns") for g in (result.gathering.exposed_ns,) if g),
             Fact("largest", "largest", largest),
         )
-        advice = sorted(rule("TV504").advice, key=lambda line: gathers and not line.startswith(_OF_SHARDED))
+        advice = sorted(record_of("TV504").advice, key=lambda line: gathers and not line.startswith(_OF_SHARDED))
         return (finding("TV504", message, evidence, cost, result.judged_ns, result.judged_words, advice=tuple(advice)),)
 
     def describe(self, result: CommunicationTimes) -> Section:

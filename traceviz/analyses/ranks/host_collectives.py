@@ -17,7 +17,7 @@ from traceviz.analyses.ranks.collective_skew import share_a_clock, waiting_in_co
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Column, Fact, Finding, Prose, Section, Skipped
-from traceviz.report.rules import rule
+from traceviz.report.findings.registry import record_of
 
 ONE_RANK = "The wait for ranks that arrive later is part of it: only a capture of several ranks tells it apart."
 """What the time in collectives of a single rank is not known to be."""
@@ -109,7 +109,7 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
         others: tuple[str, ...] = ("PyTorch:",) if by_mpi.all() else () if by_mpi.any() else ("MPI:",)
         others += ("Record all ranks",) * (result.waiting_ns is not None)  # they were, and the report says who is late
         others += ("PyTorch: on GPUs",) * result.one_machine  # it uses no device, and the ranks no network
-        advice = tuple(text for text in rule("TV506").advice if not text.startswith(others))
+        advice = tuple(text for text in record_of("TV506").advice if not text.startswith(others))
         return (finding("TV506", message, evidence, cost, result.judged_ns, result.judged_words, advice=advice),)
 
     def describe(self, result: HostCollectives) -> Section:
@@ -124,7 +124,7 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
             Column("name", "Collective", "text", 0),
             CALLS,
             TOTAL,
-            Column("exposed_ns", "Exposed", "ns", 1),
+            Column("exposed_ns", "Exposed", "ns", 1, additive=True),
             *DURATION_COLUMNS,
         )
         remarks = (Prose(ONE_RANK),) if result.waiting_ns is None and result.exposed_ns else ()

@@ -72,7 +72,7 @@ def collectives_grid(result: RanksResult) -> Grid:
     columns = (
         Column("name", "Collective", "text", 0),
         Column("group", "Group", "text", 1),
-        Column("calls", "Calls", "count", 1),
+        Column("calls", "Calls", "count", 1, additive=True),
         Column("transfer_ns", "Transfer", "ns", 0),
         Column("wait_ns", "Waiting, summed over ranks", "ns", 0),
         Column("median_skew_ns", "Last after first, median", "ns", 1),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median
 
-from traceviz.analyses.base import WARNING_SHARE, Analysis, by_knowledge, finding
+from traceviz.analyses.base import Analysis, by_knowledge, finding
 from traceviz.analyses.derived.device.rank_names import rank_numbers, stated_ranks, world_sizes
 from traceviz.analyses.derived.host.collectives import joint_collectives
 from traceviz.analyses.derived.judged_time import judged_words
@@ -22,7 +22,8 @@ from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, ran
 from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
 from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import Fact, Finding, Prose, Section, Skipped
-from traceviz.report.rules import rule
+from traceviz.report.findings.record import WARNING_SHARE
+from traceviz.report.findings.registry import record_of
 
 _OF_ONE, _OF_ALL = "Look at the rank", "Where every rank"
 """Begins of advice about one rank that is slow, and about ranks that are late in turn."""
@@ -113,7 +114,7 @@ class RanksAnalysis(Analysis[RanksResult]):
             Fact("mean_wait_ns", "mean waiting of all ranks", result.wait_ns if result.compared else None, "ns"),
             Fact("cause", "most of the difference", excess.what),
         )
-        rest = rule("TV501").advice
+        rest = record_of("TV501").advice
         advice = (excess.advice(rank.rank, unit), *rest[1:]) if " in " in excess.what else rest
         of = f"{result.judged_words} of a rank"
         return (finding("TV501", message, evidence, cost, result.judged_ns, of, advice=advice),)
@@ -180,7 +181,7 @@ class RanksAnalysis(Analysis[RanksResult]):
                 *evidence,
             )
         unfit = (*((_OF_ALL,) if blamed else ()), *((_OF_ONE,) if first or not blamed else ()))
-        advice = (*first, *(text for text in rule("TV503").advice if not text.startswith(unfit)))
+        advice = (*first, *(text for text in record_of("TV503").advice if not text.startswith(unfit)))
         of = f"{result.judged_words} of a rank"
         return (finding("TV503", message, evidence, cost, result.judged_ns, of, advice=advice),)
 

@@ -103,7 +103,7 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
         bars = tuple(Bar(key, label, time, time / total if total else 0.0) for key, label, time in shown)
         columns = (
             Column("class", "Class", "text", 0),
-            Column("total_ns", "Total", "ns", 0),
+            Column("total_ns", "Total", "ns", 0, additive=True),
             Column("share_of_step", "Of step time", "ratio", 0, bar=True),
             Column("per_step_ns", "Per step", "ns", 1),
         )
@@ -143,7 +143,7 @@ def _by_step(frame: pl.DataFrame, labels: dict[str, str]) -> Grid:
     own = (
         Column("step", "Step", "id", 0),
         Column("process", "Process", "id", 2),
-        Column("dur_ns", "Duration", "ns", 0),
+        Column("dur_ns", "Duration", "ns", 0, additive=True),
     )
     columns = (*own, *(Column(key, label, "ns", 1) for key, label in labels.items()))
     return frame_grid(columns, frame, BY_STEP, audience="machine")

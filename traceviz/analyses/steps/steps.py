@@ -201,7 +201,7 @@ def _grid(result: StepTimes) -> Grid:
     columns: tuple[Column, ...] = (
         Column("step", "Step", "id", 0),
         Column("start_ns", "Start", "ns", 1),
-        Column("dur_ns", "Duration", "ns", 0),
+        Column("dur_ns", "Duration", "ns", 0, additive=True),
         Column("warmup", "Warm-up", "bool", 1),
         Column("cut", "Cut", "bool", 2),
         Column("process", "Process", "id", 2),

@@ -43,6 +43,8 @@ _LABELS = {
 }
 _DATES = {"recorded": "recorded_ns", "added": "added_ns"}
 """Columns of the catalogue as dates, by the names that SQL has for them."""
+_WHOLE = frozenset({"trace_id", "verdict"})
+"""Columns of ids and of one of a few texts: a shortened one would be of no use."""
 _MOMENTS = frozenset({"recorded_ns", "added_ns", "changed_ns"})
 """Points in time: nanoseconds since 1970, not durations."""
 _UNITS: frozenset[str] = frozenset(get_args(Unit))
@@ -156,7 +158,7 @@ def _column(name: str) -> Column:
     elif name == "rank" or name in _MOMENTS:
         unit = "id"
     label = _LABELS.get(name, name.replace("_", " ").capitalize())
-    return Column(name, label, unit, _IMPORTANCE.get(name, 3))
+    return Column(name, label, unit, _IMPORTANCE.get(name, 3), shorten=name not in _WHOLE)
 
 
 def _shown(name: str, value: Any) -> Value:

@@ -63,9 +63,9 @@ def _blocks(sums: pl.DataFrame, per: str) -> Iterator[Block]:
     columns = (
         Column("by", per.capitalize()),
         Column("name", "Function"),
-        Column("share_of_api", "Share", "ratio"),
-        Column("total_ns", "Time", "ns"),
-        Column("calls", "Calls", "count"),
+        Column("share_of_api", "Share", "ratio", additive=True),
+        Column("total_ns", "Time", "ns", additive=True),
+        Column("calls", "Calls", "count", additive=True),
         Column("traces", "Traces", "count"),
     )
     every: tuple[Row, ...] = tuple(sums.select("by", "name", "share", "total_ns", "calls", "traces").iter_rows())

@@ -183,10 +183,10 @@ def _stakes(rows: pl.DataFrame, stakes: pl.DataFrame) -> Iterator[Block]:
         Column("ranks", "Ranks", "count", 9),
         Column("errors", "Errors", "count", 9),
         Column("gpu_stake_ns", f"{devices.replace('device', 'Device')} at most", "ns", 0 if gpu_ns else 9),
-        Column("share_of_gpu", "Of all", "ratio", 0 if gpu_ns else 9),
+        Column("share_of_gpu", "Of all", "ratio", 0 if gpu_ns else 9, additive=True),
         Column("stake_ns", "Time at most", "ns", 3 if gpu_ns else 0),
-        Column("share_of_recorded", "Of recorded", "ratio", 9 if gpu_ns else 1),
-        Column("trace_id", "Most in trace", "text", 2),
+        Column("share_of_recorded", "Of recorded", "ratio", 9 if gpu_ns else 1, additive=True),
+        Column("trace_id", "Most in trace", "text", 2, shorten=False),
     )
     lines = tuple(
         (
@@ -207,13 +207,13 @@ def _stakes(rows: pl.DataFrame, stakes: pl.DataFrame) -> Iterator[Block]:
 def _worst(rows: pl.DataFrame, by: Figure, top: int) -> Grid:
     label = by.name.removesuffix("_ns").replace("_", " ").capitalize().replace("api", "API")
     columns = (
-        Column("trace_id", "Trace", "text", 0),
+        Column("trace_id", "Trace", "text", 0, shorten=False),
         Column("rank", "Rank", "id", 2),
         Column("source", "Source", "text", 0),
         Column("framework", "Framework", "text", 4),
         Column(by.name, label, by.unit, 0, bar=by.unit == "ratio"),
         *((Column("step_median", "Median step", "ns", 1),) if by.name != "step_median" else ()),
-        Column("verdict", "Verdict", "text", 3),
+        Column("verdict", "Verdict", "text", 3, shorten=False),
     )
     names = [column.name for column in columns]
     worst = rows.filter(pl.col(by.name) > 0).sort(by.name, "trace_id", "rank", descending=[True, False, False])
@@ -229,7 +229,7 @@ def _outliers(rows: pl.DataFrame) -> Iterator[Block]:
     """For people a row for each trace and rank, with its most extreme figure; for programs all figures."""
     scores = outliers(rows)
     columns = (
-        Column("trace_id", "Trace", "text", 0),
+        Column("trace_id", "Trace", "text", 0, shorten=False),
         Column("rank", "Rank", "id", 2),
         Column("source", "Source", "text", 1),
         Column("metric", "Figure", "text", 0),
@@ -296,7 +296,7 @@ def _quarantined(refused: pl.DataFrame) -> Section:
         Column("reason", "Reason", "text", 0),
         Column("traces", "Traces", "count", 0),
         Column("source", "For example", "text", 0),
-        Column("trace_id", "Trace", "text", 0),
+        Column("trace_id", "Trace", "text", 0, shorten=False),
         Column("error", "Why", "text", 9),
     )
     reason = pl.col("error").fill_null("").str.extract(r"^([a-z][a-z-]*):").fill_null("other").alias("reason")

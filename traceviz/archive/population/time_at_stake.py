@@ -5,11 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.archive.population.observations import with_runs
+from traceviz.report.findings.registry import records
 
 _LARGEST = ("gpu_stake_ns", "stake_ns")
 """Columns that order findings; without a device, the second alone decides."""
-_OF_RANKS = "TV5"
-"""Prefix of the codes of findings on communication and ranks: there a rank waits for others, not they for it."""
 
 
 def with_times(rows: pl.DataFrame) -> pl.DataFrame:
@@ -84,7 +83,8 @@ def _of_runs(of_row: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("stake_ns").max().alias("longest"),
         pl.col("share").max(),
     )
-    others_wait = pl.col("waits") & ~pl.col("code").str.starts_with(_OF_RANKS)
+    of_ranks = [record.code for record in records() if record.is_of_ranks]
+    others_wait = pl.col("waits") & ~pl.col("code").is_in(of_ranks)
     of_all = (("stake_ns", "run_ranks", "run_ns"), ("gpu_stake_ns", "run_devices", "run_gpu_ns"))
     return stakes.join(runs, on="run").with_columns(
         pl.when(others_wait)

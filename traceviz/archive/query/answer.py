@@ -234,7 +234,7 @@ def _grid(table: pa.Table, *, for_people: bool = False) -> Grid:
             units[index] = "id"
     importance = [0 if not position or set(values) <= {None, ""} else 1 for position, values in enumerate(columns)]
     heads = tuple(
-        Column(name, name, unit, important)
+        Column(name, name, unit, important, shorten=name != "verdict")
         for name, unit, important in zip(table.column_names, units, importance, strict=True)
     )
     return Grid(heads, tuple(zip(*columns, strict=True)), complete=True)

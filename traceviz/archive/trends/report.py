@@ -242,14 +242,14 @@ def _changes(trend: Trend) -> Grid:
         Column("before", "Before", unit, 0),
         Column("after", "After", unit, 0),
         Column("change", "Change, points" if _points(trend) else "Change", "ratio", 0, signed=True, better=better),
-        Column("interval", "95 % interval", "text", 1),
+        Column("interval", "95 % interval", "text", 1, shorten=False, restates=True),
         Column("low", "95 % from", "ratio", 9, signed=True, better=better),
         Column("high", "95 % to", "ratio", 9, signed=True, better=better),
         Column("runs_before", "Runs before", "count", 2),
         Column("runs_after", "Runs after", "count", 2),
         Column("p_value", "By chance", "ratio", 3),
-        Column("verdict", "Verdict", "text", 0),
-        Column("trace_id", "First trace", "text", 4),
+        Column("verdict", "Verdict", "text", 0, shorten=False),
+        Column("trace_id", "First trace", "text", 4, shorten=False),
     )
     rows = tuple(_change(trend, trajectory, change) for trajectory in trend.groups for change in trajectory.changes)
     return Grid(columns, rows, "Changes", complete=True)
@@ -276,11 +276,11 @@ def _groups(trend: Trend) -> Grid:
         Column("level", "Last level", trend.figure.unit, 0),
         Column("at", "Last change", "text", 1),
         Column("change", "Change", "ratio", 0, signed=True, better=trend.better),
-        Column("interval", "95 % interval", "text", 2),
+        Column("interval", "95 % interval", "text", 2, shorten=False, restates=True),
         Column("low", "95 % from", "ratio", 9, signed=True, better=trend.better),
         Column("high", "95 % to", "ratio", 9, signed=True, better=trend.better),
         Column("detectable", "Would be seen", "ratio", 3),
-        Column("verdict", "Verdict", "text", 0),
+        Column("verdict", "Verdict", "text", 0, shorten=False),
         Column("why", "Why", "text", 9),
     )
     return Grid(columns, tuple(_group(trend, trajectory) for trajectory in trend.groups), complete=True)
@@ -308,7 +308,7 @@ def _runs(trend: Trend) -> Grid:
         Column("value", trend.figure.name, trend.figure.unit, 9),
         Column("level", "Level", trend.figure.unit, 9),
         Column("recorded_ns", "Recorded", "ns", 9),
-        Column("trace_id", "Trace", "text", 9),
+        Column("trace_id", "Trace", "text", 9, shorten=False),
         Column("traces", "Traces", "count", 9),
     )
     rows = tuple(row for trajectory in trend.groups for row in _with_levels(trajectory))

@@ -71,7 +71,7 @@ def _every_share(shares: Mapping[str, Mapping[str, tuple[str, float]]]) -> Grid:
         Column("side", "Side", "text", 0),
         Column("name", "Function", "text", 0),
         Column("domain", "Domain", "text", 1),
-        Column("share_of_api", "Share", "ratio", 0),
+        Column("share_of_api", "Share", "ratio", 0, additive=True),
     )
     rows = tuple(
         (label, name, domain, share) for label, of_side in shares.items() for name, (domain, share) in of_side.items()

@@ -2,51 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 
 from traceviz.compare.sides.sides import Side
 from traceviz.report import NO_INPUT_VERDICT, Finding, Report, Severity
-
-FOUND_IN: Mapping[str, str] = {
-    **dict.fromkeys(("TV411", "TV901", "TV902"), "capture"),
-    **dict.fromkeys((f"TV10{number}" for number in range(1, 10)), "input_pipeline"),
-    **dict.fromkeys(("TV203", "TV206", "TV301", "TV304"), "cuda_api"),
-    **dict.fromkeys(("TV302", "TV303", "TV505"), "copies"),
-    **dict.fromkeys(("TV402", "TV403"), "memory"),
-    **dict.fromkeys(("TV404", "TV410"), "device_programs"),
-    **dict.fromkeys(("TV408", "TV409"), "devices"),
-    **dict.fromkeys(("TV501", "TV502", "TV503"), "ranks"),
-    **dict.fromkeys((f"TV60{number}" for number in range(1, 6)), "host"),
-    **dict.fromkeys(("TV618", "TV619", "TV620"), "host"),
-    "TV201": "device_use",
-    **dict.fromkeys(("TV205", "TV207", "TV208", "TV209", "TV210", "TV211"), "host_waits"),
-    **dict.fromkeys(("TV202", "TV310"), "kernels"),
-    "TV204": "gpu_efficiency",
-    "TV401": "compilation",
-    "TV405": "precision",
-    "TV406": "launch_contention",
-    "TV407": "framework_ops",
-    "TV504": "communication",
-    "TV506": "host_collectives",
-    **dict.fromkeys(("TV606", "TV607"), "cpu_steps"),
-    "TV608": "lanes",
-    **dict.fromkeys((f"TV70{number}" for number in range(1, 6)), "whole_run"),
-    **dict.fromkeys((*(f"TV61{number}" for number in range(8)), "TV621", "TV622"), "host_limits"),
-}
-"""Section that raises a finding: a report without it was not searched for it. A test holds this to the analyses."""
+from traceviz.report.findings.registry import find_record
 
 PER_STEP = "steady step time"
 """``share_of`` of findings whose cost lies in steady steps."""
-
-OF_THE_PROFILER = frozenset(f"TV10{number}" for number in range(3, 10))
-"""Findings on the set-up of the input pipeline: each profiler sees one kind of pipeline only."""
-
-SUPPOSED = {"TV102": "TV101"}
-"""Findings that suppose what another one sees: a capture without ranges of the input shows a wait, and not for what."""
-
 
 _UNSEEN = "possibly input-bound"
 """Verdict on an input of which only what it leaves idle is seen: nothing else about it could be found."""
@@ -117,7 +82,8 @@ class FindingChanges:
 def compare_findings(base: Side, new: Side) -> FindingChanges:
     """Findings by code; what one side supposes and the other sees is one, which stayed."""
     before, after = (_codes(side) for side in (base, new))
-    kin = {pair for supposed, sure in SUPPOSED.items() for pair in ((supposed, sure), (sure, supposed))}
+    supposed = ((code, record.supposes) for code in before | after if (record := find_record(code)) and record.supposes)
+    kin = {pair for one, other in supposed for pair in ((one, other), (other, one))}
     moved = [(was, now) for was, now in sorted(kin) if was in before - after and now in after - before]
     others = sorted((before | after).difference(*moved))
     changes = [_change(codes, base, new) for codes in (*moved, *((code, code) for code in others))]
@@ -138,7 +104,8 @@ def _order(change: FindingChange) -> tuple[int, float, int, str]:
 
 def _change(codes: tuple[str, str], base: Side, new: Side) -> FindingChange:
     sides = _FindingsOfSide.of(codes[0], base), _FindingsOfSide.of(codes[1], new)
-    if codes[1] in OF_THE_PROFILER and _recorders(base) != _recorders(new):
+    record = find_record(codes[1])
+    if record and record.needs_same_recorder and _recorders(base) != _recorders(new):
         sides = replace(sides[0], looked=bool(sides[0].findings)), replace(sides[1], looked=bool(sides[1].findings))
     before, after = (side.worst for side in sides)
     slugs = dict.fromkeys(finding.slug for finding in (before, after) if finding is not None)
@@ -194,14 +161,14 @@ def was_looked_for(code: str, report: Report) -> bool:
     """Whether a report would have the finding if there were cause: its section is there, and could judge."""
     if any(finding.code == code for finding in report.findings):
         return True
-    slug = FOUND_IN.get(code)
-    if all(section.slug != slug for section in report.sections):
+    record = find_record(code)
+    if record is None or all(section.slug != record.section for section in report.sections):
         return False
     try:
-        verdict = report.fact(slug or "", "verdict")
+        verdict = report.fact(record.section, "verdict")
     except KeyError:
         return True
-    return verdict not in NO_INPUT_VERDICT and (verdict != _UNSEEN or code in SUPPOSED)
+    return verdict not in NO_INPUT_VERDICT and (verdict != _UNSEEN or bool(record.supposes))
 
 
 def _seen(base: _FindingsOfSide, new: _FindingsOfSide) -> Seen:

@@ -21,13 +21,16 @@ BlocksOfPair = Callable[[Pair, str], Blocks]
 """Takes the pair, and the unit of its times in words (``per step, on average``)."""
 
 _TIMES = (
-    Column("base_ns", "Base", "ns", 1),
-    Column("new_ns", "New", "ns", 1),
-    Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
+    Column("base_ns", "Base", "ns", 1, additive=True),
+    Column("new_ns", "New", "ns", 1, additive=True),
+    Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower", additive=True),
     Column("ratio", "Of base", "ratio", 3, signed=True, better="lower"),
 )
 _STATUS = Column("status", "Is", "text", 2)
-_CALLS = (Column("base_calls", "Calls, base", "number", 4), Column("new_calls", "Calls, new", "number", 4))
+_CALLS = (
+    Column("base_calls", "Calls, base", "number", 4, additive=True),
+    Column("new_calls", "Calls, new", "number", 4, additive=True),
+)
 
 
 def _times(change: EventChange) -> Row:
@@ -96,9 +99,9 @@ def api_blocks(pair: Pair, per: str) -> Blocks:
         Column("new_share", "Of API time, new", "ratio", 0, bar=True),
         Column("share_difference", "Points", "ratio", 9, signed=True),
         *_CALLS,
-        Column("base_ns", "Base", "ns", 3),
-        Column("new_ns", "New", "ns", 3),
-        Column("difference_ns", "Change", "ns", 2, signed=True, better="lower"),
+        Column("base_ns", "Base", "ns", 3, additive=True),
+        Column("new_ns", "New", "ns", 3, additive=True),
+        Column("difference_ns", "Change", "ns", 2, signed=True, better="lower", additive=True),
         Column("ratio", "Of base", "ratio", 9, signed=True, better="lower"),
     )
     every: list[Row] = []
@@ -122,7 +125,10 @@ def copy_blocks(pair: Pair, per: str) -> Blocks:
     copies = pair.copies
     if copies.why_not:
         return [], copies.why_not
-    sizes = (Column("base_bytes", "Bytes, base", "bytes", 2), Column("new_bytes", "Bytes, new", "bytes", 2))
+    sizes = (
+        Column("base_bytes", "Bytes, base", "bytes", 2, additive=True),
+        Column("new_bytes", "Bytes, new", "bytes", 2, additive=True),
+    )
     columns = (_STATUS, Column("kind", "Kind", "text", 0), *_CALLS, *sizes, *_TIMES)
     rows = tuple(
         (copy.times.status.value, copy.kind, *_calls(copy.times), copy.base_bytes, copy.new_bytes, *_times(copy.times))
@@ -229,8 +235,8 @@ def finding_blocks(pair: Pair, per: str) -> Blocks:
         Column("name", "Name", "text", 0),
         Column("base_share", "Base", "ratio", 0),
         Column("new_share", "New", "ratio", 0),
-        Column("base_ns", "Base time", "ns", 3),
-        Column("new_ns", "New time", "ns", 3),
+        Column("base_ns", "Base time", "ns", 3, additive=True),
+        Column("new_ns", "New time", "ns", 3, additive=True),
         Column("severity", "Severity", "text", 9),
         Column("message", "Message", "text", 9),
     )

@@ -157,9 +157,9 @@ def _attribution(comparison: Comparison) -> Section:
 PART_COLUMNS = (
     Column("part", "Part key", "text", 9),
     Column("label", "Part", "text", 0),
-    Column("base_ns", "Base", "ns", 0),
-    Column("new_ns", "New", "ns", 0),
-    Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
+    Column("base_ns", "Base", "ns", 0, additive=True),
+    Column("new_ns", "New", "ns", 0, additive=True),
+    Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower", additive=True),
 )
 
 
@@ -174,13 +174,13 @@ def _parts(pair: Pair) -> Iterator[Block]:
 CLASS_COLUMNS = (
     Column("class", "Class key", "text", 9),
     Column("label", "Class", "text", 0),
-    Column("base_ns", "Base", "ns", 0),
-    Column("new_ns", "New", "ns", 0),
-    Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
-    Column("share_of_difference", "Of the change", "ratio", 1),
+    Column("base_ns", "Base", "ns", 0, additive=True),
+    Column("new_ns", "New", "ns", 0, additive=True),
+    Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower", additive=True),
+    Column("share_of_difference", "Of the change", "ratio", 1, additive=True),
     Column("low_ns", "95 % from", "ns", 9, signed=True, better="lower"),
     Column("high_ns", "95 % to", "ns", 9, signed=True, better="lower"),
-    Column("interval", "95 % interval", "text", 3),
+    Column("interval", "95 % interval", "text", 3, shorten=False, restates=True),
     Column("certain", "Beyond chance", "bool", 2),
 )
 

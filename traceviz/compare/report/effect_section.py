@@ -17,7 +17,7 @@ from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import unit_of
 from traceviz.compare.tables.figures import Known
 from traceviz.core.units import Unit, Value, counted, format_ratio
-from traceviz.report import TAG, Audience, Block, Column, Fact, Facts, Grid, Prose, Row, Section, hide_columns
+from traceviz.report import TAG, Audience, Block, Column, Fact, Facts, Grid, Prose, Row, Section
 
 BASE = "base"
 """Verdict of the row of the base."""
@@ -77,28 +77,29 @@ def _columns(comparison: Comparison) -> tuple[Column, ...]:
     per, basis = comparison.options.per, comparison.basis
     is_judged = any(pair.judgement.speedup is not None for pair in comparison.pairs)
     repeated = any(len(side.reports) > 1 for side in comparison.sides)
-    columns = (
+    of_steps = 0 if basis.is_step else 9  # a whole run has no steps, and one time
+    return (
         Column("side", "Side", "text", 9 if comparison.by else 0),
         *(Column(f"{TAG}{tag}", tag, "text", 0) for tag in comparison.by),
         Column("runs", "Runs", "count", 2 if repeated else 5),
-        Column("steps", "Steady steps, all runs" if repeated else "Steady steps", "count", 1),
+        Column("steps", "Steady steps, all runs" if repeated else "Steady steps", "count", max(of_steps, 1)),
         Column("mean_ns", f"Per {unit_of(per)}" if per else f"{basis.words[:1].upper()}{basis.words[1:]}", "ns", 0),
-        Column("median_ns", "Median", "ns", 4),
+        Column("median_ns", "Median", "ns", max(of_steps, 4)),
         Column("period", "Period", "count", 9),
         Column(
             "per_second",
             f"{unit_of(per).capitalize()}s per s" if per else "Steps per s",
             "number",
-            6 if basis.is_step else 9,
+            max(of_steps, 6),
         ),
-        Column("difference_ns", "Difference", "ns", 9, signed=True, better="lower"),
+        Column("difference_ns", "Difference", "ns", 9, signed=True, better="lower", additive=True),
         Column("ratio", "Change", "ratio", 1, signed=True, better="lower"),
-        Column("interval", "95 % interval, %", "text", 1),
-        Column("input_share", "Input share", "ratio", 3),
+        Column("interval", "95 % interval, %", "text", 1, shorten=False, restates=True),
+        Column("input_share", "Input share", "ratio", max(of_steps, 3)),
         Column("low_ratio", "95 % from", "ratio", 9, signed=True, better="lower"),
         Column("high_ratio", "95 % to", "ratio", 9, signed=True, better="lower"),
         Column("speedup", "Speed-up", "factor", 0 if is_judged else 9, bar=True),
-        Column("verdict", "Verdict", "text", 0),
+        Column("verdict", "Verdict", "text", 0, shorten=False),
         Column("why", "Why", "text", 9),
         Column("basis", "Basis", "text", 9),
         Column("low_ns", "95 % from", "ns", 9),
@@ -106,11 +107,6 @@ def _columns(comparison: Comparison) -> tuple[Column, ...]:
         Column("speedup_low", "Speed-up, 95 % from", "factor", 9),
         Column("speedup_high", "Speed-up, 95 % to", "factor", 9),
     )
-    return columns if basis.is_step else hide_columns(columns, _OF_STEPS)
-
-
-_OF_STEPS = frozenset({"steps", "median_ns", "per_second", "input_share"})
-"""Columns that say nothing of times of whole runs."""
 
 
 def _with_pairs(comparison: Comparison) -> Iterator[tuple[Side, Pair | None]]:
@@ -175,11 +171,11 @@ PATH_COLUMNS = (
     Column("after", "To", "text", 0),
     Column("before_ns", "Before", "ns", 9),
     Column("after_ns", "After", "ns", 9),
-    Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower"),
+    Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower", additive=True),
     Column("ratio", "Of it", "ratio", 3, signed=True, better="lower"),
-    Column("interval", "95 % interval, %", "text", 4),
+    Column("interval", "95 % interval, %", "text", 4, shorten=False, restates=True),
     Column("speedup", "Speed-up", "factor", 0),
-    Column("verdict", "Verdict", "text", 1),
+    Column("verdict", "Verdict", "text", 1, shorten=False),
     Column("cause", "Mostly", "text", 2),
     Column("cause_share", "Share of the change", "ratio", 9),
     Column("changed", "Changed", "text", 9),

@@ -84,7 +84,7 @@ def _columns(comparison: Comparison, tag: str, figure: Figure, beside: Sequence[
         Column(f"{TAG}{tag}", tag, "number", 0),
         Column("runs", "Runs", "count", 2 if repeated else 5),
         Column("value", in_capital(figure.label), figure.unit, 0, bar=True),
-        Column("interval", "95 % interval", "text", 1),
+        Column("interval", "95 % interval", "text", 1, shorten=False, restates=True),
         Column("low", "95 % from", figure.unit, 9),
         Column("high", "95 % to", figure.unit, 9),
         *(Column(f"{MEASURE}{one.name}", in_capital(one.label), one.unit, 1) for one in beside),
@@ -92,7 +92,7 @@ def _columns(comparison: Comparison, tag: str, figure: Figure, beside: Sequence[
         Column("speedup_low", "Speed-up, 95 % from", "factor", 9),
         Column("speedup_high", "Speed-up, 95 % to", "factor", 9),
         Column("efficiency", "Efficiency", "ratio", 3 if tag.lower() in RESOURCES else 9),
-        Column("verdict", "Against the best", "text", 0),
+        Column("verdict", "Against the best", "text", 0, shorten=False),
     )
 
 

@@ -36,8 +36,6 @@ _NARROW_BAR = 8
 _NAME_SHARE = 0.36
 _OTHER_TEXT_LEAST = 14
 _LEAST = 4
-_WHOLE = frozenset({"interval", "trace_id", "verdict"})
-"""Columns of figures, ids or one of a few words: a shortened text would be of no use."""
 _SHORT_NAME = 14
 _BEFORE_NAMES = 1
 """Columns of this importance stay, and names are shortened further instead."""
@@ -173,7 +171,7 @@ def _tracks(grid: Grid, shown: ShownRows, width: int) -> list[Track]:
     """A track for each column that is for people and says anything."""
     positions = telling_columns(grid, shown)
     texts = [index for index in positions if grid.columns[index].unit == "text"]
-    names = [index for index in texts if grid.columns[index].name not in _WHOLE] or texts
+    names = [index for index in texts if grid.columns[index].shorten] or texts
     name = min(names, key=lambda index: grid.columns[index].importance, default=None)
     return [_track(grid, shown, index, width, names_rows=index == name) for index in positions]
 
@@ -194,7 +192,7 @@ def _track(grid: Grid, shown: ShownRows, index: int, width: int, *, names_rows: 
         styles=tuple(_style(column, value) for value in values),
         width=text_width,
         bar_width=(_WIDE_BAR if width >= _WIDE_PAGE else _NARROW_BAR) + column.signed,  # the axis takes a cell
-        least=min(text_width, least) if is_text and column.name not in _WHOLE else text_width,
+        least=min(text_width, least) if is_text and column.shorten else text_width,
         names_rows=names_rows,
     )
 

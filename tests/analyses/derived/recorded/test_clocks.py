@@ -8,7 +8,7 @@ from traceviz.analyses.derived.recorded.clocks import NOTE, ClockError, clock_er
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.run import analyze
 from traceviz.report import Prose
-from traceviz.report.rules import rule
+from traceviz.report.findings.registry import record_of
 
 COUNT = 20
 
@@ -127,9 +127,9 @@ def test_many_clocks_are_counted():
 
 
 def test_a_finding_that_rests_on_one_clock_only_has_no_doubt():
-    assert rule("TV201").compares_clocks
-    assert rule("TV203").compares_clocks
-    assert not rule("TV504").compares_clocks  # kernels of one device against each other
+    assert record_of("TV201").compares_clocks
+    assert record_of("TV203").compares_clocks
+    assert not record_of("TV504").compares_clocks  # kernels of one device against each other
 
 
 def test_delays_of_each_device_stand_beside_what_its_clock_was_moved_by():

@@ -28,7 +28,7 @@ _CLASS_COLUMNS = (
     Column("label", "Class", "text", 0),
     Column("per_step_ns", "Average step", "ns", 0),
     Column("share_of_step", "Of step time", "ratio", 0, bar=True),
-    Column("total_ns", "Total", "ns", 1),
+    Column("total_ns", "Total", "ns", 1, additive=True),
 )
 _GPU_COLUMNS = (
     Column("device", "GPU", "text", 0),

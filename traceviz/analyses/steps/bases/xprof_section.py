@@ -15,7 +15,7 @@ _NEAR = " It does not know what marks the steps of this trace, and may divide th
 
 _CLASS_COLUMNS = (
     Column("class", "Class", "text", 0),
-    Column("total_ns", "Total", "ns", 0),
+    Column("total_ns", "Total", "ns", 0, additive=True),
     Column("share_of_step", "Of step time", "ratio", 0, bar=True),
     Column("per_step_ns", "Per step", "ns", 1),
 )

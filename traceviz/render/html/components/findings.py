@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from traceviz.core.errors import UsageError
 from traceviz.render.html.components.element import element, joined, prose, shown
 from traceviz.render.html.components.facts import facts
 from traceviz.render.rows import time_at_stake
 from traceviz.report import Finding
+from traceviz.report.findings.record import FindingRecord
+from traceviz.report.findings.registry import find_record
 from traceviz.report.pictures.pictures import Place
-from traceviz.report.rules import Rule, rule
 
 
 def finding(item: Finding, places: Sequence[Place] = (), *, is_open: bool = False) -> Markup:
@@ -57,15 +57,14 @@ def _places(places: Sequence[Place]) -> Markup:
 
 
 def _explained(code: str) -> Markup:
-    """What ``traceviz explain`` says of the rule, beside its advice; nothing of an unknown one."""
-    try:
-        known = rule(code)
-    except UsageError:
+    """Return the text of ``traceviz explain``, without the advice; nothing for a finding that is unknown here."""
+    known = find_record(code)
+    if known is None:
         return Markup()
     return element("details", element("summary", f"What {known.code} means"), _meaning(known), class_="tv-explain")
 
 
-def _meaning(known: Rule) -> Markup:
+def _meaning(known: FindingRecord) -> Markup:
     parts = ("What", known.what), ("Why it costs time", known.why), ("When it misleads", known.misleads)
     terms = joined(joined((element("dt", head), element("dd", text))) for head, text in parts)
     links = joined(element("li", element("a", text, href=text, rel="noreferrer noopener")) for text in known.references)

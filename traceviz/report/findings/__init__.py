@@ -1,0 +1,1 @@
+"""One file per finding, with everything known of it (:class:`traceviz.report.findings.record.FindingRecord`)."""

@@ -1,0 +1,168 @@
+"""The record of a finding: everything known of one kind of problem, as data that every stage reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from traceviz.report.document import Certainty, Severity
+
+WARNING_SHARE = 0.05
+"""From this share of the judged time on, a finding is a warning."""
+ERROR_SHARE = 0.20
+"""From this share on, it is an error: fix this first."""
+
+READ_RARELY = "Read results (loss.item(), numpy(), print) every N steps, not in each."
+"""Advice about waits for results. Analyses leave it out if the operation that waits has advice of its own."""
+
+SeverityRule = Literal["by share", "hint", "warning"]
+"""Severity from the share of the judged time at stake; always information; always a warning."""
+
+TimeClass = Literal[
+    "device_compute",
+    "input",
+    "parameter_transfer",
+    "communication",
+    "host_collective",
+    "copy_d2h",
+    "copy_h2d",
+    "other_device",
+    "blocking_copy",
+    "synchronisation",
+    "device_wait",
+    "allocation",
+    "stream",
+    "first_launch",
+    "kernel_launch",
+    "launch_queue",
+    "compilation",
+    "os_call",
+    "profiler",
+    "waiting",
+    "saving",
+    "io",
+    "sleep",
+    "lock",
+    "gil",
+    "logging",
+    "serialization",
+    "import",
+    "host",
+    "unexplained",
+]
+"""Keys of the exclusive parts of judged time, and ``device_compute`` for the computing itself."""
+
+Finder = Literal[
+    "api_call",
+    "full_precision_kernel",
+    "idle_class",
+    "input",
+    "largest_operation",
+    "late_collective",
+    "layout_kernel",
+    "loop_part",
+    "memory_peak",
+    "pageable_copy",
+    "phase",
+    "run_part",
+    "sampled",
+    "small_grid",
+    "straggler",
+    "uneven_step",
+    "waiting_copy",
+]
+"""Functions that find the place of a finding on the timeline (:mod:`traceviz.pictures.timeline.places`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimelinePlace:
+    """The interval on the timeline that shows a finding best: the longest one that ``finder`` finds.
+
+    Args:
+        finder: Name of the function that finds it.
+        label: Description for people; ``{rank}`` stands for the rank that the finding names.
+        keys: Classes, kinds or parts that it looks for; empty for any.
+    """
+
+    finder: Finder
+    label: str
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingRecord:
+    """One kind of problem. A code never changes its meaning; a slug names the problem, never the cure.
+
+    Args:
+        code: Stable code.
+        slug: Name of the problem.
+        what: The observation, and the condition that raises the finding.
+        why: Why it costs time.
+        advice: Things to do, the most promising first.
+        misleads: When the finding is raised and should be ignored.
+        references: Further reading.
+        section: Slug of the report section whose analysis raises it.
+        severity: Rule for its severity.
+        hint_if: Condition under which the analysis makes it a hint although it has a share; empty if there is none.
+        part_of: Codes of more precise findings about the same time: if one of them is raised, this one is not.
+        half_of: The same for findings that may be about little of that time: if one of them has half of its stake.
+        compares_clocks: Its time at stake is idle time of devices while the host does something. It is as uncertain
+            as the clock of the device.
+        explains: Time classes whose time it explains; ``device_compute`` for a bound on the computing itself.
+        certainty: How certain it is that these classes have this cause.
+        is_candidate: It may lead the first sentence. Others have no time at stake, or the time of classes that are
+            candidates themselves, or time of the whole run.
+        label: Name within a sentence; empty for the slug.
+        heading_end: Text after which the heading of its messages ends (*Saving: 48 % ...*); empty if they have none.
+        counts_later_time: Its time at stake includes time after its classes: it leads only if they are half of it.
+        disjoint_from: Codes of findings on other parts of the time of the same classes.
+        is_sampled: It comes from samples of all steps of a run, of which a profiler recorded few.
+        is_of_input: The verdict on the input states it.
+        is_of_run: Its time at stake is a share of the whole run, not of the judged time.
+        is_of_ranks: It is about communication between ranks: the rank waits for others, not they for it.
+        tables: Tables that support it, the most telling first: ``section`` for the first table of a section,
+            ``section:1`` for the second, ``section:Other`` for the first whose title begins so.
+        replaced_tables: Pairs of tables: if it is raised, the second supports the verdict in place of the first.
+        place: Place on the timeline; ``None`` if only a sum over the run shows it.
+        supposes: Code of the finding that a better capture raises instead; empty if there is none.
+        needs_same_recorder: It is about the set-up of one kind of input pipeline. A comparison looks for it only if
+            both sides were recorded in the same way.
+    """
+
+    code: str
+    slug: str
+    what: str
+    why: str
+    advice: tuple[str, ...]
+    misleads: str
+    references: tuple[str, ...] = ()
+    section: str
+    severity: SeverityRule = "by share"
+    hint_if: str = ""
+    part_of: tuple[str, ...] = ()
+    half_of: tuple[str, ...] = ()
+    compares_clocks: bool = False
+    explains: tuple[TimeClass, ...]
+    certainty: Certainty
+    is_candidate: bool = True
+    label: str = ""
+    heading_end: str = ""
+    counts_later_time: bool = False
+    disjoint_from: tuple[str, ...] = ()
+    is_sampled: bool = False
+    is_of_input: bool = False
+    is_of_run: bool = False
+    is_of_ranks: bool = False
+    tables: tuple[str, ...]
+    replaced_tables: tuple[tuple[str, str], ...] = ()
+    place: TimelinePlace | None
+    supposes: str = ""
+    needs_same_recorder: bool = False
+
+    def severity_of(self, share: float) -> Severity:
+        """Severity of a finding with ``share`` (0 to 1) of the judged time at stake."""
+        if self.severity != "by share":
+            return Severity.INFO if self.severity == "hint" else Severity.WARNING
+        if share >= ERROR_SHARE:
+            return Severity.ERROR
+        return Severity.WARNING if share >= WARNING_SHARE else Severity.INFO

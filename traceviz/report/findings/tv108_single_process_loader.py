@@ -1,0 +1,32 @@
+"""Finding TV108: single process loader."""
+
+from traceviz.report.findings.record import FindingRecord, TimelinePlace
+from traceviz.report.findings.tables import INPUT
+
+RECORD = FindingRecord(
+    code="TV108",
+    slug="single-process-loader",
+    what="Steps wait for input, and at least a tenth of the wait is in a DataLoader of PyTorch with num_workers=0.",
+    why=(
+        "The training process then reads, decodes and collates each batch itself, and launches nothing meanwhile: "
+        "input and training take turns."
+    ),
+    advice=(
+        "Set num_workers of the DataLoader to about the number of free cores.",
+        "Keep the workers between epochs (persistent_workers=True); prefetch_factor sets how far they run ahead.",
+        "Where samples already are tensors in memory, index whole batches instead of collating single samples.",
+    ),
+    misleads=(
+        "Workers cost memory and start-up time: for data that is in memory and needs no work they gain nothing. The "
+        "first call of an epoch opens files and builds indices."
+    ),
+    references=("https://pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading",),
+    section="input_pipeline",
+    severity="hint",
+    explains=("input",),
+    certainty="suspected",
+    is_candidate=False,
+    tables=INPUT,
+    place=TimelinePlace("input", "the longest wait for input", ("input_wait",)),
+    needs_same_recorder=True,
+)

@@ -1,0 +1,33 @@
+"""Finding TV503: late collectives."""
+
+from traceviz.report.findings.record import FindingRecord, TimelinePlace
+from traceviz.report.findings.tables import RANKS
+
+RECORD = FindingRecord(
+    code="TV503",
+    slug="late-collectives",
+    what=(
+        "In at least 5 % of the judged time ranks wait in collectives for ranks that arrive later, and compute nothing "
+        "meanwhile."
+    ),
+    why="A collective transfers nothing before the last rank has come; the time before that is not the network's.",
+    advice=(
+        "Look at the rank that needs most time for its own work: what it does before, the others do not.",
+        "Balance the work between collectives: lengths of sequences, sizes of shards, work on one rank only.",
+        "Input wait on one rank delays all: give each as many loader workers and cores, and data as near.",
+        "Where every rank is late in turn, chance is the cause: fewer synchronisations even it out.",
+    ),
+    misleads=(
+        "Ranks of a pipeline wait by design. Kernels of collectives that end at different times on different ranks "
+        "(broadcast, reduce) seem to wait; only ranks that were captured are compared."
+    ),
+    references=("https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html",),
+    section="ranks",
+    part_of=("TV501",),
+    explains=("communication", "host_collective"),
+    certainty="measured",
+    disjoint_from=("TV506",),
+    is_of_ranks=True,
+    tables=RANKS,
+    place=TimelinePlace("late_collective", "the longest wait for a late rank"),
+)

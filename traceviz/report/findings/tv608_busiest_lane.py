@@ -1,0 +1,29 @@
+"""Finding TV608: busiest lane."""
+
+from traceviz.report.findings.record import FindingRecord
+
+RECORD = FindingRecord(
+    code="TV608",
+    slug="busiest-lane",
+    what=(
+        "The trace is of a program that no known profiler recorded (in the format of Chrome's trace viewer), and one "
+        "kind of event takes at least 20 % of the captured time in its busiest lane."
+    ),
+    why="It is what most of the time goes into, as far as the trace tells.",
+    advice=(
+        "Look at the event that is named, and at the lanes that wait meanwhile.",
+        "For more than that, record the program with its framework's profiler, or with Nsight Systems.",
+    ),
+    misleads=(
+        "What a lane is, the trace does not say: a thread, a queue, part of a simulated machine. A lane that waits in "
+        "an event of its own looks busy."
+    ),
+    references=("https://ui.perfetto.dev",),
+    section="lanes",
+    severity="hint",
+    explains=(),
+    certainty="measured",
+    is_candidate=False,
+    tables=("lanes", "lanes:1"),
+    place=None,
+)

@@ -1,0 +1,30 @@
+"""Finding TV613: lock wait."""
+
+from traceviz.report.findings.record import FindingRecord, TimelinePlace
+from traceviz.report.findings.tables import THREADS
+
+RECORD = FindingRecord(
+    code="TV613",
+    slug="lock-wait",
+    what=(
+        "In at least 5 % of the steps, the program's main thread waits for a lock, a queue, another thread or process, "
+        "or sleeps, by samples of its stack, and no thread computes for it meanwhile."
+    ),
+    why="The main thread has nothing to do until another one has done its part.",
+    advice=(
+        "Look at what the other thread does meanwhile: that has to become faster, or to be done by several.",
+        "Hold locks for a moment: prepare first, then lock, exchange and unlock; do not sleep or write under one.",
+        "Let the thread that fills a queue run ahead (a larger maxsize), and several fill it.",
+        "Sleep only where nothing waits: poll less often from another thread.",
+    ),
+    misleads="A program that waits by design: for other programs, for requests, for the rate of a service.",
+    references=("https://docs.python.org/3/library/threading.html",),
+    section="host_limits",
+    half_of=("TV612", "TV615", "TV618"),
+    explains=("os_call", "waiting", "sleep", "lock"),
+    certainty="measured",
+    heading_end=":",
+    is_sampled=True,
+    tables=THREADS,
+    place=TimelinePlace("sampled", "the longest wait for a lock or a thread", ("lock", "sleep")),
+)

@@ -1,0 +1,28 @@
+"""Finding TV622: function in steps."""
+
+from traceviz.report.findings.record import FindingRecord
+
+RECORD = FindingRecord(
+    code="TV622",
+    slug="function-in-steps",
+    what=(
+        "No device was captured, and a function of the program that does not train (no forward or backward pass, no "
+        "optimizer, no input) takes at least 20 % of the steps with all that it calls, by samples of the main thread's "
+        "stack; its time is of several kinds, so that none of them says how much there is to gain."
+    ),
+    why="The steps wait for it: plots, metrics, monitors and simulations in the loop cost more than they seem to.",
+    advice=(
+        "Do it less often: every N steps or minutes, or once after the loop.",
+        "Do it beside the steps: hand its data to another process or thread.",
+        "See what takes its time: traceviz report RUN --section host_time, and the flame graph of the page.",
+    ),
+    misleads="A function whose work is the purpose of the program, such as the environment of an agent.",
+    section="host_limits",
+    half_of=("TV612", "TV615"),
+    explains=("os_call", "waiting", "saving", "io", "sleep", "lock", "gil", "logging", "serialization", "host"),
+    certainty="measured",
+    heading_end=" takes ",
+    is_sampled=True,
+    tables=("host_time", "host_limits"),
+    place=None,
+)

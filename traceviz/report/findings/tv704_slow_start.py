@@ -1,0 +1,27 @@
+"""Finding TV704: slow start."""
+
+from traceviz.report.findings.record import FindingRecord, TimelinePlace
+from traceviz.report.findings.tables import RUN
+
+RECORD = FindingRecord(
+    code="TV704",
+    slug="slow-start",
+    what="At least 20 % of the run and 30 s pass before its first step; or 20 % of it, imports and compilation apart.",
+    why="Each start, also after a failure, waits for it, and the devices with it.",
+    advice=(
+        "Prepare data once and keep the result; load it lazily or in workers.",
+        "Import heavy packages where they are used (python -X importtime shows which they are).",
+        "Keep compiled programs: torch.compile and JAX have caches on disk.",
+    ),
+    misleads=(
+        "Short runs for a test mostly start up. Below 30 s, imports do not count, and the rest is for information."
+    ),
+    section="whole_run",
+    hint_if="Imports and compilation are most of it, or it is shorter than 30 s.",
+    explains=(),
+    certainty="measured",
+    is_candidate=False,
+    is_of_run=True,
+    tables=RUN,
+    place=TimelinePlace("run_part", "the longest part of the start", ("imports", "preparation")),
+)

@@ -1,0 +1,21 @@
+"""Finding TV902: profiler overhead."""
+
+from traceviz.report.findings.record import FindingRecord, TimelinePlace
+from traceviz.report.findings.tables import ELSEWHERE
+
+RECORD = FindingRecord(
+    code="TV902",
+    slug="profiler-overhead",
+    what=(
+        "The profiler itself took more than 5 % of the judged time (steady steps, else first to last device work; all "
+        "of the capture where no device works)."
+    ),
+    why="Durations of short calls and gaps between them are inflated; compare shares between traces with care.",
+    advice=("Trace fewer event kinds (no CPU sampling, no backtraces), or a shorter window.",),
+    misleads="Overhead at start-up, before the first step, does not distort the steps.",
+    section="capture",
+    explains=("profiler",),
+    certainty="measured",
+    tables=ELSEWHERE,
+    place=TimelinePlace("idle_class", "the longest work of the profiler", ("profiler",)),
+)

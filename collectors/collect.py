@@ -70,9 +70,9 @@ def prepare(options: CollectOptions, command: Sequence[str]) -> Prepared:
     if not words:
         raise UsageError("There is no command to run.", fix="For example: traceviz collect -- python train.py")
     find_program(words[0], os.environ)
-    states = {collector.name: collector.availability() for collector in registry.COLLECTORS}
+    states = {collector.name: registry.state_of(collector) for collector in registry.COLLECTORS.all()}
     plan = make_plan(options, words, run_folder(options, words), states)
-    collectors = tuple(collector for collector in registry.COLLECTORS if collector.name in plan.collectors)
+    collectors = tuple(collector for collector in registry.COLLECTORS.all() if collector.name in plan.collectors)
     return Prepared(plan, options, collectors, states, dict(os.environ), {"traceviz": __version__})
 
 

@@ -45,12 +45,12 @@ def prepare_here(options: CollectOptions, command: Sequence[str]) -> Prepared:
         UsageError, MissingToolError: there is no such collector, or one cannot record here.
     """
     states = {
-        collector.name: collector.availability() if collector.name in COLLECTORS else NOT_HERE
-        for collector in registry.COLLECTORS
+        collector.name: registry.state_of(collector) if collector.name in COLLECTORS else NOT_HERE
+        for collector in registry.COLLECTORS.all()
     }
     words = tuple(command)
     plan = make_plan(replace(options, nvtx=False), words, run_folder(options, words), states)
-    collectors = tuple(collector for collector in registry.COLLECTORS if collector.name in plan.collectors)
+    collectors = tuple(collector for collector in registry.COLLECTORS.all() if collector.name in plan.collectors)
     return Prepared(plan, options, collectors, states, dict(os.environ), {"traceviz": __version__})
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from traceviz.core.process.memory import Allowance, Watch
+from traceviz.core.registry import find_fault_of_plugin, is_own, plugin_error, warn_of_plugin
 from traceviz.untrusted.errors import foreign_errors_in_words
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def prefixed(progress: Progress, prefix: str) -> Progress:
     return lambda stage, done, total: progress(f"{prefix}: {stage}", done, total)
 
 
-def watched(options: ReadOptions, name: str) -> Progress:
+def watched(options: ReadRequest, name: str) -> Progress:
     """The progress of ``options``, at whose steps the memory that the trace ``name`` takes is compared with theirs."""
     watch, told = Watch(options.allowance, name), options.progress
 
@@ -61,37 +62,49 @@ def watched(options: ReadOptions, name: str) -> Progress:
     return progress
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """What the caller asks a reader for.
+    """The user's options for reading traces.
+
+    Args:
+        reader: Identifier of the format; ``None`` to recognise it by the content.
+        run: Run to read if a path is a folder of several; ``None`` for the newest.
+        max_size: Limit for JSON, unpacked, in bytes; ``None`` for the default limit.
+        max_memory: Memory limit of the process while it reads, in bytes; ``None`` for all free memory.
+        cache: Keep what other programs export, and use earlier exports (see ``docs/commands.md``); never with
+            ``keep_private``.
+        keep_private: Keep command line and host name, which are left out by default.
+        progress: Receives progress.
+    """
+
+    reader: str | None = None
+    run: str | None = None
+    max_size: int | None = None
+    max_memory: int | None = None
+    cache: bool = True
+    keep_private: bool = False
+    progress: Progress = silent
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest(ReadOptions):
+    """A request to a reader: the user's options, and the tables and columns that the caller needs.
 
     Args:
         tables: Names of the tables to read; ``None`` for all. ``run``, ``devices``, ``processes``, ``threads`` and
             ``notes`` are always given.
         columns: For some tables, the nullable columns that matter; a reader may leave the others null.
         properties: Keys of table ``op_args`` that matter, ``None`` for all; a reader may leave out rows of others.
-        keep_private: Store command line and host name, which are left out by default.
-        progress: Receives progress.
-        run: Name of the run to read, where the source is a folder of several; ``None`` for the newest.
-        max_size: The longest text to read, in bytes, where the format is text; ``None`` for what is plausible.
-        max_memory: Most memory that the process may take while it reads, in bytes; ``None`` for what there is.
-        cache: What another program had to decode is kept, and taken from there the next time; see
-            :mod:`traceviz.parsers.exports`.
-        window: The caller cuts the trace to these times: a reader may leave out events that lie outside of them
-            altogether.
-        spill: Takes tables that memory has no room for, where the caller can do with files; see :attr:`Reader.spills`.
-        begun: Is called when reading has begun, perhaps more than once: what else the caller has to do would delay it.
+        cache: Use and keep exports, see :mod:`traceviz.parsers.exports`. A request does not, unless it asks for it.
+        window: The caller cuts the trace to these times: a reader may leave out events outside of them.
+        spill: Takes tables that do not fit in memory, if the caller accepts files; see :attr:`Reader.spills`.
+        begun: Is called when reading has started, perhaps more than once: the caller starts other work only then.
     """
 
     tables: frozenset[str] | None = None
     columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
     properties: frozenset[str] | None = None
-    keep_private: bool = False
-    progress: Progress = silent
-    run: str | None = None
-    max_size: int | None = None
-    max_memory: int | None = None
-    cache: bool = False
+    cache: bool = field(default=False, kw_only=True)
     window: Window | None = None
     spill: Spill | None = None
     begun: Callable[[], None] = nothing
@@ -120,9 +133,9 @@ class Reader(ABC):
     suffixes: ClassVar[tuple[str, ...]] = ()
     """Usual file-name suffixes, for help texts only: identification is by content."""
     spills: ClassVar[bool] = False
-    """Whether large tables may go to :attr:`ReadOptions.spill` instead of being yielded."""
+    """Whether large tables may go to :attr:`ReadRequest.spill` instead of being yielded."""
     decodes_ahead: ClassVar[bool] = False
-    """Whether :meth:`read` says itself when it has begun (:attr:`ReadOptions.begun`): compiled code is at work then."""
+    """Whether :meth:`read` says itself when it has begun (:attr:`ReadRequest.begun`): compiled code is at work then."""
     states_span: ClassVar[bool] = False
     """Whether the length of the capture is read from what is stated, and not taken from the events."""
 
@@ -141,6 +154,17 @@ class Reader(ABC):
         a folder.
         """
 
+    def match(self, head: bytes, path: Path) -> Match:
+        """Return what :meth:`sniff` says. A plugin's reader that fails is reported by a warning and matches nothing."""
+        try:
+            return Match(self.sniff(head, path))
+        except Exception as error:
+            if is_own(type(self).__module__):
+                raise
+            fault = find_fault_of_plugin(error) or plugin_error(None, f"reader {self.format!r} in sniff()", error)
+            warn_of_plugin(fault)
+            return Match.NO
+
     def reading_ahead(self, path: Path) -> Reader:  # noqa: ARG002 (most readers begin when they are asked for tables)
         """This reader, for one reading of ``path`` that may have begun: its caller imports meanwhile what it needs.
 
@@ -149,7 +173,7 @@ class Reader(ABC):
         return self
 
     @abstractmethod
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """Yield ``(name, table)`` one at a time, ``notes`` last, so that a caller may free each before the next.
 
         Columns and types are those of the schema; rows need not be sorted.
@@ -159,7 +183,7 @@ class Reader(ABC):
             DamagedTraceError: the file breaks the rules of its format.
         """
 
-    def tables(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def tables(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """What :meth:`read` yields, for those who call it: what libraries raise over a file is an error of ours, too.
 
         What no capture can hold is left out, see :mod:`traceviz.trace.plausible`.
@@ -200,5 +224,5 @@ def certain_reader(readers: Iterable[Reader], path: Path) -> Reader | None:
                 return None
     except OSError:
         return None
-    certain = [reader for reader in readers if reader.sniff(head, path) == Match.YES]
+    certain = [reader for reader in readers if reader.match(head, path) == Match.YES]
     return certain[0] if len(certain) == 1 else None

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from traceviz.core.errors import OutOfMemoryError, TracevizError
 from traceviz.core.process.temporary import temporary_folder
-from traceviz.parsers.base import Reader, ReadOptions
+from traceviz.parsers.base import Reader, ReadRequest
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.trace.folder_cache import KeptFolders, kept_folders
 from traceviz.trace.trace_folder import MANIFEST
@@ -43,7 +43,7 @@ KEPT = "kept from an earlier export"
 Tables = Iterator[tuple[str, "pa.Table"]]
 
 
-def tables_of(path: Path, reader: Reader, options: ReadOptions) -> Tables:
+def tables_of(path: Path, reader: Reader, options: ReadRequest) -> Tables:
     """What :meth:`Reader.tables` yields; where another program has to export ``path``, that happens once.
 
     Raises:
@@ -85,9 +85,9 @@ class _Export:
         self.kept = kept
         self.key = _key(path, reader, exporter)
 
-    def tables(self, options: ReadOptions) -> Tables:
+    def tables(self, options: ReadRequest) -> Tables:
         """The tables; where a folder turns out to be damaged, those that it has not given yet come the next way."""
-        ways: tuple[Callable[[ReadOptions], Tables], ...] = (self._kept_before, self._exported_now, self._not_kept)
+        ways: tuple[Callable[[ReadRequest], Tables], ...] = (self._kept_before, self._exported_now, self._not_kept)
         given: set[str] = set()
         for way in ways:
             try:
@@ -101,7 +101,7 @@ class _Export:
                 continue
             return
 
-    def _kept_before(self, options: ReadOptions) -> Tables:
+    def _kept_before(self, options: ReadRequest) -> Tables:
         folder = self.kept.find(self.key)
         if folder is None:
             raise _UnusableError
@@ -114,7 +114,7 @@ class _Export:
             self.kept.evict(self.key)
             raise
 
-    def _exported_now(self, options: ReadOptions) -> Tables:
+    def _exported_now(self, options: ReadRequest) -> Tables:
         with temporary_folder() as work:
             made = work / "tables"
             try:
@@ -125,10 +125,10 @@ class _Export:
             kept = self.kept.keep(self.key, made) if is_export else None
             yield from _from_folder(kept or made, options)
 
-    def _not_kept(self, options: ReadOptions) -> Tables:
+    def _not_kept(self, options: ReadRequest) -> Tables:
         return self.reader.tables(self.path, options)
 
-    def _write(self, folder: Path, options: ReadOptions) -> bool:
+    def _write(self, folder: Path, options: ReadRequest) -> bool:
         """Write all tables; whether they are the export of what the key stands for.
 
         They are not where something beside the report was read in its place, or the file was changed meanwhile.
@@ -142,7 +142,7 @@ class _Export:
         return route.endswith(self.exporter) and self.key == _key(self.path, self.reader, self.exporter)
 
 
-def _from_folder(folder: Path, options: ReadOptions) -> Tables:
+def _from_folder(folder: Path, options: ReadRequest) -> Tables:
     try:
         yield from TracevizFolderReader().tables(folder, options)
     except OutOfMemoryError:

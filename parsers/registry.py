@@ -1,10 +1,12 @@
-"""All readers, and which of them reads a file: by its content, never by its name alone."""
+"""All readers, and the choice of one for a file: by its content, never by its name alone."""
 
 from __future__ import annotations
 
+from operator import attrgetter
 from pathlib import Path
 
-from traceviz.core.errors import UnknownFormatError, UsageError
+from traceviz.core.errors import UnknownFormatError
+from traceviz.core.registry import Registry, instance_of
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader
 from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.parsers.nsys.readers import NsysParquetReader, NsysReportReader, NsysSqliteReader, NsysStreamReader
@@ -14,7 +16,13 @@ from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.parsers.unrecognised import what_it_is
 from traceviz.parsers.xplane.readers import TensorFlowTraceReader, XPlaneReader
 
-TRACE_READERS: tuple[Reader, ...] = (
+
+def trace_readers() -> tuple[Reader, ...]:
+    """Return the readers of single traces; a run folder holds traces of these formats."""
+    return tuple(reader for reader in READERS.all() if reader.format != RunFolderReader.format)
+
+
+_OWN = (
     KinetoReader(),
     NsysParquetReader(),
     NsysStreamReader(),
@@ -23,17 +31,22 @@ TRACE_READERS: tuple[Reader, ...] = (
     NvprofCsvReader(),
     NvprofSqliteReader(),
     ResourceSamplesReader(),
+    RunFolderReader(trace_readers),
     StacksReader(),
     TensorFlowTraceReader(),
     TracevizFolderReader(),
     XPlaneReader(),
 )
-"""One line per reader of single traces, sorted by :attr:`Reader.format`; a run folder holds traces of these formats."""
+"""One line per reader of traceviz, sorted by :attr:`Reader.format`."""
 
-READERS: tuple[Reader, ...] = tuple(
-    sorted((*TRACE_READERS, RunFolderReader(TRACE_READERS)), key=lambda reader: reader.format)
+READERS: Registry[Reader] = Registry(
+    "reader",
+    "traceviz.readers",
+    {reader.format: reader for reader in _OWN},
+    instance_of(Reader),
+    attrgetter("format"),
 )
-"""All readers, sorted by :attr:`Reader.format`."""
+"""All readers, those of plugins among them. ``READERS.register(AcmeReader())`` adds one to the running program."""
 
 
 def identify(path: Path, name: str | None = None) -> Reader:
@@ -46,11 +59,12 @@ def identify(path: Path, name: str | None = None) -> Reader:
     Raises:
         UnknownFormatError: ``path`` does not exist or cannot be opened; no reader knows it; or several do, equally.
         UsageError: no reader has the identifier ``name``.
+        PluginError: the reader ``name`` belongs to a plugin that cannot be loaded.
     """
     head = read_head(path)
     if name is not None:
-        return _named(name)
-    matches = {reader: reader.sniff(head, path) for reader in READERS}
+        return READERS.find(name)
+    matches = {reader: reader.match(head, path) for reader in READERS.all()}
     best = max(matches.values())
     candidates = [reader for reader, match in matches.items() if match == best]
     if best == Match.NO:
@@ -79,10 +93,3 @@ def read_head(path: Path) -> bytes:
         raise UnknownFormatError(f"No such file: {path}.", fix="Check the path.") from None
     except (OSError, ValueError) as error:
         raise UnknownFormatError(f"{path} cannot be opened.", str(error)) from error
-
-
-def _named(identifier: str) -> Reader:
-    for reader in READERS:
-        if reader.format == identifier:
-            return reader
-    raise UsageError.unknown("reader", identifier, (reader.format for reader in READERS))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from traceviz.core.errors import TracevizError, UnknownFormatError, UsageError
 from traceviz.core.sanitize import visible
-from traceviz.parsers.base import Match, Reader, ReadOptions, certain_reader, prefixed
+from traceviz.parsers.base import Match, Reader, ReadRequest, certain_reader, prefixed
 from traceviz.parsers.exports import tables_of
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.registry import READERS, identify
@@ -76,7 +76,7 @@ def _ranks_in(path: Path) -> tuple[Path, ...]:
 
 
 def _is_read_whole(folder: Path) -> bool:
-    return any(reader.sniff(b"", folder) != Match.NO for reader in READERS)
+    return any(reader.match(b"", folder) != Match.NO for reader in READERS.all())
 
 
 def is_trace_folder(path: Path) -> bool:
@@ -107,7 +107,7 @@ def openable(path: Path) -> Iterator[None]:
 
 def _is_trace(path: Path) -> bool:
     """Whether exactly one reader is sure of a visible file."""
-    return not path.name.startswith(".") and path.is_file() and certain_reader(READERS, path) is not None
+    return not path.name.startswith(".") and path.is_file() and certain_reader(READERS.all(), path) is not None
 
 
 def readers_of(files: Sequence[Path], reader: str | None) -> list[Reader]:
@@ -119,7 +119,7 @@ def readers_of(files: Sequence[Path], reader: str | None) -> list[Reader]:
     return [identify(file, reader) for file in files]
 
 
-def read_all(files: Sequence[Path], readers: Sequence[Reader], options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def read_all(files: Sequence[Path], readers: Sequence[Reader], options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """Tables of the one trace, or of several as one, ``notes`` last.
 
     Raises:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.base import Match, Reader, ReadRequest
 from traceviz.trace.trace_folder import is_trace_folder
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class TracevizFolderReader(Reader):
             return Match.NO
         return Match.YES if is_trace_folder(path) else Match.NO
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. Host and command line are there if they were kept when the folder was written."""
         from traceviz.core.process.memory import give_back  # noqa: PLC0415
         from traceviz.trace import schema  # noqa: PLC0415 (reading loads what recognising does not need)

@@ -25,7 +25,16 @@ from traceviz.version import __version__
 
 if TYPE_CHECKING:
     from traceviz.annotate import metric, record, step, step_range
-    from traceviz.api import AnalysisOptions, RenderOptions, Selection, analyze, convert, report_on, to_text
+    from traceviz.api import (
+        AnalysisOptions,
+        ReadOptions,
+        RenderOptions,
+        Selection,
+        analyze,
+        convert,
+        report_on,
+        to_text,
+    )
     from traceviz.api import compare as compare_runs
     from traceviz.api import open_trace as open  # noqa: A004 (traceviz.open, as in gzip.open)
     from traceviz.archive.archive import Archive
@@ -40,6 +49,7 @@ _HOMES = {
     "Archive": "traceviz.archive.archive",
     "CollectOptions": "traceviz.collectors.collect",
     "Plot": "traceviz.notebook.plots",
+    "ReadOptions": "traceviz.api",
     "RenderOptions": "traceviz.api",
     "Report": "traceviz.report",
     "Selection": "traceviz.api",
@@ -67,6 +77,7 @@ __all__ = [
     "Archive",
     "CollectOptions",
     "Plot",
+    "ReadOptions",
     "RenderOptions",
     "Report",
     "Selection",

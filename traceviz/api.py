@@ -14,20 +14,21 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import fields, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from traceviz.analyses.options import AnalysisOptions, StepTime
 from traceviz.compare.options import CompareOptions, Tables
 from traceviz.core.errors import UsageError
 from traceviz.core.files import check_folder_free, check_not_source, new_folder
-from traceviz.parsers.base import Progress, Reader, ReadOptions, nothing, silent
+from traceviz.parsers.base import Progress, Reader, ReadOptions, ReadRequest, nothing, prefixed
 from traceviz.parsers.sources import named, read_all, readers_of, source_facts, trace_files
 from traceviz.render.options import RenderOptions
 from traceviz.report import Report
@@ -46,6 +47,7 @@ __all__ = [
     "AnalysisOptions",
     "CompareOptions",
     "Comparison",
+    "ReadOptions",
     "RenderOptions",
     "Selection",
     "Tables",
@@ -64,28 +66,18 @@ __all__ = [
 
 def open_trace(
     *paths: str | Path,
-    reader: str | None = None,
     tables: Collection[str] | None = None,
-    keep_private: bool = False,
-    run: str | None = None,
-    max_size: int | None = None,
-    max_memory: int | None = None,
-    cache: bool = True,
-    progress: Progress = silent,
+    read: ReadOptions | None = None,
+    **old: Unpack[_OldKeywords],
 ) -> TraceTables:
     """Read a trace of any known format, or the traces of several ranks of one job as one.
 
     Args:
         paths: Trace files, or folders that hold one. Several are put on one clock, each rank keeping its number
             (see :func:`traceviz.parsers.ranks.merge.combine`).
-        reader: Identifier of the format, instead of recognising it by its content.
         tables: Tables to read; ``None`` for all.
-        keep_private: Keep command line and host name.
-        run: Run to read, where a path is a folder of several; ``None`` for the newest.
-        max_size: The longest JSON to read, unpacked, in bytes; ``None`` for what is plausible.
-        max_memory: Most memory that this process may take while it reads, in bytes; ``None`` for what there is.
-        cache: Keep what nsys exports, and use what was kept (see ``docs/commands.md``); not with ``keep_private``.
-        progress: Receives progress.
+        read: Options for read.
+        old: Fields of ``read`` as keywords, which are deprecated.
 
     Raises:
         UnknownFormatError: nothing, or more than one reader, recognises a file.
@@ -95,37 +87,24 @@ def open_trace(
         UnreadableError: the system does not let a file be read.
         OutOfMemoryError: it needs more memory than there is.
     """
-    names = None if tables is None else frozenset(tables)
+    read = _read_options(read, old)
     files = trace_files(paths)
-    readers = readers_of(files, reader)
+    readers = readers_of(files, read.reader)
     from traceviz.trace.spill import collected, spill_beyond
 
-    options = ReadOptions(
-        names,
-        keep_private=keep_private,
-        progress=progress,
-        run=run,
-        max_size=max_size,
-        max_memory=max_memory,
-        cache=cache,
-        spill=spill_beyond(max_memory),
-    )
+    names = None if tables is None else frozenset(tables)
+    request = ReadRequest(names, spill=spill_beyond(read.max_memory), **_fields(read))
     with foreign_errors_in_words(f"{named(files)} cannot be read."):
-        return collected(read_all(files, readers, options), options.spill)
+        return collected(read_all(files, readers, request), request.spill)
 
 
 def convert(
     paths: str | Path | Sequence[str | Path],
     folder: str | Path,
     *,
-    reader: str | None = None,
-    keep_private: bool = False,
     force: bool = False,
-    run: str | None = None,
-    max_size: int | None = None,
-    max_memory: int | None = None,
-    cache: bool = True,
-    progress: Progress = silent,
+    read: ReadOptions | None = None,
+    **old: Unpack[_OldKeywords],
 ) -> Path:
     """Write a trace, or those of several ranks, as one traceviz folder of Parquet tables.
 
@@ -136,29 +115,21 @@ def convert(
         OutputError: it cannot be written.
         TracevizError: as :func:`open_trace`.
     """
+    read = _read_options(read, old)
     target = Path(folder)
     sources = trace_files((paths,) if isinstance(paths, str | Path) else paths)
     for source in sources:
         check_not_source(source, target)
     check_folder_free(target, force=force, replaceable=is_trace_folder)
-    readers = readers_of(sources, reader)
+    readers = readers_of(sources, read.reader)
     from traceviz.trace.tables import write_tables
 
-    options = ReadOptions(
-        None,
-        keep_private=keep_private,
-        progress=progress,
-        run=run,
-        max_size=max_size,
-        max_memory=max_memory,
-        cache=cache,
-    )
-    parts = read_all(sources, readers, options)
+    parts = read_all(sources, readers, ReadRequest(**_fields(read)))
     with (
         foreign_errors_in_words(f"{named(sources)} cannot be converted."),
         new_folder(target, force=force, replaceable=is_trace_folder) as temporary,
     ):
-        write_tables(temporary, parts, _provenance(sources, readers, keep_private=keep_private))
+        write_tables(temporary, parts, _provenance(sources, readers, keep_private=read.keep_private))
     return target
 
 
@@ -167,17 +138,13 @@ def report_on(
     sections: Collection[str] | None = None,
     options: AnalysisOptions | None = None,
     selection: Selection | None = None,
-    reader: str | None = None,
-    run: str | None = None,
-    max_size: int | None = None,
-    max_memory: int | None = None,
-    cache: bool = True,
-    progress: Progress = silent,
+    read: ReadOptions | None = None,
+    **old: Unpack[_OldKeywords],
 ) -> Report:
     """Read traces and analyse them: :func:`open_trace`, a :class:`Selection`, :func:`analyze`."""
+    read = _read_options(read, old)
     sources = trace_files(paths)
-    reading = _Reading(reader, run, max_size, max_memory, cache, progress)
-    tables = _part(sources, reading, sections, selection)
+    tables = _part(sources, read, sections, selection)
     from traceviz.analyses.run import analyze
 
     report = analyze(tables, options, sections)
@@ -190,12 +157,8 @@ def pictured(
     sections: Collection[str] | None = None,
     options: AnalysisOptions | None = None,
     selection: Selection | None = None,
-    reader: str | None = None,
-    run: str | None = None,
-    max_size: int | None = None,
-    max_memory: int | None = None,
-    cache: bool = True,
-    progress: Progress = silent,
+    read: ReadOptions | None = None,
+    **old: Unpack[_OldKeywords],
 ) -> tuple[Report, Pictures]:
     """As :func:`report_on`, and what a page shows beside the report: timeline, flame graphs, places of findings.
 
@@ -209,16 +172,12 @@ def pictured(
         sections: Sections of the report; pictures show the same without.
         options: As for :func:`report_on`.
         selection: As for :func:`report_on`; times of pictures are those of the whole trace.
-        reader: As for :func:`open_trace`.
-        run: As for :func:`open_trace`.
-        max_size: As for :func:`open_trace`.
-        max_memory: As for :func:`open_trace`.
-        cache: As for :func:`open_trace`.
-        progress: Receives progress.
+        read: Options for read.
+        old: Fields of ``read`` as keywords, which are deprecated.
     """
+    read = _read_options(read, old)
     sources = trace_files(paths)
-    reading = _Reading(reader, run, max_size, max_memory, cache, progress)
-    tables = _part(sources, reading, None, selection)
+    tables = _part(sources, read, None, selection)
     from traceviz.analyses.run import analyze_view, view
     from traceviz.pictures.flame.flames import flames
     from traceviz.pictures.timeline.pictures import timeline_and_places
@@ -226,7 +185,7 @@ def pictured(
 
     trace = view(tables, options)
     report = analyze_view(trace, sections)
-    progress("drawing", 0, None)
+    read.progress("drawing", 0, None)
     with foreign_errors_in_words("The trace cannot be drawn."):
         start = selection.start_ns or 0 if selection else 0
         shown, places = timeline_and_places(trace, report.findings, events, start)
@@ -240,12 +199,8 @@ def flame_differences(
     *,
     options: AnalysisOptions | None = None,
     selection: Selection | None = None,
-    reader: str | None = None,
-    run: str | None = None,
-    max_size: int | None = None,
-    max_memory: int | None = None,
-    cache: bool = True,
-    progress: Progress = silent,
+    read: ReadOptions | None = None,
+    **old: Unpack[_OldKeywords],
 ) -> tuple[Flame, ...]:
     """Flame graphs of two traces as differences, per step where both have steps: for the page of a comparison.
 
@@ -259,13 +214,10 @@ def flame_differences(
         new: The other one.
         options: As for :func:`report_on`.
         selection: As for :func:`report_on`.
-        reader: As for :func:`open_trace`.
-        run: As for :func:`open_trace`.
-        max_size: As for :func:`open_trace`.
-        max_memory: As for :func:`open_trace`.
-        cache: As for :func:`open_trace`.
-        progress: Receives progress.
+        read: Options for read.
+        old: Fields of ``read`` as keywords, which are deprecated.
     """
+    asked = _read_options(read, old)
 
     def drawn(path: str | Path) -> tuple[Flame, ...]:
         from traceviz.analyses.run import view
@@ -274,8 +226,7 @@ def flame_differences(
 
         gc.collect()  # tables of the other side hang in cycles
         sources = trace_files((path,))
-        named_progress = _named_progress(Path(path).name, progress)
-        tables = _part(sources, _Reading(reader, run, max_size, max_memory, cache, named_progress), None, selection)
+        tables = _part(sources, _with_name(asked, Path(path).name), None, selection)
         with foreign_errors_in_words(f"{named(sources)} cannot be drawn."):
             return flames(view(tables, options), FINE)
 
@@ -285,44 +236,61 @@ def flame_differences(
     return differences(before, after)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """How traces are read: see :func:`open_trace`."""
+class _OldKeywords(TypedDict, total=False):
+    """Fields of :class:`ReadOptions` as keywords of each function, before there was ``read``."""
 
     reader: str | None
     run: str | None
     max_size: int | None
     max_memory: int | None
     cache: bool
+    keep_private: bool
     progress: Progress
 
 
+def _read_options(read: ReadOptions | None, old: _OldKeywords) -> ReadOptions:
+    """Return ``read`` with the fields that a caller gave as keywords.
+
+    Raises:
+        TypeError: a keyword is no field of :class:`ReadOptions`.
+    """
+    if not old:
+        return read or ReadOptions()
+    if unknown := old.keys() - _OldKeywords.__annotations__.keys():
+        raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
+    given = ", ".join(f"{name}=..." for name in old)
+    # Level 3: the caller of the public function.
+    warnings.warn(f"Give {given} as read=traceviz.ReadOptions({given}).", DeprecationWarning, stacklevel=3)
+    return replace(read or ReadOptions(), **old)
+
+
+def _fields(read: ReadOptions) -> dict[str, Any]:
+    """Return the fields of ``read``, for a :class:`ReadRequest`."""
+    return {field.name: getattr(read, field.name) for field in fields(ReadOptions)}
+
+
 def _part(
-    sources: Sequence[Path], reading: _Reading, sections: Collection[str] | None, selection: Selection | None
+    sources: Sequence[Path], read: ReadOptions, sections: Collection[str] | None, selection: Selection | None
 ) -> TraceTables:
     """What ``sections`` need of the selected part of a trace."""
-    readers = readers_of(sources, reading.reader)
+    readers = readers_of(sources, read.reader)
     is_large = sum(map(_size, sources)) >= _LARGE
-    if is_large and len(sources) == 1 and reading.max_memory is None:
+    if is_large and len(sources) == 1 and read.max_memory is None:
         readers = [readers[0].reading_ahead(sources[0])]
-    from traceviz.analyses.registry import PROPERTIES, columns_for, tables_for
+    from traceviz.analyses.registry import columns_for, properties_for, tables_for
     from traceviz.trace.spill import collected, spill_beyond
 
-    needs = ReadOptions(
+    request = ReadRequest(
         tables_for(sections),
         columns_for(sections),
-        PROPERTIES,
-        progress=reading.progress,
-        run=reading.run,
-        max_size=reading.max_size,
-        max_memory=reading.max_memory,
-        cache=reading.cache,
+        properties_for(sections),
         window=selection.window if selection else None,
-        spill=spill_beyond(reading.max_memory),
+        spill=spill_beyond(read.max_memory),
         begun=_loader(sections) if is_large else nothing,
+        **_fields(read),
     )
     with foreign_errors_in_words(f"{named(sources)} cannot be read."):
-        tables = collected(read_all(sources, readers, needs), needs.spill)
+        tables = collected(read_all(sources, readers, request), request.spill)
         if selection and not selection.is_everything:
             from traceviz.trace.slicing import select
 
@@ -334,27 +302,30 @@ def analyze(
     trace: TraceTables | str | Path | Sequence[str | Path],
     options: AnalysisOptions | None = None,
     sections: Collection[str] | None = None,
+    *,
+    read: ReadOptions | None = None,
 ) -> Report:
     """Analyse a trace: one that was read, or a file or folder, or a list of those of one job's ranks.
 
     >>> traceviz.analyze("trace.nsys-rep").verdict.sentence
     >>> traceviz.analyze(["rank0.json.gz", "rank1.json.gz"], sections=["collectives"])
 
-    Of a path, only what the sections need is read; see :func:`report_on` for how it can be read.
+    Of a path, only what the sections need is read; :func:`report_on` can also select a part of the trace.
 
     Args:
         trace: What :func:`open_trace` returned, or what it would take.
         options: What the user tells about the program.
         sections: Slugs of the sections to make; ``None`` for all.
+        read: Options for reading, if ``trace`` is a path or a list of paths.
 
     Raises:
-        UsageError: a section does not exist, or ``trace`` is neither.
+        UsageError: a section does not exist, ``trace`` is neither, or has been read and ``read`` is given.
         TracevizError: as :func:`open_trace`, and as :func:`traceviz.analyses.run.analyze`.
     """
     if isinstance(trace, str | Path):
-        return report_on(trace, sections=sections, options=options)
+        return report_on(trace, sections=sections, options=options, read=read)
     if isinstance(trace, list | tuple):
-        return report_on(*trace, sections=sections, options=options)
+        return report_on(*trace, sections=sections, options=options, read=read)
     from traceviz.analyses.run import analyze as analyze_tables
     from traceviz.trace.tables import TraceTables
 
@@ -363,6 +334,8 @@ def analyze(
             f"A trace of type {type(trace).__name__} cannot be analysed.",
             fix="Give a path, a list of paths, or the tables that traceviz.open returned.",
         )
+    if read is not None:
+        raise UsageError("read=... is for a path, and this trace has been read.", fix="Give it to traceviz.open.")
     return analyze_tables(trace, options, sections)
 
 
@@ -393,12 +366,8 @@ def compare(
     options: CompareOptions | None = None,
     analysis: AnalysisOptions | None = None,
     selection: Selection | None = None,
-    reader: str | None = None,
-    run: str | None = None,
-    max_size: int | None = None,
-    max_memory: int | None = None,
-    cache: bool = True,
-    progress: Progress = silent,
+    read: ReadOptions | None = None,
+    **old: Unpack[_OldKeywords],
 ) -> Comparison:
     """Compare traces, run folders and saved JSON reports of any formats: each goes through :func:`report_on` in turn.
 
@@ -415,17 +384,14 @@ def compare(
         options: How to compare.
         analysis: What the user says about the programs, as for :func:`analyze`.
         selection: Which part of every trace is compared.
-        reader: As for :func:`open_trace`.
-        run: As for :func:`open_trace`.
-        max_size: As for :func:`open_trace`.
-        max_memory: As for :func:`open_trace`.
-        cache: As for :func:`open_trace`.
-        progress: Receives progress.
+        read: Options for read.
+        old: Fields of ``read`` as keywords, which are deprecated.
 
     Raises:
         UsageError: there are fewer than two sides, or no side has the name of the base.
         TracevizError: a side cannot be read; the message names it.
     """
+    asked = _read_options(read, old)
     from traceviz.compare.compare import compare as compare_sides
     from traceviz.compare.sides.align_step_time import timed_alike
     from traceviz.compare.sides.load_sides import Read, Sides, named_sides, tagged_sides
@@ -434,18 +400,13 @@ def compare(
     is_partial = selection is not None and selection != Selection()
     is_special = analysis is not None and analysis != AnalysisOptions()
 
-    def read(path: Path, step_time: StepTime) -> Report:
+    def analyse(path: Path, step_time: StepTime) -> Report:
         gc.collect()  # tables of the previous side hang in cycles, and would stay in memory beside those of this one
         return report_on(
             path,
             options=replace(analysis or AnalysisOptions(), step_time=step_time),
             selection=selection,
-            reader=reader,
-            run=run,
-            max_size=max_size,
-            max_memory=max_memory,
-            cache=cache,
-            progress=_named_progress(path.name, progress),
+            read=_with_name(asked, path.name),
         )
 
     sources = [Path(path) for path in paths]
@@ -459,23 +420,21 @@ def compare(
         raise UsageError("Sides are either groups or values of tags.", fix="Leave out the groups, or the tags.")
 
     def recognise(path: Path) -> None:
-        readers_of(trace_files((path,)), reader)
+        readers_of(trace_files((path,)), asked.reader)
 
     def sided(analyse: Read) -> Sides:
         if by:
             return tagged_sides(sources, by, base, analyse, recognise, by_size=bool(tables.curve or tables.scaling))
         return named_sides(sources, members, base, analyse, recognise)
 
-    sides, left_out = timed_alike(sided, read)
+    sides, left_out = timed_alike(sided, analyse)
     with foreign_errors_in_words("The sides cannot be compared."):
         return compare_sides(sides, completed(sides, options or CompareOptions()), by=by, left_out=left_out)
 
 
-def _named_progress(name: str, progress: Progress) -> Progress:
-    def report(stage: str, done: int, total: int | None) -> None:
-        progress(f"{name}: {stage}", done, total)
-
-    return report
+def _with_name(read: ReadOptions, name: str) -> ReadOptions:
+    """Return ``read`` with ``name`` before the stages of its progress."""
+    return replace(read, progress=prefixed(read.progress, name))
 
 
 def _check_none_is_saved(paths: Sequence[Path]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.base import Match, Reader, ReadRequest
 from traceviz.parsers.kineto.folder import looks_like_ours
 from traceviz.parsers.kineto.sniff import sniff_file
 
@@ -27,7 +27,7 @@ class KinetoReader(Reader):
             return sniff_file(head, path)
         return Match.YES if looks_like_ours(path) else Match.NO
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. Files of one run are read together, as ranks.
 
         Raises:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError, UsageError
 from traceviz.core.process.memory import give_back
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.kineto import capture as facts
 from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.decode.document import decode
@@ -37,7 +37,7 @@ _BYTES_PER_EVENT = 40
 """What tables take at the least, beside the columns of the decoder."""
 
 
-def read_traces(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def read_traces(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """The tables of a trace, or of the traces of one run in a folder, one at a time; ``notes`` last."""
     if path.is_dir():
         yield from _read_folder(path, options)
@@ -47,7 +47,7 @@ def read_traces(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Tabl
     yield from _read_file(path, options)
 
 
-def _read_file(path: Path, options: ReadOptions, rank: int | None = None) -> Iterator[tuple[str, pa.Table]]:
+def _read_file(path: Path, options: ReadRequest, rank: int | None = None) -> Iterator[tuple[str, pa.Table]]:
     raw = decode(
         path,
         needed_arguments(options),
@@ -59,7 +59,7 @@ def _read_file(path: Path, options: ReadOptions, rank: int | None = None) -> Ite
     return tables_of(raw, path, options, rank)
 
 
-def _read_folder(folder: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def _read_folder(folder: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     run, others = choose(folder, options.run)
     parts = [dict(_read_file(recording.path, options, recording.rank)) for recording in run.recordings]
     for name, table in merged(parts, [recording.path.name for recording in run.recordings]):
@@ -69,7 +69,7 @@ def _read_folder(folder: Path, options: ReadOptions) -> Iterator[tuple[str, pa.T
         yield name, pa.concat_tables([chosen.table(), table]) if chosen.rows else table
 
 
-def needed_arguments(options: ReadOptions) -> frozenset[str]:
+def needed_arguments(options: ReadRequest) -> frozenset[str]:
     """Columns that the decoder must fill: arguments of operations are most of a file."""
     every = frozenset(argument.column for argument in ARGUMENTS)
     of_ops = frozenset(host_tables.ARGUMENTS_OF_OPS) - {"external_id"}
@@ -77,7 +77,7 @@ def needed_arguments(options: ReadOptions) -> frozenset[str]:
 
 
 def tables_of(
-    raw: RawTrace, path: Path, options: ReadOptions, rank: int | None = None
+    raw: RawTrace, path: Path, options: ReadRequest, rank: int | None = None
 ) -> Iterator[tuple[str, pa.Table]]:
     """Yield the tables of a decoded file, ``notes`` last.
 
@@ -121,7 +121,7 @@ MERGED = "The file holds the recordings of {} processes: calls and device work a
 def _tables(
     raw: RawTrace,
     events: Events,
-    options: ReadOptions,
+    options: ReadRequest,
     dialect: Dialect | None,
     *,
     pytorch: bool,
@@ -159,7 +159,7 @@ def _builders(
     events: Events,
     identity: Identity,
     launches: Launches,
-    options: ReadOptions,
+    options: ReadRequest,
     *,
     notes: Notes,
     device: bool,

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.shared.arrays.arrow import ChunkedArray, DictionaryArray, pc
 from traceviz.parsers.shared.notes import Notes
 
@@ -22,7 +22,7 @@ CALLS = "cuda_api"
 _ID = "correlation_id"
 
 
-def with_ids(options: ReadOptions) -> ReadOptions:
+def with_ids(options: ReadRequest) -> ReadRequest:
     """``options`` that ask for what :func:`once` looks at: which calls there are does not depend on the question."""
     if CALLS not in options.columns:
         return options

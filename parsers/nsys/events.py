@@ -6,7 +6,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.identity import Identity
 from traceviz.parsers.nsys.mapping import THREAD
 from traceviz.parsers.nsys.survey import Survey
@@ -20,7 +20,7 @@ from traceviz.parsers.shared.events.whole_events import IDS, ROWS, TEXTS, UNOWNE
 from traceviz.parsers.shared.notes import Notes
 
 
-def event_reader(raw: RawTables, survey: Survey, identity: Identity, notes: Notes, options: ReadOptions) -> EventReader:
+def event_reader(raw: RawTables, survey: Survey, identity: Identity, notes: Notes, options: ReadRequest) -> EventReader:
     """What reads the event tables of an export."""
     owners, names = partial(_owners, identity), partial(_names, raw, notes)
     return EventReader(raw, survey.clock, survey.rows, owners, names, notes, options)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
 from traceviz.parsers.nsys.tables import Provenance, read_tables
 from traceviz.parsers.shared.arrays.arrow import Array
@@ -90,7 +90,7 @@ def _cast(values: Array, kind: pa.DataType) -> Array:
     return values.cast(kind)
 
 
-def read_parquet_folder(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def read_parquet_folder(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """The tables of a ``parquetdir`` export, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
     with ParquetTables(path) as raw:
         yield from read_tables(raw, options, Provenance("nsys parquetdir"))

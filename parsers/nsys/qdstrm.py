@@ -10,14 +10,14 @@ import pyarrow as pa
 from traceviz.core import nsys_program
 from traceviz.core.errors import MissingToolError
 from traceviz.core.process.temporary import temporary_folder
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys import tool as nsys_tool
 from traceviz.parsers.nsys.report import exported, read_export
 
 STAGE = "nsys import"
 
 
-def read_stream(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def read_stream(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """The tables of a stream: import it into a report in a temporary folder, then export the report."""
     importer, nsys = nsys_program.find_importer(), nsys_program.find_nsys()
     if importer is None or nsys is None:

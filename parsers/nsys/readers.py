@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.base import Match, Reader, ReadRequest
 from traceviz.parsers.nsys.sniff import REPORT_MAGIC, STREAM_MAGIC, is_parquet_export, is_sqlite_export
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class NsysParquetReader(Reader):
         """Certain of a folder with one of the tables that every export has."""
         return Match.YES if is_parquet_export(path) else Match.NO
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`."""
         from traceviz.parsers.nsys.parquetdir import read_parquet_folder
 
@@ -49,7 +49,7 @@ class NsysStreamReader(Reader):
         nsys = exporter()
         return f"QdstrmImporter, {nsys}" if nsys and find_importer() else None
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. Imports into a report in a temporary folder, then exports that."""
         from traceviz.parsers.nsys.qdstrm import read_stream
 
@@ -74,7 +74,7 @@ class NsysReportReader(Reader):
 
         return exporter()
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. An export beside the report is used where nsys is missing or too old for it."""
         from traceviz.parsers.nsys.report import read_report
 
@@ -94,7 +94,7 @@ class NsysSqliteReader(Reader):
         """Certain of a database with the strings and one of the tables that exports have."""
         return Match.YES if is_sqlite_export(head, path) else Match.NO
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`."""
         from traceviz.parsers.nsys.sqlite import read_sqlite
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from traceviz.core import nsys_program
 from traceviz.core.errors import DamagedTraceError, MissingToolError
 from traceviz.core.process.temporary import temporary_folder
-from traceviz.parsers.base import HEAD_BYTES, ReadOptions
+from traceviz.parsers.base import HEAD_BYTES, ReadRequest
 from traceviz.parsers.nsys import tool as nsys_tool
 from traceviz.parsers.nsys.constants import STRINGS
 from traceviz.parsers.nsys.parquetdir import ParquetTables
@@ -22,7 +22,7 @@ from traceviz.parsers.shared.events.source_tables import RawTables
 STAGE = "nsys export"
 
 
-def read_report(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def read_report(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """The tables of a report, from a fresh export; where nsys is missing or too old, from one beside the report."""
     nsys = nsys_program.find_nsys()
     try:
@@ -49,7 +49,7 @@ def _named(nsys: nsys_program.Nsys) -> str:
     return f"nsys export --type={nsys.export_type} (nsys {nsys.version})"
 
 
-def exported(nsys: nsys_program.Nsys, report: Path, folder: Path, options: ReadOptions) -> RawTables:
+def exported(nsys: nsys_program.Nsys, report: Path, folder: Path, options: ReadRequest) -> RawTables:
     """Export ``report`` into ``folder`` and open the result.
 
     Neither the exit status nor the presence of a file is trusted: nsys has been seen to fail with 0, and to leave
@@ -76,14 +76,14 @@ def exported(nsys: nsys_program.Nsys, report: Path, folder: Path, options: ReadO
 
 
 def read_export(
-    raw: RawTables, nsys: nsys_program.Nsys, source: Path, options: ReadOptions, route: str
+    raw: RawTables, nsys: nsys_program.Nsys, source: Path, options: ReadRequest, route: str
 ) -> Iterator[tuple[str, pa.Table]]:
     """The tables of ``raw``, a fresh export of ``source``; closes it afterwards."""
     with raw:
         yield from read_tables(raw, options, Provenance(f"{route}, {_named(nsys)}", nsys_tool.recorded_version(source)))
 
 
-def _read_beside(report: Path, options: ReadOptions, error: MissingToolError) -> Iterator[tuple[str, pa.Table]]:
+def _read_beside(report: Path, options: ReadRequest, error: MissingToolError) -> Iterator[tuple[str, pa.Table]]:
     """Read the SQLite export beside ``report``; without one, ``error`` stands."""
     export = report.with_suffix(".sqlite")
     if not export.is_file():

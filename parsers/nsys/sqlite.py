@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from traceviz.core.process.memory import free
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.calls import with_ids
 from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
 from traceviz.parsers.nsys.mapping import EVENT_TABLES
@@ -30,7 +30,7 @@ class NsysSqliteTables(SqliteTables):
     string_id: ClassVar[str] = STRING_ID
 
 
-def read_sqlite(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def read_sqlite(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """The tables of an SQLite export, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
     with closing(Prefetch()) as prefetch, NsysSqliteTables(path) as raw:
         _prefetch_tables(raw, prefetch, with_ids(options))
@@ -44,7 +44,7 @@ _SHARE = 4
 """Prefetched tables take at most this part of the free memory: no caller watches yet how much it becomes."""
 
 
-def _prefetch_tables(raw: SqliteTables, prefetch: Prefetch, options: ReadOptions) -> None:
+def _prefetch_tables(raw: SqliteTables, prefetch: Prefetch, options: ReadRequest) -> None:
     """Start to decode the event tables that are asked for, as far as it is known that all their rows count.
 
     Nothing is started if memory is bounded: the caller then looks how much a table takes, before the next one.

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError
 from traceviz.core.private_paths import without_paths
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.calls import CALLS, once, with_ids
 from traceviz.parsers.nsys.capture import Capture, read_capture
 from traceviz.parsers.nsys.constants import SEVERITY
@@ -58,7 +58,7 @@ class Provenance:
     notes: tuple[tuple[str, str, str], ...] = ()
 
 
-def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) -> Iterator[tuple[str, pa.Table]]:
+def read_tables(raw: RawTables, options: ReadRequest, provenance: Provenance) -> Iterator[tuple[str, pa.Table]]:
     """Yield the tables of an export, ``notes`` last.
 
     Raises:
@@ -87,9 +87,9 @@ def read_tables(raw: RawTables, options: ReadOptions, provenance: Provenance) ->
 
 
 def _event_tables(  # noqa: PLR0917 (what was found before events are read)
-    raw: RawTables, options: ReadOptions, capture: Capture, survey: Survey, identity: Identity, notes: Notes
+    raw: RawTables, options: ReadRequest, capture: Capture, survey: Survey, identity: Identity, notes: Notes
 ) -> Iterator[tuple[str, pa.Table]]:
-    """The event tables, one at a time, but for those that :attr:`ReadOptions.spill` takes."""
+    """The event tables, one at a time, but for those that :attr:`ReadRequest.spill` takes."""
 
     def reader(taking: Notes) -> EventReader:
         return event_reader(raw, survey, identity, taking, with_ids(options))

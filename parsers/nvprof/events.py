@@ -6,7 +6,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.identity import Identity
 from traceviz.parsers.nvprof.mapping import BY_LAUNCH, LAUNCH_WITHIN, OF_PROCESSES_TOO, THREAD
@@ -23,7 +23,7 @@ from traceviz.parsers.shared.notes import Notes
 
 
 def event_reader(
-    raw: NvprofTables, survey: Survey, identity: Identity, notes: Notes, options: ReadOptions, *, demangler: Demangler
+    raw: NvprofTables, survey: Survey, identity: Identity, notes: Notes, options: ReadRequest, *, demangler: Demangler
 ) -> EventReader:
     """What reads the event tables of a database."""
     owners, names = partial(_owners, identity), partial(_names, raw, notes, demangler)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError
 from traceviz.core.private_paths import without_paths
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.identity import program
 from traceviz.parsers.nvprof.printed_text import Process, Section, Severity, processes, sections, warnings
@@ -47,7 +47,7 @@ _NO_LINE_END = (
 _ROUNDED = "Columns of text have five digits, so that short gaps between events are lost: print with --csv."
 
 
-def read_printed(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def read_printed(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """The tables of what nvprof printed, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
     options.allowance.check(2 * path.stat().st_size, path.name)
     stream, content = TextStream(path, options.max_size), bytearray()
@@ -81,7 +81,7 @@ class Printed:
     warnings: Sequence[tuple[Severity, str]] = ()
     damage: str = ""
 
-    def tables(self, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def tables(self, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """Yield the tables of the contract, ``notes`` last.
 
         Raises:

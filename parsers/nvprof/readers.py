@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.base import Match, Reader, ReadRequest
 from traceviz.parsers.nvprof.printed_text import looks_printed
 from traceviz.parsers.nvprof.sniff import is_database, is_session
 from traceviz.parsers.shared.json.stream import head_text
@@ -26,7 +26,7 @@ class NvprofCsvReader(Reader):
         """Certain where nvprof says what it does, or where one of its headers stands."""
         return Match.YES if looks_printed(head_text(head)) else Match.NO
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`."""
         from traceviz.parsers.nvprof.printed import read_printed
 
@@ -44,7 +44,7 @@ class NvprofSqliteReader(Reader):
         """Certain of a database with records of CUPTI and nvprof's own strings or version, and of a session file."""
         return Match.YES if is_session(head) or is_database(head, path) else Match.NO
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`."""
         from traceviz.parsers.nvprof.sqlite import read_sqlite
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.events import event_reader
@@ -33,7 +33,7 @@ from traceviz.trace.rows_to_table import rows_to_table
 PRODUCER = "nvprof"
 
 
-def read_sqlite(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def read_sqlite(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """The tables of a database, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
     with path.open("rb") as file:
         if is_session(file.read(1 << 16)):
@@ -51,7 +51,7 @@ def _no_data(path: Path) -> DamagedTraceError:
     )
 
 
-def _tables(raw: NvprofTables, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def _tables(raw: NvprofTables, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """Yield the tables of a database, ``notes`` last."""
     notes, demangler = Notes(), Demangler()
     for code, severity, message in unread_log(raw.path):

@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 
 from traceviz.core.errors import TracevizError, UnknownFormatError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.run.layout import RAW, TABLES
 from traceviz.parsers.run.manifest import Recorder, RunManifest, read_manifest
 from traceviz.parsers.run.merge import merge_sources
@@ -23,7 +23,7 @@ from traceviz.parsers.shared.notes import Notes
 from traceviz.trace import schema
 
 
-def read_run(folder: Path, options: ReadOptions, readers: Readers) -> Iterator[tuple[str, pa.Table]]:
+def read_run(folder: Path, options: ReadRequest, readers: Readers) -> Iterator[tuple[str, pa.Table]]:
     """Merge what lies under ``raw/`` of a run folder into the tables of one trace, ``notes`` last.
 
     A run that did not end by itself and left nothing that can be read is a trace without events: how it ended is known.
@@ -71,14 +71,14 @@ def _settled(manifest: RunManifest, readable: Collection[str], notes: Notes) -> 
     return msgspec.structs.replace(manifest, recorders=tuple(settled(recorder) for recorder in manifest.recorders))
 
 
-def _widened(options: ReadOptions) -> ReadOptions:
+def _widened(options: ReadRequest) -> ReadRequest:
     """Options that ask for all tables about devices where they ask for one: together they decide on the source."""
     if options.tables is None or options.tables.isdisjoint(DEVICE_TABLES):
         return options
     return replace(options, tables=options.tables | set(DEVICE_TABLES))
 
 
-def _sources(folder: Path, manifest: RunManifest, readers: Readers, options: ReadOptions, notes: Notes) -> list[Source]:
+def _sources(folder: Path, manifest: RunManifest, readers: Readers, options: ReadRequest, notes: Notes) -> list[Source]:
     """All recordings that can be read; what cannot be read is noted.
 
     It is raised where there is nothing else, and the program ended by itself.

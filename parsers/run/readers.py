@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from traceviz.core.errors import UsageError
-from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.base import Match, Reader, ReadRequest
 from traceviz.parsers.run.layout import (
     SAMPLES_DESCRIPTION,
     SAMPLES_FORMAT,
@@ -38,7 +38,7 @@ class ResourceSamplesReader(Reader):
         described = read_object(path / SAMPLES_DESCRIPTION)
         return Match.YES if described.get("kind") == SAMPLES_KIND else Match.NO
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. The clock is the wall clock of the machine, zero at the first sample."""
         from traceviz.parsers.run.samples import read_samples
 
@@ -56,7 +56,7 @@ class StacksReader(Reader):
         """Certain of the first line of such a file, which is like no other."""
         return Match.YES if _FIRST_LINE.match(head) else Match.NO
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. The clock is the wall clock of the machine, zero where the process started.
 
         Raises:
@@ -73,8 +73,8 @@ class RunFolderReader(Reader):
     format: ClassVar[str] = "run"
     title: ClassVar[str] = "traceviz run folder"
 
-    def __init__(self, readers: tuple[Reader, ...]) -> None:
-        """``readers`` know the formats of the traces that may lie in a run folder."""
+    def __init__(self, readers: Callable[[], tuple[Reader, ...]]) -> None:
+        """Take a function that returns the readers of traces that may lie in a run folder."""
         self._readers = readers
 
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
@@ -84,7 +84,7 @@ class RunFolderReader(Reader):
         except ValueError:
             return Match.NO
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`: the merged tables where they were written, else merged now.
 
         Raises:
@@ -100,4 +100,4 @@ class RunFolderReader(Reader):
             return with_ending(merged.read(path / TABLES, options), path)
         from traceviz.parsers.run.folder import read_run
 
-        return read_run(path, options, self._readers)
+        return read_run(path, options, self._readers())

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.run.layout import SAMPLES_DESCRIPTION, SAMPLES_FORMAT, SAMPLES_KIND
 from traceviz.parsers.shared.arrays.arrow import Array, pc
 from traceviz.parsers.shared.notes import Notes
@@ -80,7 +80,7 @@ class Sampling:
         return int(last) - self.t0_unix_ns if last is not None else 0
 
 
-def read_samples(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def read_samples(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """The tables of a folder of samples. Their clock is the wall clock of the machine, zero at the first sample."""
     sampling = read_sampling(path)
     described = sampling.description

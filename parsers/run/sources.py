@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError, MissingToolError, TracevizError, UnknownFormatError, UnreadableError
 from traceviz.core.private_paths import without_paths
-from traceviz.parsers.base import Reader, ReadOptions, certain_reader, prefixed
+from traceviz.parsers.base import Reader, ReadRequest, certain_reader, prefixed
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.run.layout import MOST_FILES, RAW
 from traceviz.parsers.run.manifest import RunManifest
@@ -171,7 +171,7 @@ def as_number(stated: Any) -> int | None:
 # Reading
 
 
-def read_source(recording: Recording, folder: Path, options: ReadOptions, notes: Notes) -> Source | TracevizError:
+def read_source(recording: Recording, folder: Path, options: ReadRequest, notes: Notes) -> Source | TracevizError:
     """The tables of a recording, from its best form that can be read; forms that cannot be read are noted.
 
     Returns:

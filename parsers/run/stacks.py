@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.run.layout import STACKS_FORMAT
 from traceviz.parsers.run.python_threads import IDENT
 from traceviz.parsers.run.stack_lines import (
@@ -183,7 +183,7 @@ def _meaning(numbers: Values, of: dict[int, int]) -> Values:
 # The file -------------------------------------------------------------------------------------------------------------
 
 
-def read_recording(path: Path, options: ReadOptions) -> StackRecording:
+def read_recording(path: Path, options: ReadRequest) -> StackRecording:
     """Read a file of stacks.
 
     Raises:
@@ -210,7 +210,7 @@ def read_recording(path: Path, options: ReadOptions) -> StackRecording:
 # Tables ---------------------------------------------------------------------------------------------------------------
 
 
-def read_stacks(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def read_stacks(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """The tables of a file of stacks. Their clock is the wall clock of the machine, zero where the process started.
 
     Raises:
@@ -234,7 +234,7 @@ def read_stacks(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Tabl
     yield "notes", notes.table()
 
 
-def _of_stacks(ours: _Placed, options: ReadOptions, notes: Notes) -> Iterator[tuple[str, pa.Table]]:
+def _of_stacks(ours: _Placed, options: ReadRequest, notes: Notes) -> Iterator[tuple[str, pa.Table]]:
     """Tables of the process and of its stacks."""
     if options.wants("stacks") or options.wants("stack_frames"):
         frames, (numbers,) = united([rows_to_table("stack_frames", ours.recording.stacks, notes)])

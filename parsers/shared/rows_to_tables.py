@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 
 Builder = Callable[[], pa.Table | None]
 """Makes a table; gives ``None`` where the capture could not contain it."""
@@ -18,7 +18,7 @@ def unless_empty(table: pa.Table) -> pa.Table | None:
 
 
 def build_tables(
-    builders: Mapping[str, Builder], options: ReadOptions, more: int = 0
+    builders: Mapping[str, Builder], options: ReadRequest, more: int = 0
 ) -> Iterator[tuple[str, pa.Table]]:
     """The tables that ``options`` ask for, one at a time; ``more`` tables follow from elsewhere."""
     for done, (name, build) in enumerate(builders.items()):

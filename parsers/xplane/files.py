@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError, UsageError
 from traceviz.core.process.memory import Allowance
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.shared.log_folders import Run, choose_run, note_choice
 from traceviz.parsers.xplane.content import read_file
 from traceviz.parsers.xplane.decode.raw import Space
@@ -22,7 +22,7 @@ Prefetched = Callable[[], Space]
 
 
 def read_captures(
-    path: Path, options: ReadOptions, prefetched: Prefetched | None = None
+    path: Path, options: ReadRequest, prefetched: Prefetched | None = None
 ) -> Iterator[tuple[str, pa.Table]]:
     """The tables of a capture, or of one run of a log folder, one at a time; ``notes`` last.
 
@@ -41,7 +41,7 @@ def read_captures(
     yield from tables
 
 
-def _choose(path: Path, options: ReadOptions) -> tuple[Run, tuple[tuple[str, str, str], ...]]:
+def _choose(path: Path, options: ReadRequest) -> tuple[Run, tuple[tuple[str, str, str], ...]]:
     """The run to read, and what to note about the choice."""
     if not path.is_dir():
         if options.run is not None:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from traceviz.parsers.base import Match, Reader, ReadOptions
+from traceviz.parsers.base import Match, Reader, ReadRequest
 from traceviz.parsers.shared.log_folders import SUFFIXES, find_runs
 from traceviz.parsers.shared.prefetch import run_early
 from traceviz.parsers.xplane.sniff import (
@@ -47,7 +47,7 @@ class TensorFlowTraceReader(Reader):
             return sniff_trace_json_folder(path)
         return Match.YES if is_trace_json(head) else Match.NO
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. Hosts of one run are read together, as ranks.
 
         Raises:
@@ -88,7 +88,7 @@ class XPlaneReader(Reader):
         """See :meth:`Reader.reading_ahead`: what is compiled scans a file, and lets others import."""
         return XPlaneReader(run_early(partial(_read_file, path), in_background=True)) if path.is_file() else self
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`.
 
         Raises:

@@ -8,7 +8,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.prefetch import run_early
 from traceviz.parsers.shared.rows_to_tables import Builder, build_tables, unless_empty
@@ -63,7 +63,7 @@ class Provenance:
 
 
 def read_spaces(
-    sources: Sequence[Source], options: ReadOptions, provenance: Provenance
+    sources: Sequence[Source], options: ReadRequest, provenance: Provenance
 ) -> Iterator[tuple[str, pa.Table]]:
     """Yield the tables of a run, ``notes`` last.
 
@@ -130,7 +130,7 @@ def _groups(spaces: Sequence[Space]) -> list[Grouped]:
 
 
 def _small_tables(
-    hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[Device], options: ReadOptions, notes: Notes
+    hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[Device], options: ReadRequest, notes: Notes
 ) -> Iterator[tuple[str, pa.Table]]:
     """All tables but those of host operations, where they are asked for and the capture could contain them."""
     has_gpu = any(host.has_gpu for host in hosts)
@@ -170,7 +170,7 @@ def _memory_events(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.
     return unless_empty(pa.concat_tables(parts).unify_dictionaries())
 
 
-def _operations(threads: Sequence[Threads], options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def _operations(threads: Sequence[Threads], options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """Tables ``host_ops`` and ``op_args``, where they are asked for and the capture could contain them.
 
     What needs no groups is done at once, while another thread forms them.

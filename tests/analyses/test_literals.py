@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.analyses.literals.literal import Literal, figures_of
-from traceviz.analyses.registry import SLUGS
+from traceviz.analyses.registry import ANALYSES
 from traceviz.api import report_on
 
 FOLDER = Path(__file__).parent / "literals"
 LITERALS: list[Literal] = [
     literal
     for path in sorted(FOLDER.rglob("*.py"))
-    if path.stem in SLUGS
+    if path.stem in ANALYSES
     for literal in importlib.import_module(f"tests.analyses.literals.{path.parent.name}.{path.stem}").LITERALS
 ]
 UNSEEN: dict[str, str] = dict.fromkeys(
@@ -38,7 +38,7 @@ def test_more_than_one_row_stands_behind_every_number(literal):
 
 
 def test_every_section_has_a_literal():
-    assert {literal.slug for literal in LITERALS} == set(SLUGS)
+    assert {literal.slug for literal in LITERALS} == set(ANALYSES.names())
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from traceviz.cli.main import main
 from traceviz.cli.options import wants_color
 from traceviz.compare.sides.load_sides import is_saved_report, runs_in
 from traceviz.core.errors import UsageError
-from traceviz.render.registry import FORMATS, renderer
+from traceviz.render.registry import RENDERERS, renderer
 from traceviz.report import Column, Fact, Facts, Grid, Report, Section, Verdict
 from traceviz.report.verdicts import VerdictCode
 
@@ -187,7 +187,7 @@ def test_help_names_every_format():
     for command in ("compare", "report"):
         text = " ".join(CliRunner().invoke(main, [command, "--help"]).stdout.split())
         assert "csv, github, html, json, junit, markdown or svg" in text
-    assert [renderer(name).name for name in FORMATS] == [
+    assert [renderer(name).name for name in RENDERERS.names()] == [
         *("csv", "github", "html", "json", "junit", "markdown", "svg", "terminal")
     ]
 

@@ -76,10 +76,11 @@ def test_a_side_that_cannot_be_read_is_named_with_what_to_do_and_nothing_is_writ
 @pytest.mark.parametrize("name", ["absent.sqlite", "notes.sqlite", "cut.json", "folder"])
 def test_no_side_is_read_before_all_are_recognised(sides, name):
     stages = []
+    read = api.ReadOptions(progress=lambda *stage: stages.append(stage))
     with pytest.raises(TracevizError, match=name):
-        api.compare(sides / "good.sqlite", sides / name, progress=lambda *stage: stages.append(stage))
+        api.compare(sides / "good.sqlite", sides / name, read=read)
     assert stages == []
-    api.compare(sides / "good.sqlite", sides / "good.sqlite", progress=lambda *stage: stages.append(stage))
+    api.compare(sides / "good.sqlite", sides / "good.sqlite", read=read)
     assert stages != []
 
 

@@ -39,7 +39,7 @@ def machine(tmp_path, monkeypatch):
     """A machine without GPU, of an ordinary user, with one collector of two; its Python is :data:`TORCH`."""
     monkeypatch.setattr(doctor, "read_python", lambda _: TORCH)
     monkeypatch.setattr(doctor, "find_nsys", lambda: OLD_NSYS)
-    monkeypatch.setattr(registry, "COLLECTORS", (Fake("good", READY), Fake("gone", MISSING)))
+    monkeypatch.setattr(registry.COLLECTORS, "all", lambda: (Fake("good", READY), Fake("gone", MISSING)))
     return tmp_path
 
 
@@ -211,7 +211,7 @@ def test_json_holds_every_check_and_who_is_not_ready(machine):
 
 
 def test_a_framework_that_was_asked_for_and_is_not_there_is_not_ready(machine, monkeypatch):
-    monkeypatch.setattr(registry, "COLLECTORS", (Fake("jax", READY), Fake("torch", READY)))
+    monkeypatch.setattr(registry.COLLECTORS, "all", lambda: (Fake("jax", READY), Fake("torch", READY)))
     assert CliRunner().invoke(main, ["doctor", "--with", "torch"]).exit_code == 0
     assert CliRunner().invoke(main, ["doctor", "--with", "torch,jax"]).exit_code == 3
 

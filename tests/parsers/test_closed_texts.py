@@ -10,7 +10,7 @@ import pytest
 from tests.analyses.builders import tables
 from tests.support.command import run
 from traceviz.api import open_trace
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.trace import schema
 from traceviz.trace.tables import load, save
@@ -152,7 +152,7 @@ def test_ranks_with_unknown_texts_are_read_together(plain, tmp_path):
 
 
 def read(folder):
-    return dict(TracevizFolderReader().tables(folder, ReadOptions()))
+    return dict(TracevizFolderReader().tables(folder, ReadRequest()))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests.support.command import run
 from traceviz import api
 from traceviz.core import nsys_program
 from traceviz.core.errors import DamagedTraceError, MissingToolError, TracevizWarning, UnreadableError, UsageError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.exports import KEPT, tables_of
 from traceviz.parsers.registry import identify
 from traceviz.trace import tables as traceviz_tables
@@ -96,12 +96,13 @@ def kernels(report, **options):
 
 
 def route(report, **options):
-    return api.open_trace(report, **options).run_facts()["reader"]
+    return api.open_trace(report, read=api.ReadOptions(**options)).run_facts()["reader"]
 
 
-def said(report, **options):
+def said(report, sections=None, **options):
     """A report as JSON, without the words that say that its export was kept."""
-    return api.to_text(api.report_on(report, **options), "json").replace(f", {KEPT}", "")
+    read = api.ReadOptions(**options)
+    return api.to_text(api.report_on(report, sections=sections, read=read), "json").replace(f", {KEPT}", "")
 
 
 def test_the_second_report_exports_nothing_and_says_the_same(place, exports, report):
@@ -127,7 +128,7 @@ def test_the_first_report_says_nothing_of_a_cache(place, exports, report):
 def test_converting_gives_the_same_tables_from_what_was_kept(tmp_path, place, exports, report):
     for name in ("first", "second"):
         api.convert(report, tmp_path / name)
-    api.convert(report, tmp_path / "none", cache=False)
+    api.convert(report, tmp_path / "none", read=api.ReadOptions(cache=False))
     assert exports.count == 2
     for name in ("kernels", "cuda_api", "threads"):
         contents = {(tmp_path / folder / f"{name}.parquet").read_bytes() for folder in ("first", "second", "none")}
@@ -216,7 +217,7 @@ def test_another_version_of_traceviz_exports_anew(monkeypatch, place, exports, r
 
 
 def test_private_data_is_neither_kept_nor_missing_where_it_is_asked_for(place, exports, report):
-    with_host = [api.open_trace(report, keep_private=True) for _ in range(2)]
+    with_host = [api.open_trace(report, read=api.ReadOptions(keep_private=True)) for _ in range(2)]
     assert (exports.count, entries(place)) == (2, [])
     kernels(report)
     assert not any(b"secret-host" in file.read_bytes() for entry in entries(place) for file in entry.iterdir())
@@ -577,7 +578,7 @@ def test_processes_that_keep_the_same_at_once_both_report(tmp_path, place, expor
 
 def test_an_entry_that_vanishes_while_it_is_read_is_made_again(place, exports, report):
     expected = sorted(api.open_trace(report))
-    stream = tables_of(report, identify(report), ReadOptions(cache=True))
+    stream = tables_of(report, identify(report), ReadRequest(cache=True))
     read = dict([next(stream)])
     for file in entries(place)[0].iterdir():
         file.unlink()
@@ -588,7 +589,7 @@ def test_an_entry_that_vanishes_while_it_is_read_is_made_again(place, exports, r
 
 
 def test_a_reader_that_is_abandoned_leaves_no_temporary_files(place, exports, report):
-    stream = tables_of(report, identify(report), ReadOptions(cache=True))
+    stream = tables_of(report, identify(report), ReadRequest(cache=True))
     assert next(stream)[0] == "run"
     with suppress(StopIteration):
         stream.close()

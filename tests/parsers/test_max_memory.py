@@ -88,8 +88,8 @@ def test_what_the_rest_of_a_stage_takes_is_told_from_what_its_beginning_took(has
 def test_every_format_compares_what_it_takes_with_what_is_allowed(name, samples, has):
     has(400, 0)
     with pytest.raises(OutOfMemoryError, match="--max-memory allows 300 B"):
-        api.open_trace(samples / name, max_memory=300)
-    assert api.open_trace(samples / name, max_memory=GIGABYTE).rows("run") == 1
+        api.open_trace(samples / name, read=api.ReadOptions(max_memory=300))
+    assert api.open_trace(samples / name, read=api.ReadOptions(max_memory=GIGABYTE)).rows("run") == 1
 
 
 def test_commands_refuse_what_is_beyond_max_memory_with_the_figure_and_exit_code_3(samples, has, tmp_path):
@@ -123,7 +123,7 @@ def test_a_parquet_page_of_a_few_bytes_that_claims_a_billion_rows_is_refused_by_
     (folder / "manifest.json").write_text(manifest)
     has(400, 0)
     with pytest.raises(OutOfMemoryError, match="Table host_ops of a needs about"):
-        api.open_trace(folder, max_memory=10**8)
+        api.open_trace(folder, read=api.ReadOptions(max_memory=10**8))
 
 
 def test_a_gzip_file_that_inflates_to_far_more_than_a_profile_does_is_refused(tmp_path):
@@ -131,7 +131,7 @@ def test_a_gzip_file_that_inflates_to_far_more_than_a_profile_does_is_refused(tm
     path = tmp_path / "a.xplane.pb.gz"
     path.write_bytes(gzip.compress(head) + gzip.compress(bytes(2**20)) * 300)
     with pytest.raises(DamagedTraceError, match=r"holds more than 64\.0 MB, which no profile does"):
-        api.open_trace(path, reader="xplane")
+        api.open_trace(path, read=api.ReadOptions(reader="xplane"))
 
 
 @pytest.mark.process

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tests.parsers.nsys.database import build, kernel, to_parquet
 from traceviz.core.errors import UnknownFormatError, UsageError
-from traceviz.parsers import registry
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader
 from traceviz.parsers.registry import READERS, identify
+from traceviz.testing import ReaderContract
 from traceviz.trace.tables import TraceTables, save
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:a1c2\nsize 552960\n"
@@ -128,26 +128,32 @@ class _Eager(Reader):
     suffixes = ()
 
     def __init__(self, match: Match) -> None:
-        self.match = match
+        self.answer = match
 
     def sniff(self, head, path):
-        return self.match
+        return self.answer
 
     def read(self, path, options):
         raise NotImplementedError
 
 
-def test_a_tie_names_the_candidates_and_the_option(tmp_path, monkeypatch):
+@pytest.fixture
+def register():
+    yield READERS.register
+    READERS.unregister("eager")
+
+
+def test_a_tie_names_the_candidates_and_the_option(tmp_path, register):
     path = build(tmp_path / "x.sqlite", {})
-    monkeypatch.setattr(registry, "READERS", (*READERS, _Eager(Match.YES)))
+    register(_Eager(Match.YES))
     message = refusal(path)
     assert "eager, nsys-sqlite" in message
     assert "--reader" in message
 
 
-def test_the_surest_reader_wins(tmp_path, monkeypatch):
+def test_the_surest_reader_wins(tmp_path, register):
     path = build(tmp_path / "x.sqlite", {})
-    monkeypatch.setattr(registry, "READERS", (_Eager(Match.MAYBE), *READERS))
+    register(_Eager(Match.MAYBE))
     assert identify(path).format == "nsys-sqlite"
 
 
@@ -162,8 +168,14 @@ def test_sniffing_is_total(tmp_path_factory, magic, tail):
         assert reader.sniff(head, Path("nul\0inside")) in set(Match)
 
 
-@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.format)
-def test_healthy_text_is_nobodys_trace(tmp_path, reader):
-    path = tmp_path / "notes.txt"
-    path.write_text("NVIDIA Nsight Systems was used here\n")
-    assert reader.sniff(path.read_bytes(), path) == Match.NO
+SAMPLES = {
+    "kineto": "kineto/repaired.pt.trace.json.gz",
+    "nsys-sqlite": "synthetic/input_bound.sqlite",
+}
+
+
+class TestEveryReader(ReaderContract):
+    @pytest.fixture(params=READERS.all(), ids=lambda reader: reader.format, autouse=True)
+    def _reader_and_samples(self, request, samples):
+        self.reader = request.param
+        self.samples = [samples / SAMPLES[self.reader.format]] if self.reader.format in SAMPLES else []

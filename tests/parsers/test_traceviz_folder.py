@@ -9,7 +9,7 @@ import pytest
 
 from tests.analyses.builders import tables
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.trace.tables import save
 
@@ -28,7 +28,7 @@ def change(folder: Path, name: str, column: str, values: list[int]) -> None:
 
 
 def read(folder: Path) -> dict[str, int]:
-    return {name: table.num_rows for name, table in TracevizFolderReader().read(folder, ReadOptions())}
+    return {name: table.num_rows for name, table in TracevizFolderReader().read(folder, ReadRequest())}
 
 
 def test_a_folder_as_it_was_written_is_read(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_an_id_between_those_of_the_rows_is_refused_as_well(tmp_path: Path) -> N
 
 def kept(folder: Path) -> tuple[list[tuple[int, int | None]], list[tuple[str, int]]]:
     """Starts and durations of the kernels that those get who ask for tables, and the notes."""
-    read_tables = dict(TracevizFolderReader().tables(folder, ReadOptions()))
+    read_tables = dict(TracevizFolderReader().tables(folder, ReadRequest()))
     rows = [(row["start_ns"], row["dur_ns"]) for row in read_tables["kernels"].to_pylist()]
     return rows, [(row["code"], row["count"]) for row in read_tables["notes"].to_pylist()]
 
@@ -104,7 +104,7 @@ def test_what_lies_after_the_capture_is_told_from_what_no_capture_holds(tmp_path
     change(folder, "run", "span_ns", [40])
     change(folder, "kernels", "start_ns", [41, 2**62])
     change(folder, "memcpy", "dur_ns", [36, -1])
-    read_notes = dict(TracevizFolderReader().tables(folder, ReadOptions()))["notes"].to_pylist()
+    read_notes = dict(TracevizFolderReader().tables(folder, ReadRequest()))["notes"].to_pylist()
     assert sorted(note["message"] for note in read_notes) == [
         "kernels: rows at times that no capture holds together, left out, such as 4611686018427387904 ns.",
         "kernels: rows that begin after the capture, left out, such as 41 ns.",
@@ -117,7 +117,7 @@ def test_samples_and_windows_may_lie_beside_the_events(tmp_path: Path) -> None:
     folder = tmp_path / "t"
     save(tables(kernels=[(0, 10, "k")], windows=[(5, 90, "all")], samples=[(95, "cpu", 1.0)]), folder)
     change(folder, "run", "span_ns", [10])
-    read_tables = dict(TracevizFolderReader().tables(folder, ReadOptions()))
+    read_tables = dict(TracevizFolderReader().tables(folder, ReadRequest()))
     assert [read_tables[name].num_rows for name in ("windows", "samples", "notes")] == [1, 1, 0]
     assert read_tables["windows"]["dur_ns"].to_pylist() == [90]
 

@@ -1,7 +1,5 @@
 """Arbitrary reports: any text, any value, every kind of block."""
 
-import math
-
 from hypothesis import strategies as st
 
 from traceviz.core.units import UNITS
@@ -26,33 +24,10 @@ from traceviz.report import (
     Timeline,
     Verdict,
 )
-
-HOSTILE = (
-    "void k[/x]",
-    "[bold]",
-    "<script>alert(1)</script>",
-    "a | b \\| c",
-    "two\nlines\r\nand three",
-    "nul\0bell\a tab\t",
-    "x" * 10_000,
-    "\x1b[31mred\x1b[0m \x1b]0;title\x07",
-    "核函数" * 40,
-    "\u202egnp.exe\u202c",
-    "e\u0301" + "\u0300" * 500,
-    "❤\ufe0f \U0001f468\u200d\U0001f469\u200d\U0001f467",
-    "`tick` ``two`` *star* _under_ # 1. - @someone #12 ~~no~~ &amp; $x$",
-    "\u2028\u2029\x85\x0b\x0c\x1c",
-    "\udcff lone surrogate",
-    "void a::(anonymous namespace)::k<b::c<(int)4>, d>(e::f const*, (g)h)",
-    "((((",
-    ")",
-    "",
-    " ",
-    "-",
-)
+from traceviz.testing import HOSTILE_NAMES
 
 NATURAL = st.integers(0, 2**62)
-TEXTS = st.text(max_size=40) | st.sampled_from(HOSTILE)
+TEXTS = st.text(max_size=40) | st.sampled_from(HOSTILE_NAMES)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e15, max_value=1e15)
 RATIOS = st.floats(0, 1)
 VALUES = st.none() | st.booleans() | st.integers(-(2**62), 2**62) | FLOATS | TEXTS
@@ -113,28 +88,3 @@ REPORTS = st.builds(
     skipped=tuples(st.builds(Skipped, TEXTS, TEXTS, tuples(TEXTS)), 2),
     notes=tuples(st.builds(Note, TEXTS, SEVERITIES, TEXTS, st.none() | NATURAL), 2),
 )
-
-
-def hostile_report(name):
-    """A report in which every text is ``name``, with every kind of block."""
-    fact = Fact(name, name, name)
-    columns = (
-        Column("a", name),
-        Column("b", name, "ns", 0),
-        Column("share", name, "ratio", 2, bar=True),
-        Column("d", name),
-    )
-    rows = tuple((name, 1_234_567, 1 / (index + 2), name) for index in range(14))
-    bars = Bars(name, name, "ns", tuple(Bar(name, name, 100, 0.25) for _ in range(4)))
-    timeline = Timeline(name, 0, 10**9, (Lane(name, (0.0, 0.5, None, 1.0)),))
-    points = tuple(Point(name, value) for value in (1.0, None, 3.0))
-    plotted = Series(name, "ns", points, (Level(0, 1.0), Level(2, 3.0)))
-    blocks = (Facts((fact, fact)), Grid(columns, rows, name, 0.1), bars, timeline, plotted, Prose(name))
-    return Report(
-        run=(Fact("producer", name, name), fact),
-        verdict=Verdict(name, name),
-        sections=(Section(name, name, blocks),),
-        findings=(Finding(name, name, Severity.ERROR, name, (fact,), (name, name), 100, math.pi / 4, name),),
-        skipped=(Skipped(name, name),),
-        notes=(Note(name, Severity.INFO, name, 2),),
-    )

@@ -9,28 +9,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
+from tests.render.report_strategies import REPORTS
 from tests.render.sample_report import sample_report
 from traceviz.core.errors import UsageError
 from traceviz.render.options import RenderOptions
-from traceviz.render.registry import FORMATS, renderer
+from traceviz.render.registry import RENDERERS, renderer
 from traceviz.report import Report, Verdict
 from traceviz.report.verdicts import VerdictCode
+from traceviz.testing import RendererContract
 
-TEXTS = tuple(name for name in FORMATS if name != "svg")
+TEXTS = tuple(name for name in RENDERERS.names() if name != "svg")
 """Formats of any report. An SVG is a figure, and not all reports have one: tests/render/svg has its tests."""
 WHOLE = [renderer(name) for name in ("html", "json", "markdown", "terminal")]
 """Renderers that show all sections; the others are for one reader each."""
 EMPTY = Report((), Verdict(VerdictCode.NONE, ""))
 
 
-@pytest.mark.parametrize("any_renderer", [renderer(name) for name in TEXTS], ids=TEXTS)
-@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
-def test_hostile_names_leave_one_line_a_line_and_no_control_character(any_renderer, name):
-    text = any_renderer.render(hostile_report(name), RenderOptions(80))
-    assert text.endswith("\n")
-    assert [c for c in text if c != "\n" and not c.isprintable()] == []
-    assert len(text.splitlines()) == text.count("\n")
+class TestEveryRenderer(RendererContract):
+    @pytest.fixture(params=TEXTS, autouse=True)
+    def _renderer(self, request):
+        self.renderer = renderer(request.param)
 
 
 @given(report=REPORTS, width=st.integers(40, 200))
@@ -52,7 +50,7 @@ def test_the_empty_report_renders(any_renderer):
 
 def test_there_are_eight_renderers_sorted_by_name():
     names = ["csv", "github", "html", "json", "junit", "markdown", "svg", "terminal"]
-    assert [renderer(name).name for name in FORMATS] == names
+    assert [renderer(name).name for name in RENDERERS.names()] == names
 
 
 def test_an_unknown_renderer_names_those_known():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
 from tests.render.sample_report import sample_report
-from traceviz.analyses.registry import SLUGS
+from traceviz.analyses.registry import ANALYSES
 from traceviz.render.first_screen import DETAILS, Detail, first_screen, most_lines, spoken
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
@@ -292,7 +292,7 @@ def test_tables_are_those_behind_the_cause(cause, code, tables):
 
 def test_tables_of_causes_are_those_of_sections_that_exist():
     tables = {table for tables in BY_CAUSE.values() for table in tables}
-    assert {table.partition(":")[0] for table in tables} - {*SLUGS} == set()
+    assert {table.partition(":")[0] for table in tables} - {*ANALYSES.names()} == set()
 
 
 def test_the_finding_that_leads_is_told_by_its_code_too():

@@ -82,5 +82,5 @@ def test_a_printed_summary_has_the_totals_of_its_twin() -> None:
 
 @pytest.mark.parametrize("sample", DATABASES, ids=lambda sample: sample.file)
 def test_every_database_says_that_it_is_synthetic(sample: nvprof.Sample) -> None:
-    command = api.open_trace(sample.path, keep_private=True).run_facts()["command"]
+    command = api.open_trace(sample.path, read=api.ReadOptions(keep_private=True)).run_facts()["command"]
     assert command == f"python3 synthetic, not a recording: {sample.tells}"

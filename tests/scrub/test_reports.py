@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import REPOSITORY
-from traceviz.api import convert, report_on, to_text
+from traceviz.api import ReadOptions, convert, report_on, to_text
 from traceviz.core.errors import TracevizError
 from traceviz.scrub import scrub, scrub_folder, secrets_in
 
@@ -39,7 +39,7 @@ def test_samples_keep_their_report(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["synthetic/torch_launch_bound.pt.trace.json.gz", "synthetic/input_bound.sqlite"])
 def test_tables_scrubbed_with_the_secrets_of_their_source_keep_its_report(tmp_path: Path, name: str) -> None:
     source, clean = SAMPLES / name, tmp_path / Path(name).name
-    convert(source, tmp_path / "tables", keep_private=True)
+    convert(source, tmp_path / "tables", read=ReadOptions(keep_private=True))
     clean.mkdir()
     scrub_folder(tmp_path / "tables", clean, secrets_in(source))
     assert report_json(clean) == report_json(source)

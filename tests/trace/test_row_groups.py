@@ -9,7 +9,7 @@ import pytest
 
 from tests.analyses.builders import tables
 from traceviz import api
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.trace import tables as stored
 from traceviz.trace.parquet import Window, groups_in
@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def starts(folder: Path, window: Window | None) -> list[int]:
-    read = dict(TracevizFolderReader().read(folder, ReadOptions(window=window)))
+    read = dict(TracevizFolderReader().read(folder, ReadRequest(window=window)))
     return read["kernels"]["start_ns"].to_pylist()
 
 

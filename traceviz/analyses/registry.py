@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, cast
 
 from traceviz.analyses.derived.recorded.frameworks import frameworks_in
-from traceviz.core.errors import UsageError
+from traceviz.core.registry import Registry, load_home
 
 if TYPE_CHECKING:
     from traceviz.analyses.base import Analysis
@@ -67,7 +67,7 @@ class Entry:
 
     Args:
         slug: Slug of its section.
-        home: Its module below ``traceviz.analyses``, and its class.
+        home: Its module and its class: ``traceviz.analyses.steps.steps:StepAnalysis``.
         needs: Tables without which it is skipped.
         uses: Tables that it reads where the trace has them.
         columns: Of these tables it reads only these nullable columns, besides all that may not be null; of others, all.
@@ -76,6 +76,7 @@ class Entry:
         frameworks: Frameworks that it is about, in lower case; empty for any. Traces of others lack nothing without it.
         waits_for: Keys of :data:`SHARED` that it needs.
         cost: About the share of the time of all analyses of a large trace, in percent, without what it waits for.
+        properties: Keys of table ``op_args`` that it reads, besides :data:`PROPERTIES`.
     """
 
     slug: str
@@ -88,6 +89,7 @@ class Entry:
     frameworks: frozenset[str] = frozenset()
     waits_for: tuple[str, ...] = ("training_steps",)
     cost: int = 1
+    properties: frozenset[str] = frozenset()
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -113,8 +115,7 @@ class Entry:
 
 @cache
 def _loaded(home: str) -> Analysis[Any]:
-    module, _, name = home.partition(":")
-    analysis: Analysis[Any] = getattr(import_module(f"traceviz.analyses.{module}"), name)()
+    analysis: Analysis[Any] = cast("type[Analysis[Any]]", load_home(home))()
     return analysis
 
 
@@ -137,39 +138,49 @@ PROPERTIES = frozenset(
         *("cpu_budget", "ram_budget_megabytes", "ram_usage_megabytes"),
     }
 )
-"""Keys of table ``op_args`` that analyses read."""
+"""Keys of table ``op_args`` that analyses of traceviz read."""
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(
         "whole_run",
-        "capture.whole_run:WholeRunAnalysis",
+        "traceviz.analyses.capture.whole_run:WholeRunAnalysis",
         uses=(*STEP_TABLES, "phases", "stacks", "stack_frames", "settings"),
         expected=False,
     ),
     Entry(
         "measures",
-        "capture.measures:MeasuresAnalysis",
+        "traceviz.analyses.capture.measures:MeasuresAnalysis",
         uses=(*CLASS_TABLES, "settings", "samples", "memory_events", "op_args"),
         expected=False,
         cost=4,
     ),
-    Entry("run", "capture.run:RunAnalysis", needs=("settings",), expected=False, waits_for=()),
-    Entry("quality", "program.quality:QualityAnalysis", needs=("metrics",), expected=False, waits_for=()),
-    Entry("capture", "capture.capture:Capture", uses=(*CLASS_TABLES, "settings", "samples")),
-    Entry("breakdown", "steps.breakdown:BreakdownAnalysis", uses=CLASS_TABLES, waits_for=("classes",), cost=2),
-    Entry("serving", "serving.serving:ServingAnalysis", uses=(*STEP_TABLES, "op_args"), expected=False),
+    Entry("run", "traceviz.analyses.capture.run:RunAnalysis", needs=("settings",), expected=False, waits_for=()),
+    Entry(
+        "quality", "traceviz.analyses.program.quality:QualityAnalysis", needs=("metrics",), expected=False, waits_for=()
+    ),
+    Entry("capture", "traceviz.analyses.capture.capture:Capture", uses=(*CLASS_TABLES, "settings", "samples")),
+    Entry(
+        "breakdown",
+        "traceviz.analyses.steps.breakdown:BreakdownAnalysis",
+        uses=CLASS_TABLES,
+        waits_for=("classes",),
+        cost=2,
+    ),
+    Entry(
+        "serving", "traceviz.analyses.serving.serving:ServingAnalysis", uses=(*STEP_TABLES, "op_args"), expected=False
+    ),
     Entry(
         "input_pipeline",
-        "input.input_pipeline:InputPipelineAnalysis",
+        "traceviz.analyses.input.input_pipeline:InputPipelineAnalysis",
         uses=(*CLASS_TABLES, "op_args"),
         waits_for=("causes",),
         cost=12,
     ),
-    Entry("steps", "steps.steps:StepAnalysis", uses=STEP_TABLES),
-    Entry("totals", "capture.totals:TotalsAnalysis", needs=("totals",), expected=False, waits_for=()),
+    Entry("steps", "traceviz.analyses.steps.steps:StepAnalysis", uses=STEP_TABLES),
+    Entry("totals", "traceviz.analyses.capture.totals:TotalsAnalysis", needs=("totals",), expected=False, waits_for=()),
     Entry(
         "cuda_api",
-        "launch.cuda_api:CudaApiAnalysis",
+        "traceviz.analyses.launch.cuda_api:CudaApiAnalysis",
         needs=("cuda_api",),
         uses=STEP_TABLES,
         columns=_CUDA_API_COLUMNS,
@@ -178,7 +189,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "framework_ops",
-        "program.framework_ops:FrameworkOpsAnalysis",
+        "traceviz.analyses.program.framework_ops:FrameworkOpsAnalysis",
         needs=("host_ops",),
         uses=(*STEP_TABLES, "op_args"),
         frameworks=frozenset({"jax", "tensorflow"}),
@@ -186,7 +197,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "operators",
-        "program.operators:OperatorsAnalysis",
+        "traceviz.analyses.program.operators:OperatorsAnalysis",
         needs=("host_ops",),
         uses=(*STEP_TABLES, "op_args", "graph_nodes"),
         frameworks=frozenset({"pytorch"}),
@@ -194,17 +205,19 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "modules",
-        "program.modules:ModulesAnalysis",
+        "traceviz.analyses.program.modules:ModulesAnalysis",
         needs=("host_ops",),
         uses=("op_args", "cuda_api", *DEVICE_WORK, "graph_nodes"),
         frameworks=frozenset({"pytorch"}),
         waits_for=(),
         cost=4,
     ),
-    Entry("lanes", "program.lanes:LanesAnalysis", needs=("host_ops",), uses=STEP_TABLES, expected=False),
+    Entry(
+        "lanes", "traceviz.analyses.program.lanes:LanesAnalysis", needs=("host_ops",), uses=STEP_TABLES, expected=False
+    ),
     Entry(
         "cpu_steps",
-        "program.cpu_steps:CpuStepsAnalysis",
+        "traceviz.analyses.program.cpu_steps:CpuStepsAnalysis",
         uses=CLASS_TABLES,
         expected=False,
         waits_for=("causes",),
@@ -212,7 +225,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "kernels",
-        "device.kernels:KernelsAnalysis",
+        "traceviz.analyses.device.kernels:KernelsAnalysis",
         needs=("kernels",),
         uses=STEP_TABLES,
         waits_for=("training_steps", "kernel_shapes"),
@@ -220,7 +233,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "precision",
-        "device.precision:PrecisionAnalysis",
+        "traceviz.analyses.device.precision:PrecisionAnalysis",
         needs=("kernels",),
         uses=STEP_TABLES,
         waits_for=("training_steps", "kernel_shapes"),
@@ -228,7 +241,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "copies",
-        "device.copies:CopiesAnalysis",
+        "traceviz.analyses.device.copies:CopiesAnalysis",
         needs=("memcpy",),
         uses=STEP_TABLES,
         waits_for=("training_steps", "unasked_waits"),
@@ -236,7 +249,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "device_use",
-        "device.use:DeviceUseAnalysis",
+        "traceviz.analyses.device.use:DeviceUseAnalysis",
         needs=("kernels",),
         uses=CLASS_TABLES,
         waits_for=("causes",),
@@ -244,7 +257,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "gpu_efficiency",
-        "device.gpu_efficiency:GpuEfficiencyAnalysis",
+        "traceviz.analyses.device.gpu_efficiency:GpuEfficiencyAnalysis",
         needs=("kernels",),
         uses=STEP_TABLES,
         waits_for=("training_steps", "kernel_shapes"),
@@ -252,7 +265,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "devices",
-        "device.devices:DevicesAnalysis",
+        "traceviz.analyses.device.devices:DevicesAnalysis",
         needs=("kernels",),
         uses=(*STEP_TABLES, "memory_events", "settings"),
         waits_for=("training_steps", "kernel_shapes"),
@@ -260,23 +273,29 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "device_programs",
-        "device.programs:DeviceProgramsAnalysis",
+        "traceviz.analyses.device.programs:DeviceProgramsAnalysis",
         needs=("device_ops",),
         uses=(*DEVICE_WORK, "steps"),
         frameworks=frozenset({"jax", "tensorflow"}),
     ),
     Entry(
         "idle_gaps",
-        "device.idle_gaps:IdleGapsAnalysis",
+        "traceviz.analyses.device.idle_gaps:IdleGapsAnalysis",
         needs=("kernels",),
         uses=CLASS_TABLES,
         waits_for=("classes",),
         cost=4,
     ),
-    Entry("host_waits", "host.host_waits:HostWaitsAnalysis", uses=CLASS_TABLES, waits_for=("causes",), cost=6),
+    Entry(
+        "host_waits",
+        "traceviz.analyses.host.host_waits:HostWaitsAnalysis",
+        uses=CLASS_TABLES,
+        waits_for=("causes",),
+        cost=6,
+    ),
     Entry(
         "host_limits",
-        "host.host_limits:HostLimitsAnalysis",
+        "traceviz.analyses.host.host_limits:HostLimitsAnalysis",
         uses=(*CLASS_TABLES, "op_args"),
         expected=False,
         waits_for=("classes",),
@@ -284,16 +303,22 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "host_time",
-        "host.host_time:HostTimeAnalysis",
+        "traceviz.analyses.host.host_time:HostTimeAnalysis",
         uses=CLASS_TABLES,
         formats=frozenset({"run"}),
         waits_for=("classes",),
         cost=4,
     ),
-    Entry("launch", "launch.launch:LaunchAnalysis", needs=("cuda_api", "kernels"), uses=STEP_TABLES, cost=12),
+    Entry(
+        "launch",
+        "traceviz.analyses.launch.launch:LaunchAnalysis",
+        needs=("cuda_api", "kernels"),
+        uses=STEP_TABLES,
+        cost=12,
+    ),
     Entry(
         "launch_contention",
-        "launch.contention:LaunchContentionAnalysis",
+        "traceviz.analyses.launch.contention:LaunchContentionAnalysis",
         needs=("host_ops", "cuda_api", "kernels"),
         uses=(*CLASS_TABLES, "op_args"),
         frameworks=frozenset({"tensorflow"}),
@@ -301,35 +326,37 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "compilation",
-        "program.compilation:CompilationAnalysis",
+        "traceviz.analyses.program.compilation:CompilationAnalysis",
         needs=("host_ops",),
         uses=(*STEP_TABLES, "op_args"),
     ),
-    Entry("memory", "device.memory:MemoryAnalysis", needs=("memory_events",), uses=STEP_TABLES, cost=3),
+    Entry(
+        "memory", "traceviz.analyses.device.memory:MemoryAnalysis", needs=("memory_events",), uses=STEP_TABLES, cost=3
+    ),
     Entry(
         "host",
-        "host.resources:HostResourcesAnalysis",
+        "traceviz.analyses.host.resources:HostResourcesAnalysis",
         needs=("samples",),
         uses=(*CLASS_TABLES, "settings"),
         formats=frozenset({"resources", "run"}),
     ),
     Entry(
         "communication",
-        "ranks.communication:CommunicationAnalysis",
+        "traceviz.analyses.ranks.communication:CommunicationAnalysis",
         needs=("kernels",),
         uses=(*STEP_TABLES, "collectives"),
         cost=2,
     ),
     Entry(
         "host_collectives",
-        "ranks.host_collectives:HostCollectivesAnalysis",
+        "traceviz.analyses.ranks.host_collectives:HostCollectivesAnalysis",
         uses=(*CLASS_TABLES, "collectives", "settings"),
         expected=False,
         waits_for=("classes",),
     ),
     Entry(
         "ranks",
-        "ranks.ranks:RanksAnalysis",
+        "traceviz.analyses.ranks.ranks:RanksAnalysis",
         uses=(*CLASS_TABLES, "collectives", "settings"),
         expected=False,
         waits_for=("causes",),
@@ -337,18 +364,32 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "ranges",
-        "program.ranges:RangesAnalysis",
+        "traceviz.analyses.program.ranges:RangesAnalysis",
         needs=("nvtx",),
         uses=("cuda_api", *DEVICE_WORK, "graph_nodes"),
         waits_for=(),
         cost=2,
     ),
-    Entry("os_calls", "host.os_calls:OsCallsAnalysis", needs=("os_calls",), waits_for=()),
+    Entry("os_calls", "traceviz.analyses.host.os_calls:OsCallsAnalysis", needs=("os_calls",), waits_for=()),
 )
-"""All analyses, in the order of the report."""
+"""The analyses of traceviz, in the order of the report."""
 
-SLUGS: tuple[str, ...] = tuple(entry.slug for entry in ENTRIES)
-"""Slugs of all sections, in the order of the report."""
+
+def _accept(value: object) -> Entry:
+    """Return the declaration of an analysis of a plugin."""
+    from traceviz.trace import schema  # noqa: PLC0415 (to list the sections needs no schema)
+
+    if not isinstance(value, Entry):
+        raise TypeError(f"{value!r} is no {__name__}.Entry")
+    if unknown := {*value.tables, *value.columns} - set(schema.TABLES):
+        raise ValueError(f"there are no tables {', '.join(sorted(unknown))}")
+    return value
+
+
+ANALYSES: Registry[Entry] = Registry(
+    "section", "traceviz.analyses", {entry.slug: entry for entry in ENTRIES}, _accept, attrgetter("slug")
+)
+"""All analyses by the slug of their section, those of plugins last. Entry points name values of :class:`Entry`."""
 
 
 def entries(sections: Collection[str] | None = None) -> tuple[Entry, ...]:
@@ -356,11 +397,17 @@ def entries(sections: Collection[str] | None = None) -> tuple[Entry, ...]:
 
     Raises:
         UsageError: a section does not exist.
+        PluginError: one belongs to a plugin that cannot be loaded.
     """
-    for slug in sections or ():
-        if slug not in SLUGS:
-            raise UsageError.unknown("section", slug, SLUGS)
-    return tuple(entry for entry in ENTRIES if sections is None or entry.slug in sections)
+    if sections is None:
+        return ANALYSES.all()
+    found = {slug: ANALYSES.find(slug) for slug in sections}
+    return tuple(found[slug] for slug in ANALYSES.names() if slug in found)
+
+
+def properties_for(sections: Collection[str] | None) -> frozenset[str]:
+    """Keys of table ``op_args`` that the analyses of ``sections`` read."""
+    return PROPERTIES.union(*(entry.properties for entry in entries(sections)))
 
 
 def tables_for(sections: Collection[str] | None) -> frozenset[str]:
@@ -398,5 +445,5 @@ def shared_by(chosen: Collection[Entry]) -> dict[str, Shared]:
 
 
 def analyses() -> tuple[Analysis[Any], ...]:
-    """All analyses, loaded."""
+    """All analyses of traceviz, loaded."""
     return tuple(entry.load() for entry in ENTRIES)

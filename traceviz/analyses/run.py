@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from traceviz.analyses.advice import fit_advice, inapplicable
+from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.view import TraceView
@@ -18,6 +19,7 @@ from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import Entry, Shared, entries, shared_by
 from traceviz.analyses.suppressed_advice import followed
+from traceviz.core.registry import find_fault_of_plugin, is_own, plugin_error, warn_of_plugin
 from traceviz.core.units import Unit
 from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
 from traceviz.report.findings.registry import record_of
@@ -35,7 +37,8 @@ LARGE_ROWS = 100_000
 def load_analyses(sections: Collection[str] | None) -> None:
     """Import what :func:`analyze` will need. Reading lets other threads run: one of them may do this meanwhile."""
     for entry in entries(sections):
-        entry.load()
+        if is_own(entry.home):
+            entry.load()
     catalogue()
     api_kind("")  # compiles patterns
 
@@ -201,7 +204,21 @@ def cores() -> int:
 def _outcome(trace: TraceView, entry: Entry) -> _Outcome | Skipped:
     if absent := entry.missing(frozenset(trace.tables)):
         return Skipped(entry.slug, f"the capture has no {' or '.join(absent)} table", absent)
-    analysis = entry.load()
+    if is_own(entry.home):
+        return _run_analysis(trace, entry.load())
+    try:
+        outcome = _run_analysis(trace, entry.load())
+        if isinstance(outcome, _Outcome):
+            for finding in outcome.findings:
+                record_of(finding.code)
+    except Exception as error:  # noqa: BLE001 (a plugin may raise anything, and the rest of the report needs nothing of it)
+        fault = find_fault_of_plugin(error) or plugin_error(None, f"section {entry.slug!r} in {entry.home}", error)
+        warn_of_plugin(fault)
+        return Skipped(entry.slug, f"its plugin failed: {type(error).__name__}")
+    return outcome
+
+
+def _run_analysis(trace: TraceView, analysis: Analysis[Any]) -> _Outcome | Skipped:
     result = analysis.run(trace)
     if isinstance(result, Skipped):
         return result

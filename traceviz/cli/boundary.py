@@ -21,6 +21,7 @@ from traceviz.cli import standard_input
 from traceviz.cli.lazy import LazyGroup
 from traceviz.core.errors import TracevizError, TracevizWarning
 from traceviz.core.process import interrupts
+from traceviz.core.registry import find_fault_of_plugin
 from traceviz.core.sanitize import Lines, bounded, one_line, sentence
 from traceviz.untrusted.errors import defect, in_our_words
 from traceviz.version import __version__
@@ -82,7 +83,7 @@ def conclude(error: BaseException, command: click.Command, arguments: Sequence[s
         arguments: What was typed after its name.
 
     Returns:
-        The exit code: that of the error, 3 where something foreign failed, :data:`DEFECT` where traceviz did.
+        The exit code: that of the error, 3 if something foreign failed (a plugin, too), :data:`DEFECT` if traceviz did.
 
     Raises:
         Stopped: the error is what became of a request to end.
@@ -92,6 +93,7 @@ def conclude(error: BaseException, command: click.Command, arguments: Sequence[s
         say(Lines.of(*"".join(traceback.format_exception(error)).splitlines()))
     names, options = _typed(command, arguments)
     ours = error if isinstance(error, TracevizError) else in_our_words(error, f"{names} cannot be completed.")
+    ours = ours or find_fault_of_plugin(error)
     if ours is not None:
         complain(ours)
         return ours.exit_code

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,6 @@ from traceviz.cli.options import (
     OutputOptions,
     PageOptions,
     PartOptions,
-    ReadingOptions,
     Source,
     option_group,
     output_options,
@@ -25,6 +24,7 @@ from traceviz.cli.options import (
     reading_options,
 )
 from traceviz.core.errors import NoVerdictError, UsageError
+from traceviz.parsers.base import ReadOptions
 from traceviz.report import COMPARISON
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def compare(
     how: _How,
     tables: _Tables,
     part: PartOptions,
-    reading: ReadingOptions,
+    read: ReadOptions,
     output: OutputOptions,
     page: PageOptions,
     gates: Gates | None,
@@ -207,7 +207,7 @@ def compare(
     output.check([*sides, *(run for runs in members.values() for run in runs)])
     with progress_bar_on_stderr() as progress:
         selection, options = part.selection(), part.analysis()
-        read = {"selection": selection, "progress": progress, **asdict(reading)}
+        read = replace(read, progress=progress)
         comparison = api.compare(
             *sides,
             groups=members,
@@ -215,10 +215,13 @@ def compare(
             base=how.base,
             options=how.options(tables),
             analysis=options,
-            **read,
+            selection=selection,
+            read=read,
         )
         traces = _two_traces(sides, how) if output.format_name == HTML else None
-        flames = api.flame_differences(*traces, options=options, **read) if traces else ()
+        flames: tuple[Flame, ...] = ()
+        if traces:
+            flames = api.flame_differences(*traces, options=options, selection=selection, read=read)
     document, results = _judged(comparison, gates)
     shown = sections or tables.sections(output.format_name)
     layout = replace(page.layout(output.path, shown), figure=output.figure)

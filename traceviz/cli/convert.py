@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from traceviz.cli.options import ReadingOptions, print_lines, progress_bar_on_stderr, reading_options, traces_argument
+from traceviz.cli.options import print_lines, progress_bar_on_stderr, reading_options, traces_argument
+from traceviz.parsers.base import ReadOptions
 
 
 @click.command()
@@ -16,21 +17,12 @@ from traceviz.cli.options import ReadingOptions, print_lines, progress_bar_on_st
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder to create.")
 @click.option("--force", is_flag=True, help="Replace an existing traceviz folder.")
 @click.option("--keep-private", is_flag=True, help="Store command line and host name too.")
-def convert(
-    traces: tuple[Path, ...], reading: ReadingOptions, output: Path, *, force: bool, keep_private: bool
-) -> None:
+def convert(traces: tuple[Path, ...], read: ReadOptions, output: Path, *, force: bool) -> None:
     """Write TRACE as a folder of Parquet tables; traces of several ranks become one folder."""
     from traceviz import api
 
     with progress_bar_on_stderr() as progress:
-        api.convert(
-            traces,
-            output,
-            keep_private=keep_private,
-            force=force,
-            progress=progress,
-            **asdict(reading),
-        )
+        api.convert(traces, output, force=force, read=replace(read, progress=progress))
     from traceviz.trace.tables import read_manifest
 
     counts = {name: count for name, count in read_manifest(output)["tables"].items() if count}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -10,13 +10,13 @@ import click
 from traceviz.cli.options import (
     PAGE_WIDTH,
     WIDTH_HELP,
-    ReadingOptions,
     Source,
     page_width,
     progress_bar_on_stderr,
     reading_options,
     wants_color,
 )
+from traceviz.parsers.base import ReadOptions
 
 
 @click.command()
@@ -35,7 +35,7 @@ def doctor(
     collectors: str,
     python: str | None,
     width: int | None,
-    reading: ReadingOptions,
+    read: ReadOptions,
     as_json: bool,
 ) -> None:
     """Say what can be recorded here and how to enable the rest; with TRACE, what it can and cannot answer.
@@ -52,7 +52,7 @@ def doctor(
         from traceviz import api
 
         with progress_bar_on_stderr() as progress:
-            tables = api.open_trace(trace, progress=progress, **asdict(reading))
+            tables = api.open_trace(trace, read=replace(read, progress=progress))
         diagnosis = examine_trace(tables, trace.name)
     text = to_json(diagnosis) if as_json else to_text(diagnosis, width or page_width(), color=wants_color())
     click.echo(text, nl=False)

@@ -137,10 +137,10 @@ def sections_needed(sections: Collection[str], gates: Gates | None) -> set[str] 
     Raises:
         UsageError: a section does not exist.
     """
-    from traceviz.analyses.registry import SLUGS
+    from traceviz.analyses.registry import ANALYSES
 
     named = {name for name in sections if not (gates and name == GATES)}
-    known = (*SLUGS, *PARTS)
+    known = (*ANALYSES.names(), *PARTS)
     for name in sorted(named.difference(known)):  # an error also where all are analysed
         raise UsageError.unknown("section", name, known)
     if not sections or not named.isdisjoint(PARTS) or (gates and gates.needs_all):

@@ -3,7 +3,7 @@
 >>> @click.command()
 ... @traces_argument
 ... @reading_options
-... def show(traces: tuple[Path, ...], reading: ReadingOptions) -> None: ...
+... def show(traces: tuple[Path, ...], read: ReadOptions) -> None: ...
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from traceviz.cli.boundary import say
 from traceviz.core.errors import OutputError, UsageError
 from traceviz.core.sanitize import visible
 from traceviz.core.units import parse_bytes, parse_ns
+from traceviz.parsers.base import ReadOptions
 from traceviz.render.figures import declared
 from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH
 
@@ -102,25 +103,6 @@ class SourceName(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
         """The path, pattern or URL of ``value``."""
         return standard_input.file_for(str(value), ctx)
-
-
-@dataclass(frozen=True, slots=True)
-class ReadingOptions:
-    """How traces are read.
-
-    Args:
-        reader: Identifier of the format, instead of recognising it.
-        run: Run to read, of a log folder of several.
-        max_size: The longest JSON to read, unpacked, in bytes.
-        max_memory: Most memory to take while reading, in bytes.
-        cache: Whether exports of nsys are kept, and those that were kept are used.
-    """
-
-    reader: str | None
-    run: str | None
-    max_size: int | None
-    max_memory: int | None
-    cache: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,15 +215,15 @@ def option_group(
 
     Args:
         name: The command's parameter that takes the value.
-        values: Type of the value; each of its fields is named like the parameter of an option.
+        values: Type of the value; its fields take the parameters of the command that have their names.
         options: The options.
     """
-    fields = [field.name for field in dataclasses.fields(values)]
+    of_values = [field.name for field in dataclasses.fields(values)]
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def with_value(*args: Any, **kwargs: Any) -> Any:
-            value = values(**{field: kwargs.pop(field) for field in fields})
+            value = values(**{field: kwargs.pop(field) for field in of_values if field in kwargs})
             return command(*args, **{name: value}, **kwargs)
 
         decorated: Any = with_value
@@ -274,8 +256,8 @@ optional_traces_argument = click.argument("traces", nargs=-1, type=Source(), met
 """The same for a command that takes the newest run where none is named."""
 
 _reading_options = option_group(
-    "reading",
-    ReadingOptions,
+    "read",
+    ReadOptions,
     click.option(
         "--reader", metavar="NAME", help="Read TRACE as this format, instead of recognising it by its content."
     ),
@@ -293,18 +275,18 @@ _reading_options = option_group(
 
 
 def reading_options(command: Command) -> Command:
-    """Options of commands that read traces, as ``reading``: :class:`ReadingOptions`."""
+    """Options of commands that read traces, as ``read``: :class:`ReadOptions`."""
     lean = in_lean_process(command)
 
     @functools.wraps(command)
-    def run(*args: Any, reading: ReadingOptions, **kwargs: Any) -> Any:
+    def run(*args: Any, read: ReadOptions, **kwargs: Any) -> Any:
         from traceviz.core.process.memory import return_freed_memory, reuse_large_blocks
 
-        if reading.max_memory is None:
+        if read.max_memory is None:
             reuse_large_blocks()
         else:
             return_freed_memory()
-        return lean(*args, reading=reading, **kwargs)
+        return lean(*args, read=read, **kwargs)
 
     return _reading_options(cast("Command", run))
 
@@ -348,7 +330,7 @@ def check_figure_format(figure: str | None, format_name: str) -> None:
 
 def figure_option(*schemas: str) -> Callable[[Any], Any]:
     """Make the option of a command whose documents have one of these schemas; it refuses figures of other schemas."""
-    known = declared.names(*schemas)
+    known = declared.own_names(*schemas)
 
     def chosen(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
         if name is not None:

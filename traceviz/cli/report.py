@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,6 @@ from traceviz.cli.options import (
     OutputOptions,
     PageOptions,
     PartOptions,
-    ReadingOptions,
     optional_traces_argument,
     output_options,
     page_options,
@@ -24,6 +24,7 @@ from traceviz.cli.options import (
     reading_options,
 )
 from traceviz.core.errors import NoVerdictError, UsageError
+from traceviz.parsers.base import ReadOptions
 from traceviz.report import SCHEMA
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 def report(
     *,
     traces: tuple[Path, ...],
-    reading: ReadingOptions,
+    read: ReadOptions,
     part: PartOptions,
     output: OutputOptions,
     page: PageOptions,
@@ -99,17 +100,15 @@ def report(
             "--timeline-events is about the timeline of a page, and there is none.", fix="Add --format html."
         )
     with progress_bar_on_stderr() as progress:
-        asked = {
-            "sections": cli_gates.sections_needed(sections, gates),
-            "options": part.analysis(basis),
-            "selection": part.selection(),
-            "progress": progress,
-            **asdict(reading),
-        }
-        if is_drawn:
-            document, pictures = api.pictured(*traces, events=timeline_events, **asked)
-        else:
-            document, pictures = api.report_on(*traces, **asked), None
+        make = partial(api.pictured, events=timeline_events) if is_drawn else api.report_on
+        made = make(
+            *traces,
+            sections=cli_gates.sections_needed(sections, gates),
+            options=part.analysis(basis),
+            selection=part.selection(),
+            read=replace(read, progress=progress),
+        )
+        document, pictures = made if isinstance(made, tuple) else (made, None)
     if not sections and part.selection().is_everything:
         _keep_verdict(traces, document)
     document, results = cli_gates.judged(document, gates, sections)

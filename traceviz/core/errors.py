@@ -147,6 +147,10 @@ class MissingTableError(TracevizError, AttributeError):
         )
 
 
+class PluginError(TracevizError):
+    """A plugin that the request needs cannot be loaded, or fails."""
+
+
 class SchemaError(TracevizError):
     """A table does not match its declaration in :mod:`traceviz.trace.schema`."""
 

@@ -68,13 +68,13 @@ def examine_machine(required: Iterable[str] = (), python: str | None = None) -> 
     Raises:
         UsageError: there is no such collector, or no such Python.
     """
-    known = {collector.name: collector for collector in registry.COLLECTORS}
+    known = {collector.name: collector for collector in registry.COLLECTORS.all()}
     names = tuple(name for name in required if name != AUTO)
     for name in names:
         if name not in known:
             raise UsageError.unknown("collector", name, (*known, AUTO))
     program = read_python(program_python(python))
-    states = {name: collector.availability() for name, collector in known.items()}
+    states = {name: registry.state_of(collector) for name, collector in known.items()}
     nsys = None
     with suppress(MissingToolError):  # the check of the collector says what is wrong
         nsys = find_nsys()

@@ -1,27 +1,40 @@
-"""All renderers, sorted by name. One is loaded when it is asked for."""
+"""All renderers, sorted by name; those of plugins follow. One is loaded when it is asked for."""
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
+from operator import attrgetter
+from typing import cast
 
 from traceviz.core.errors import UsageError
+from traceviz.core.registry import Registry
 from traceviz.render.options import Renderer
 
-_CLASSES = {
-    "csv": "csv:CsvRenderer",
-    "github": "github:GitHubRenderer",
-    "html": "html.renderer:HtmlRenderer",
-    "json": "json:JsonRenderer",
-    "junit": "junit:JUnitRenderer",
-    "markdown": "markdown:MarkdownRenderer",
-    "svg": "svg.renderer:SvgRenderer",
-    "terminal": "terminal.renderer:TerminalRenderer",
-}
-"""Module and class of each renderer, by its name."""
 
-FORMATS: tuple[str, ...] = tuple(_CLASSES)
-"""Names of all renderers."""
+def _accept(value: object) -> Renderer:
+    """Return a renderer; of a class, an instance."""
+    made = value() if isinstance(value, type) else value
+    if not isinstance(getattr(made, "name", None), str) or not callable(getattr(made, "render", None)):
+        raise TypeError(f"{value!r} has no name and no method render(report, options)")
+    return cast("Renderer", made)
+
+
+RENDERERS: Registry[Renderer] = Registry(
+    "output format",
+    "traceviz.renderers",
+    {
+        "csv": "traceviz.render.csv:CsvRenderer",
+        "github": "traceviz.render.github:GitHubRenderer",
+        "html": "traceviz.render.html.renderer:HtmlRenderer",
+        "json": "traceviz.render.json:JsonRenderer",
+        "junit": "traceviz.render.junit:JUnitRenderer",
+        "markdown": "traceviz.render.markdown:MarkdownRenderer",
+        "svg": "traceviz.render.svg.renderer:SvgRenderer",
+        "terminal": "traceviz.render.terminal.renderer:TerminalRenderer",
+    },
+    _accept,
+    attrgetter("name"),
+)
+"""All renderers by name."""
 
 
 def check_format(name: str) -> None:
@@ -30,18 +43,9 @@ def check_format(name: str) -> None:
     Raises:
         UsageError: there is no such renderer; the error lists those that exist.
     """
-    if name not in _CLASSES:
-        raise UsageError.unknown("output format", name, FORMATS)
+    if name not in RENDERERS:
+        raise UsageError.unknown(RENDERERS.kind, name, RENDERERS.names())
 
 
-@cache
-def renderer(name: str) -> Renderer:
-    """The renderer of this name.
-
-    Raises:
-        UsageError: there is no such renderer; the error lists those that exist.
-    """
-    check_format(name)
-    module, _, class_name = _CLASSES[name].partition(":")
-    loaded: Renderer = getattr(import_module(f"traceviz.render.{module}"), class_name)()
-    return loaded
+renderer = RENDERERS.find
+"""Return the renderer of a name; see :meth:`traceviz.core.registry.Registry.find`."""

@@ -23,8 +23,8 @@ from traceviz.core.process import interrupts
 from traceviz.core.process.interrupts import Stopped
 from traceviz.core.process.temporary import drop_all
 from traceviz.core.without_pandas import skip_pandas
-from traceviz.parsers.base import Progress, ReadOptions, silent
-from traceviz.parsers.registry import TRACE_READERS
+from traceviz.parsers.base import Progress, ReadRequest, silent
+from traceviz.parsers.registry import trace_readers
 from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.layout import TABLES
 from traceviz.render.first_screen import spoken
@@ -48,7 +48,7 @@ def write_run_tables(folder: Path, *, keep_private: bool = False, progress: Prog
     left_out = [] if keep_private else ["command line", "host name", "environment", "captured output"]
     provenance = {"source": folder.name, "format": "run", "left_out": left_out}
     with new_folder(target, force=False, replaceable=is_trace_folder) as temporary:
-        tables = read_run(folder, ReadOptions(keep_private=keep_private, progress=progress), TRACE_READERS)
+        tables = read_run(folder, ReadRequest(keep_private=keep_private, progress=progress), trace_readers())
         write_tables(temporary, tables, provenance)
     return dict(read_manifest(target)["tables"])
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.kineto.categories import CATEGORIES, CODES, UNKNOWN, Role, is_profiler, step_number
 from traceviz.parsers.kineto.columns import Columns, narrow, numbers
 from traceviz.parsers.kineto.events import Events
@@ -78,7 +78,7 @@ def operations(forest: Forest, identity: Identity, needed: frozenset[str] | None
     return table("host_ops", columns)
 
 
-def wanted_properties(options: ReadOptions) -> tuple[str, ...]:
+def wanted_properties(options: ReadRequest) -> tuple[str, ...]:
     """Those of :data:`ARGUMENTS_OF_OPS` that are asked for."""
     return tuple(name for name in ARGUMENTS_OF_OPS if options.wants_property(_KEYS[name][0]))
 

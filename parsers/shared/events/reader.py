@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 
 import pyarrow as pa
 
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.shared.arrays.arrow import Array, ChunkedArray, chunked_array, nulls, pc
 from traceviz.parsers.shared.events.column_requests import NotPlainError, Number, NumberColumn, WholeTable
 from traceviz.parsers.shared.events.mapping import Name, Source
@@ -66,7 +66,7 @@ class EventReader:
     owners: Owners
     names: Names
     notes: Notes
-    options: ReadOptions
+    options: ReadRequest
     read_rows: Counter[str] = field(default_factory=Counter)
 
     def read(self, table: str, sources: tuple[Source, ...]) -> pa.Table:

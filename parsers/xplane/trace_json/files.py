@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError, UsageError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.shared.log_folders import Run, choose_run
 from traceviz.parsers.xplane.sniff import TRACE_JSON_SUFFIXES
 from traceviz.parsers.xplane.tables import Provenance, Source, read_spaces
@@ -18,7 +18,7 @@ from traceviz.parsers.xplane.trace_json.planes import cap_reached, left_out, spa
 Notes = list[tuple[str, str, str]]
 
 
-def read_trace_json(path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
+def read_trace_json(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """The tables of a trace JSON file, or of the files of one run in a log folder, one at a time."""
     run, notes = _choose(path, options.run)
     sources = []

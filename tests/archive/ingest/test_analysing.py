@@ -12,7 +12,7 @@ from traceviz.analyses.run import analyze
 from traceviz.archive.ingest.analysing import report_on, within_query
 from traceviz.core.errors import DamagedTraceError
 from traceviz.core.process.interrupts import Stopped
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.registry import identify
 from traceviz.trace.tables import TraceTables
 
@@ -41,7 +41,7 @@ def test_an_error_is_raised_as_the_1_that_it_was(error: BaseException) -> None:
 
 
 def test_the_report_of_a_small_trace_is_that_of_1_thread() -> None:
-    tables = TraceTables(dict(identify(SAMPLE).tables(SAMPLE, ReadOptions())))
+    tables = TraceTables(dict(identify(SAMPLE).tables(SAMPLE, ReadRequest())))
     report = report_on(tables)
     assert report == analyze(tables)
     assert report.verdict is not None

@@ -165,7 +165,8 @@ KNOWN = {
 if __name__ == "__main__":
     names = os.environ.get("TRACEVIZ_TEST_COLLECTORS")
     if names is not None:
-        registry.COLLECTORS = tuple(KNOWN[name]() for name in names.split(",") if name)
+        chosen = tuple(KNOWN[name]() for name in names.split(",") if name)
+        registry.COLLECTORS.all = lambda: chosen
         supervise.STALLED_S = 1.0
         if "TRACEVIZ_TEST_READ" not in os.environ:
             recording.make_tables = lambda *_, **options: Tables()

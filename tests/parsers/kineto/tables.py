@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.parsers.kineto import files as k
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.trace.tables import TraceTables
 
@@ -21,7 +21,7 @@ def read(
 def read_bytes(tmp_path: Path, data: bytes, **options: Any) -> TraceTables:
     file = tmp_path / "worker.pt.trace.json"
     file.write_bytes(data)
-    return TraceTables(dict(KinetoReader().read(file, ReadOptions(**options))))
+    return TraceTables(dict(KinetoReader().read(file, ReadRequest(**options))))
 
 
 def rows(trace: TraceTables, name: str, *columns: str) -> list[tuple[Any, ...]]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.parsers.kineto import files as k
 from traceviz.core.errors import UnknownFormatError, UsageError
-from traceviz.parsers.base import HEAD_BYTES, Match, ReadOptions
+from traceviz.parsers.base import HEAD_BYTES, Match, ReadRequest
 from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.parsers.registry import identify
 from traceviz.parsers.xplane.readers import TensorFlowTraceReader
@@ -41,7 +41,7 @@ def fill(folder: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def read(folder: Path, run: str | None = None) -> TraceTables:
-    return TraceTables(dict(identify(folder).read(folder, ReadOptions(run=run))))
+    return TraceTables(dict(identify(folder).read(folder, ReadRequest(run=run))))
 
 
 def kernel_names(trace: TraceTables) -> list[str]:
@@ -156,7 +156,7 @@ def test_folder_without_traces_is_not_ours(tmp_path: Path) -> None:
     fill(tmp_path, {"settings.json": b"{}", "rows.json": b"[1, 2]", "broken.json.gz": b"", "notes.txt": b"x"})
     assert KinetoReader().sniff(b"", tmp_path) == Match.NO
     with pytest.raises(UnknownFormatError, match="holds no trace"):
-        list(KinetoReader().read(tmp_path, ReadOptions()))
+        list(KinetoReader().read(tmp_path, ReadRequest()))
 
 
 # Files

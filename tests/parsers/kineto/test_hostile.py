@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.parsers.kineto import files as k
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.trace.tables import TraceTables
 
@@ -113,7 +113,7 @@ def check(file: Path, events: list[dict[str, Any]], header: dict[str, Any]) -> N
     """Read a trace of ``events``: it is refused, or its rows lie in its span and refer to its processes."""
     file.write_bytes(k.trace(events, header))
     try:
-        trace = TraceTables(dict(KinetoReader().read(file, ReadOptions())))
+        trace = TraceTables(dict(KinetoReader().read(file, ReadRequest())))
     except DamagedTraceError:
         return
     span = trace.run_facts()["span_ns"]
@@ -132,7 +132,7 @@ def test_half_of_a_surrogate_pair_in_the_facts_of_a_file_is_the_replacement_char
     }
     path = tmp_path / "a.pt.trace.json"
     path.write_text(json.dumps({**header, "traceEvents": [k.kernel("k", 1, 2)]}))
-    tables = TraceTables(dict(KinetoReader().read(path, ReadOptions())))
+    tables = TraceTables(dict(KinetoReader().read(path, ReadRequest())))
     assert tables.run_facts()["source_schema"] == "1\ufffd"
     assert tables.arrow("devices")["name"].to_pylist() == ["A\ufffd"]
     settings = dict(tables.settings.select("key", "value").collect().iter_rows())

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.registry import identify
 from traceviz.trace.tables import TraceTables
 
@@ -40,7 +40,7 @@ def read(folder: Path, name: str, *tables: str) -> TraceTables:
     file = folder / "kineto" / f"{name}.json.gz"
     reader = identify(file)
     assert reader.format == "kineto"
-    return TraceTables(dict(reader.read(file, ReadOptions(frozenset(tables) if tables else None))))
+    return TraceTables(dict(reader.read(file, ReadRequest(frozenset(tables) if tables else None))))
 
 
 def column(trace: TraceTables, table: str, name: str) -> list[Any]:
@@ -91,7 +91,7 @@ def test_two_ranks_of_128_become_one_trace(public_traces: Path, tmp_path: Path) 
     for rank in (0, 1):
         name = f"{HTA}sampled_rank-{rank}.json.gz"
         (tmp_path / name).symlink_to(public_traces / "kineto" / name)
-    trace = TraceTables(dict(identify(tmp_path).read(tmp_path, ReadOptions())))
+    trace = TraceTables(dict(identify(tmp_path).read(tmp_path, ReadRequest())))
     assert column(trace, "processes", "rank") == [0, 1]
     settings = dict(zip(column(trace, "settings", "key"), column(trace, "settings", "value"), strict=True))
     assert settings["distributedInfo.world_size"] == "128"

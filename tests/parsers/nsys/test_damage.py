@@ -8,7 +8,7 @@ import pytest
 
 from tests.parsers.nsys.database import build, call, kernel, nvtx_range, process, to_parquet
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.registry import identify
 from traceviz.trace.tables import TraceTables
 
@@ -17,7 +17,7 @@ GPU = {"id": 0, "name": "A100", "smCount": 108, "maxWarpsPerSm": 64, "threadsPer
 
 
 def read(path) -> TraceTables:
-    return TraceTables(dict(identify(path).read(path, ReadOptions())))
+    return TraceTables(dict(identify(path).read(path, ReadRequest())))
 
 
 def noted(tables: TraceTables) -> dict[str, str]:

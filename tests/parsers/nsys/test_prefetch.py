@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.parsers.nsys.database import ERAS, build, call, kernel, thread
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.readers import NsysSqliteReader
 from traceviz.parsers.shared.arrays.native import decoder
 from traceviz.parsers.shared.sqlite import whole_tables as sqlite_whole
@@ -20,7 +20,7 @@ BOUNDED = 1 << 50
 
 
 def read(path: Path, **options) -> TraceTables:
-    return TraceTables(dict(NsysSqliteReader().tables(path, ReadOptions(**options))))
+    return TraceTables(dict(NsysSqliteReader().tables(path, ReadRequest(**options))))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from tests.parsers.nsys.stats import SUMMARIES, differences, expected_rows
 from traceviz.analyses.run import analyze
 from traceviz.core.nsys_program import find_nsys
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.registry import identify
 from traceviz.trace.tables import TraceTables
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not CASES, reason="TRACEVIZ_TRACES names no fold
 @functools.cache
 def tables_of(name: str) -> TraceTables:
     path = TRACES / "nsys" / name
-    return TraceTables(dict(identify(path).read(path, ReadOptions())))
+    return TraceTables(dict(identify(path).read(path, ReadRequest())))
 
 
 def needs_nsys(name: str) -> None:
@@ -90,7 +90,7 @@ def test_only_processes_with_events_are_named():
 
 def test_private_strings_are_left_out_unless_asked_for():
     path = TRACES / "nsys" / "hpcgroup__pipit__perlmutter-cloverleaf-cuda.sqlite"
-    private = TraceTables(dict(identify(path).read(path, ReadOptions(keep_private=True)))).run_facts()
+    private = TraceTables(dict(identify(path).read(path, ReadRequest(keep_private=True)))).run_facts()
     plain = tables_of(path.name).run_facts()
     assert (plain["host"], plain["command"]) == (None, None)
     assert private["host"] == "nid008553"
@@ -108,7 +108,7 @@ def test_profiler_complaints_reach_the_notes_without_paths():
 def test_clock_does_not_depend_on_the_tables_asked_for():
     path = TRACES / "nsys" / "NVIDIA__Fuser__a049892__report1.sqlite"
     whole = tables_of(path.name)
-    part = TraceTables(dict(identify(path).read(path, ReadOptions(tables=frozenset({"nvtx"})))))
+    part = TraceTables(dict(identify(path).read(path, ReadRequest(tables=frozenset({"nvtx"})))))
     assert part.run_facts() == whole.run_facts()
     assert whole.run_facts()["span_ns"] == 10_479_704_228
     assert "kernels" not in part
@@ -119,7 +119,7 @@ def test_newer_report_is_read_from_the_export_beside_it(tmp_path):
     source = TRACES / "nsys" / "NVIDIA__Fuser__64ee035__report1.nsys-rep"
     report = Path(shutil.copy(source, tmp_path / "report1.nsys-rep"))
     shutil.copy(source.with_suffix(".sqlite"), tmp_path / "report1.sqlite")
-    tables = TraceTables(dict(identify(report).read(report, ReadOptions())))
+    tables = TraceTables(dict(identify(report).read(report, ReadRequest())))
     notes = tables.arrow("notes").to_pylist()
     assert tables.rows("kernels") == 19
     if nsys := find_nsys():

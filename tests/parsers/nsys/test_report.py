@@ -16,7 +16,7 @@ from tests.parsers.nsys.fake import REPORT, fake_nsys
 from tests.support.real_nsys import recorded
 from traceviz.core import nsys_program
 from traceviz.core.errors import DamagedTraceError, MissingToolError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys import tool as nsys_tool
 from traceviz.parsers.registry import identify
 from traceviz.trace.tables import TraceTables
@@ -54,7 +54,7 @@ def report(tmp_path):
 
 
 def read(path: Path, **options) -> TraceTables:
-    return TraceTables(dict(identify(path).read(path, ReadOptions(**options))))
+    return TraceTables(dict(identify(path).read(path, ReadRequest(**options))))
 
 
 def database(folder: Path) -> Path:
@@ -146,10 +146,10 @@ def test_interrupt_during_the_export_kills_nsys_and_leaves_nothing(tmp_path, mon
     body = f"import os\noutput.write_bytes(b'half')\n{tell}\ntime.sleep(60)"
     fake_nsys(tmp_path, monkeypatch, body)
     program = (
-        "import sys, tempfile\nfrom pathlib import Path\nfrom traceviz.parsers.base import ReadOptions\n"
+        "import sys, tempfile\nfrom pathlib import Path\nfrom traceviz.parsers.base import ReadRequest\n"
         "from traceviz.parsers.registry import identify\n"
         f"tempfile.tempdir = {str(scratch)!r}\npath = Path({str(report)!r})\n"
-        "list(identify(path).read(path, ReadOptions()))\n"
+        "list(identify(path).read(path, ReadRequest()))\n"
     )
     child = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE)
     deadline = time.monotonic() + 30
@@ -167,7 +167,7 @@ def test_interrupt_during_the_export_kills_nsys_and_leaves_nothing(tmp_path, mon
 
 def test_a_reader_that_is_abandoned_cleans_up(tmp_path, monkeypatch, report, scratch):
     fake_nsys(tmp_path, monkeypatch, f"shutil.copy({str(database(tmp_path))!r}, output)")
-    stream = identify(report).read(report, ReadOptions())
+    stream = identify(report).read(report, ReadRequest())
     next(stream)
     assert len(list(scratch.iterdir())) == 1
     stream.close()

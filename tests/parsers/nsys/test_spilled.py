@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.parsers.nsys.database import NEW, build, process, thread
 from traceviz import api
 from traceviz.core.process.temporary import HeldFile
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys import spilled
 from traceviz.parsers.nsys.readers import NsysSqliteReader
 from traceviz.parsers.shared.arrays.native import decoder
@@ -36,7 +36,7 @@ def call(start: int, end: int, correlation: int, name: int = 3, owner: int | Non
 
 def read(path: Path, room: int | None) -> TraceTables:
     taken = None if room is None else Spill(room)
-    return collected(NsysSqliteReader().tables(path, ReadOptions(spill=taken)), taken)
+    return collected(NsysSqliteReader().tables(path, ReadRequest(spill=taken)), taken)
 
 
 @pytest.fixture
@@ -137,8 +137,8 @@ def test_the_limit_of_memory_decides(tmp_path, tiny, monkeypatch):
     monkeypatch.setattr(spill, "resident", lambda: 10**9)
     rows = [kernel(10 * number, 10 * number + 5) for number in range(2_000)]
     path = build(tmp_path / "x.sqlite", {KERNELS: rows}, NEW, NAMES)
-    roomy = api.open_trace(path, max_memory=4 * 10**9)
+    roomy = api.open_trace(path, read=api.ReadOptions(max_memory=4 * 10**9))
     assert isinstance(roomy.sources["kernels"], pa.Table)
-    tight = api.open_trace(path, max_memory=10**9 + 3)
+    tight = api.open_trace(path, read=api.ReadOptions(max_memory=10**9 + 3))
     assert isinstance(tight.sources["kernels"], HeldFile)
     assert tight.arrow("kernels").to_pylist() == roomy.arrow("kernels").to_pylist()

@@ -22,7 +22,7 @@ from tests.parsers.nsys.database import (
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.mapping import EVENT_TABLES
 from traceviz.parsers.nsys.readers import NsysParquetReader, NsysSqliteReader
 from traceviz.parsers.registry import identify
@@ -35,7 +35,7 @@ MEMCPY, OSRT, SYNC = "CUPTI_ACTIVITY_KIND_MEMCPY", "OSRT_API", "CUPTI_ACTIVITY_K
 
 
 def read(path, **options) -> TraceTables:
-    return TraceTables(dict(identify(path).read(path, ReadOptions(**options))))
+    return TraceTables(dict(identify(path).read(path, ReadRequest(**options))))
 
 
 def column(tables: TraceTables, table: str, name: str) -> list:

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from traceviz.core.errors import DamagedTraceError, UnknownFormatError
-from traceviz.parsers.base import Match, ReadOptions
+from traceviz.parsers.base import Match, ReadRequest
 from traceviz.parsers.nvprof.readers import NvprofCsvReader
 from traceviz.parsers.registry import identify
 from traceviz.trace.tables import TraceTables
@@ -71,7 +71,7 @@ def write(folder, text, name="trace.csv"):
 
 
 def read(path, **options):
-    return TraceTables(dict(identify(path).read(path, ReadOptions(**options))))
+    return TraceTables(dict(identify(path).read(path, ReadRequest(**options))))
 
 
 def rows(tables, name, *columns):
@@ -375,7 +375,7 @@ def test_of_two_columns_of_one_name_the_first_counts(tmp_path):
 def test_1_printed_start_of_years_is_left_out_and_3_rows_stay_where_they_are(tmp_path, wrong):
     path = tmp_path / "t.csv"
     path.write_text(GPU + KERNEL.replace("10.594882", wrong) + "\n")
-    tables = TraceTables(dict(NvprofCsvReader().read(path, ReadOptions())))
+    tables = TraceTables(dict(NvprofCsvReader().read(path, ReadRequest())))
     assert [tables.rows(name) for name in ("kernels", "memcpy", "memset")] == [1, 1, 1]
     assert tables.run_facts()["span_ns"] == 10_594_882_000 + 89_064 - 10_466_675_000
     assert ("times-out-of-range", 1) in [(row["code"], row["count"]) for row in tables.arrow("notes").to_pylist()]
@@ -384,7 +384,7 @@ def test_1_printed_start_of_years_is_left_out_and_3_rows_stay_where_they_are(tmp
 def test_1_printed_duration_of_31_days_is_not_known(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(GPU.replace("0.089064", "2678400000"))
-    tables = TraceTables(dict(NvprofCsvReader().read(path, ReadOptions())))
+    tables = TraceTables(dict(NvprofCsvReader().read(path, ReadRequest())))
     assert tables.arrow("kernels")["dur_ns"].to_pylist() == [None]
     assert tables.run_facts()["span_ns"] == 10_594_882_000 - 10_466_675_000
     assert ("durations-out-of-range", 1) in [(row["code"], row["count"]) for row in tables.arrow("notes").to_pylist()]

@@ -6,7 +6,7 @@ import pytest
 
 from traceviz import api
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.registry import identify
 from traceviz.trace.tables import TraceTables
 
@@ -23,7 +23,7 @@ def traces(public_traces):
 
 
 def read(path):
-    return TraceTables(dict(identify(path).read(path, ReadOptions())))
+    return TraceTables(dict(identify(path).read(path, ReadRequest())))
 
 
 def calls(path):

@@ -8,7 +8,7 @@ import pytest
 from tests.parsers.nvprof import database as nvprof
 from tests.parsers.nvprof.database import EPOCH, MAIN, PID, PREFIX, UNSIGNED_MAIN, owner, write
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import Match, ReadOptions
+from traceviz.parsers.base import Match, ReadRequest
 from traceviz.parsers.nvprof.names import function, functions
 from traceviz.parsers.nvprof.readers import NvprofSqliteReader
 from traceviz.parsers.registry import identify
@@ -21,7 +21,7 @@ MANGLED = "_ZN2at6native18elementwise_kernelILi4EEEvi"
 
 
 def read(path, **options):
-    return TraceTables(dict(NvprofSqliteReader().read(path, ReadOptions(**options))))
+    return TraceTables(dict(NvprofSqliteReader().read(path, ReadRequest(**options))))
 
 
 def rows(tables, name, *columns):
@@ -446,7 +446,7 @@ class TestSniff:
         whole = path.read_bytes()
         path.write_bytes(whole[: len(whole) // 2])
         with pytest.raises(DamagedTraceError, match="cut short"):
-            list(identify(path).read(path, ReadOptions()))
+            list(identify(path).read(path, ReadRequest()))
 
     def test_a_database_of_nsys_is_none_of_nvprofs(self, tmp_path):
         path = tmp_path / "report.sqlite"
@@ -471,7 +471,7 @@ class TestSniff:
         )
         reader = identify(path)
         with pytest.raises(DamagedTraceError, match="holds no recording") as raised:
-            list(reader.read(path, ReadOptions()))
+            list(reader.read(path, ReadRequest()))
         assert "Visual Profiler" in raised.value.why
         assert "nvprof -o" in raised.value.fix
         assert "ann" not in str(raised.value)

@@ -9,10 +9,10 @@ import pytest
 
 from tests.analyses.builders import tables
 from tests.parsers.run.folders import SECOND, resources, run_folder
-from traceviz.api import convert, open_trace, report_on
+from traceviz.api import ReadOptions, convert, open_trace, report_on
 from traceviz.core.errors import DamagedTraceError, UnknownFormatError, UsageError
-from traceviz.parsers.base import Match, ReadOptions
-from traceviz.parsers.registry import TRACE_READERS, identify
+from traceviz.parsers.base import Match, ReadRequest
+from traceviz.parsers.registry import identify, trace_readers
 from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.readers import RunFolderReader
 from traceviz.runs.run_tables import write_run_tables
@@ -54,7 +54,7 @@ class TestIdentification:
     @pytest.mark.parametrize("text", ["", "[]", "null", '{"kind": "traceviz.trace"}', "[" * 100_000, "\x00"])
     def test_another_manifest_is_none_of_a_run(self, tmp_path, text):
         (tmp_path / "manifest.json").write_text(text)
-        assert RunFolderReader(TRACE_READERS).sniff(b"", tmp_path) == Match.NO
+        assert RunFolderReader(trace_readers).sniff(b"", tmp_path) == Match.NO
 
     def test_a_log_folder_inside_does_not_make_it_another_format(self, tmp_path, samples):
         folder = run_folder(tmp_path / "run", {})
@@ -92,14 +92,14 @@ class TestReading:
         assert content(open_trace(torch_run))["steps"] == content(alone)["steps"]
 
     def test_only_the_tables_asked_for_are_given(self, torch_run):
-        tables = dict(read_run(torch_run, ReadOptions(frozenset({"steps"})), TRACE_READERS))
+        tables = dict(read_run(torch_run, ReadRequest(frozenset({"steps"})), trace_readers()))
         assert set(tables) == {"run", "devices", "processes", "threads", "steps", "notes"}
 
     def test_the_owner_of_a_table_does_not_depend_on_what_is_asked_for(self, tmp_path, samples):
         idle = tables(kernels=[], cuda_api=[(0, 1, "cudaFree")], run={"t0_unix_ns": 1_795_251_696_087_803_253})
         raw = {"nsys": idle, "torch": samples / "synthetic" / "torch_healthy.pt.trace.json.gz"}
         folder = run_folder(tmp_path / "run", raw)
-        found = dict(read_run(folder, ReadOptions(frozenset({"cuda_api"})), TRACE_READERS))
+        found = dict(read_run(folder, ReadRequest(frozenset({"cuda_api"})), trace_readers()))
         assert found["cuda_api"].num_rows == open_trace(folder).rows("cuda_api") == 180
         assert "kernels" not in found
 
@@ -305,7 +305,7 @@ class TestHostility:
         assert open_trace(torch_run).rows("steps") == 10
         (torch_run / "manifest.json").unlink()
         os.mkfifo(torch_run / "manifest.json")
-        assert RunFolderReader(TRACE_READERS).sniff(b"", torch_run) == Match.NO
+        assert RunFolderReader(trace_readers).sniff(b"", torch_run) == Match.NO
 
     @pytest.mark.parametrize("pid", [10**30, -1, True, 1.5, "7", None, 1 << 31])
     def test_what_cannot_be_a_pid_is_none(self, tmp_path, samples, pid):
@@ -347,7 +347,7 @@ class TestHostility:
 
     def test_a_manifest_of_17_mb_is_none(self, torch_run):
         rewrite(torch_run, name="x" * (17 << 20))
-        assert RunFolderReader(TRACE_READERS).sniff(b"", torch_run) == Match.NO
+        assert RunFolderReader(trace_readers).sniff(b"", torch_run) == Match.NO
 
     def test_a_rank_of_more_digits_than_ranks_have_is_none(self, tmp_path, samples):
         folder = run_folder(tmp_path / "run", {"torch": sorted((samples / "kineto" / "two_ranks").iterdir())})
@@ -388,7 +388,7 @@ class TestUse:
 
     def test_a_run_is_no_folder_of_runs(self, torch_run):
         with pytest.raises(UsageError, match="is one run"):
-            open_trace(torch_run, run="x")
+            open_trace(torch_run, read=ReadOptions(run="x"))
 
 
 def test_what_became_known_of_the_end_after_the_tables_were_written_is_in_the_report(torch_run):

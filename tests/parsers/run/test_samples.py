@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import Match, ReadOptions
+from traceviz.parsers.base import Match, ReadRequest
 from traceviz.parsers.registry import identify
 from traceviz.parsers.run.readers import ResourceSamplesReader
 from traceviz.parsers.run.samples import PART_SCHEMA
@@ -41,7 +41,7 @@ def write(folder, *parts, **described):
 
 
 def read(folder, **options):
-    return TraceTables(dict(ResourceSamplesReader().read(folder, ReadOptions(**options))))
+    return TraceTables(dict(ResourceSamplesReader().read(folder, ReadRequest(**options))))
 
 
 CPU = (5_000, 20, None, "program CPU", "%", 150.0)

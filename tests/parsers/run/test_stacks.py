@@ -9,7 +9,7 @@ from tests.parsers.run.stack_files import METRICS, PHASE, SAMPLES, START, WHOLE,
 from traceviz.analyses.derived.view import TraceView
 from traceviz.api import open_trace
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.run.merge import merge_sources
 from traceviz.parsers.run.python_threads import tracer_ids
@@ -20,7 +20,7 @@ from traceviz.trace.tables import TraceTables
 
 def read(tmp_path, *lines, **options):
     path = write(tmp_path / "stacks.jsonl", lines or WHOLE)
-    return TraceTables(dict(StacksReader().tables(path, ReadOptions(**options))))
+    return TraceTables(dict(StacksReader().tables(path, ReadRequest(**options))))
 
 
 def codes(tables):
@@ -221,7 +221,7 @@ WORKER = [process(40, role="worker", name="loader"), *described(tid=40), SAMPLES
 def stacks(tmp_path):
     def made(lines=WHOLE, pid=12):
         path = write(tmp_path / "raw" / "stacks" / str(pid) / "stacks.jsonl", lines)
-        return Source("stacks", f"raw/stacks/{pid}", dict(StacksReader().tables(path, ReadOptions())), pid)
+        return Source("stacks", f"raw/stacks/{pid}", dict(StacksReader().tables(path, ReadRequest())), pid)
 
     return made
 
@@ -342,7 +342,7 @@ class TestRun:
             ["end", 2_600],
         ]
         path = write(tmp_path / "py-spy" / "stacks.jsonl", lines)
-        spied = Source("py-spy", "raw/py-spy/12", dict(StacksReader().tables(path, ReadOptions())), 12)
+        spied = Source("py-spy", "raw/py-spy/12", dict(StacksReader().tables(path, ReadRequest())), 12)
         trace = merged(profiled(), stacks(), spied)
         assert called(trace) == [(("fsync",), 400)]
         assert trace.arrow("stacks").select(["start_ns", "thread_id", "samples"]).to_pylist() == [

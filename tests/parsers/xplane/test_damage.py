@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.parsers.xplane.files import chunk, event, line, plane, space
 from tests.parsers.xplane.traces import US, environment, host, notes, tables_of, training
 from traceviz.core.errors import TracevizError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.registry import identify
 from traceviz.parsers.xplane.decode.wire import read_fields
 from traceviz.trace.schema import DEVICE_WORK
@@ -25,7 +25,7 @@ def outcome(path, content):
     """Tables of a capture, or the error that it ends with."""
     path.write_bytes(content)
     try:
-        return TraceTables(dict(identify(path).read(path, ReadOptions())))
+        return TraceTables(dict(identify(path).read(path, ReadRequest())))
     except TracevizError as error:
         return error
 

@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import REPOSITORY
 from traceviz import api
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.shared import prefetch
 from traceviz.parsers.xplane import tables
 from traceviz.parsers.xplane.readers import XPlaneReader
@@ -23,7 +23,7 @@ def beside(monkeypatch):
 
 
 def read(reader, path):
-    return dict(reader.tables(path, ReadOptions()))
+    return dict(reader.tables(path, ReadRequest()))
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
@@ -63,7 +63,7 @@ def test_a_report_on_a_large_file_begins_with_scanning_it_unless_memory_is_bound
     paths = []
     monkeypatch.setattr(api, "_LARGE", 1)
     monkeypatch.setattr(XPlaneReader, "reading_ahead", lambda reader, path: paths.append(path) or reader)
-    assert api.report_on(SAMPLES[0], sections=["steps"], max_memory=max_memory).sections
+    assert api.report_on(SAMPLES[0], sections=["steps"], read=api.ReadRequest(max_memory=max_memory)).sections
     assert len(paths) == begun
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.parsers.xplane.files import Name, Ref, Unsigned, event, line, plane, space
 from tests.parsers.xplane.traces import US, environment, gpu, host, notes, read, rows, tables_of, training
 from traceviz.core.errors import DamagedTraceError, UnknownFormatError, UsageError
-from traceviz.parsers.base import HEAD_BYTES, Match, ReadOptions
+from traceviz.parsers.base import HEAD_BYTES, Match, ReadRequest
 from traceviz.parsers.registry import identify
 from traceviz.parsers.xplane.readers import XPlaneReader
 from traceviz.trace.schema import HOST_CATEGORIES
@@ -38,7 +38,7 @@ def test_a_sampler_of_frames_does_not_disturb_reading(samples):
     frames = []  # as a profiler in another thread has them, for a moment
     sys.setprofile(lambda frame, _event, _argument: frames.append(frame))
     try:
-        trace = XPlaneReader().read(samples / "xplane" / "repaired.xplane.pb", ReadOptions())
+        trace = XPlaneReader().read(samples / "xplane" / "repaired.xplane.pb", ReadRequest())
         counted = {name: table.num_rows for name, table in trace}
     finally:
         sys.setprofile(None)
@@ -549,7 +549,7 @@ def test_an_empty_capture_says_how_it_came_about(tmp_path):
     path = tmp_path / "host.xplane.pb"
     path.write_bytes(b"")
     with pytest.raises(DamagedTraceError, match="over 2 GiB"):
-        list(identify(path).read(path, ReadOptions()))
+        list(identify(path).read(path, ReadRequest()))
 
 
 def test_a_file_that_only_has_the_name_of_a_capture_is_refused(tmp_path):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.parsers.xplane.files import Name, Ref, Unsigned, event, line, plane, space
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.xplane.readers import XPlaneReader
 from traceviz.trace.tables import TraceTables
 
@@ -15,7 +15,7 @@ DETAILS = "regs:32 static_shared:48 dynamic_shared:16 grid:4,2,1 block:64,1,1 oc
 
 def read(path: Path, **options: object) -> TraceTables:
     """All tables of the capture at ``path``."""
-    return TraceTables(dict(XPlaneReader().read(path, ReadOptions(**options))))
+    return TraceTables(dict(XPlaneReader().read(path, ReadRequest(**options))))
 
 
 def tables_of(folder: Path, content: bytes, **options: object) -> TraceTables:

@@ -32,7 +32,7 @@ def test_a_figure_that_a_report_does_not_have_is_refused_with_those_that_it_has(
 def test_a_name_that_is_none_is_refused_with_the_nearest_and_all_others():
     with pytest.raises(UsageError, match=r"no figure 'step'.*Did you mean 'steps'.*api.*curve.*utilization"):
         check_figure("step")
-    assert set(FIGURES) >= {"steps", "api", "utilization", "curve"}
+    assert set(FIGURES.names()) >= {"steps", "api", "utilization", "curve"}
 
 
 @given(report=REPORTS)

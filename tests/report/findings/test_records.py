@@ -14,12 +14,13 @@ from traceviz.analyses.derived.run_parts.parts import STARTUP
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
 from traceviz.analyses.headline.options import COMPUTE, UNEXPLAINED
 from traceviz.analyses.headline.parts import PARTS
-from traceviz.analyses.registry import SLUGS, analyses
+from traceviz.analyses.registry import ANALYSES, analyses
 from traceviz.pictures.timeline.places import FINDERS
 from traceviz.report import Certainty, Severity
 from traceviz.report.findings import record as declared
 from traceviz.report.findings.record import FindingRecord, SeverityRule, TimeClass
 from traceviz.report.findings.registry import codes, record_of, records
+from traceviz.testing import FindingContract
 from traceviz.trace.names.cuda_names import ApiKind
 from traceviz.trace.schema import TABLES
 
@@ -48,7 +49,7 @@ def is_place(value, _):
 
 
 def are_tables(value, _):
-    return {table.partition(":")[0] for table in value} <= {*SLUGS}
+    return {table.partition(":")[0] for table in value} <= {*ANALYSES.names()}
 
 
 def is_flag(value, _):
@@ -63,7 +64,7 @@ CHECKS = {
     "advice": lambda value, _: value and all(map(is_text, value)),
     "misleads": lambda value, _: is_text(value),
     "references": lambda value, _: all(reference.startswith("https://") for reference in value),
-    "section": lambda value, _: value in SLUGS,
+    "section": lambda value, _: value in ANALYSES,
     "severity": lambda value, _: value in get_args(SeverityRule),
     "hint_if": lambda value, record: not value or (is_text(value) and record.severity == "by share"),
     "part_of": are_other_codes,
@@ -134,3 +135,9 @@ def test_places_of_the_run_look_for_the_parts_that_the_run_is_made_of():
 )
 def test_severity_follows_the_share_at_stake_unless_the_record_fixes_it(code, share, severity):
     assert record_of(code).severity_of(share) is severity
+
+
+class TestEveryRecord(FindingContract):
+    @pytest.fixture(params=records(), ids=lambda record: record.code, autouse=True)
+    def _record(self, request):
+        self.record = request.param

@@ -7,16 +7,14 @@ from dataclasses import replace
 import pytest
 
 from traceviz.core.errors import UsageError
-from traceviz.report.findings import registry
-from traceviz.report.findings.registry import codes, find_record, record_of, register
+from traceviz.report.findings.registry import FINDINGS, codes, find_record, record_of, register
 
 
 @pytest.fixture
-def plugin(monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {})
+def plugin():
     record = replace(record_of("TV101"), code="ACME1", slug="slow-acme-cache")
-    register(record)
-    return record
+    yield register(record)
+    FINDINGS.unregister("ACME1")
 
 
 @pytest.mark.parametrize("name", ["TV101", "tv101", "input-bound", "INPUT-BOUND"])
@@ -34,7 +32,8 @@ def test_an_unknown_finding_lists_those_that_exist():
 
 def test_a_registered_record_is_found_and_listed_like_any_other(plugin):
     assert record_of("acme1") is record_of("slow-acme-cache") is plugin
-    assert codes()[:2] == ("ACME1", "TV101")
+    assert codes()[0] == "TV101"
+    assert codes()[-1] == "ACME1"
     assert len(codes()) > 70
     with pytest.raises(UsageError, match=r"ACME1 \(slow-acme-cache\)"):
         record_of("ACME2")
@@ -46,10 +45,16 @@ def test_registering_the_same_record_twice_changes_nothing(plugin):
 
 
 @pytest.mark.parametrize(
-    ("code", "slug"), [("ACME1", "other"), ("ACME2", "input-bound"), ("ACME2", "slow-acme-cache"), ("TV950", "own")]
+    ("code", "slug", "reason"),
+    [
+        ("ACME2", "input-bound", "'input-bound'"),
+        ("TV950", "own", "TV950"),
+        ("TV101", "input-bound", "TV101"),
+        ("A", "own", "'A'"),
+    ],
 )
-def test_a_code_or_slug_that_is_taken_is_refused(plugin, code, slug):
-    with pytest.raises(ValueError, match=code):
+def test_a_code_or_slug_of_ours_is_refused(plugin, code, slug, reason):
+    with pytest.raises(ValueError, match=reason):
         register(replace(plugin, code=code, slug=slug))
 
 

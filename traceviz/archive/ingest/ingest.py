@@ -56,7 +56,7 @@ from traceviz.core.errors import (
     UsageError,
 )
 from traceviz.core.sanitize import one_line
-from traceviz.parsers.base import Reader, ReadOptions
+from traceviz.parsers.base import Reader, ReadRequest
 from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.sources import source_facts
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
@@ -258,16 +258,15 @@ def _stored_meanwhile(local: Path, origin: Origin, store: Store) -> Ingested | N
 def _format(reader: Reader, local: Path) -> str:
     """Format of a source, whatever file it is in; of a traceviz folder that of the trace it was made of."""
     if reader.format != TracevizFolderReader.format:
-        return _FAMILIES[reader.format]
+        return _family(reader.format)
     stated = str(load(local).run_facts().get("format"))
-    return stated if stated in _FAMILIES.values() else reader.format  # what a folder says may be anything
+    # The text in a folder may be anything.
+    return stated if stated in map(_family, READERS.names()) else reader.format
 
 
-_FAMILIES = {
-    reader.format: next((name for name in ("nsys", "nvprof") if reader.format.startswith(f"{name}-")), reader.format)
-    for reader in READERS
-}
-"""Format of a trace by the reader of its file: nsys and nvprof write several kinds of files."""
+def _family(format_name: str) -> str:
+    """Return the format of a trace, by the reader of its file: nsys and nvprof write several kinds of files."""
+    return next((name for name in ("nsys", "nvprof") if format_name.startswith(f"{name}-")), format_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +286,7 @@ def _converted(
     folder, raw = into
     source = local.name if options.keep_private else origin.source
     facts = {"source": source, "format": reader.format, "source_sha256": origin.sha256}
-    read_options = ReadOptions(None, keep_private=True, max_size=options.max_size, max_memory=options.max_memory)
+    read_options = ReadRequest(None, keep_private=True, max_size=options.max_size, max_memory=options.max_memory)
     tables = _held(reader.tables(local, read_options), folder if options.keep_private else raw, facts)
     stated = stated_tags(tables)
     if options.keep_private:

@@ -20,7 +20,7 @@ from traceviz.archive.storage.store import LAST, Store
 from traceviz.core.errors import DamagedTraceError, UsageError
 from traceviz.core.process.temporary import temporary_folder
 from traceviz.core.units import counted
-from traceviz.parsers.base import Progress, ReadOptions, silent
+from traceviz.parsers.base import Progress, ReadRequest, silent
 from traceviz.parsers.ranks.merge import merged
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
@@ -172,7 +172,7 @@ def report_on_job(store: Store, catalogue: pl.DataFrame, job: str, progress: Pro
         OutputError: the archive cannot be reached.
     """
     traces = members(catalogue, job)
-    options = ReadOptions(tables_for(None), columns_for(None), progress=progress)
+    options = ReadRequest(tables_for(None), columns_for(None), progress=progress)
     parts: list[dict[str, pa.Table]] = []
     for member in traces:
         with local_folder(store, member.format, member.trace_id) as folder:

@@ -12,10 +12,11 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from traceviz.archive.sources.packed.index import parents
-from traceviz.parsers.base import HEAD_BYTES, Match
+from traceviz.parsers.base import HEAD_BYTES, Match, Reader
 from traceviz.parsers.nsys.sniff import EXPORTED_FILES
 from traceviz.parsers.ranks.names import RANK_IN_NAME
 from traceviz.parsers.registry import READERS
@@ -36,7 +37,6 @@ CERTAIN_SUFFIXES = (
     *TRACE_JSON,
 )
 """Suffixes of traces only: such a file is a trace, or a damaged one."""
-_KNOWN_SUFFIXES = tuple(sorted({suffix for reader in READERS for suffix in reader.suffixes} | set(CERTAIN_SUFFIXES)))
 _DOCUMENTS = frozenset(
     f".{ending}"
     for endings in (
@@ -80,7 +80,12 @@ def is_other_by_name(name: str) -> bool:
 
 def may_be_trace(name: str) -> bool:
     """Whether traces have such names, among others."""
-    return name.lower().endswith(_KNOWN_SUFFIXES)
+    return name.lower().endswith(_known_suffixes(READERS.all()))
+
+
+@cache
+def _known_suffixes(readers: tuple[Reader, ...]) -> tuple[str, ...]:
+    return tuple(sorted({suffix for reader in readers for suffix in reader.suffixes} | set(CERTAIN_SUFFIXES)))
 
 
 def is_trace(name: str, head: bytes) -> bool:
@@ -92,7 +97,7 @@ def is_trace(name: str, head: bytes) -> bool:
     if head.startswith(_POINTER):
         return may_be_trace(name)
     path = _NOWHERE / name.rpartition("/")[2]
-    return any(reader.sniff(head, path) != Match.NO for reader in READERS)
+    return any(reader.match(head, path) != Match.NO for reader in READERS.all())
 
 
 def whole_folders(names: Collection[str], read: Read, where: str) -> tuple[list[str], list[str]]:

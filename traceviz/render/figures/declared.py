@@ -1,47 +1,65 @@
-"""Which figures there are, the one that says most first, without loading any: commands check names at their start."""
+"""Declarations of all figures, without loading any: commands check names at their start."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+
 from traceviz.core.errors import UsageError
+from traceviz.core.registry import Registry, instance_of
 from traceviz.report import COMPARISON, POPULATION, SCHEMA, TREND
 
-FUNCTIONS = {
-    SCHEMA: {
-        "steps": "steps:steps",
-        "utilization": "utilization:utilization",
-        "api": "api:api",
-    },
-    COMPARISON: {
-        "curve": "over_tags:curve",
-        "scaling": "over_tags:scaling",
-        "sides": "sides:sides",
-        "classes": "sides:classes",
-        "parts": "sides:parts",
-        "kernels": "changes:kernels",
-        "api": "side_api:api",
-        "api_changes": "changes:api_changes",
-        "resources": "resources:resources",
-    },
-    POPULATION: {
-        "frameworks": "frameworks:frameworks",
-        "verdicts": "population:verdicts",
-        "at_stake": "population:at_stake",
-        "outliers": "population:outliers",
-    },
-    TREND: {"trend": "trend:trend"},
-}
-"""Module and function of each figure, by the schema of a report and its name.
 
-The first that a report has is drawn where nobody names one.
-"""
+@dataclass(frozen=True, slots=True)
+class FigureEntry:
+    """A figure before it is loaded.
 
-FIGURES: tuple[str, ...] = tuple(dict.fromkeys(name for functions in FUNCTIONS.values() for name in functions))
-"""Names of all figures."""
+    Args:
+        name: Its name, as ``--figure`` takes it.
+        homes: Module and function (``module:attribute``) that make it, by the schema of the reports that may have it.
+            The function takes a report, and returns a value of :mod:`traceviz.render.figures.values`.
+    """
+
+    name: str
+    homes: Mapping[str, str]
 
 
-def names(*schemas: str) -> tuple[str, ...]:
-    """Names of the figures that reports of these schemas may have, in their order."""
-    return tuple(dict.fromkeys(name for schema in schemas for name in FUNCTIONS[schema]))
+_HERE = "traceviz.render.figures"
+_OWN = (
+    FigureEntry("steps", {SCHEMA: f"{_HERE}.steps:steps"}),
+    FigureEntry("utilization", {SCHEMA: f"{_HERE}.utilization:utilization"}),
+    FigureEntry("curve", {COMPARISON: f"{_HERE}.over_tags:curve"}),
+    FigureEntry("scaling", {COMPARISON: f"{_HERE}.over_tags:scaling"}),
+    FigureEntry("sides", {COMPARISON: f"{_HERE}.sides:sides"}),
+    FigureEntry("classes", {COMPARISON: f"{_HERE}.sides:classes"}),
+    FigureEntry("parts", {COMPARISON: f"{_HERE}.sides:parts"}),
+    FigureEntry("kernels", {COMPARISON: f"{_HERE}.changes:kernels"}),
+    FigureEntry("api", {SCHEMA: f"{_HERE}.api:api", COMPARISON: f"{_HERE}.side_api:api"}),
+    FigureEntry("api_changes", {COMPARISON: f"{_HERE}.changes:api_changes"}),
+    FigureEntry("resources", {COMPARISON: f"{_HERE}.resources:resources"}),
+    FigureEntry("frameworks", {POPULATION: f"{_HERE}.frameworks:frameworks"}),
+    FigureEntry("verdicts", {POPULATION: f"{_HERE}.population:verdicts"}),
+    FigureEntry("at_stake", {POPULATION: f"{_HERE}.population:at_stake"}),
+    FigureEntry("outliers", {POPULATION: f"{_HERE}.population:outliers"}),
+    FigureEntry("trend", {TREND: f"{_HERE}.trend:trend"}),
+)
+"""The figures of traceviz. The first that a report has is drawn if the user names none."""
+
+FIGURES: Registry[FigureEntry] = Registry(
+    "figure", "traceviz.figures", {entry.name: entry for entry in _OWN}, instance_of(FigureEntry), attrgetter("name")
+)
+"""All figures by name, those of plugins last. Entry points name values of :class:`FigureEntry`."""
+
+
+def own_names(*schemas: str) -> tuple[str, ...]:
+    """Return the names of traceviz's figures that reports of these schemas may have, in order."""
+    return tuple(entry.name for entry in _OWN if not entry.homes.keys().isdisjoint(schemas))
+
+
+def home_of(schema: str, name: str) -> str | None:
+    """Return the home of the figure of this name for reports of ``schema``; ``None`` if they never have it."""
+    return FIGURES.find(name).homes.get(schema) if name in FIGURES else None
 
 
 def check_figure(name: str, *schemas: str) -> None:
@@ -50,10 +68,9 @@ def check_figure(name: str, *schemas: str) -> None:
     Raises:
         UsageError: there is no such figure; the error lists those that there are.
     """
-    known = names(*schemas) if schemas else FIGURES
-    if name not in FIGURES:
-        raise UsageError.unknown("figure", name, known)
-    if name not in known:
+    entry = FIGURES.find(name)
+    if schemas and entry.homes.keys().isdisjoint(schemas):
+        known = (other.name for other in FIGURES.all() if not other.homes.keys().isdisjoint(schemas))
         raise UsageError(f"Figures {name!r} are of {owners(name)}.", fix=f"Known here: {', '.join(known)}.")
 
 
@@ -61,5 +78,6 @@ _OWNERS = {SCHEMA: "single traces", COMPARISON: "comparisons", POPULATION: "arch
 
 
 def owners(name: str) -> str:
-    """What reports have a figure of this name: ``single traces and comparisons``."""
-    return " and ".join(owner for schema, owner in _OWNERS.items() if name in FUNCTIONS[schema])
+    """Return the reports that have a figure of this name: ``single traces and comparisons``."""
+    homes = FIGURES.find(name).homes if name in FIGURES else {}
+    return " and ".join(owner for schema, owner in _OWNERS.items() if schema in homes)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from importlib import import_module
+from collections.abc import Callable, Iterator
+from typing import cast
 
 from traceviz.core.errors import UsageError
-from traceviz.render.figures.declared import FUNCTIONS, check_figure, owners
+from traceviz.core.registry import find_fault_of_plugin, is_own, load_home, plugin_error, warn_of_plugin
+from traceviz.render.figures.declared import FIGURES, check_figure, home_of, owners
 from traceviz.render.figures.values import Figure, NoFigure
 from traceviz.report import Report
 
@@ -41,16 +42,21 @@ def figure_or_none(report: Report, name: str) -> Figure | None:
 
 def figures(report: Report) -> Iterator[tuple[str, Figure]]:
     """Name and value of each figure that ``report`` has, in their order."""
-    for name in FUNCTIONS.get(report.schema, ()):
-        made = _made(report, name)
+    for entry in FIGURES.all():
+        made = _made(report, entry.name)
         if not isinstance(made, NoFigure):
-            yield name, made
+            yield entry.name, made
 
 
 def _made(report: Report, name: str) -> Figure | NoFigure:
-    place = FUNCTIONS.get(report.schema, {}).get(name)
-    if place is None:
+    home = home_of(report.schema, name)
+    if home is None:
         return NoFigure(f"figures of this name are of {owners(name)}")
-    module, _, function = place.partition(":")
-    made: Figure | NoFigure = getattr(import_module(f"traceviz.render.figures.{module}"), function)(report)
-    return made
+    make = cast("Callable[[Report], Figure | NoFigure]", load_home(home))
+    if is_own(home):
+        return make(report)
+    try:
+        return make(report)
+    except Exception as error:  # noqa: BLE001 (a plugin may raise anything; pages and other figures need nothing of it)
+        warn_of_plugin(find_fault_of_plugin(error) or plugin_error(None, f"figure {name!r} in {home}", error))
+        return NoFigure(f"its plugin failed: {type(error).__name__}")

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from markupsafe import Markup
 
+from traceviz.core.registry import is_own
+from traceviz.render.figures.declared import FIGURES
 from traceviz.render.figures.registry import figure_or_none, figures
 from traceviz.render.figures.values import Figure
 from traceviz.render.html.components.element import element, joined
@@ -44,7 +46,8 @@ def _figures(report: Report) -> Iterator[Figure]:
     if report.schema not in _SHOWN:
         yield from (figure for _, figure in figures(report))
         return
-    found = (figure_or_none(report, name) for name in _SHOWN[report.schema])
+    added = (entry.name for entry in FIGURES.all() if not is_own(entry.homes.get(report.schema, "traceviz.")))
+    found = (figure_or_none(report, name) for name in (*_SHOWN[report.schema], *added))
     yield from (figure for figure in found if figure is not None)
 
 

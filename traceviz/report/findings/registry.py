@@ -2,72 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from functools import cache
-from importlib import import_module
+from operator import attrgetter
 from pkgutil import iter_modules
 
-from traceviz.core.errors import UsageError
+from traceviz.core.errors import PluginError, UsageError
+from traceviz.core.registry import Registry
 from traceviz.report import findings
 from traceviz.report.findings.record import FindingRecord
-
-_registered: dict[str, FindingRecord] = {}
-
-
-def register(record: FindingRecord) -> None:
-    """Add the record of a finding that is not part of traceviz.
-
-    Args:
-        record: A record with a code and slug of its own; codes that start with ``TV`` belong to traceviz.
-
-    Raises:
-        ValueError: the code or slug is taken.
-    """
-    known = _registered.get(record.code)
-    if known == record:
-        return
-    if record.code.upper().startswith("TV") or _code_of(record.code) or _code_of(record.slug):
-        raise ValueError(f"The code or slug of finding {record.code} ({record.slug}) belongs to another finding.")
-    _registered[record.code] = record
-
-
-def codes() -> tuple[str, ...]:
-    """Codes of all findings, in order."""
-    return tuple(sorted((*_slugs(), *_registered)))
-
-
-def records() -> tuple[FindingRecord, ...]:
-    """All records, by code. It imports each of them; :func:`find_record` imports one."""
-    return tuple(map(record_of, codes()))
-
-
-def find_record(code: str) -> FindingRecord | None:
-    """Return the record with this code or slug (case does not matter); ``None`` if there is none.
-
-    Saved reports may hold findings of other versions and of plugins that are not installed here.
-    """
-    known = code if code in _slugs() else _code_of(code)
-    if known in _registered:
-        return _registered[known]
-    return _imported(known) if known else None
-
-
-def record_of(code: str) -> FindingRecord:
-    """Return the record with this code or slug (case does not matter).
-
-    Raises:
-        UsageError: there is no such finding; the error lists those that exist.
-    """
-    if (record := find_record(code)) is None:
-        slugs = {**_slugs(), **{key: record.slug for key, record in _registered.items()}}
-        raise UsageError.unknown("finding", code, (f"{key} ({slugs[key]})" for key in codes()))
-    return record
-
-
-def _code_of(name: str) -> str:
-    """Return the code of the finding with this code or slug; empty if there is none."""
-    code, slug = name.upper(), name.lower()
-    named = ((key, entry.slug) for key, entry in _registered.items())
-    return next((known for known, own in (*_slugs().items(), *named) if code == known.upper() or slug == own), "")
 
 
 @cache
@@ -77,8 +21,61 @@ def _slugs() -> dict[str, str]:
     return {code.upper(): slug.replace("_", "-") for code, _, slug in (name.partition("_") for name in sorted(names))}
 
 
-@cache
-def _imported(code: str) -> FindingRecord:
-    name = f"{code.lower()}_{_slugs()[code].replace('-', '_')}"
-    record: FindingRecord = import_module(f"{findings.__name__}.{name}").RECORD
-    return record
+def _accept(value: object) -> FindingRecord:
+    """Return a record; one of a plugin has a code and a slug of its own."""
+    if not isinstance(value, FindingRecord):
+        raise TypeError(f"{value!r} is no {FindingRecord.__module__}.FindingRecord")
+    if value.code not in _slugs() and not re.fullmatch(r"(?!TV)[A-Z]{2,8}[0-9]{1,4}", value.code):
+        raise ValueError(f"{value.code!r} should be capitals and a number, such as ACME101; TV belongs to traceviz")
+    if value.slug in _slugs().values() and _slugs().get(value.code) != value.slug:
+        raise ValueError(f"the slug {value.slug!r} belongs to traceviz")
+    return value
+
+
+FINDINGS: Registry[FindingRecord] = Registry(
+    "finding",
+    "traceviz.findings",
+    {code: f"{findings.__name__}.{code.lower()}_{slug.replace('-', '_')}:RECORD" for code, slug in _slugs().items()},
+    _accept,
+    attrgetter("code"),
+)
+"""All findings by code, those of plugins last."""
+register = FINDINGS.register
+
+
+def codes() -> tuple[str, ...]:
+    """Codes of all findings, in order."""
+    return FINDINGS.names()
+
+
+def records() -> tuple[FindingRecord, ...]:
+    """All records, by code. It imports each of them; :func:`find_record` imports one."""
+    return FINDINGS.all()
+
+
+def find_record(code: str) -> FindingRecord | None:
+    """Return the record with this code or slug (case does not matter); ``None`` if there is none.
+
+    Saved reports may hold findings of other versions and of plugins that are not installed here.
+    """
+    with suppress(UsageError, PluginError):
+        return record_of(code)
+    return None
+
+
+def record_of(code: str) -> FindingRecord:
+    """Return the record with this code or slug (case does not matter).
+
+    Raises:
+        UsageError: there is no such finding; the error lists those that exist.
+        PluginError: it belongs to a plugin that cannot be loaded.
+    """
+    name, slug = code.upper(), code.lower()
+    if name not in _slugs():
+        name = next((known for known, own in _slugs().items() if own == slug), name)
+    if name in FINDINGS:
+        return FINDINGS.find(name)
+    if (found := next((record for record in FINDINGS.added() if record.slug == slug), None)) is not None:
+        return found
+    slugs = {**_slugs(), **{record.code: record.slug for record in FINDINGS.added()}}
+    raise UsageError.unknown("finding", code, (f"{key} ({own})" for key, own in slugs.items()))

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from traceviz.core.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError
-from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.registry import TRACE_READERS
+from traceviz.parsers.base import ReadRequest
+from traceviz.parsers.registry import trace_readers
 from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.layout import MANIFEST, TABLES, is_run_folder
 from traceviz.parsers.run.readers import ResourceSamplesReader
@@ -261,7 +261,7 @@ def _write_tables(copy: _Copy) -> None:
         tables = copy.target / _MERGED
         tables.mkdir()
         try:
-            write_tables(tables, read_run(copy.source, ReadOptions(), TRACE_READERS), {"source": copy.source.name})
+            write_tables(tables, read_run(copy.source, ReadRequest(), trace_readers()), {"source": copy.source.name})
         except TracevizError as error:
             copy.left_out.append((TABLES, _cleaned(copy, error.what)))
             _remove(tables)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parsers.kineto import files as k
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.kineto.decode.document import decode
 from traceviz.parsers.kineto.events import pair
 from traceviz.parsers.kineto.readers import KinetoReader
@@ -35,7 +35,7 @@ def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 def tables(tmp_path: Path, data: bytes) -> TraceTables:
     file = tmp_path / "x.json"
     file.write_bytes(data)
-    return TraceTables(dict(KinetoReader().read(file, ReadOptions())))
+    return TraceTables(dict(KinetoReader().read(file, ReadRequest())))
 
 
 def parents(spans: list[tuple[int, int, int]]) -> list[tuple[str, str | None]]:
@@ -170,7 +170,7 @@ def test_hundreds_of_thousands_of_events_nest_in_a_chain_and_in_a_row(tmp_path: 
     frame = pl.concat([raw.events] * (2 * rows)).with_columns(
         pl.Series("start_ns", start.astype(np.int64)), pl.Series("dur_ns", dur.astype(np.int64))
     )
-    made = dict(tables_of(type(raw)(raw.header, frame), file, ReadOptions(frozenset({"host_ops"}))))
+    made = dict(tables_of(type(raw)(raw.header, frame), file, ReadRequest(frozenset({"host_ops"}))))
     depth = made["host_ops"]["depth"].to_numpy()
     assert (depth[rows - 1], depth[rows], made["host_ops"].num_rows) == (rows - 1, 0, 2 * rows)
 

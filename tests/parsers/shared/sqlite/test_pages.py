@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import REPOSITORY
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.readers import NsysSqliteReader
 from traceviz.parsers.shared.arrays.native import decoder
 from traceviz.parsers.shared.events.column_requests import NotPlainError
@@ -228,7 +228,7 @@ def test_a_damaged_table_is_read_as_sqlite_reads_it_or_said_to_be_damaged(tmp_pa
 
 
 def all_tables(path: Path) -> TraceTables:
-    return TraceTables(dict(NsysSqliteReader().read(path, ReadOptions())))
+    return TraceTables(dict(NsysSqliteReader().read(path, ReadRequest())))
 
 
 @pytest.mark.parametrize("path", DATABASES, ids=lambda path: path.name)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.parsers.nsys import database
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.readers import NsysSqliteReader
 from traceviz.parsers.shared.arrays.native import decoder
 from traceviz.parsers.shared.events.column_requests import Combination, Label, Lasting, NotPlainError, Number
@@ -313,7 +313,7 @@ def trace(path: Path, scanner: str):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRACEVIZ_SCANNER", scanner)
         try:
-            return {name: table.to_pylist() for name, table in NsysSqliteReader().tables(path, ReadOptions())}
+            return {name: table.to_pylist() for name, table in NsysSqliteReader().tables(path, ReadRequest())}
         except DamagedTraceError:
             return "damaged"
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traceviz.core.errors import DamagedTraceError, UsageError
-from traceviz.parsers.base import HEAD_BYTES, Match, ReadOptions
+from traceviz.parsers.base import HEAD_BYTES, Match, ReadRequest
 from traceviz.parsers.registry import identify, read_head
 from traceviz.parsers.xplane.decode.raw import Space
 from traceviz.parsers.xplane.readers import TensorFlowTraceReader
@@ -51,7 +51,7 @@ def written(folder: Path, *events: dict, name: str = "host1.trace.json.gz") -> P
 
 
 def read(path: Path, **options) -> TraceTables:
-    return TraceTables(dict(READER.read(path, ReadOptions(**options))))
+    return TraceTables(dict(READER.read(path, ReadRequest(**options))))
 
 
 def rows(tables: TraceTables, table: str, *columns: str) -> list[tuple]:

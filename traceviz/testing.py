@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
@@ -50,6 +50,7 @@ from traceviz.report import (
 )
 from traceviz.report.findings.record import FindingRecord
 from traceviz.report.findings.registry import record_of
+from traceviz.report.verdicts import VerdictCode
 from traceviz.trace import schema
 from traceviz.trace.tables import TraceTables
 
@@ -278,7 +279,7 @@ class RendererContract:
 
     def reports(self) -> Mapping[str, Report]:
         """Return reports by a name for messages: an empty one, and one for each hostile name."""
-        return {"empty": Report((), Verdict("", ""))} | {
+        return {"empty": Report((), Verdict(VerdictCode.NONE, ""))} | {
             ascii(name[:20]): hostile_report(name) for name in HOSTILE_NAMES
         }
 
@@ -314,7 +315,7 @@ def hostile_report(name: str) -> Report:
     blocks = (Facts((fact, fact)), Grid(columns, rows, name, 0.1), bars, timeline, plotted, Prose(name))
     return Report(
         run=(Fact("producer", name, name), fact),
-        verdict=Verdict(name, name),
+        verdict=Verdict(cast("VerdictCode", name), name),
         sections=(Section(name, name, blocks),),
         findings=(Finding(name, name, Severity.ERROR, name, (fact,), (name, name), 100, math.pi / 4, name),),
         skipped=(Skipped(name, name),),

@@ -6,7 +6,7 @@ Only declarations: an analysis is loaded when there is something for it to read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from operator import attrgetter
@@ -45,8 +45,7 @@ class Shared:
 
     def compute(self, trace: TraceView) -> None:
         """Have ``trace`` hold the result."""
-        module, _, name = self.home.partition(":")
-        getattr(import_module(f"traceviz.analyses.{module}"), name)(trace)
+        cast("Callable[[TraceView], object]", load_home(f"traceviz.analyses.{self.home}"))(trace)
 
 
 SHARED: Mapping[str, Shared] = {

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.shared.arrays.arrow import Array, ChunkedArray, DictionaryArray, nulls
 from traceviz.parsers.shared.events.column_requests import (
     CodeColumn,
@@ -68,7 +68,7 @@ class RawColumns:
     others: Mapping[str, str]
 
 
-def requested(table: str, source: Source, options: ReadOptions) -> Source:
+def requested(table: str, source: Source, options: ReadRequest) -> Source:
     """Return ``source`` without nullable columns that the caller did not ask for."""
     if table not in options.columns:
         return source

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.reports import tables_of
 from traceviz import api
 from traceviz.analyses import run
 from traceviz.analyses.derived.view import TraceView
@@ -23,7 +24,7 @@ TRACES = ("synthetic/input_bound.sqlite", "synthetic/two_ranks.sqlite")
 
 @pytest.mark.parametrize("name", TRACES)
 def test_the_report_is_the_same_in_1_thread_and_in_4(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = api.open_trace(SAMPLES / name)
+    tables = tables_of(SAMPLES / name)
     alone = api.to_text(run.analyze(tables), "json")
     monkeypatch.setattr(run, "LARGE_ROWS", 0)
     monkeypatch.setattr(run, "cores", lambda: 4)
@@ -31,7 +32,7 @@ def test_the_report_is_the_same_in_1_thread_and_in_4(name: str, monkeypatch: pyt
 
 
 def test_an_analysis_that_fails_in_a_thread_fails_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = api.open_trace(SAMPLES / TRACES[0])
+    tables = tables_of(SAMPLES / TRACES[0])
 
     def fail(*_: object) -> None:
         raise ZeroDivisionError("7 / 0")
@@ -44,7 +45,7 @@ def test_an_analysis_that_fails_in_a_thread_fails_the_report(monkeypatch: pytest
 
 
 def test_columns_that_no_analysis_reads_change_no_figure() -> None:
-    tables = api.open_trace(SAMPLES / TRACES[0])
+    tables = tables_of(SAMPLES / TRACES[0])
     without = {
         name: tables.arrow(name).drop_columns([c for c in columns if c in tables.arrow(name).column_names])
         for name, columns in UNREAD.items()
@@ -59,7 +60,7 @@ def test_columns_that_no_analysis_reads_change_no_figure() -> None:
     [("synthetic/torch_input_bound_workers.pt.trace.json.gz", 1), ("synthetic/gpu_keras_input_bound.xplane.pb", 0)],
 )
 def test_properties_of_operations_that_no_analysis_reads_change_no_figure(name: str, unread: int) -> None:
-    tables = api.open_trace(SAMPLES / name)
+    tables = tables_of(SAMPLES / name)
     keys = set(tables.arrow("op_args")["key"].to_pylist())
     assert len(keys - PROPERTIES) >= unread
     read = pl.from_arrow(tables.arrow("op_args")).filter(pl.col("key").cast(pl.String).is_in(list(PROPERTIES)))
@@ -76,7 +77,7 @@ def test_every_property_that_an_analysis_names_is_among_those_that_are_read() ->
 
 
 def test_what_is_computed_ahead_may_fail_if_no_analysis_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = api.open_trace(SAMPLES / TRACES[0])
+    tables = tables_of(SAMPLES / TRACES[0])
     alone = api.to_text(run.analyze(tables), "json")
     asked = []
 
@@ -93,7 +94,7 @@ def test_what_is_computed_ahead_may_fail_if_no_analysis_needs_it(monkeypatch: py
 
 @pytest.mark.parametrize(("absent", "leader"), [((), "device_use"), (("kernels",), "host_waits")])
 def test_causes_of_idle_time_are_sought_first_and_who_only_needs_them_comes_last(absent, leader) -> None:
-    tables = api.open_trace(SAMPLES / TRACES[0])
+    tables = tables_of(SAMPLES / TRACES[0])
     view = TraceView(TraceTables({name: tables.arrow(name) for name in tables if name not in absent}))
     chosen = entries()
     turns = [entry.slug for entry in run._turns(view, chosen)]

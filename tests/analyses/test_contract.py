@@ -1,6 +1,7 @@
 """What every analysis must keep: empty, minimal, shuffled and shifted traces, declared needs, stable names."""
 
 import dataclasses
+from functools import cache
 
 import pyarrow as pa
 import pytest
@@ -316,9 +317,16 @@ TRACES = {
 }
 
 
+@cache
 def trace_for(analysis):
     """A trace of which the analysis has something to say."""
     return TRACES.get(analysis.slug, busy_trace)()
+
+
+@cache
+def result_for(analysis):
+    """What the analysis says of it."""
+    return analysis.run(TraceView(trace_for(analysis)))
 
 
 def test_the_registry_knows_each_analysis_by_its_own_slug():
@@ -338,7 +346,7 @@ def test_the_registry_names_tables_of_the_contract():
 @pytest.mark.parametrize("analysis", analyses(), ids=lambda a: a.slug)
 class TestEveryAnalysis:
     def test_has_the_stable_facts_and_columns(self, analysis):
-        result = analysis.run(TraceView(trace_for(analysis)))
+        result = result_for(analysis)
         blocks = analysis.describe(result).blocks
         facts, columns = STABLE[analysis.slug]
         assert facts <= {fact.key for b in blocks if isinstance(b, Facts) for fact in b.facts}
@@ -346,7 +354,7 @@ class TestEveryAnalysis:
         assert columns <= ({column.name for column in grids[0].columns} if grids else set())
 
     def test_gives_every_value_a_unit_and_every_ratio_a_bound(self, analysis):
-        section = analysis.describe(analysis.run(TraceView(trace_for(analysis))))
+        section = analysis.describe(result_for(analysis))
         for block in section.blocks:
             cells = []
             if isinstance(block, Facts):
@@ -373,7 +381,7 @@ class TestEveryAnalysis:
         whole = trace_for(analysis)
         declared = {*ENTRY[analysis.slug].tables, *schema.REQUIRED}
         reduced = TraceTables({name: whole.arrow(name) for name in whole if name in declared})
-        assert dump(analysis, reduced) == dump(analysis, whole) or analysis.slug == "capture"
+        assert dump(analysis, reduced) == whole_dump(analysis) or analysis.slug == "capture"
 
     def test_reads_only_the_columns_that_it_declares(self, analysis):
         whole = trace_for(analysis)
@@ -385,23 +393,28 @@ class TestEveryAnalysis:
                     at = table.column_names.index(column.name)
                     table = table.set_column(at, table.schema.field(at), pa.nulls(table.num_rows, column.type))
             reduced[name] = table
-        assert dump(analysis, TraceTables(reduced)) == dump(analysis, whole)
+        assert dump(analysis, TraceTables(reduced)) == whole_dump(analysis)
 
     def test_does_not_care_about_the_order_of_rows(self, analysis):
         whole = trace_for(analysis)
         reversed_ = {
             name: whole.arrow(name).take(pa.array(range(whole.rows(name))[::-1], pa.int64())) for name in whole
         }
-        assert dump(analysis, TraceTables(reversed_)) == dump(analysis, whole)
+        assert dump(analysis, TraceTables(reversed_)) == whole_dump(analysis)
 
     def test_raises_only_declared_rules(self, analysis):
-        result = analysis.run(TraceView(trace_for(analysis)))
+        result = result_for(analysis)
         assert {finding.code for finding in analysis.judge(result)} <= set(analysis.rules)
         assert all(rules.rule(code) for code in analysis.rules)
 
     def test_is_a_frozen_value_whose_fields_are_thresholds(self, analysis):
         assert analysis.__dataclass_params__.frozen
         assert all(isinstance(getattr(analysis, f.name), int | float) for f in dataclasses.fields(analysis))
+
+
+@cache
+def whole_dump(analysis):
+    return repr(analysis.describe(result_for(analysis)))
 
 
 def dump(analysis, trace):
@@ -417,21 +430,26 @@ def test_every_rule_is_raised_by_one_analysis():
     assert sorted(raised) == sorted(rule.code for rule in rules.RULES)
 
 
+@cache
+def busy_report():
+    return analyze(busy_trace())
+
+
 def test_a_clock_that_starts_later_changes_no_step_figure():
-    reports = [analyze(busy_trace(shift)) for shift in (0, 777_000)]
+    reports = [busy_report(), analyze(busy_trace(777_000))]
     for slug in ("breakdown", "steps", "kernels", "copies"):
         facts = [[f for b in r.section(slug).blocks if isinstance(b, Facts) for f in b.facts] for r in reports]
         assert facts[0] == facts[1]
 
 
 def test_findings_come_with_the_most_time_at_stake_first():
-    findings = analyze(busy_trace()).findings
+    findings = busy_report().findings
     assert [f.cost_ns for f in findings] == sorted((f.cost_ns for f in findings), reverse=True)
     assert findings[0].code == "TV101"
 
 
 def test_the_verdict_names_the_stage_and_the_bound_on_the_gain():
-    verdict = analyze(busy_trace()).verdict
+    verdict = busy_report().verdict
     assert verdict.code == "highly-input-bound"
     assert '"data loading"' in verdict.sentence
     assert "at best 1.5× as fast" in verdict.sentence
@@ -539,5 +557,5 @@ def test_arrow_and_parquet_give_the_same_report(tmp_path):
     from traceviz.tables import load, save
 
     save(busy_trace(), tmp_path / "t")
-    assert analyze(load(tmp_path / "t")) == analyze(busy_trace())
+    assert analyze(load(tmp_path / "t")) == busy_report()
     assert isinstance(load(tmp_path / "t").arrow("kernels"), pa.Table)

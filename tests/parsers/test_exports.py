@@ -100,7 +100,8 @@ def route(report, **options):
 
 def said(report, **options):
     """A report as JSON, without the words that say that its export was kept."""
-    return api.to_text(api.report_on(report, **options), "json").replace(f", {KEPT}", "")
+    asked = {"sections": ("capture", "cuda_api", "kernels"), **options}
+    return api.to_text(api.report_on(report, **asked), "json").replace(f", {KEPT}", "")
 
 
 def test_the_second_report_exports_nothing_and_says_the_same(place, exports, report):

@@ -45,7 +45,7 @@ PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist worksteal
 UNMARKED := -m "not live and not oracle and not browser and not slow"
 
 # Folders whose tests call functions; those of the others record, start programs or fill archives.
-QUICK := $(addprefix tests/,analyses compare doctor gates parsers pictures render timeline) $(wildcard tests/test_*.py)
+QUICK := $(addprefix tests/,analyses compare core doctor gates parsers pictures project render report trace untrusted) $(wildcard tests/test_*.py)
 
 quick: lint
 	$(PYTEST) $(QUICK) -m "not process and not live and not oracle and not browser and not slow" $(PYTEST_OPTIONS)
@@ -85,7 +85,7 @@ mutants: $(VENV)/dev
 
 # Every column of every format with every extreme value, every pattern with more texts.
 extremes: $(VENV)/dev
-	TRACEVIZ_EXTREMES=all $(PYTEST) tests/extremes tests/test_patterns.py $(PYTEST_OPTIONS)
+	TRACEVIZ_EXTREMES=all $(PYTEST) tests/extremes tests/project/test_patterns.py $(PYTEST_OPTIONS)
 
 # Counts go to build/fuzz, inputs that broke something to build/fuzz/faults.
 MINUTES ?= 10
@@ -219,7 +219,7 @@ $(TORCH)/installed: requirements/torch.txt requirements/hta.txt
 
 # Stamps: nothing is installed again until a lock, pyproject.toml or the C sources change. The install is editable, Python
 # code needs no new one.
-$(VENV)/installed: requirements/run.txt pyproject.toml CMakeLists.txt $(wildcard parsers/native/* traceviz/native/*)
+$(VENV)/installed: requirements/run.txt pyproject.toml CMakeLists.txt $(wildcard parsers/native/* traceviz/core/arrays/native/*)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(LOCKED) requirements/run.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .

@@ -208,7 +208,7 @@ def part_of(pid: int, root: int) -> str:
         return ""
     if b"traceviz.collectors.sampler" in words:
         return "sampler"
-    if any(b"traceviz.run_tables" in word for word in words):
+    if any(b"traceviz.runs.run_tables" in word for word in words):
         return "tables"
     if name.startswith(("nsys", "QdstrmImporter")):
         return "nsys"

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from traceviz.compare.effect import effect
-from traceviz.resampling import Times
+from traceviz.core.resampling import Times
 
 Draw = Callable[[np.random.Generator, int], Times]
 COUNTS = "6,12,20,30,58,100,300"

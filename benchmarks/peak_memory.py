@@ -32,7 +32,8 @@ rows = sum(tables.rows(name) for name in tables)
 print(json.dumps([rows, sum(tables.arrow(name).nbytes for name in tables)]))
 """
 BASE = """
-import traceviz, traceviz.tables, traceviz.parsers.kineto.tables, traceviz.parsers.xplane.files, traceviz.analyses.run
+import traceviz, traceviz.trace.tables, traceviz.analyses.run
+import traceviz.parsers.kineto.tables, traceviz.parsers.xplane.files
 """
 TINY = b'{"ph": "X", "ts": 1, "dur": 1, "pid": 1, "tid": 1, "name": "a"},\n'
 

@@ -57,7 +57,7 @@ def tables(path: Path) -> Callable[[], int]:
 def tables_without_compiled(path: Path) -> Callable[[], int]:
     """Counts the rows of all tables."""
     os.environ["TRACEVIZ_SCANNER"] = "protobuf"
-    import_module("traceviz.parsers.xplane.protobuf")
+    import_module("traceviz.parsers.xplane.decode.protobuf")
     return tables(path)
 
 
@@ -65,9 +65,9 @@ def scan(path: Path, scanner: str = "compiled") -> Callable[[], int]:
     """Counts events and stats."""
     from mmap import ACCESS_READ, mmap
 
-    from traceviz.parsers.xplane.scan import read_space
+    from traceviz.parsers.xplane.decode.scan import read_space
 
-    import_module("traceviz.parsers.xplane.protobuf")
+    import_module("traceviz.parsers.xplane.decode.protobuf")
 
     def work() -> int:
         with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:

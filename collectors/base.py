@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from traceviz.foreign.json_documents import read_object
+from traceviz.untrusted.json_documents import read_object
 
 NSYS, NVTX, PYSPY, RESOURCES, STACKS = "nsys", "nvtx", "py-spy", "resources", "stacks"
 """Names of collectors that others have to know of: one records what another one makes, or waits for."""

@@ -24,8 +24,8 @@ from traceviz.collectors.run.plan import RUNS, CollectOptions, file_name, make_p
 from traceviz.collectors.run.prepared import Prepared
 from traceviz.collectors.run.record import Progress, Recording, Tell, no_progress, record, save
 from traceviz.collectors.run.tables import Tables, make_tables
-from traceviz.errors import UsageError
-from traceviz.shown import Shown
+from traceviz.core.errors import UsageError
+from traceviz.core.notebook_repr import Shown
 from traceviz.version import __version__
 
 __all__ = ["CollectOptions", "Outcome", "collect", "prepare", "run_folder"]

@@ -9,14 +9,14 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from traceviz.foreign.errors import foreign_errors_in_words
-from traceviz.process.memory import Allowance, Watch
+from traceviz.core.process.memory import Allowance, Watch
+from traceviz.untrusted.errors import foreign_errors_in_words
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from traceviz.row_groups import Window
-    from traceviz.spill import Spill
+    from traceviz.trace.row_groups import Window
+    from traceviz.trace.spill import Spill
 
 HEAD_BYTES = 64 * 1024
 """How much of a file readers see when they are asked whether they know it."""
@@ -111,7 +111,7 @@ class ReadOptions:
 
 
 class Reader(ABC):
-    """Reads one trace format into the tables of :mod:`traceviz.schema`."""
+    """Reads one trace format into the tables of :mod:`traceviz.trace.schema`."""
 
     format: ClassVar[str]
     """Stable identifier, as ``--reader`` takes it."""
@@ -162,14 +162,14 @@ class Reader(ABC):
     def tables(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """What :meth:`read` yields, for those who call it: what libraries raise over a file is an error of ours, too.
 
-        What no capture can hold is left out, see :mod:`traceviz.foreign.plausible`.
+        What no capture can hold is left out, see :mod:`traceviz.trace.plausible`.
 
         Raises:
             TracevizError: as :meth:`read`.
             UnreadableError: the system does not let it be read.
             OutOfMemoryError: it needs more memory than there is, or than ``options.max_memory`` allows.
         """
-        from traceviz.foreign.plausible import checked  # noqa: PLC0415 (recognising a file loads no pyarrow)
+        from traceviz.trace.plausible import checked  # noqa: PLC0415 (recognising a file loads no pyarrow)
 
         with foreign_errors_in_words(f"{path} cannot be read."):
             options.allowance.check(0, path.name)

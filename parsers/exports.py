@@ -26,12 +26,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from traceviz.errors import OutOfMemoryError, TracevizError
-from traceviz.kept_folders import KeptFolders, kept_folders
+from traceviz.core.errors import OutOfMemoryError, TracevizError
+from traceviz.core.process.temporary import temporary_folder
 from traceviz.parsers.base import Reader, ReadOptions
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
-from traceviz.process.temporary import temporary_folder
-from traceviz.trace_folder import MANIFEST
+from traceviz.trace.folder_cache import KeptFolders, kept_folders
+from traceviz.trace.trace_folder import MANIFEST
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,7 +66,7 @@ def tables_of(path: Path, reader: Reader, options: ReadOptions) -> Tables:
 
 def _files() -> frozenset[str]:
     """Names of the files that a traceviz folder may hold."""
-    from traceviz.schema import TABLES  # noqa: PLC0415 (recognising a file loads no pyarrow)
+    from traceviz.trace.schema import TABLES  # noqa: PLC0415 (recognising a file loads no pyarrow)
 
     return frozenset({MANIFEST, *(f"{table}.parquet" for table in TABLES)})
 
@@ -133,7 +133,7 @@ class _Export:
 
         They are not where something beside the report was read in its place, or the file was changed meanwhile.
         """
-        from traceviz.tables import load, write_tables  # noqa: PLC0415 (as above)
+        from traceviz.trace.tables import load, write_tables  # noqa: PLC0415 (as above)
 
         everything = replace(options, tables=None, columns={}, window=None)
         provenance = {"format": self.reader.format, "exporter": self.exporter}
@@ -162,7 +162,7 @@ def _marked(run: pa.Table) -> pa.Table:
 
 def _key(path: Path, reader: Reader, exporter: str) -> str:
     """What the tables depend on, as one word."""
-    from traceviz.schema import SCHEMA_VERSION  # noqa: PLC0415 (as above)
+    from traceviz.trace.schema import SCHEMA_VERSION  # noqa: PLC0415 (as above)
     from traceviz.version import __version__  # noqa: PLC0415 (as above)
 
     with path.open("rb") as file:

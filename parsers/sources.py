@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from traceviz.errors import TracevizError, UnknownFormatError, UsageError
-from traceviz.foreign.regular_files import check_regular
+from traceviz.core.errors import TracevizError, UnknownFormatError, UsageError
+from traceviz.core.sanitize import visible
 from traceviz.parsers.base import Match, Reader, ReadOptions, certain_reader, prefixed
 from traceviz.parsers.exports import tables_of
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.run.layout import is_run_folder, whole_run
 from traceviz.report import Fact
-from traceviz.visible import visible
+from traceviz.untrusted.regular_files import check_regular
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import Match, Reader, ReadOptions
-from traceviz.trace_folder import is_trace_folder
+from traceviz.trace.trace_folder import is_trace_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from traceviz.parsers.shared.arrow import Array, ChunkedArray
+    from traceviz.parsers.shared.arrays.arrow import Array, ChunkedArray
 
 
 class TracevizFolderReader(Reader):
@@ -35,10 +35,10 @@ class TracevizFolderReader(Reader):
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. Host and command line are there if they were kept when the folder was written."""
-        from traceviz import schema  # noqa: PLC0415 (reading loads what recognising does not need)
-        from traceviz.foreign.parquet import least_bytes  # noqa: PLC0415
-        from traceviz.process.memory import give_back  # noqa: PLC0415
-        from traceviz.tables import load, with_known_texts, with_notes  # noqa: PLC0415
+        from traceviz.core.process.memory import give_back  # noqa: PLC0415
+        from traceviz.trace import schema  # noqa: PLC0415 (reading loads what recognising does not need)
+        from traceviz.trace.tables import load, with_known_texts, with_notes  # noqa: PLC0415
+        from traceviz.untrusted.parquet import least_bytes  # noqa: PLC0415
 
         tables = load(path)
         names = [name for name in tables if name in schema.REQUIRED or options.wants(name)]
@@ -64,7 +64,7 @@ class TracevizFolderReader(Reader):
 
 def _check_span(folder: Path, run: pa.Table) -> None:
     """Refuse a span that is missing, or that no capture has: all other times are relative to it."""
-    from traceviz.foreign.plausible import LONGEST_NS  # noqa: PLC0415 (as above)
+    from traceviz.trace.plausible import LONGEST_NS  # noqa: PLC0415 (as above)
 
     again = "Convert the source again: traceviz convert TRACE -o DIR."
     if run.num_rows != 1:
@@ -92,7 +92,7 @@ class Ids:
 
     def stranger(self, values: ChunkedArray) -> int | None:
         """One of ``values`` that is no id; ``None`` where all are, or are null."""
-        from traceviz.parsers.shared.arrow import pc  # noqa: PLC0415 (reading loads what recognising does not need)
+        from traceviz.parsers.shared.arrays.arrow import pc  # noqa: PLC0415 (reading loads what recognising does not need)
 
         found = pc.min_max(values).as_py()
         if found["min"] is None:
@@ -116,7 +116,7 @@ _MOST_OWNERS = 1 << 24
 
 def _check_owners(folder: Path, name: str, table: pa.Table, known: Known) -> None:
     """Refuse ids of processes, threads and devices that do not exist: later code looks things up by them."""
-    from traceviz import schema  # noqa: PLC0415 (as above)
+    from traceviz.trace import schema  # noqa: PLC0415 (as above)
 
     for column in schema.table(name).columns:
         own = f"{name}.{column.name}"

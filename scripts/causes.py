@@ -30,11 +30,11 @@ from typing import Any
 
 import traceviz
 from scripts import cause_programs
-from traceviz import schema
-from traceviz.cutting import select
-from traceviz.errors import TracevizError
-from traceviz.selection import Selection
-from traceviz.tables import TraceTables
+from traceviz.core.errors import TracevizError
+from traceviz.trace import schema
+from traceviz.trace.selection import Selection
+from traceviz.trace.slicing import select
+from traceviz.trace.tables import TraceTables
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TRUTHS = REPOSITORY / "scripts" / "causes.toml"

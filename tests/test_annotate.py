@@ -15,7 +15,7 @@ import pytest
 
 import traceviz
 from tests.conftest import REPOSITORY
-from tests.real_nsys import recorded
+from tests.support.real_nsys import recorded
 from traceviz import annotate
 
 pytestmark = pytest.mark.process
@@ -88,7 +88,7 @@ def loaded(monkeypatch, seen):
         vars(module).update(attributes)
         monkeypatch.setitem(sys.modules, name, module)
 
-    for name in (TORCH, TENSORFLOW, JAX, "traceviz_inject.steps", "traceviz_inject.nvtx_ranges"):
+    for name in (TORCH, TENSORFLOW, JAX, "traceviz_inject.step_clock", "traceviz_inject.profilers.nvtx_ranges"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(annotate, "_HAS_TOOL", False)
     return load
@@ -141,7 +141,7 @@ def test_a_profiler_that_does_not_record_gets_0_ranges(loaded, tensorflow, seen)
 
 def test_under_collect_a_step_is_marked_before_recording_begins_and_torch_marks_its_own(loaded, tensorflow, seen):
     loaded(TORCH, _is_profiler_enabled=True, record_function=lambda name: Recorder(seen, name))
-    loaded("traceviz_inject.steps", CLOCK=SimpleNamespace(step=None))
+    loaded("traceviz_inject.step_clock", CLOCK=SimpleNamespace(step=None))
     tensorflow.is_on = False
     with traceviz.step_range(3):
         pass
@@ -151,8 +151,8 @@ def test_under_collect_a_step_is_marked_before_recording_begins_and_torch_marks_
 @pytest.mark.usefixtures("nvtx")
 @pytest.mark.parametrize(("step", "pushed"), [(5, 0), (None, 1)])
 def test_a_step_that_collect_has_marked_in_nvtx_is_not_marked_twice(loaded, seen, step, pushed):
-    loaded("traceviz_inject.steps", CLOCK=SimpleNamespace(step=step))
-    loaded("traceviz_inject.nvtx_ranges")
+    loaded("traceviz_inject.step_clock", CLOCK=SimpleNamespace(step=step))
+    loaded("traceviz_inject.profilers.nvtx_ranges")
     with traceviz.step_range(5):
         pass
     assert seen.count("push step 5") == pushed
@@ -258,7 +258,7 @@ def test_a_figure_goes_to_whoever_records_the_program_and_to_0_others(monkeypatc
     noted = []
     traceviz.metric("loss", 0.5)
     monkeypatch.setitem(
-        sys.modules, "traceviz_inject.stack_recording", SimpleNamespace(note_metric=lambda *given: noted.append(given))
+        sys.modules, "traceviz_inject.stacks.recording", SimpleNamespace(note_metric=lambda *given: noted.append(given))
     )
     traceviz.metric("val_loss", 0.25, step=3)
     assert noted == [("val_loss", 0.25, 3)]

@@ -20,7 +20,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from traceviz.shown import draw_with
+from traceviz.core.notebook_repr import draw_with
 from traceviz.version import __version__
 
 if TYPE_CHECKING:
@@ -30,28 +30,28 @@ if TYPE_CHECKING:
     from traceviz.api import open_trace as open  # noqa: A004 (traceviz.open, as in gzip.open)
     from traceviz.archive.archive import Archive
     from traceviz.collectors.collect import CollectOptions, collect
-    from traceviz.errors import TracevizError
-    from traceviz.plots import Plot, plot
+    from traceviz.core.errors import TracevizError
+    from traceviz.notebook.plots import Plot, plot
     from traceviz.report import Report
-    from traceviz.tables import TraceTables
+    from traceviz.trace.tables import TraceTables
 
 _HOMES = {
     "AnalysisOptions": "traceviz.api",
     "Archive": "traceviz.archive.archive",
     "CollectOptions": "traceviz.collectors.collect",
-    "Plot": "traceviz.plots",
+    "Plot": "traceviz.notebook.plots",
     "RenderOptions": "traceviz.api",
     "Report": "traceviz.report",
     "Selection": "traceviz.api",
-    "TraceTables": "traceviz.tables",
-    "TracevizError": "traceviz.errors",
+    "TraceTables": "traceviz.trace.tables",
+    "TracevizError": "traceviz.core.errors",
     "analyze": "traceviz.api",
     "collect": "traceviz.collectors.collect",
     "compare_runs": "traceviz.api",
     "convert": "traceviz.api",
     "metric": "traceviz.annotate",
     "open": "traceviz.api",
-    "plot": "traceviz.plots",
+    "plot": "traceviz.notebook.plots",
     "record": "traceviz.annotate",
     "report_on": "traceviz.api",
     "step": "traceviz.annotate",

@@ -9,8 +9,8 @@ import gc
 import sys
 from typing import NoReturn
 
-from traceviz.process import interrupts, streams
-from traceviz.process.interrupts import Stopped
+from traceviz.core.process import interrupts, streams
+from traceviz.core.process.interrupts import Stopped
 
 _OBJECTS_PER_COLLECTION = 50_000
 """Imports make hundreds of thousands of objects that stay: looking through them again and again is time for nothing."""
@@ -77,7 +77,7 @@ def _skip_last_collections() -> None:
 
 def _tidy() -> None:
     """Remove temporary files, if any were made."""
-    temporary = sys.modules.get("traceviz.process.temporary")
+    temporary = sys.modules.get("traceviz.core.process.temporary")
     if temporary is not None:
         temporary.drop_all()
 

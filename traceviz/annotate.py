@@ -36,16 +36,16 @@ DOMAIN = "program"
 STEP = "step"
 """Name of a step for profilers that keep its number apart."""
 
-_CLIENTS = ("traceviz_inject.nvtx_client", "traceviz.collectors.inject.traceviz_inject.nvtx_client")
+_CLIENTS = ("traceviz_inject.profilers.nvtx_client", "traceviz.collectors.inject.traceviz_inject.profilers.nvtx_client")
 """Our NVTX client: the copy that ``traceviz collect`` gave this program, or the installed one."""
 
 _INJECTION = "NVTX_INJECTION64_PATH" if sys.maxsize > 1 << 32 else "NVTX_INJECTION32_PATH"
 _HAS_TOOL = _INJECTION in os.environ
 """Whether a tool may take NVTX ranges. It is set before the program starts, and a look-up per range would be slow."""
 
-_CLOCK = "traceviz_inject.steps"
+_CLOCK = "traceviz_inject.step_clock"
 """The module that counts steps in a program run by ``traceviz collect``."""
-_RECORDING = "traceviz_inject.stack_recording"
+_RECORDING = "traceviz_inject.stacks.recording"
 """The module that takes figures of quality there."""
 
 Arguments = ParamSpec("Arguments")
@@ -274,7 +274,7 @@ def _nvtx(name: str, number: int | None) -> Mark | None:
 def _is_marked() -> bool:
     """Whether hooks of ``traceviz collect`` have just put a range around this step."""
     steps: Any = sys.modules.get(_CLOCK)
-    return steps is not None and "traceviz_inject.nvtx_ranges" in sys.modules and steps.CLOCK.step is not None
+    return steps is not None and "traceviz_inject.profilers.nvtx_ranges" in sys.modules and steps.CLOCK.step is not None
 
 
 @functools.cache

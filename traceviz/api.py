@@ -25,22 +25,22 @@ from typing import TYPE_CHECKING, Any
 
 from traceviz.analyses.options import AnalysisOptions, StepTime
 from traceviz.compare.options import CompareOptions, Tables
-from traceviz.errors import UsageError
-from traceviz.files import check_folder_free, check_not_source, new_folder
-from traceviz.foreign.errors import foreign_errors_in_words
+from traceviz.core.errors import UsageError
+from traceviz.core.files import check_folder_free, check_not_source, new_folder
 from traceviz.parsers.base import Progress, Reader, ReadOptions, nothing, silent
 from traceviz.parsers.sources import named, read_all, readers_of, source_facts, trace_files
 from traceviz.render.options import RenderOptions
 from traceviz.report import Report
-from traceviz.selection import Selection
-from traceviz.trace_folder import is_trace_folder
+from traceviz.trace.selection import Selection
+from traceviz.trace.trace_folder import is_trace_folder
+from traceviz.untrusted.errors import foreign_errors_in_words
 
 if TYPE_CHECKING:
     from traceviz.compare.compare import Comparison
     from traceviz.compare.report.document import document
-    from traceviz.pictures.flame import Flame
-    from traceviz.pictures.pictures import Pictures
-    from traceviz.tables import TraceTables
+    from traceviz.report.pictures.flame import Flame
+    from traceviz.report.pictures.pictures import Pictures
+    from traceviz.trace.tables import TraceTables
 
 __all__ = [
     "AnalysisOptions",
@@ -98,7 +98,7 @@ def open_trace(
     names = None if tables is None else frozenset(tables)
     files = trace_files(paths)
     readers = readers_of(files, reader)
-    from traceviz.spill import collected, spill_beyond
+    from traceviz.trace.spill import collected, spill_beyond
 
     options = ReadOptions(
         names,
@@ -142,7 +142,7 @@ def convert(
         check_not_source(source, target)
     check_folder_free(target, force=force, replaceable=is_trace_folder)
     readers = readers_of(sources, reader)
-    from traceviz.tables import write_tables
+    from traceviz.trace.tables import write_tables
 
     options = ReadOptions(
         None,
@@ -220,9 +220,9 @@ def pictured(
     reading = _Reading(reader, run, max_size, max_memory, cache, progress)
     tables = _part(sources, reading, None, selection)
     from traceviz.analyses.run import analyze_view, view
-    from traceviz.flame.flames import flames
-    from traceviz.pictures.pictures import Pictures
-    from traceviz.timeline.pictures import timeline_and_places
+    from traceviz.pictures.flame.flames import flames
+    from traceviz.pictures.timeline.pictures import timeline_and_places
+    from traceviz.report.pictures.pictures import Pictures
 
     trace = view(tables, options)
     report = analyze_view(trace, sections)
@@ -269,8 +269,8 @@ def flame_differences(
 
     def drawn(path: str | Path) -> tuple[Flame, ...]:
         from traceviz.analyses.run import view
-        from traceviz.flame.difference import FINE
-        from traceviz.flame.flames import flames
+        from traceviz.pictures.flame.difference import FINE
+        from traceviz.pictures.flame.flames import flames
 
         gc.collect()  # tables of the other side hang in cycles
         sources = trace_files((path,))
@@ -280,7 +280,7 @@ def flame_differences(
             return flames(view(tables, options), FINE)
 
     before, after = drawn(base), drawn(new)
-    from traceviz.flame.difference import differences
+    from traceviz.pictures.flame.difference import differences
 
     return differences(before, after)
 
@@ -307,7 +307,7 @@ def _part(
         readers = [readers[0].reading_ahead(sources[0])]
     from traceviz.analyses.needs import columns_for, tables_for
     from traceviz.analyses.registry import PROPERTIES
-    from traceviz.spill import collected, spill_beyond
+    from traceviz.trace.spill import collected, spill_beyond
 
     needs = ReadOptions(
         tables_for(sections),
@@ -325,7 +325,7 @@ def _part(
     with foreign_errors_in_words(f"{named(sources)} cannot be read."):
         tables = collected(read_all(sources, readers, needs), needs.spill)
         if selection and not selection.is_everything:
-            from traceviz.cutting import select
+            from traceviz.trace.slicing import select
 
             return select(tables, selection)
         return tables
@@ -357,7 +357,7 @@ def analyze(
     if isinstance(trace, list | tuple):
         return report_on(*trace, sections=sections, options=options)
     from traceviz.analyses.run import analyze as analyze_tables
-    from traceviz.tables import TraceTables
+    from traceviz.trace.tables import TraceTables
 
     if not isinstance(trace, TraceTables):
         raise UsageError(
@@ -428,8 +428,8 @@ def compare(
         TracevizError: a side cannot be read; the message names it.
     """
     from traceviz.compare.compare import compare as compare_sides
-    from traceviz.compare.sides.alike import timed_alike
-    from traceviz.compare.sides.from_files import Read, Sides, named_sides, tagged_sides
+    from traceviz.compare.sides.align_step_time import timed_alike
+    from traceviz.compare.sides.load_sides import Read, Sides, named_sides, tagged_sides
     from traceviz.compare.tables.sections import completed, tables_by
 
     is_partial = selection is not None and selection != Selection()
@@ -481,7 +481,7 @@ def _named_progress(name: str, progress: Progress) -> Progress:
 
 def _check_none_is_saved(paths: Sequence[Path]) -> None:
     """A saved report fixes which part of its trace was analysed, and how: refuse options that would change that."""
-    from traceviz.compare.sides.from_files import is_saved_report
+    from traceviz.compare.sides.load_sides import is_saved_report
 
     for path in paths:
         if is_saved_report(path):

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from traceviz.collectors.base import STACKS, Plan, Problem
 from traceviz.collectors.frameworks.harvest import PROCESSES
-from traceviz.collectors.inject.traceviz_inject.event_folders import FILE as FOLDERS
-from traceviz.collectors.inject.traceviz_inject.stack_metrics import Metrics
-from traceviz.foreign.event_files import DamagedEventsError, Scalar, scalars
-from traceviz.foreign.json_documents import JsonError, document_of
+from traceviz.collectors.inject.traceviz_inject.facts.event_folders import FILE as FOLDERS
+from traceviz.collectors.inject.traceviz_inject.stacks.metrics import Metrics
+from traceviz.untrusted.event_files import DamagedEventsError, Scalar, scalars
+from traceviz.untrusted.json_documents import JsonError, document_of
 
 _EVENTS = re.compile(r"\.tfevents\.(?P<created>\d{9,11})\..*?(?:\.(?P<pid>\d{1,10})\.\d+(?:\.v2)?)?$")
 """Names of event files: when they were created, on which machine, by which process."""

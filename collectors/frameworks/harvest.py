@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from traceviz.collectors.base import Harvest, Plan, Problem, Window, read_facts
-from traceviz.foreign.json_documents import document_of
+from traceviz.untrusted.json_documents import document_of
 
 STATUS, PROBLEMS, PROCESSES, VERSIONS = "status.json", "problems.jsonl", "processes.jsonl", "versions.jsonl"
 XPLANE = "*.xplane.pb"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from traceviz.collectors.base import STACKS, Availability, Collector, Plan
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 
 VARIABLE = "TRACEVIZ_INJECT"
 """Environment variable with the path of the settings that the hooks read."""
@@ -103,7 +103,7 @@ def injection_settings(plan: Plan) -> dict[str, object]:
 
 
 def hooks_here() -> Any:
-    """The hooks in this very process, for recording parts of it: :mod:`traceviz_inject.live`, in place.
+    """The hooks in this very process, for recording parts of it: :mod:`traceviz_inject.notebook`, in place.
 
     They go by the name that they have in recorded programs, under which ranges and figures of the program find them.
 
@@ -122,9 +122,9 @@ def hooks_here() -> Any:
         assert spec.loader is not None
         module = sys.modules[_HOOKS] = module_from_spec(spec)
         spec.loader.exec_module(module)
-    live = import_module(f"{_HOOKS}.live")
-    live.install()
-    return live
+    notebook = import_module(f"{_HOOKS}.notebook")
+    notebook.install()
+    return notebook
 
 
 def settings_path(plan: Plan) -> str:

@@ -10,7 +10,7 @@ from traceviz.collectors.base import NSYS, NVTX, Availability, Harvest, Plan, Pr
 from traceviz.collectors.frameworks.harvest import ProcessRecord, read_processes
 from traceviz.collectors.frameworks.injection import InjectedCollector
 from traceviz.collectors.nsys.collector import NsysCollector
-from traceviz.foreign.sqlite import foreign_database
+from traceviz.untrusted.sqlite import foreign_database
 
 DOMAIN = "traceviz"
 """Domain of the ranges: the hooks inside the program use the same."""

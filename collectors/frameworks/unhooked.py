@@ -9,8 +9,8 @@ from traceviz.collectors.base import Plan, Problem
 from traceviz.collectors.frameworks.harvest import PROCESSES
 from traceviz.collectors.frameworks.injection import FOLDER, INJECTED, STACKS_RATE, VARIABLE, settings_path
 from traceviz.collectors.program.pythons import Hooks, Unhooked
-from traceviz.foreign.json_documents import document_of
-from traceviz.units import format_ns
+from traceviz.core.units import format_ns
+from traceviz.untrusted.json_documents import document_of
 
 LOST = "hooks-lost"
 """Code of the problem; :mod:`traceviz.render.first_screen` shows it first."""

@@ -41,8 +41,8 @@ from traceviz.collectors.nsys.report import (
 from traceviz.collectors.nsys.window import SESSION, WHOLE_RUN, ignores_steps, session_of, stop_after
 from traceviz.collectors.program.processes import with_variable
 from traceviz.collectors.program.wrapped import may_have_begun, read_wrapped, watched_command
-from traceviz.errors import MissingToolError, UsageError
-from traceviz.nsys_program import Nsys, find_importer, find_nsys, output_of, version_in
+from traceviz.core.errors import MissingToolError, UsageError
+from traceviz.core.nsys_program import Nsys, find_importer, find_nsys, output_of, version_in
 
 OLDEST = "2020.3"
 """The first nsys whose reports we read."""

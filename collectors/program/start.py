@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traceviz.collectors.program.signals import ENDING, Watch
-from traceviz.errors import CommandNotFoundError, NotExecutableError, OutputError
+from traceviz.core.errors import CommandNotFoundError, NotExecutableError, OutputError
 
 
 @dataclass(frozen=True, slots=True)

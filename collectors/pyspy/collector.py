@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from traceviz.collectors.base import NSYS, PYSPY, Availability, Collector, Companion, Harvest, Plan, Problem, read_facts
-from traceviz.collectors.program.beside import last_words, start_recorder
+from traceviz.collectors.program.companion_process import last_words, start_recorder
 from traceviz.collectors.program.wrapped import pid_file
 
 FILE, LOG, STATUS = "stacks.jsonl", "py-spy.log", "status.json"

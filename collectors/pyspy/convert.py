@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from traceviz.collectors.inject.traceviz_inject.stack_names import NATIVE, STANDARD, Places
+from traceviz.collectors.inject.traceviz_inject.stacks.frame_names import NATIVE, STANDARD, Places
 
 FILE = "stacks.jsonl"
 _PIECE = 1 << 20

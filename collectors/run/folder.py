@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from traceviz.collectors.run.manifest import is_run_folder
-from traceviz.files import check_folder_free, explained
+from traceviz.core.files import check_folder_free, explained
 
 RAW = "raw"
 TABLES = "tables"

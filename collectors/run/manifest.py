@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from traceviz.collectors.base import Availability, Harvest, Problem, Window, read_facts
-from traceviz.collectors.run.ending import RunEnding
+from traceviz.collectors.run.outcome import RunEnding
 from traceviz.collectors.run.redact import without_folders
-from traceviz.process.temporary import drop, note
-from traceviz.visible import visible_json
+from traceviz.core.process.temporary import drop, note
+from traceviz.core.sanitize import visible_json
 
 KIND = "traceviz.run"
 VERSION = 1

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from traceviz.collectors.base import NSYS, NVTX, PYSPY, RESOURCES, STACKS, Availability, Collector, Plan, Window
 from traceviz.collectors.frameworks.injection import injection_environment
 from traceviz.collectors.nsys.flags import traces_cuda
-from traceviz.errors import MissingToolError, UsageError
+from traceviz.core.errors import MissingToolError, UsageError
 
 AUTO = "auto"
 RUNS = "traceviz-runs"

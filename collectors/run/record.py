@@ -25,7 +25,6 @@ from traceviz.collectors.program.pythons import watching
 from traceviz.collectors.program.signals import Watch, ending_by_request
 from traceviz.collectors.program.start import start
 from traceviz.collectors.program.supervise import STALLED_S, Ending, Wrapper, supervise
-from traceviz.collectors.run.ending import ending_of, oom_kills
 from traceviz.collectors.run.folder import RAW, new_run_folder, release, room
 from traceviz.collectors.run.machine import read_machine, with_gpu_memory
 from traceviz.collectors.run.manifest import (
@@ -38,13 +37,14 @@ from traceviz.collectors.run.manifest import (
     versions_after,
     write_manifest,
 )
+from traceviz.collectors.run.outcome import ending_of, oom_kills
 from traceviz.collectors.run.plan import program_name
 from traceviz.collectors.run.prepared import Prepared
 from traceviz.collectors.run.redact import command_text, settings
-from traceviz.errors import OutputError, TracevizError
-from traceviz.files import explained
-from traceviz.foreign.errors import foreign_errors_in_words
-from traceviz.units import format_value
+from traceviz.core.errors import OutputError, TracevizError
+from traceviz.core.files import explained
+from traceviz.core.units import format_value
+from traceviz.untrusted.errors import foreign_errors_in_words
 
 TIMED_OUT = 124
 """Exit code where the program's time was over, as ``timeout`` has it."""

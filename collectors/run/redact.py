@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping
 
-from traceviz.plain_arguments import names_here, plain_command
+from traceviz.core.plain_arguments import names_here, plain_command
 
 SETTINGS = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "XLA_FLAGS")
 SETTING_PREFIXES = (

@@ -15,13 +15,13 @@ from traceviz.collectors.program.signals import Watch, ending_by_request
 from traceviz.collectors.run.folder import RAW
 from traceviz.collectors.run.plan import CollectOptions
 from traceviz.collectors.run.record import Progress, no_progress
-from traceviz.foreign.json_documents import object_of
+from traceviz.untrusted.json_documents import object_of
 
 CANNOT_JUDGE = "cannot-judge"
 """Code of a verdict that is none on the input."""
 NO_CAUSE = ("", "unexplained")
 """Causes of a verdict that says nothing of the time."""
-_PROCESS = "import gc; gc.set_threshold(50_000); from traceviz.run_tables import run; run()"
+_PROCESS = "import gc; gc.set_threshold(50_000); from traceviz.runs.run_tables import run; run()"
 """Imports make hundreds of thousands of objects that stay: each collection would look through them."""
 _GRACE_S = 5.0
 """How long the process may take to remove what it was writing."""
@@ -54,7 +54,7 @@ class Tables:
 def make_tables(
     folder: Path, options: CollectOptions, watch: Watch, *, verdict: bool, progress: Progress = no_progress
 ) -> Tables:
-    """Run :mod:`traceviz.run_tables` on a run folder; ``verdict`` says whether to analyse the run as well."""
+    """Run :mod:`traceviz.runs.run_tables` on a run folder; ``verdict`` says whether to analyse the run as well."""
     flags = [flag for flag, given in (("--keep-private", options.keep_private), ("--verdict", verdict)) if given]
     # -P: a file `random.py` in the user's folder is none of ours.
     command = [sys.executable, "-P", "-c", _PROCESS, str(folder), *flags]

@@ -20,9 +20,9 @@ from typing import Any
 
 from traceviz.collectors.base import RESOURCES, STACKS, Availability, Companion, Problem
 from traceviz.collectors.frameworks.injection import hooks_here, write_injection
-from traceviz.collectors.run.ending import ending_of
 from traceviz.collectors.run.folder import new_run_folder, release
 from traceviz.collectors.run.manifest import Manifest, Status, write_manifest
+from traceviz.collectors.run.outcome import ending_of
 from traceviz.collectors.run.prepared import Prepared
 from traceviz.collectors.run.record import (
     check_room,
@@ -33,7 +33,7 @@ from traceviz.collectors.run.record import (
     stop_companions,
 )
 from traceviz.collectors.sampler.collector import DESCRIPTION
-from traceviz.files import explained
+from traceviz.core.files import explained
 
 COLLECTORS = frozenset({"jax", RESOURCES, STACKS, "tensorflow", "torch"})
 """Those that can record a process that is running already."""

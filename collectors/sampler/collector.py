@@ -23,7 +23,7 @@ from traceviz.collectors.base import (
     Problem,
     read_facts,
 )
-from traceviz.collectors.program.beside import last_words, start_recorder
+from traceviz.collectors.program.companion_process import last_words, start_recorder
 from traceviz.collectors.program.wrapped import pid_file
 from traceviz.collectors.sampler.gpu import has_gpu
 

@@ -9,19 +9,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz.foreign.plausible import note_durations, note_times
-from traceviz.foreign.rows import rows_to_table
+from traceviz.core.private_paths import without_paths
 from traceviz.parsers.kineto.categories import CATEGORIES, DEVICE_ROLES, Role
 from traceviz.parsers.kineto.columns import Words
-from traceviz.parsers.kineto.device import on_a_device
 from traceviz.parsers.kineto.dialects import Dialect
 from traceviz.parsers.kineto.events import MEASURED_WITH_COUNTERS, Events
 from traceviz.parsers.kineto.identity import Identity
-from traceviz.parsers.kineto.launches import Launches
 from traceviz.parsers.kineto.raw import RawTrace
+from traceviz.parsers.kineto.work.device import on_a_device
+from traceviz.parsers.kineto.work.launches import Launches
 from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.notes import Notes
-from traceviz.private_paths import without_paths
+from traceviz.trace.plausible import note_durations, note_times
+from traceviz.trace.rows_to_table import rows_to_table
 
 _SIGNS = frozenset({"schemaVersion", "deviceProperties", "distributedInfo", "trace_id", "baseTimeNanoseconds"})
 """Members that only PyTorch's profiler writes."""

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from enum import IntEnum
 
-from traceviz.parsers.shared.launch_details import ROCM_COPY, ROCM_FILL
-from traceviz.schema import HOST_CATEGORIES
+from traceviz.parsers.shared.events.launch_details import ROCM_COPY, ROCM_FILL
+from traceviz.trace.schema import HOST_CATEGORIES
 
 
 class Role(IntEnum):

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from traceviz.parsers.shared.arrays import NONE, Array, at, looked_up
-from traceviz.parsers.shared.arrow import Array as Arrow
-from traceviz.parsers.shared.arrow import DictionaryArray
-from traceviz.parsers.shared.columns import Numbers, encoded, masked
+from traceviz.parsers.shared.arrays.arrow import Array as Arrow
+from traceviz.parsers.shared.arrays.arrow import DictionaryArray
+from traceviz.parsers.shared.arrays.operations import NONE, Array, at, looked_up
+from traceviz.parsers.shared.events.columns import Numbers, encoded, masked
 
 _FEW = 127
 

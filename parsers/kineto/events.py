@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from traceviz.foreign.plausible import LONGEST_NS, elapsed, window_of
 from traceviz.parsers.kineto.categories import (
     CATEGORIES,
     CODES,
@@ -25,7 +24,8 @@ from traceviz.parsers.kineto.categories import (
 )
 from traceviz.parsers.kineto.columns import Words
 from traceviz.parsers.kineto.raw import RawTrace
-from traceviz.parsers.shared.arrays import NONE, Array, looked_up, positions, stretches, take
+from traceviz.parsers.shared.arrays.operations import NONE, Array, looked_up, positions, stretches, take
+from traceviz.trace.plausible import LONGEST_NS, elapsed, window_of
 
 _COMPLETE, _BEGIN, _END, _COUNTER = "X", "B", "E", "C"
 _INSTANTS = frozenset("iI")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
-from traceviz.errors import UnknownFormatError
+from traceviz.core.errors import UnknownFormatError
 from traceviz.parsers.base import HEAD_BYTES, Match
 from traceviz.parsers.kineto.sniff import sniff_file
 from traceviz.parsers.shared.json.stream import head_text

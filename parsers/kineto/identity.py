@@ -14,9 +14,9 @@ import pyarrow as pa
 from traceviz.parsers.kineto.categories import CODES, ON_DEVICES, ON_THREADS, Role
 from traceviz.parsers.kineto.columns import Words, either, numbers
 from traceviz.parsers.kineto.events import Events
-from traceviz.parsers.shared.arrays import NONE, Array, counted, looked_up, take, used
-from traceviz.parsers.shared.columns import Numbers
-from traceviz.parsers.shared.identity import compute_capability, identity_tables, numbered
+from traceviz.parsers.shared.arrays.operations import NONE, Array, counted, looked_up, take, used
+from traceviz.parsers.shared.events.columns import Numbers
+from traceviz.parsers.shared.events.owners import compute_capability, identity_tables, numbered
 from traceviz.parsers.shared.notes import Notes
 
 MOST_PAIRS = 1 << 22

@@ -19,7 +19,7 @@ import numpy as np
 from traceviz.parsers.kineto.categories import DEVICE_ROLES, ON_DEVICES, Role
 from traceviz.parsers.kineto.columns import Words, numbers
 from traceviz.parsers.kineto.events import Events
-from traceviz.parsers.shared.arrays import NONE, Array, counted, inverted, looked_up, positions, take
+from traceviz.parsers.shared.arrays.operations import NONE, Array, counted, inverted, looked_up, positions, take
 from traceviz.parsers.shared.launchers import Numbered, is_ambiguous, launchers
 
 _NUMBERS = re.compile(r"(\d+)")

@@ -9,29 +9,29 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.core.errors import DamagedTraceError, UsageError
+from traceviz.core.process.memory import give_back
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.kineto import capture as facts
-from traceviz.parsers.kineto import device as device_tables
-from traceviz.parsers.kineto import host as host_tables
 from traceviz.parsers.kineto.categories import Role
-from traceviz.parsers.kineto.collectives import collectives
 from traceviz.parsers.kineto.decode.document import decode
 from traceviz.parsers.kineto.dialects import Dialect, dialect_of, with_host_nodes
 from traceviz.parsers.kineto.events import Events, sort_out, with_ranges_of_the_program
 from traceviz.parsers.kineto.folder import choose
-from traceviz.parsers.kineto.graphs import graph_nodes
 from traceviz.parsers.kineto.identity import Identity, identify_all, without_rank
-from traceviz.parsers.kineto.launches import Launches
-from traceviz.parsers.kineto.memory import memory_events
-from traceviz.parsers.kineto.nesting import Forest
 from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
 from traceviz.parsers.kineto.recordings import recordings
+from traceviz.parsers.kineto.work import device as device_tables
+from traceviz.parsers.kineto.work import host as host_tables
+from traceviz.parsers.kineto.work.collectives import collectives
+from traceviz.parsers.kineto.work.graphs import graph_nodes
+from traceviz.parsers.kineto.work.launches import Launches
+from traceviz.parsers.kineto.work.memory import memory_events
+from traceviz.parsers.kineto.work.nesting import Forest
 from traceviz.parsers.ranks.merge import merged
-from traceviz.parsers.shared.contract import Builder, build_tables, unless_empty
 from traceviz.parsers.shared.log_folders import note_choice
 from traceviz.parsers.shared.notes import Notes
-from traceviz.process.memory import give_back
+from traceviz.parsers.shared.rows_to_tables import Builder, build_tables, unless_empty
 
 _BYTES_PER_EVENT = 40
 """What tables take at the least, beside the columns of the decoder."""

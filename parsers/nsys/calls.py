@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.shared.arrow import ChunkedArray, DictionaryArray, pc
+from traceviz.parsers.shared.arrays.arrow import ChunkedArray, DictionaryArray, pc
 from traceviz.parsers.shared.notes import Notes
 
 CALLS = "cuda_api"

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from traceviz.foreign.rows import stated_integer
-from traceviz.framework_signs import stated_versions
 from traceviz.parsers.nsys.mapping import Evidence
 from traceviz.parsers.shared.cupti import cuda_version
-from traceviz.parsers.shared.raw import RawTables
+from traceviz.parsers.shared.events.source_tables import RawTables
+from traceviz.trace.names.framework_signs import stated_versions
+from traceviz.trace.rows_to_table import stated_integer
 
 _PROCESS_OPTION = re.compile(r"^PROCESS_\d+:")
 _DRIVER_DIGITS = re.compile(r"^(\d{3})(\d{2,3})(\d{2})$")

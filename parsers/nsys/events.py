@@ -10,14 +10,14 @@ from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.identity import Identity
 from traceviz.parsers.nsys.mapping import THREAD
 from traceviz.parsers.nsys.survey import Survey
-from traceviz.parsers.shared.arrow import Array, ChunkedArray, pc
-from traceviz.parsers.shared.event_reader import EventReader
-from traceviz.parsers.shared.event_table import of_each, raw_column
-from traceviz.parsers.shared.mapping import Name, Source
-from traceviz.parsers.shared.names import decode, look_up, name_column
+from traceviz.parsers.shared.arrays.arrow import Array, ChunkedArray, pc
+from traceviz.parsers.shared.events.mapping import Name, Source
+from traceviz.parsers.shared.events.names import decode, look_up, name_column
+from traceviz.parsers.shared.events.reader import EventReader
+from traceviz.parsers.shared.events.source_tables import RawTables
+from traceviz.parsers.shared.events.table import of_each, raw_column
+from traceviz.parsers.shared.events.whole_events import IDS, ROWS, TEXTS, UNOWNED
 from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.shared.raw import RawTables
-from traceviz.parsers.shared.whole_events import IDS, ROWS, TEXTS, UNOWNED
 
 
 def event_reader(raw: RawTables, survey: Survey, identity: Identity, notes: Notes, options: ReadOptions) -> EventReader:

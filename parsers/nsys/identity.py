@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from traceviz.parsers.nsys.constants import LOCAL_ID, PROCESS_SHIFT
 from traceviz.parsers.nsys.survey import Ids, Survey, process_of
-from traceviz.parsers.shared.arrow import Array, pc
-from traceviz.parsers.shared.identity import compute_capability, identity_tables
-from traceviz.parsers.shared.names import look_up
+from traceviz.parsers.shared.arrays.arrow import Array, pc
+from traceviz.parsers.shared.events.names import look_up
+from traceviz.parsers.shared.events.owners import compute_capability, identity_tables
+from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.shared.raw import RawTables
 
 _KEY = 1 << 32  # device numbers are 32 bits wide
 

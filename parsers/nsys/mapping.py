@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from traceviz.parsers.nsys import constants
 from traceviz.parsers.shared.cupti import COPY_KIND, SYNC_KIND
-from traceviz.parsers.shared.keep import Keep
-from traceviz.parsers.shared.mapping import LAUNCH_SHAPE, VERSION_SUFFIX, EventTables, Name, Source, Whole, Word
+from traceviz.parsers.shared.events.mapping import LAUNCH_SHAPE, VERSION_SUFFIX, EventTables, Name, Source, Whole, Word
+from traceviz.parsers.shared.events.row_filter import Keep
 
 THREAD, PROCESS = ("globalTid",), ("globalPid",)
 """Whose event a row is."""

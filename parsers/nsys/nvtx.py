@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.parsers.nsys.constants import LOCAL_ID, NVTX_CATEGORY_NAME, NVTX_DOMAIN_NAME
 from traceviz.parsers.nsys.identity import Identity
 from traceviz.parsers.nsys.mapping import EVENT_TABLES
 from traceviz.parsers.nsys.survey import Survey
-from traceviz.parsers.shared.arrow import Array, DictionaryArray, pc
-from traceviz.parsers.shared.columns import recoded
-from traceviz.parsers.shared.event_reader import EventReader
-from traceviz.parsers.shared.event_table import combination_codes
-from traceviz.parsers.shared.keep import Keep
-from traceviz.parsers.shared.mapping import Source
-from traceviz.parsers.shared.names import look_up
+from traceviz.parsers.shared.arrays.arrow import Array, DictionaryArray, pc
+from traceviz.parsers.shared.events.columns import recoded
+from traceviz.parsers.shared.events.mapping import Source
+from traceviz.parsers.shared.events.names import look_up
+from traceviz.parsers.shared.events.prescan import present
+from traceviz.parsers.shared.events.reader import EventReader
+from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.source_tables import RawTables
+from traceviz.parsers.shared.events.table import combination_codes
 from traceviz.parsers.shared.nvtx import nvtx_table, ordered
-from traceviz.parsers.shared.raw import RawTables
-from traceviz.parsers.shared.survey import present
+from traceviz.trace import schema
 
 _TABLE = "NVTX_EVENTS"
 _KINDS_UNKNOWN = f"{_TABLE} has no column eventType: all its rows are taken for ranges of unknown kind."

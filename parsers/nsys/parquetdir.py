@@ -8,14 +8,14 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from traceviz.foreign.parquet import DAMAGE, open_parquet
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
 from traceviz.parsers.nsys.tables import Provenance, read_tables
-from traceviz.parsers.shared.arrow import Array
-from traceviz.parsers.shared.keep import Keep
-from traceviz.parsers.shared.raw import RawTables
+from traceviz.parsers.shared.arrays.arrow import Array
+from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.parsers.shared.sqlite.arrow import BATCH_ROWS
+from traceviz.untrusted.parquet import DAMAGE, open_parquet
 
 SUFFIX = ".parquet"
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from traceviz import nsys_program
-from traceviz.errors import MissingToolError
+from traceviz.core import nsys_program
+from traceviz.core.errors import MissingToolError
+from traceviz.core.process.temporary import temporary_folder
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys import tool as nsys_tool
 from traceviz.parsers.nsys.report import exported, read_export
-from traceviz.process.temporary import temporary_folder
 
 STAGE = "nsys import"
 

@@ -43,7 +43,7 @@ class NsysStreamReader(Reader):
 
     def exporter(self) -> str | None:
         """See :meth:`Reader.exporter`. The importer is a part of nsys."""
-        from traceviz.nsys_program import find_importer
+        from traceviz.core.nsys_program import find_importer
         from traceviz.parsers.nsys.report import exporter
 
         nsys = exporter()

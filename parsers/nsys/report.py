@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from traceviz import nsys_program
-from traceviz.errors import DamagedTraceError, MissingToolError
+from traceviz.core import nsys_program
+from traceviz.core.errors import DamagedTraceError, MissingToolError
+from traceviz.core.process.temporary import temporary_folder
 from traceviz.parsers.base import HEAD_BYTES, ReadOptions
 from traceviz.parsers.nsys import tool as nsys_tool
 from traceviz.parsers.nsys.constants import STRINGS
@@ -16,8 +17,7 @@ from traceviz.parsers.nsys.parquetdir import ParquetTables
 from traceviz.parsers.nsys.sniff import is_sqlite_export
 from traceviz.parsers.nsys.sqlite import NsysSqliteTables
 from traceviz.parsers.nsys.tables import Provenance, read_tables
-from traceviz.parsers.shared.raw import RawTables
-from traceviz.process.temporary import temporary_folder
+from traceviz.parsers.shared.events.source_tables import RawTables
 
 STAGE = "nsys export"
 

@@ -15,13 +15,13 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 import pyarrow.json as pj
 
-from traceviz import schema
-from traceviz.foreign.plausible import since
-from traceviz.parsers.shared.arrow import Array, DictionaryArray, pc
-from traceviz.parsers.shared.columns import recoded
-from traceviz.parsers.shared.keep import Keep
-from traceviz.parsers.shared.names import UNKNOWN
-from traceviz.parsers.shared.raw import RawTables
+from traceviz.parsers.shared.arrays.arrow import Array, DictionaryArray, pc
+from traceviz.parsers.shared.events.columns import recoded
+from traceviz.parsers.shared.events.names import UNKNOWN
+from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.source_tables import RawTables
+from traceviz.trace import schema
+from traceviz.trace.plausible import since
 
 _GPU_NUMBER = 0xFF
 _WITH_UNIT = re.compile(r"^(?P<metric>.*\S)\s*\[(?P<unit>[^\[\]]*)\]$", re.DOTALL)

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.foreign.plausible import LARGEST_SUM, checked
 from traceviz.parsers.nsys.calls import CALLS, Neighbours
-from traceviz.parsers.shared.arrow import pc
-from traceviz.parsers.shared.event_reader import EventReader, Piece
-from traceviz.parsers.shared.mapping import Source
+from traceviz.parsers.shared.arrays.arrow import pc
+from traceviz.parsers.shared.events.column_requests import NotPlainError
+from traceviz.parsers.shared.events.mapping import Source
+from traceviz.parsers.shared.events.prescan import present
+from traceviz.parsers.shared.events.reader import EventReader, Piece
 from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.shared.sqlite.pages import NotPlainError
-from traceviz.parsers.shared.survey import present
-from traceviz.spill import Spill, TooDisorderedError
+from traceviz.trace import schema
+from traceviz.trace.plausible import LARGEST_SUM, checked
+from traceviz.trace.spill import Spill, TooDisorderedError
 
 PIECE_ROWS = 1 << 20
 """Rows of one piece: 82 MB of kernels, three times that while they are sorted."""

@@ -11,8 +11,8 @@ from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.calls import with_ids
 from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
 from traceviz.parsers.nsys.mapping import EVENT_TABLES
-from traceviz.parsers.shared.ahead import Ahead
-from traceviz.parsers.shared.begin import begin
+from traceviz.parsers.shared.events.prefetch_tables import begin
+from traceviz.parsers.shared.prefetch.queue import Ahead
 from traceviz.parsers.shared.sqlite.file import unread_log
 from traceviz.parsers.shared.sqlite.tables import SqliteTables
 

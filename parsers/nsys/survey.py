@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from traceviz.parsers.nsys.constants import LOCAL_ID, UNSET
 from traceviz.parsers.nsys.mapping import EVENT_TABLES, THREAD
+from traceviz.parsers.shared.events.prescan import Clock, Extent, clock_of, extent, present
+from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.shared.raw import RawTables
-from traceviz.parsers.shared.survey import Clock, Extent, clock_of, extent, present
 
 Ids = npt.NDArray[np.int64]
 

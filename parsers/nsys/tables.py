@@ -13,10 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.rows import rows_to_table
-from traceviz.framework_signs import Identified, SignKind
+from traceviz.core.errors import DamagedTraceError
+from traceviz.core.private_paths import without_paths
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.calls import CALLS, once, with_ids
 from traceviz.parsers.nsys.capture import Capture, read_capture
@@ -28,17 +26,19 @@ from traceviz.parsers.nsys.nvtx import read_nvtx
 from traceviz.parsers.nsys.samples import has_samples, read_samples
 from traceviz.parsers.nsys.spilled import merged, spilled
 from traceviz.parsers.nsys.survey import Survey, take_survey
-from traceviz.parsers.shared.arrow import ChunkedArray, StringArray, pc
-from traceviz.parsers.shared.event_reader import EventReader
-from traceviz.parsers.shared.event_table import first
+from traceviz.parsers.shared.arrays.arrow import ChunkedArray, StringArray, pc
+from traceviz.parsers.shared.events.names import count_rows
+from traceviz.parsers.shared.events.prescan import present
+from traceviz.parsers.shared.events.reader import EventReader
+from traceviz.parsers.shared.events.sort_by_start import in_order
+from traceviz.parsers.shared.events.source_tables import RawTables
+from traceviz.parsers.shared.events.table import first
 from traceviz.parsers.shared.frameworks import evidence_table, identify_framework, pool, texts
-from traceviz.parsers.shared.in_order import in_order
-from traceviz.parsers.shared.names import count_rows
 from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.shared.raw import RawTables
-from traceviz.parsers.shared.survey import present
-from traceviz.private_paths import without_paths
-from traceviz.spill import Spill
+from traceviz.trace import schema
+from traceviz.trace.names.framework_signs import Identified, SignKind
+from traceviz.trace.rows_to_table import rows_to_table
+from traceviz.trace.spill import Spill
 
 PRODUCER = "Nsight Systems"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from traceviz.errors import DamagedTraceError, MissingToolError
-from traceviz.foreign.windows import windows
-from traceviz.nsys_program import OVERRIDE, Nsys, Outcome
+from traceviz.core.errors import DamagedTraceError, MissingToolError
+from traceviz.core.nsys_program import OVERRIDE, Nsys, Outcome
+from traceviz.untrusted.windows import windows
 
 _BUILD = re.compile(rb"20\d\d\.\d{1,4}\.\d{1,4}\.\d{1,9}-[0-9a-f]{7}")
 _LONGEST_BUILD = 64

@@ -13,13 +13,13 @@ from traceviz.parsers.nvprof.mapping import BY_LAUNCH, LAUNCH_WITHIN, OF_PROCESS
 from traceviz.parsers.nvprof.names import function, functions
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.nvprof.survey import Survey
-from traceviz.parsers.shared.arrow import Array, ChunkedArray, pc
-from traceviz.parsers.shared.event_reader import EventReader
-from traceviz.parsers.shared.event_table import raw_column
-from traceviz.parsers.shared.mapping import Name, Source
-from traceviz.parsers.shared.names import count_rows, look_up, name_column
+from traceviz.parsers.shared.arrays.arrow import Array, ChunkedArray, pc
+from traceviz.parsers.shared.events.mapping import Name, Source
+from traceviz.parsers.shared.events.names import count_rows, look_up, name_column
+from traceviz.parsers.shared.events.reader import EventReader
+from traceviz.parsers.shared.events.table import raw_column
+from traceviz.parsers.shared.events.whole_events import IDS, UNOWNED
 from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.shared.whole_events import IDS, UNOWNED
 
 
 def event_reader(

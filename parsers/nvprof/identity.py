@@ -15,17 +15,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.mapping import EVENT_TABLES
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.nvprof.survey import Survey, Thread
-from traceviz.parsers.shared.arrays import NONE
-from traceviz.parsers.shared.arrow import Array, pc
-from traceviz.parsers.shared.identity import compute_capability, identity_tables, numbered
+from traceviz.parsers.shared.arrays.arrow import Array, pc
+from traceviz.parsers.shared.arrays.operations import NONE
+from traceviz.parsers.shared.events.names import look_up
+from traceviz.parsers.shared.events.owners import compute_capability, identity_tables, numbered
 from traceviz.parsers.shared.launchers import Numbered, is_ambiguous, launchers, waits
-from traceviz.parsers.shared.names import look_up
 from traceviz.parsers.shared.notes import Notes
+from traceviz.trace import schema
 
 _DEVICE = constants.PREFIX + "DEVICE"
 _NAME = constants.PREFIX + "NAME"

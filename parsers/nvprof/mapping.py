@@ -10,8 +10,8 @@ from typing import Literal
 
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.shared.cupti import COPY_KIND, MEMORY_KIND, SYNC_KIND
-from traceviz.parsers.shared.keep import Keep
-from traceviz.parsers.shared.mapping import LAUNCH_SHAPE, EventTables, Name, Source, Whole, Word
+from traceviz.parsers.shared.events.mapping import LAUNCH_SHAPE, EventTables, Name, Source, Whole, Word
+from traceviz.parsers.shared.events.row_filter import Keep
 
 THREAD, PROCESS, LAUNCH = ("processId", "threadId"), ("processId",), ("correlationId",)
 """Whose event a row is: that of a thread, of a process, or of the process that made the API call with the same id."""

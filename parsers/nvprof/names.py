@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
-from traceviz.parsers.shared.mapping import VERSION_SUFFIX
+from traceviz.parsers.shared.events.mapping import VERSION_SUFFIX
 
 
 @cache

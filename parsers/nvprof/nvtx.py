@@ -18,18 +18,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz.foreign.plausible import Window
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.identity import Identity
 from traceviz.parsers.nvprof.mapping import MARKERS
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.nvprof.survey import Survey
-from traceviz.parsers.shared.arrow import Array, pc
-from traceviz.parsers.shared.columns import recoded
-from traceviz.parsers.shared.names import UNKNOWN, look_up
+from traceviz.parsers.shared.arrays.arrow import Array, pc
+from traceviz.parsers.shared.events.columns import recoded
+from traceviz.parsers.shared.events.names import UNKNOWN, look_up
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.nvtx import nvtx_table, ordered
-from traceviz.schema import NVTX_KINDS
+from traceviz.trace.plausible import Window
+from traceviz.trace.schema import NVTX_KINDS
 
 _DATA = constants.PREFIX + "MARKER_DATA"
 _COLUMNS = ("flags", "timestamp", "id", "objectKind", "processId", "threadId", "name", "domain")

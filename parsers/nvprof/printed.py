@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.plausible import window_of
-from traceviz.foreign.rows import rows_to_table
-from traceviz.framework_signs import Identified
+from traceviz.core.errors import DamagedTraceError
+from traceviz.core.private_paths import without_paths
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.identity import program
 from traceviz.parsers.nvprof.printed_text import Process, Section, Severity, processes, sections, warnings
 from traceviz.parsers.nvprof.printed_totals import Totals, totals
 from traceviz.parsers.nvprof.printed_trace import Device, Place, Tables, TraceRows, sort_rows
+from traceviz.parsers.shared.events.owners import identity_tables
 from traceviz.parsers.shared.frameworks import evidence_table, identify_framework
-from traceviz.parsers.shared.identity import identity_tables
 from traceviz.parsers.shared.json.stream import TextStream
 from traceviz.parsers.shared.notes import Notes
-from traceviz.private_paths import without_paths
+from traceviz.trace.names.framework_signs import Identified
+from traceviz.trace.plausible import window_of
+from traceviz.trace.rows_to_table import rows_to_table
 
 _WORK = ("kernels", "memcpy", "memset")
 """Tables of device work that nvprof records."""

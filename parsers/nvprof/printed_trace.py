@@ -18,14 +18,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pc_csv
 
-from traceviz import schema
-from traceviz.foreign.plausible import LONGEST_NS, Window, note_durations, note_times, plausible_durations
 from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.printed_text import COUNTS, ROW, SIZES, TIMES, Section
 from traceviz.parsers.nvprof.quantities import whole
-from traceviz.parsers.shared.arrow import Array, pc
-from traceviz.parsers.shared.columns import recoded, table
+from traceviz.parsers.shared.arrays.arrow import Array, pc
+from traceviz.parsers.shared.events.columns import recoded, table
 from traceviz.parsers.shared.notes import Notes
+from traceviz.trace import schema
+from traceviz.trace.plausible import LONGEST_NS, Window, note_durations, note_times, plausible_durations
 
 _DEVICE = re.compile(r"^(?P<name>.*\S)\s*\((?P<ordinal>\d{1,4})\)$")
 _TRIPLE = r"^\((?P<x>\d+) (?P<y>\d+) (?P<z>\d+)\)$"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.parsers.shared.arrays.arrow import Array, pc
 
 _QUANTITY = r"^\s*(?P<number>[0-9]+(?:\.[0-9]*)?)\s*(?P<unit>[A-Za-z]*)\s*$"
 _LARGEST = 2.0**62

@@ -21,12 +21,12 @@ import pyarrow as pa
 
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.constants import STRING_ID, STRINGS
-from traceviz.parsers.shared.arrow import Array, pc
-from traceviz.parsers.shared.keep import Keep
+from traceviz.parsers.shared.arrays.arrow import Array, pc
+from traceviz.parsers.shared.events.row_filter import Keep
 from traceviz.parsers.shared.sqlite.tables import SqliteTables
 
 if TYPE_CHECKING:
-    from traceviz.parsers.shared.whole import WholeTable
+    from traceviz.parsers.shared.events.column_requests import WholeTable
 
 MIGRATIONS = constants.PREFIX + "UNIFIED_MEMORY_COUNTER"
 _OWNERS = frozenset({"processId", "threadId"})

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz.foreign.plausible import LONGEST_NS, elapsed, note_times
-from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.identity import Identity
 from traceviz.parsers.nvprof.raw import NvprofTables
 from traceviz.parsers.shared.notes import Notes
+from traceviz.trace.plausible import LONGEST_NS, elapsed, note_times
+from traceviz.trace.rows_to_table import rows_to_table
 
 _TABLE = constants.PREFIX + "ENVIRONMENT"
 

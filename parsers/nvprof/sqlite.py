@@ -8,10 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.rows import rows_to_table
-from traceviz.framework_signs import Identified, SignKind
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.demangle import Demangler
@@ -23,12 +20,15 @@ from traceviz.parsers.nvprof.raw import MIGRATIONS, NvprofTables
 from traceviz.parsers.nvprof.samples import has_samples, read_samples
 from traceviz.parsers.nvprof.sniff import is_session
 from traceviz.parsers.nvprof.survey import Survey, take_survey
-from traceviz.parsers.shared.arrow import StringArray, pc
+from traceviz.parsers.shared.arrays.arrow import StringArray, pc
+from traceviz.parsers.shared.events.names import look_up
+from traceviz.parsers.shared.events.prescan import present
 from traceviz.parsers.shared.frameworks import evidence_table, identify_framework, pool
-from traceviz.parsers.shared.names import look_up
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.sqlite.file import unread_log
-from traceviz.parsers.shared.survey import present
+from traceviz.trace import schema
+from traceviz.trace.names.framework_signs import Identified, SignKind
+from traceviz.trace.rows_to_table import rows_to_table
 
 PRODUCER = "nvprof"
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from traceviz.parsers.nvprof.mapping import BY_LAUNCH, EVENT_TABLES, MARKERS, OF_PROCESSES_TOO, THREAD
 from traceviz.parsers.nvprof.raw import NvprofTables
-from traceviz.parsers.shared.arrow import Array
-from traceviz.parsers.shared.mapping import Source
+from traceviz.parsers.shared.arrays.arrow import Array
+from traceviz.parsers.shared.events.mapping import Source
+from traceviz.parsers.shared.events.prescan import Clock, Extent, clock_of, extent, present
 from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.shared.survey import Clock, Extent, clock_of, extent, present
 
 Thread = tuple[int, int]
 """Process id and thread id; 0 where the record states none."""

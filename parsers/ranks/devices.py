@@ -20,8 +20,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.parsers.shared.arrow import pc
+from traceviz.parsers.shared.arrays.arrow import pc
+from traceviz.trace import schema
 
 Row = Mapping[str, Any]
 Ids = list[dict[int, int]]

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.parsers.ranks.devices import ASSUMED, Listed, same_devices
 from traceviz.parsers.ranks.names import rank_in_name
-from traceviz.parsers.shared.arrow import Array, pc
-from traceviz.parsers.shared.identity import by_trace, numbered, numbered_rows
+from traceviz.parsers.shared.arrays.arrow import Array, pc
+from traceviz.parsers.shared.events.owners import by_trace, numbered, numbered_rows
+from traceviz.trace import schema
 
 Tables = Mapping[str, pa.Table]
 Rows = list[dict[str, Any]]

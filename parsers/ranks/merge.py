@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import UsageError
-from traceviz.foreign.rows import rows_to_table
+from traceviz.core.errors import UsageError
 from traceviz.parsers.ranks.identity import Identity, Member, Rows, identify, merged_notes, merged_settings, run_row
-from traceviz.parsers.shared.arrow import Array, ChunkedArray, pc
-from traceviz.parsers.shared.columns import with_column
+from traceviz.parsers.shared.arrays.arrow import Array, ChunkedArray, pc
+from traceviz.parsers.shared.events.columns import with_column
 from traceviz.parsers.shared.stacks import united
+from traceviz.trace import schema
+from traceviz.trace.rows_to_table import rows_to_table
 
 OWN_NUMBERS = {"nvtx": "range_id", "host_ops": "op_id"}
 """Tables whose rows carry their own row number, and its column; ``parent_id`` refers to it."""
@@ -37,7 +37,7 @@ def combine(parts: Sequence[Mapping[str, pa.Table]], names: Sequence[str]) -> di
     """The tables of one trace that holds several, which are captures of different ranks of one job.
 
     Args:
-        parts: The tables of each trace, with at least :data:`traceviz.schema.REQUIRED`.
+        parts: The tables of each trace, with at least :data:`traceviz.trace.schema.REQUIRED`.
         names: Their names, for ranks that the traces do not state, and for messages.
 
     Returns:
@@ -285,7 +285,7 @@ def _concatenated(
 
 def _take_out(parts: Sequence[dict[str, pa.Table]], member: Member, name: str) -> pa.Table | None:
     """A member's table with the declared columns, sorted; from then on only the caller holds it."""
-    from traceviz.tables import conform  # noqa: PLC0415 (polars takes half a second to load)
+    from traceviz.trace.tables import conform  # noqa: PLC0415 (polars takes half a second to load)
 
     table = parts[member.position].pop(name, None)
     return None if table is None else conform(name, table)

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from traceviz.parsers.ranks.identity import run_row
 from traceviz.parsers.run.sources import Source, is_tracing, tracing_tables
-from traceviz.parsers.shared.arrow import pc
+from traceviz.parsers.shared.arrays.arrow import pc
 from traceviz.parsers.shared.notes import Notes
 
 SLACK_NS = 60 * 10**9

@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import TracevizError, UnknownFormatError
+from traceviz.core.errors import TracevizError, UnknownFormatError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.run.layout import RAW, TABLES
 from traceviz.parsers.run.manifest import Recorder, RunManifest, read_manifest
@@ -19,8 +18,9 @@ from traceviz.parsers.run.owners import DEVICE_TABLES
 from traceviz.parsers.run.sources import Readers, Source, ranks_of_processes, read_source, recordings_in
 from traceviz.parsers.run.steps import complete_steps, name_unfinished
 from traceviz.parsers.run.unrecorded import unrecorded_run
-from traceviz.parsers.shared.columns import with_column
+from traceviz.parsers.shared.events.columns import with_column
 from traceviz.parsers.shared.notes import Notes
+from traceviz.trace import schema
 
 
 def read_run(folder: Path, options: ReadOptions, readers: Readers) -> Iterator[tuple[str, pa.Table]]:

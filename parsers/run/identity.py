@@ -16,8 +16,8 @@ from traceviz.parsers.ranks.identity import Identity, Member, Numbers, Rows, row
 from traceviz.parsers.run.layout import STACKS_FORMAT
 from traceviz.parsers.run.python_threads import IDENT, tracer_ids
 from traceviz.parsers.run.sources import Source, is_tracing
-from traceviz.parsers.shared.arrow import pc
-from traceviz.parsers.shared.identity import Key, by_trace, numbered, numbered_rows
+from traceviz.parsers.shared.arrays.arrow import pc
+from traceviz.parsers.shared.events.owners import Key, by_trace, numbered, numbered_rows
 
 _OPAQUE_THREADS = ("xplane", "tf-trace")
 """Formats that begin so have thread ids of their own, not those of the system."""

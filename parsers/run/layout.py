@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from traceviz.foreign.json_documents import read_object
+from traceviz.untrusted.json_documents import read_object
 
 MANIFEST = "manifest.json"
 KIND = "traceviz.run"

@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.json_documents import MOST_BYTES, document_of
+from traceviz.core.errors import DamagedTraceError
+from traceviz.core.units import format_ns, format_signal
 from traceviz.parsers.run.layout import KIND, MANIFEST, MOST_FILES, RAW, manifest_document
 from traceviz.parsers.run.lenient import convert_struct
 from traceviz.parsers.shared.notes import Notes
-from traceviz.schema import UNKNOWN_TEXT_NOTE
-from traceviz.units import format_ns, format_signal
+from traceviz.trace.schema import UNKNOWN_TEXT_NOTE
+from traceviz.untrusted.json_documents import MOST_BYTES, document_of
 
 VERSION = 1
 """The newest version of run folders that is read."""

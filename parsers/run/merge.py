@@ -13,10 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import UsageError
-from traceviz.foreign.plausible import LONGEST_NS
-from traceviz.foreign.rows import rows_to_table
+from traceviz.core.errors import UsageError
+from traceviz.core.units import format_ns
 from traceviz.parsers.ranks.identity import Identity, Rows, run_row
 from traceviz.parsers.ranks.merge import Clock, events
 from traceviz.parsers.run.clock import Extent, RunClock, common_clock
@@ -24,10 +22,12 @@ from traceviz.parsers.run.identity import identify_run
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.run.owners import DEVICE_TABLES, Owners, choose_owners, in_order_of_trust
 from traceviz.parsers.run.sources import Source, as_number, is_tracing
-from traceviz.parsers.shared.arrow import ChunkedArray, pc
-from traceviz.parsers.shared.columns import with_column
+from traceviz.parsers.shared.arrays.arrow import ChunkedArray, pc
+from traceviz.parsers.shared.events.columns import with_column
 from traceviz.parsers.shared.notes import Notes
-from traceviz.units import format_ns
+from traceviz.trace import schema
+from traceviz.trace.plausible import LONGEST_NS
+from traceviz.trace.rows_to_table import rows_to_table
 
 _NOTICEABLE = 0.9
 """Where the profilers cover less of a run than this, a note says so."""

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from traceviz import schema
 from traceviz.parsers.run.sources import Source, count_rows
+from traceviz.trace import schema
 
 DEVICE_TABLES = (*schema.DEVICE_WORK, "graph_nodes", "cuda_api", "sync", "device_ops", "collectives")
 """Tables about devices that refer to each other: all are taken from one source."""

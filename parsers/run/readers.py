@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from traceviz.errors import UsageError
-from traceviz.foreign.json_documents import read_object
+from traceviz.core.errors import UsageError
 from traceviz.parsers.base import Match, Reader, ReadOptions
 from traceviz.parsers.run.layout import (
     SAMPLES_DESCRIPTION,
@@ -19,6 +18,7 @@ from traceviz.parsers.run.layout import (
     is_run_folder,
 )
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
+from traceviz.untrusted.json_documents import read_object
 
 if TYPE_CHECKING:
     import pyarrow as pa

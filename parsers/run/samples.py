@@ -12,16 +12,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.json_documents import read_document
-from traceviz.foreign.parquet import DAMAGE, read_parquet
-from traceviz.foreign.plausible import note_times, window_of
-from traceviz.foreign.rows import rows_to_table
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.run.layout import SAMPLES_DESCRIPTION, SAMPLES_FORMAT, SAMPLES_KIND
-from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.parsers.shared.arrays.arrow import Array, pc
 from traceviz.parsers.shared.notes import Notes
+from traceviz.trace import schema
+from traceviz.trace.plausible import note_times, window_of
+from traceviz.trace.rows_to_table import rows_to_table
+from traceviz.untrusted.json_documents import read_document
+from traceviz.untrusted.parquet import DAMAGE, read_parquet
 
 VERSION = 1
 PARTS = "part-*.parquet"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.run.manifest import RunManifest, read_manifest
+from traceviz.trace.rows_to_table import rows_to_table
 
 _ENDING = "run.ending."
 """What keys of these settings begin with."""

@@ -15,15 +15,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import DamagedTraceError, MissingToolError, TracevizError, UnknownFormatError, UnreadableError
-from traceviz.foreign.json_documents import read_object
+from traceviz.core.errors import DamagedTraceError, MissingToolError, TracevizError, UnknownFormatError, UnreadableError
+from traceviz.core.private_paths import without_paths
 from traceviz.parsers.base import Reader, ReadOptions, certain_reader, prefixed
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.run.layout import MOST_FILES, RAW
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.shared.notes import Notes
-from traceviz.private_paths import without_paths
+from traceviz.trace import schema
+from traceviz.untrusted.json_documents import read_object
 
 PREFERENCE = ("nsys-parquet", "nsys-sqlite", "nsys-rep", "nsys-qdstrm", "xplane", "tf-trace-json", "kineto")
 """Formats of which one recording may be there several times, best first; others count as the best."""

@@ -26,8 +26,8 @@ from typing import Annotated, Any, BinaryIO, TypeAlias
 
 import msgspec
 
-from traceviz.foreign.json_documents import JsonError, document_of
-from traceviz.foreign.plausible import FARTHEST_NS, MOST_SAMPLES
+from traceviz.trace.plausible import FARTHEST_NS, MOST_SAMPLES
+from traceviz.untrusted.json_documents import JsonError, document_of
 
 ROLES = ("program", "worker")
 """What a process may be. A worker, as those of a DataLoader, works for the program and counts no steps."""

@@ -11,10 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.plausible import LONGEST_NS, MOST_FRAMES, note_times, window_of
-from traceviz.foreign.rows import rows_to_table
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.run.layout import STACKS_FORMAT
 from traceviz.parsers.run.python_threads import IDENT
@@ -36,9 +33,12 @@ from traceviz.parsers.run.stack_lines import (
     line_of,
     lines_of,
 )
-from traceviz.parsers.shared.arrow import pc
+from traceviz.parsers.shared.arrays.arrow import pc
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.stacks import united
+from traceviz.trace import schema
+from traceviz.trace.plausible import LONGEST_NS, MOST_FRAMES, note_times, window_of
+from traceviz.trace.rows_to_table import rows_to_table
 
 CLOCK_STEP_NS = 100_000_000
 """A note says so where the wall clock was set by more than this meanwhile."""

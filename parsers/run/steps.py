@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from traceviz.parsers.run.layout import MOST_FILES, RAW
 from traceviz.parsers.run.sources import as_number, stated_in
-from traceviz.parsers.shared.arrow import pc
-from traceviz.parsers.shared.columns import with_column
+from traceviz.parsers.shared.arrays.arrow import pc
+from traceviz.parsers.shared.events.columns import with_column
 
 COLLECTOR = "nvtx"
 DOMAIN = "traceviz"

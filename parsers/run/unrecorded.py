@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.shared.notes import Notes
+from traceviz.trace import schema
+from traceviz.trace.rows_to_table import rows_to_table
 
 NOTHING = "nothing-recorded"
 """Note of a run without recordings."""

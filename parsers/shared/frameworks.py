@@ -1,4 +1,4 @@
-"""The framework of a program, from names of any kind in its trace: :mod:`traceviz.framework_signs` on Arrow arrays."""
+"""The framework of a program, from the names in its trace: ``trace.names.framework_signs`` on Arrow arrays."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
-from traceviz.foreign.rows import rows_to_table
-from traceviz.framework_signs import ALL_SIGNS, Identified, Sign, SignKind, identify, library_versions
-from traceviz.parsers.shared.arrow import Array, StringArray, pc
-from traceviz.parsers.shared.names import decode
-from traceviz.parsers.shared.raw import RawTables
+from traceviz.parsers.shared.arrays.arrow import Array, StringArray, pc
+from traceviz.parsers.shared.events.names import decode
+from traceviz.parsers.shared.events.source_tables import RawTables
+from traceviz.trace.names.framework_signs import ALL_SIGNS, Identified, Sign, SignKind, identify, library_versions
+from traceviz.trace.rows_to_table import rows_to_table
 
 _MOST_RANGES = 20_000
 """Ranges that are looked at: a framework names its own from the first step on, and programs may name millions."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceviz.parsers.shared.arrays import Array
+from traceviz.parsers.shared.arrays.operations import Array
 
 _SAMPLED = 4096
 """Work of a queue that is looked at."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from traceviz.errors import UnknownFormatError, UsageError
+from traceviz.core.errors import UnknownFormatError, UsageError
 
 SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
 PROFILES = Path("plugins") / "profile"

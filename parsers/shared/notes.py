@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.foreign.rows import rows_to_table
+from traceviz.trace import schema
+from traceviz.trace.rows_to_table import rows_to_table
 
 
 @dataclass(slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.intervals import nesting
-from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.core.arrays.intervals import nesting
+from traceviz.parsers.shared.arrays.arrow import Array, pc
+from traceviz.trace import schema
 
 
 def nvtx_table(rows: pa.Table, span_ns: int, named: Mapping[str, Array] | None = None) -> pa.Table:

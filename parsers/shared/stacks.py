@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.parsers.shared.arrays import NONE
-from traceviz.parsers.shared.arrays import Array as Numbers
-from traceviz.parsers.shared.arrow import pc
-from traceviz.parsers.shared.columns import nullable, with_column
+from traceviz.parsers.shared.arrays.arrow import pc
+from traceviz.parsers.shared.arrays.operations import NONE
+from traceviz.parsers.shared.arrays.operations import Array as Numbers
+from traceviz.parsers.shared.events.columns import nullable, with_column
+from traceviz.trace import schema
 
 _FRAME = ("function", "file", "line", "origin")
 """What a frame is, whatever lies around it."""

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from traceviz.foreign.rows import rows_to_table, stated_integer
-from traceviz.parsers.shared import launch_details as details
+from traceviz.core.private_paths import without_paths
 from traceviz.parsers.shared.cupti import cuda_version
+from traceviz.parsers.shared.events import launch_details as details
 from traceviz.parsers.shared.notes import Notes
+from traceviz.parsers.xplane.decode.raw import Plane
 from traceviz.parsers.xplane.device import Device, EventKind, unread_lines
 from traceviz.parsers.xplane.hosts import ENVIRONMENT, METADATA, Host, Role
-from traceviz.parsers.xplane.raw import Plane
-from traceviz.private_paths import without_paths
+from traceviz.trace.rows_to_table import rows_to_table, stated_integer
 
 TENSORFLOW, JAX = "TensorFlow", "JAX"
 _SIGNS = (
@@ -254,7 +254,7 @@ ANNOTATED = (
 def note_groups(hosts: Sequence[Host], notes: Notes) -> None:
     """Steps by more than what xprof goes by; a basis that imitates it has to know."""
     if any(host.groups is not None and host.groups.added for host in hosts):
-        from traceviz.tables import ANNOTATED_STEPS_NOTE  # noqa: PLC0415 (polars takes half a second to load)
+        from traceviz.trace.tables import ANNOTATED_STEPS_NOTE  # noqa: PLC0415 (polars takes half a second to load)
 
         notes.add(ANNOTATED_STEPS_NOTE, "info", ANNOTATED)
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from traceviz.errors import DamagedTraceError
-from traceviz.parsers.xplane.raw import Space
-from traceviz.parsers.xplane.scan import read_space
+from traceviz.core.errors import DamagedTraceError
+from traceviz.core.process.memory import Allowance
+from traceviz.core.units import format_value
+from traceviz.parsers.xplane.decode.raw import Space
+from traceviz.parsers.xplane.decode.scan import read_space
+from traceviz.parsers.xplane.decode.wire import Damage
 from traceviz.parsers.xplane.sniff import GZIP_MAGIC
-from traceviz.parsers.xplane.wire import Damage
-from traceviz.process.memory import Allowance
-from traceviz.units import format_value
 
 _AGAIN = "Copy the file again, or record again."
 _EMPTY = (

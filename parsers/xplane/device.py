@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.parsers.shared import launch_details as details
-from traceviz.parsers.shared.arrow import Array as Arrow
-from traceviz.parsers.shared.arrow import DictionaryArray
-from traceviz.parsers.shared.columns import Numbers, encoded, nullable, table
+from traceviz.parsers.shared.arrays.arrow import Array as Arrow
+from traceviz.parsers.shared.arrays.arrow import DictionaryArray
+from traceviz.parsers.shared.events import launch_details as details
+from traceviz.parsers.shared.events.columns import Numbers, encoded, nullable, table
+from traceviz.parsers.xplane.decode.raw import Array, Kind, Line, Plane
 from traceviz.parsers.xplane.hosts import Host, Role, Times, is_derived, ordinal, role
-from traceviz.parsers.xplane.raw import Array, Kind, Line, Plane
 from traceviz.parsers.xplane.stats import Facts, as_reals, mapped, per_word, taken
+from traceviz.trace import schema
 
 Columns = dict[str, Any]
 
@@ -53,7 +53,7 @@ STRETCHES = {
     EventKind.SCOPE: "scope",
     EventKind.MARKER: "marker",
 }
-"""Values of ``device_ops.kind``, all of :data:`traceviz.schema.DEVICE_OP_KINDS`."""
+"""Values of ``device_ops.kind``, all of :data:`traceviz.trace.schema.DEVICE_OP_KINDS`."""
 
 _TPU_LINES = {
     "XLA Ops": EventKind.KERNEL,

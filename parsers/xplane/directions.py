@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.parsers.shared.columns import with_column
-from traceviz.parsers.shared.launch_details import copy_kind, memory_kinds
+from traceviz.parsers.shared.events.columns import with_column
+from traceviz.parsers.shared.events.launch_details import copy_kind, memory_kinds
+from traceviz.trace import schema
 
 _KEY = ["process_id", "correlation_id"]
 _STATED = ["kind", "src_memory", "dst_memory"]

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.core.errors import DamagedTraceError, UsageError
+from traceviz.core.process.memory import Allowance
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.shared.log_folders import Run, choose_run, note_choice
-from traceviz.parsers.shared.meanwhile import Meanwhile
+from traceviz.parsers.shared.prefetch.background import Meanwhile
 from traceviz.parsers.xplane.content import read_file
+from traceviz.parsers.xplane.decode.raw import Space
 from traceviz.parsers.xplane.hosts import ENVIRONMENT
-from traceviz.parsers.xplane.raw import Space
 from traceviz.parsers.xplane.tables import Provenance, Source, read_spaces
-from traceviz.process.memory import Allowance
 
 Begun = Meanwhile[Space]
 

@@ -9,17 +9,17 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from traceviz.parsers.shared import launch_details as details
-from traceviz.parsers.shared.arrays import NONE, inverted, take
-from traceviz.parsers.shared.columns import encoded
-from traceviz.parsers.shared.nesting import depths, enclosing, nearest
+from traceviz.parsers.shared.arrays.nesting import depths, enclosing, nearest
+from traceviz.parsers.shared.arrays.operations import NONE, inverted, take
+from traceviz.parsers.shared.events import launch_details as details
+from traceviz.parsers.shared.events.columns import encoded
+from traceviz.parsers.xplane.decode.raw import Array, Plane
 from traceviz.parsers.xplane.device import Columns, concatenated, group_column, pairs_of
 from traceviz.parsers.xplane.host_names import CODES, MEMORY_NAMES, api_name, categories, is_profiler, nvtx_parts
 from traceviz.parsers.xplane.hosts import Host, Role, Times
 from traceviz.parsers.xplane.identity import is_nvtx
-from traceviz.parsers.xplane.raw import Array, Plane
 from traceviz.parsers.xplane.stats import Facts, mapped, per_word, taken
-from traceviz.schema import HOST_CATEGORIES
+from traceviz.trace.schema import HOST_CATEGORIES
 
 API = len(HOST_CATEGORIES)
 """Code of a driver call, after those of the categories."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from traceviz.parsers.xplane.raw import Array
-from traceviz.schema import HOST_CATEGORIES
+from traceviz.parsers.xplane.decode.raw import Array
+from traceviz.trace.schema import HOST_CATEGORIES
 
 CODES = {category: code for code, category in enumerate(HOST_CATEGORIES)}
 """Code of each category."""

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traceviz.foreign.plausible import LONGEST_NS
-from traceviz.parsers.shared.arrays import nanoseconds, stretches
+from traceviz.parsers.shared.arrays.operations import nanoseconds, stretches
+from traceviz.parsers.xplane.decode.raw import Array, Line, Plane, Space, wrapped
 from traceviz.parsers.xplane.groups.groups import Groups
-from traceviz.parsers.xplane.raw import Array, Line, Plane, Space, wrapped
+from traceviz.trace.plausible import LONGEST_NS
 
 ENVIRONMENT = "Task Environment"
 METADATA = "/host:metadata"

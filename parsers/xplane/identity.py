@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz.parsers.shared.identity import compute_capability, identity_tables, numbered
+from traceviz.parsers.shared.events.owners import compute_capability, identity_tables, numbered
 from traceviz.parsers.shared.notes import Notes
+from traceviz.parsers.xplane.decode.raw import Array, Line, Plane, Value
 from traceviz.parsers.xplane.hosts import Host, Role, ordinal
-from traceviz.parsers.xplane.raw import Array, Line, Plane, Value
 
 _NVTX_LINE = re.compile(r"^Host Threads/(?P<tid>\d{1,18})/NVTX$")
 _OF_SUBPROCESS = re.compile(r" \[\d+\]$")

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz import schema
-from traceviz.parsers.shared.arrays import NONE, by_start, inverted, take
-from traceviz.parsers.shared.columns import encoded, masked, nullable, table
-from traceviz.parsers.shared.nesting import depths
+from traceviz.parsers.shared.arrays.nesting import depths
+from traceviz.parsers.shared.arrays.operations import NONE, by_start, inverted, take
+from traceviz.parsers.shared.events.columns import encoded, masked, nullable, table
+from traceviz.parsers.xplane.decode.raw import Array, Kind, Stats
 from traceviz.parsers.xplane.device import Columns, group_column
 from traceviz.parsers.xplane.host import Threads, renumbered
-from traceviz.parsers.xplane.raw import Array, Kind, Stats
-from traceviz.schema import HOST_CATEGORIES
+from traceviz.trace import schema
+from traceviz.trace.schema import HOST_CATEGORIES
 
 _PLUMBING = frozenset({"_r", "_pt", "_p", "_ct", "_c", "_a", "_pid", "_src", "group_id"})
 """Stats by which the profiler links events; the columns of the contract say the same."""

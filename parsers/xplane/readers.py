@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from traceviz.parsers.base import Match, Reader, ReadOptions
 from traceviz.parsers.shared.log_folders import SUFFIXES, find_runs
-from traceviz.parsers.shared.meanwhile import Meanwhile
+from traceviz.parsers.shared.prefetch.background import Meanwhile
 from traceviz.parsers.xplane.sniff import (
     GZIP_MAGIC,
     TRACE_JSON_SUFFIXES,
@@ -28,7 +28,7 @@ from traceviz.parsers.xplane.sniff import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from traceviz.parsers.xplane.raw import Space
+    from traceviz.parsers.xplane.decode.raw import Space
 
 
 class TensorFlowTraceReader(Reader):

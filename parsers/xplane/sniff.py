@@ -9,7 +9,7 @@ from pathlib import Path
 from traceviz.parsers.base import HEAD_BYTES, Match
 from traceviz.parsers.shared.json.stream import head_text
 from traceviz.parsers.shared.log_folders import find_runs
-from traceviz.parsers.xplane.wire import BYTES, BrokenMessageError, CutShortError, UnreadableError, read_fields
+from traceviz.parsers.xplane.decode.wire import BYTES, BrokenMessageError, CutShortError, UnreadableError, read_fields
 
 TRACE_JSON_SUFFIXES = (".trace.json.gz", ".trace.json")
 GZIP_MAGIC = b"\x1f\x8b"

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from traceviz.parsers.shared.arrays import inverted, take
-from traceviz.parsers.shared.arrow import Array as Arrow
-from traceviz.parsers.shared.arrow import DictionaryArray
-from traceviz.parsers.shared.columns import Numbers, encoded
-from traceviz.parsers.xplane.raw import Array, Kind, Plane, Stats
+from traceviz.parsers.shared.arrays.arrow import Array as Arrow
+from traceviz.parsers.shared.arrays.arrow import DictionaryArray
+from traceviz.parsers.shared.arrays.operations import inverted, take
+from traceviz.parsers.shared.events.columns import Numbers, encoded
+from traceviz.parsers.xplane.decode.raw import Array, Kind, Plane, Stats
 
 Answer = TypeVar("Answer")
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz.foreign.rows import rows_to_table
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.xplane.device import Device, EventKind
 from traceviz.parsers.xplane.groups.groups import Group
 from traceviz.parsers.xplane.host import Threads
 from traceviz.parsers.xplane.hosts import Host, Role, role
+from traceviz.trace.rows_to_table import rows_to_table
 
 Row = dict[str, Any]
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from traceviz.foreign.plausible import FARTHEST_NS, LONGEST_NS, Window, around, is_strange, note_durations, note_times
 from traceviz.parsers.shared.notes import Notes
-from traceviz.parsers.xplane.raw import Array, Events, Line, Plane, Space, Stats
+from traceviz.parsers.xplane.decode.raw import Array, Events, Line, Plane, Space, Stats
+from traceviz.trace.plausible import FARTHEST_NS, LONGEST_NS, Window, around, is_strange, note_durations, note_times
 
 _LONGEST_PS = LONGEST_NS * 1000
 

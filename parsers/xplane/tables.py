@@ -8,24 +8,24 @@ from functools import partial
 
 import pyarrow as pa
 
-from traceviz import schema
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.shared.contract import Builder, build_tables, unless_empty
-from traceviz.parsers.shared.meanwhile import Meanwhile
 from traceviz.parsers.shared.notes import Notes
+from traceviz.parsers.shared.prefetch.background import Meanwhile
+from traceviz.parsers.shared.rows_to_tables import Builder, build_tables, unless_empty
 from traceviz.parsers.xplane import capture as facts
 from traceviz.parsers.xplane import device as device_tables
 from traceviz.parsers.xplane import host as host_tables
 from traceviz.parsers.xplane import operations
+from traceviz.parsers.xplane.decode.raw import Space
 from traceviz.parsers.xplane.device import Device, EventKind, concatenated, devices_of
 from traceviz.parsers.xplane.directions import directed
 from traceviz.parsers.xplane.groups.groups import group_with_annotations
 from traceviz.parsers.xplane.host import Threads, threads_of
 from traceviz.parsers.xplane.hosts import Clock, Grouped, Host, common_clock, ordinal
 from traceviz.parsers.xplane.identity import identify_all
-from traceviz.parsers.xplane.raw import Space
 from traceviz.parsers.xplane.steps import steps
 from traceviz.parsers.xplane.strays import without_strays
+from traceviz.trace import schema
 
 _UNGROUPED = frozenset({*schema.REQUIRED, "samples", "settings", "overhead"})
 """Tables without groups and nesting."""

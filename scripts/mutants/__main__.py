@@ -28,7 +28,7 @@ from places import Mutant, mutants
 HERE = Path(__file__).resolve().parent
 SEED = "traceviz"
 MARKS = "not live and not oracle and not slow"
-TESTS = ("analyses", "compare", "doctor", "gates", "parsers", "render", "samples")
+TESTS = ("analyses", "compare", "core", "doctor", "gates", "parsers", "render", "report", "samples", "trace")
 NOTICED = ("killed", "timeout")
 MOST_SECONDS = 90.0
 """Tests of one mutant take no longer together, as measured."""

@@ -17,7 +17,7 @@ from operators import operators
 
 SCOPE = (
     "traceviz/analyses/**/*.py",
-    "traceviz/intervals.py",
+    "traceviz/core/arrays/intervals.py",
     "traceviz/compare/**/*.py",
     *(f"parsers/*/**/{name}.py" for name in ("columns", "device", "events", "host", "mapping", "memory", "samples")),
     "parsers/*/tables.py",

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz import intervals, schema
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import AnalysisOptions
-from traceviz.tables import TraceTables
+from traceviz.core.arrays import intervals
+from traceviz.trace import schema
+from traceviz.trace.tables import TraceTables
 
 Literal = Sequence[Any]
 """Values in the order of :data:`POSITIONS`, optionally followed by a dict of other columns."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.reports import tables_of
+from tests.support.reports import tables_of
 from traceviz import api
 from traceviz.analyses import run
 from traceviz.analyses.derived.view import TraceView
@@ -16,7 +16,7 @@ from traceviz.analyses.input.recorded_stages import RECORDED_STAGE
 from traceviz.analyses.input.tfdata_settings import SETTING_KEYS
 from traceviz.analyses.input.tfdata_tree import LINK_KEYS
 from traceviz.analyses.registry import PROPERTIES, UNREAD, entries
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 TRACES = ("synthetic/input_bound.sqlite", "synthetic/two_ranks.sqlite")

@@ -11,16 +11,16 @@ from tests.analyses.literals.host_limits import LIMITED
 from tests.analyses.literals.host_time import RUN as STACKS
 from tests.analyses.literals.quality import STATED
 from tests.analyses.literals.whole_run import RUN
-from traceviz import rules, schema
 from traceviz.analyses.capture.capture import Capture
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.registry import DEVICE_WORK, ENTRIES, SLUGS, analyses, entries
 from traceviz.analyses.run import analyze
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
+from traceviz.core.units import UNITS
 from traceviz.parsers.ranks.merge import combine
-from traceviz.report import Facts, Grid, Skipped
-from traceviz.tables import TraceTables
-from traceviz.units import UNITS
+from traceviz.report import Facts, Grid, Skipped, rules
+from traceviz.trace import schema
+from traceviz.trace.tables import TraceTables
 
 ENTRY = {entry.slug: entry for entry in ENTRIES}
 
@@ -554,7 +554,7 @@ def test_run_facts_name_1_device_without_a_number_and_2_kinds_apart():
 
 
 def test_arrow_and_parquet_give_the_same_report(tmp_path):
-    from traceviz.tables import load, save
+    from traceviz.trace.tables import load, save
 
     save(busy_trace(), tmp_path / "t")
     assert analyze(load(tmp_path / "t")) == busy_report()

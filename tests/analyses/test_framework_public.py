@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.reports import tables_of
+from tests.support.reports import tables_of
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.devices import DevicesAnalysis
 from traceviz.analyses.device.memory import MemoryAnalysis

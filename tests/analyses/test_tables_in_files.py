@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.reports import tables_of
+from tests.support.reports import tables_of
 from traceviz.analyses.run import analyze
 from traceviz.api import to_text
-from traceviz.tables import load, save
+from traceviz.trace.tables import load, save
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces" / "synthetic"
 
@@ -28,7 +28,7 @@ def test_a_report_of_tables_in_files_is_that_of_tables_in_memory(tmp_path, monke
     tables = tables_of(SAMPLES / name)
     save(tables, tmp_path / "folder")
     in_memory = to_text(analyze(tables), "json")
-    monkeypatch.setattr("traceviz.tables.PIECE", 100)
+    monkeypatch.setattr("traceviz.trace.tables.PIECE", 100)
     monkeypatch.setattr("traceviz.analyses.derived.view.LARGE_RESULT", 1)
     monkeypatch.setattr("traceviz.analyses.derived.frames._BLOCK", 7)
     assert to_text(analyze(load(tmp_path / "folder")), "json") == in_memory

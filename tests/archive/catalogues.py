@@ -9,7 +9,7 @@ from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.catalogue.rows import Origin, ready_rows, table_of
 from traceviz.archive.storage import layout
 from traceviz.render.json import dumps
-from traceviz.tables import load, write_tables
+from traceviz.trace.tables import load, write_tables
 
 DAY_NS = 86_400_000_000_000
 START_NS = 1_767_225_600_000_000_000

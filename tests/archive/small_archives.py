@@ -7,7 +7,7 @@ from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
-from traceviz.tables import write_tables
+from traceviz.trace.tables import write_tables
 
 GEMM, RELU = "sm80_gemm_f16", "relu_elementwise"
 MAY, JUNE = 1_778_400_000_000_000_000, 1_781_000_000_000_000_000

@@ -9,9 +9,9 @@ import pytest
 
 import traceviz
 from tests.archive.made_sources import INPUT_BOUND, LAUNCH_BOUND, READABLE, UNREADABLE
-from traceviz import schema
 from traceviz.archive.archive import Archive
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
+from traceviz.trace import schema
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
 from traceviz.archive.trends.report import document
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 
 FILES = sorted((REPOSITORY / "sample_traces" / "synthetic" / "torch_four_ranks_straggler").iterdir())
 NOISE = 1 + np.tile([0.0, 0.01, -0.01, 0.005], 6)

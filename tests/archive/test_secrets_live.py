@@ -18,7 +18,7 @@ from tests.parsers.nsys.database import to_parquet
 from tests.scrub.leaky_database import OWN, PLANTED, build
 from traceviz.archive.archive import Archive
 from traceviz.archive.runners.local import SerialRunner
-from traceviz.nsys_program import find_nsys
+from traceviz.core.nsys_program import find_nsys
 from traceviz.scrub import scrub
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ from traceviz.archive.sources.item import Limits
 from traceviz.archive.sources.packed import members
 from traceviz.archive.storage import spool
 from traceviz.archive.storage.spool import NoRoomError
-from traceviz.errors import OutputError
+from traceviz.core.errors import OutputError
 
 RUN = b'{"kind": "traceviz.run", "version": 1}'
 

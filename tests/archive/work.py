@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from traceviz.errors import OutputError
+from traceviz.core.errors import OutputError
 
 
 def doubled(number):

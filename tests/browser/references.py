@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.archive.small_archives import add_rows, new_archive
 from tests.browser.pages import SAMPLES
-from tests.command import run
+from tests.support.command import run
 
 FOLDER = Path(__file__).with_name("references")
 HEIGHT = 2000

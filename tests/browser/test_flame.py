@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.flame.trees import made
+from tests.pictures.flame.trees import made
 from tests.render.sample_report import sample_report
-from traceviz.flame import folded
-from traceviz.flame.difference import difference
-from traceviz.pictures.pictures import Pictures
+from traceviz.pictures.flame import folded
+from traceviz.pictures.flame.difference import difference
 from traceviz.render.html.page import page
 from traceviz.render.options import RenderOptions
+from traceviz.report.pictures.pictures import Pictures
 
 pytestmark = pytest.mark.browser
 

@@ -12,13 +12,13 @@ from playwright.sync_api import Page
 from tests.browser import hostile
 from tests.browser.conftest import MakePage, Open
 from tests.browser.pages import SAMPLES, UNFOLD, overflow, without_policy
-from tests.command import run
 from tests.parsers.run.folders import resources, run_folder
+from tests.support.command import run
 from traceviz import api
+from traceviz.core.sanitize import visible
 from traceviz.render.figures.registry import figures
 from traceviz.render.html.fragment import fragment
 from traceviz.render.options import RenderOptions
-from traceviz.visible import visible
 
 pytestmark = pytest.mark.browser
 

@@ -11,10 +11,10 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Open, Opened
 from tests.render.report_strategies import HOSTILE, hostile_report
 from tests.render.sample_report import sample_report
-from traceviz.pictures.pictures import Pictures, Place
 from traceviz.render.html.page import page as page_of
 from traceviz.render.options import RenderOptions
 from traceviz.report import Column, Fact, Grid, Report, Section, Verdict
+from traceviz.report.pictures.pictures import Pictures, Place
 
 pytestmark = pytest.mark.browser
 

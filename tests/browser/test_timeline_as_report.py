@@ -9,9 +9,9 @@ import pytest
 from tests.browser.conftest import Open
 from tests.browser.timeline_pages import DRAWN, act, table
 from traceviz import api
+from traceviz.core.units import format_value
 from traceviz.report import Bars, Facts, Grid, Report
-from traceviz.selection import Selection
-from traceviz.units import format_value
+from traceviz.trace.selection import Selection
 
 pytestmark = pytest.mark.browser
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "synthetic" / "input_bound.sqlite"

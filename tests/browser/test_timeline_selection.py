@@ -23,8 +23,8 @@ from tests.browser.timeline_pages import (
     texts,
     written,
 )  # fmt: skip
-from traceviz.pictures.pictures import Place
-from traceviz.pictures.timeline import Arrows, Level
+from traceviz.report.pictures.pictures import Place
+from traceviz.report.pictures.timeline import Arrows, Level
 
 pytestmark = pytest.mark.browser
 

@@ -12,11 +12,11 @@ from playwright.sync_api import Page
 
 from tests.browser.conftest import Open, Opened
 from tests.render.sample_report import sample_report
-from traceviz.pictures.pictures import Pictures, Place
-from traceviz.pictures.timeline import Arrows, Curve, Family, Lane, LaneKind, Level, Row, Timeline
 from traceviz.render.html.page import page
 from traceviz.render.options import RenderOptions
 from traceviz.render.palette import COLORS
+from traceviz.report.pictures.pictures import Pictures, Place
+from traceviz.report.pictures.timeline import Arrows, Curve, Family, Lane, LaneKind, Level, Row, Timeline
 
 START = 500
 """The trace's clock where the timeline begins."""

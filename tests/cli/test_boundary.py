@@ -7,12 +7,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from tests.command import run
+from tests.support.command import run
 from traceviz import api
 from traceviz.cli import boundary
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
+from traceviz.core.sanitize import Lines
 from traceviz.version import __version__
-from traceviz.visible import Lines
 
 
 def failing(monkeypatch, error, name="report_on"):

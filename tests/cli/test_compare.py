@@ -16,8 +16,8 @@ import traceviz
 from traceviz import api
 from traceviz.cli.main import main
 from traceviz.cli.options import wants_color
-from traceviz.compare.sides.from_files import is_saved_report, runs_in
-from traceviz.errors import UsageError
+from traceviz.compare.sides.load_sides import is_saved_report, runs_in
+from traceviz.core.errors import UsageError
 from traceviz.render.registry import FORMATS, renderer
 from traceviz.report import Column, Fact, Facts, Grid, Report, Section, Verdict
 

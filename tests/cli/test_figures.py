@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from tests.render.svg.drawn import parsed, titles
 from traceviz.cli.figures import check_drawn
 from traceviz.cli.main import main
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 
 SLOW = "sample_traces/kineto/slow.pt.trace.json.gz"
 REPAIRED = "sample_traces/kineto/repaired.pt.trace.json.gz"

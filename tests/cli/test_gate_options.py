@@ -6,8 +6,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.analyses.builders import tables
-from tests.command import run
-from traceviz.tables import save
+from tests.support.command import run
+from traceviz.trace.tables import save
 
 ERROR_AND_WAIT = "input_bound.sqlite"
 

@@ -15,12 +15,12 @@ from tests.analyses.test_contract import busy_trace
 from tests.parsers.run.folders import run_folder
 from tests.parsers.xplane.files import Ref, Unsigned, event, line, space
 from tests.parsers.xplane.traces import US, environment, gpu, host
-from tests.pseudo_terminal import PAYLOAD, harm, seen
+from tests.support.pseudo_terminal import PAYLOAD, harm, seen
 from traceviz import api
 from traceviz.archive.runners import choose
 from traceviz.archive.runners.local import SerialRunner
 from traceviz.cli import progress
-from traceviz.tables import save
+from traceviz.trace.tables import save
 
 pytestmark = pytest.mark.process
 

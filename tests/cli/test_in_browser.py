@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from traceviz.cli import in_browser
 from traceviz.cli.main import main
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 
 TRACE = str(Path(__file__).parents[2] / "sample_traces" / "synthetic" / "healthy.sqlite")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.measured import measured, measured_code
+from tests.support.measured import measured, measured_code
 
 pytestmark = pytest.mark.process
 
@@ -76,7 +76,7 @@ def test_where_the_libraries_cannot_be_loaded_the_error_says_how_much_they_need(
 PROGRAM = """
 import os, sys, time
 from traceviz.cli.little_memory import within_address_space
-from traceviz.errors import OutOfMemoryError
+from traceviz.core.errors import OutOfMemoryError
 import click
 def raising(error): raise error
 try:

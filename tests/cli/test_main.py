@@ -12,12 +12,12 @@ import pytest
 
 from tests.analyses.builders import tables
 from tests.analyses.test_contract import busy_trace
-from tests.command import run, run_process
+from tests.support.command import run, run_process
 from traceviz import api
 from traceviz.cli.main import main
-from traceviz.cutting import select
-from traceviz.selection import Selection
-from traceviz.tables import load, save
+from traceviz.trace.selection import Selection
+from traceviz.trace.slicing import select
+from traceviz.trace.tables import load, save
 from traceviz.version import __version__
 
 

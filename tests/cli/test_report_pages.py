@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from tests.command import run
 from tests.conftest import REPOSITORY
+from tests.support.command import run
 
 TRACE = REPOSITORY / "sample_traces" / "synthetic" / "launch_bound.sqlite"
 

@@ -6,13 +6,13 @@ import json
 import pytest
 
 from tests.analyses.builders import tables
-from tests.command import run as traceviz
+from tests.support.command import run as traceviz
 from traceviz.collectors.collect import Outcome
 from traceviz.collectors.run.tables import Tables
 from traceviz.parsers.run.manifest import Judgement
-from traceviz.recorded_runs import newest_run
-from traceviz.saved_verdicts import save_verdict
-from traceviz.tables import save
+from traceviz.runs.recorded_runs import newest_run
+from traceviz.runs.saved_verdicts import save_verdict
+from traceviz.trace.tables import save
 
 SECOND = 10**9
 START = 1_700_000_000 * SECOND

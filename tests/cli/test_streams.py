@@ -85,7 +85,7 @@ def test_a_stderr_that_takes_nothing_changes_no_exit_code(shell, tmp_path):
 
 def test_a_file_that_is_written_does_not_get_what_is_meant_for_a_closed_stderr(tmp_path):
     program = (
-        "from traceviz.process import streams; streams.guard(); import os; "
+        "from traceviz.core.process import streams; streams.guard(); import os; "
         "print(os.open('file', os.O_CREAT | os.O_RDWR))"
     )
     done = subprocess.run(
@@ -106,7 +106,7 @@ def test_a_reader_that_has_enough_ends_the_command_quietly():
 def test_a_stdout_that_takes_a_little_at_a_time_gets_all_of_it():
     ours, theirs = os.pipe()
     os.set_blocking(theirs, False)
-    program = "from traceviz.process import streams; streams.guard(); print('x' * 1_000_000)"
+    program = "from traceviz.core.process import streams; streams.guard(); print('x' * 1_000_000)"
     child = subprocess.Popen([sys.executable, "-c", program], stdout=theirs)
     os.close(theirs)
     with os.fdopen(ours, "rb") as reading:
@@ -165,7 +165,7 @@ def test_every_command_that_takes_a_trace_takes_it_from_standard_input(words, tm
 
 def test_a_library_takes_no_signal():
     program = (
-        "import signal, traceviz.api, traceviz.files, traceviz.archive.runners.local\n"
+        "import signal, traceviz.api, traceviz.core.files, traceviz.archive.runners.local\n"
         "print(*(signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)), sep='\\n')"
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import traceviz
-from traceviz.nsys_program import find_nsys
+from traceviz.core.nsys_program import find_nsys
 
 pytestmark = pytest.mark.live
 

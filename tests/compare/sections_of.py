@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from tests.compare.sides_of import report
 from traceviz.compare.sides.sides import Side
+from traceviz.core.units import Value
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Report, Section, Severity
-from traceviz.units import Value
 
 STEADY = "In steady steps"
 

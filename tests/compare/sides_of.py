@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from traceviz.compare.sides.sides import Side
+from traceviz.core.resampling import Times
 from traceviz.report import Column, Grid, Report, Section, Verdict
-from traceviz.resampling import Times
 
 
 def report(durations: Sequence[int], **classes: Sequence[int]) -> Report:

@@ -20,7 +20,7 @@ from traceviz.compare.report.document import document
 from traceviz.compare.report.sentences import effect_words, from_to, main_cause
 from traceviz.compare.sides import sides as of_sides
 from traceviz.compare.sides.sides import Side
-from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.core.errors import DamagedTraceError, UsageError
 from traceviz.render.json import dumps, loads
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import FORMATS, renderer

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.compare.sides_of import steps, turns
-from traceviz import resampling
 from traceviz.compare.effect import effect, mean_differences
+from traceviz.core import resampling
 
 pytestmark = pytest.mark.process
 

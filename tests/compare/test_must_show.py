@@ -18,8 +18,8 @@ from tests.compare.trace_copies import (
 )
 from tests.parsers.run.folders import SECOND, run_folder
 from traceviz import api
-from traceviz.nsys_program import find_nsys
-from traceviz.units import format_change
+from traceviz.core.nsys_program import find_nsys
+from traceviz.core.units import format_change
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 

@@ -10,7 +10,7 @@ from tests.compare.command import compared, path_of
 from tests.conftest import REPOSITORY
 from traceviz import api
 from traceviz.compare.sides.sides import grid, rows
-from traceviz.nsys_program import find_nsys
+from traceviz.core.nsys_program import find_nsys
 from traceviz.report import EVERY_STEP
 
 pytestmark = [pytest.mark.live, pytest.mark.skipif(find_nsys() is None, reason="nsys is not installed")]

@@ -10,7 +10,7 @@ from tests.cli.test_compare import tagged_report
 from tests.compare.command import compared, refused
 from tests.compare.small_traces import kineto_steps
 from traceviz import api
-from traceviz.errors import TracevizError
+from traceviz.core.errors import TracevizError
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 

@@ -17,7 +17,7 @@ from traceviz.compare.outcome import Outcome
 from traceviz.compare.report.document import document
 from traceviz.compare.sides.measures import BUSY, measures_of
 from traceviz.compare.sides.sides import Side
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.gates.gates import Gates, judge_gates
 from traceviz.gates.metrics import Candidate
 from traceviz.render.json import dumps

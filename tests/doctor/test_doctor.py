@@ -12,13 +12,13 @@ from traceviz.analyses.run import analyze
 from traceviz.cli.main import main
 from traceviz.collectors import registry
 from traceviz.collectors.base import Availability, Collector
+from traceviz.core.errors import UsageError
+from traceviz.core.nsys_program import Nsys
 from traceviz.doctor import doctor
 from traceviz.doctor import machine as doctor_machine
 from traceviz.doctor.checks import Check
 from traceviz.doctor.machine import ProgramPython
 from traceviz.doctor.trace import trace_checks
-from traceviz.errors import UsageError
-from traceviz.nsys_program import Nsys
 
 OLD_NSYS = Nsys(Path("/opt/no/nsys"), "2022.4.2.1", "")
 TORCH = ProgramPython("/venv/bin/python", "3.12.1", {"torch": "2.9.0", "nvtx": "0.2.13"})

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests import command
+from tests.support import command
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

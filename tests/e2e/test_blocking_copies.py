@@ -3,7 +3,7 @@
 import pytest
 
 from tests.parsers.kineto import files as k
-from tests.reports import report_of
+from tests.support.reports import report_of
 from traceviz import api
 from traceviz.report import Bars
 

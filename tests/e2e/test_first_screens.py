@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.reports import report_of
+from tests.support.reports import report_of
 from traceviz import api
 from traceviz.render.options import RenderOptions
 

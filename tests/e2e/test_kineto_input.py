@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.reports import report_of, tables_of
+from tests.support.reports import report_of, tables_of
 from traceviz.analyses.derived.host.classes import class_times
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.report import Bars
 
 HTA = "facebookresearch__HolisticTraceAnalysis__"

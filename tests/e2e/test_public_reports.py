@@ -6,7 +6,7 @@ import json
 import pytest
 
 from traceviz import api
-from traceviz.cuda_names import api_kind
+from traceviz.trace.names.cuda_names import api_kind
 
 DATA = [
     "GindaChen__nsys-ai__mfu_2gpu_before.sqlite",
@@ -159,7 +159,7 @@ def test_most_api_time_is_in_functions_whose_purpose_is_known(report_on):
 
 
 def test_report_database_and_folder_agree_to_the_nanosecond(public_traces, tmp_path):
-    from traceviz.nsys_program import find_nsys
+    from traceviz.core.nsys_program import find_nsys
 
     if find_nsys() is None:
         pytest.skip("nsys is not installed")

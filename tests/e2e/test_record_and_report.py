@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.real_nsys import recorded
+from tests.support.real_nsys import recorded
 
 from .conftest import Run
 

@@ -13,10 +13,10 @@ import traceviz
 from tests.analyses.builders import tables
 from traceviz.archive.archive import Archive
 from traceviz.archive.runners.local import SerialRunner
-from traceviz.compare.sides.from_files import load_report
+from traceviz.compare.sides.load_sides import load_report
 from traceviz.compare.sides.sides import Side, steady_steps
-from traceviz.errors import TracevizError
-from traceviz.tables import write_tables
+from traceviz.core.errors import TracevizError
+from traceviz.trace.tables import write_tables
 
 US = 1_000
 MARKS = [(1000 * step, 300 + 10 * step, f"batch {step}") for step in range(8)]

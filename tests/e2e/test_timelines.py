@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.reports import report_of, tables_of
-from tests.unpacking import unpacked
-from traceviz import api, schema
-from traceviz.errors import TracevizError
-from traceviz.pictures.packed import packed
+from tests.support.reports import report_of, tables_of
+from tests.support.unpacking import unpacked
+from traceviz import api
+from traceviz.core.errors import TracevizError
+from traceviz.report.pictures.packed import packed
+from traceviz.trace import schema
 
 SAMPLES = (
     "kineto/two_ranks",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.reports import report_of
+from tests.support.reports import report_of
 
 T4 = "xplane/ecbme4040__e4040-2022fall-assign2-yg2820__2022_11_04_21_26_12__instance-ecbm.xplane.pb"
 MAC = "xplane/ecbme4040__e4040-2022fall-assign2-yg2820__2022_10_31_19_09_08__gaoyihaodeMacBook-Pro.local.xplane.pb"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.command import run
+from tests.support.command import run
 from traceviz import api
 
 T4 = "ecbme4040__e4040-2022fall-assign2-yg2820__2022_11_04_21_26_12__instance-ecbm.xplane.pb"

@@ -19,10 +19,10 @@ import pytest
 
 from tests.extremes.formats import FORMATS
 from tests.extremes.values import VALUES, Place, Sample
-from tests.unpacking import unpacked
+from tests.support.unpacking import unpacked
 from traceviz import api
-from traceviz.errors import TracevizError
-from traceviz.pictures.packed import packed
+from traceviz.core.errors import TracevizError
+from traceviz.report.pictures.packed import packed
 
 EVERY = bool(os.environ.get("TRACEVIZ_EXTREMES"))
 """Whether every column meets every value, which takes most of an hour: ``make extremes``."""

@@ -28,17 +28,17 @@ from traceviz.analyses.run import analyze
 from traceviz.api import compare, open_trace, to_text
 from traceviz.cli import little_memory
 from traceviz.cli.main import main
+from traceviz.core.errors import TracevizError
 from traceviz.doctor.doctor import examine_trace
 from traceviz.doctor.doctor import to_text as doctor_text
-from traceviz.errors import TracevizError
 from traceviz.parsers.registry import identify
-from traceviz.parsers.shared.native import SCANNER_VARIABLE
+from traceviz.parsers.shared.arrays.native import SCANNER_VARIABLE
 from traceviz.parsers.sources import source_facts
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.render.options import RenderOptions
 from traceviz.report import SCHEMA, Report
 from traceviz.scrub import scrub
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 MOST_LINES = 45
 """Lines of a first screen of 100 columns, whatever it shows."""

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from traceviz import schema
 from traceviz.report import BY_STEP, Bars, Column, Fact, Facts, Grid, Report, Series, Timeline
-from traceviz.tables import TraceTables
+from traceviz.trace import schema
+from traceviz.trace.tables import TraceTables
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _ROUNDING = 1e-9

@@ -15,7 +15,7 @@ from traceviz.compare.effect import Effect
 from traceviz.compare.judge import Judgement, judge
 from traceviz.compare.options import Limits
 from traceviz.compare.outcome import Outcome as Judged
-from traceviz.errors import GateFailedError, NoVerdictError, UsageError
+from traceviz.core.errors import GateFailedError, NoVerdictError, UsageError
 from traceviz.gates.budgets import Budget
 from traceviz.gates.gates import (
     Gates,

@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from traceviz.collectors.base import Window
-from traceviz.collectors.here import WHOLE
-from traceviz.errors import UsageError
+from traceviz.collectors.this_process import WHOLE
+from traceviz.core.errors import UsageError
 from traceviz.notebook.magics import cell_options, threads_of_kernel
 
 

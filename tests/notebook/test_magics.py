@@ -168,6 +168,6 @@ def test_no_hook_of_a_recording_is_left_at_work(ran: Ran, tmp_path: Path) -> Non
     cells = [
         "%load_ext traceviz\nimport os, sys, threading",
         "%%traceviz -o run --with stacks\nsum(range(10**6))",
-        "from traceviz_inject.steps import CLOCK\nCLOCK.hears('keras'), 'TRACEVIZ_INJECT_OWNER' in os.environ",
+        "from traceviz_inject.step_clock import CLOCK\nCLOCK.hears('keras'), 'TRACEVIZ_INJECT_OWNER' in os.environ",
     ]
     assert run_notebook(cells, tmp_path)[2].plain == "(False, False)"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.oracle.conftest import Ask
+from traceviz.parsers.xplane.decode.raw import Space
+from traceviz.parsers.xplane.decode.scan import read_space
 from traceviz.parsers.xplane.groups.groups import Groups, group
-from traceviz.parsers.xplane.raw import Space
-from traceviz.parsers.xplane.scan import read_space
 
 pytestmark = pytest.mark.oracle
 

@@ -15,7 +15,7 @@ from traceviz import api
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.use import DeviceUseAnalysis
 from traceviz.analyses.ranks.communication import CommunicationAnalysis
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 pytestmark = pytest.mark.oracle
 

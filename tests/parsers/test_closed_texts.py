@@ -8,12 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.analyses.builders import tables
-from tests.command import run
-from traceviz import schema
+from tests.support.command import run
 from traceviz.api import open_trace
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
-from traceviz.tables import load, save
+from traceviz.trace import schema
+from traceviz.trace.tables import load, save
 
 pytestmark = pytest.mark.process
 

@@ -12,16 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import run
 from tests.parsers.nsys.database import build, kernel
 from tests.parsers.nsys.fake import REPORT, fake_nsys
-from traceviz import api, nsys_program
-from traceviz import tables as traceviz_tables
-from traceviz.errors import DamagedTraceError, MissingToolError, TracevizWarning, UnreadableError, UsageError
-from traceviz.kept_folders import MARKER
+from tests.support.command import run
+from traceviz import api
+from traceviz.core import nsys_program
+from traceviz.core.errors import DamagedTraceError, MissingToolError, TracevizWarning, UnreadableError, UsageError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.exports import KEPT, tables_of
 from traceviz.parsers.registry import identify
+from traceviz.trace import tables as traceviz_tables
+from traceviz.trace.folder_cache import MARKER
 
 pytestmark = pytest.mark.process
 
@@ -327,7 +328,7 @@ def test_where_nothing_can_be_written_reports_are_as_ever(tmp_path, monkeypatch,
 
 def test_a_full_disk_costs_no_second_export(monkeypatch, place, exports, report):
     full = type("Usage", (), {"free": 100})
-    monkeypatch.setattr("traceviz.kept_folders.shutil.disk_usage", lambda _: full)
+    monkeypatch.setattr("traceviz.trace.folder_cache.shutil.disk_usage", lambda _: full)
     assert kernels(report) == 3_000
     assert (exports.count, entries(place)) == (1, [])
 

@@ -6,12 +6,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.command import run
-from tests.measured import measured
+from tests.support.command import run
+from tests.support.measured import measured
 from traceviz import api
-from traceviz.errors import DamagedTraceError, OutOfMemoryError
-from traceviz.process import memory
-from traceviz.process.memory import Allowance, Room, Watch
+from traceviz.core.errors import DamagedTraceError, OutOfMemoryError
+from traceviz.core.process import memory
+from traceviz.core.process.memory import Allowance, Room, Watch
 
 GIGABYTE = 10**9
 
@@ -51,7 +51,7 @@ def test_work_is_refused_where_it_needs_more_than_is_allowed_or_clearly_more_tha
 
 def test_who_needs_nothing_more_does_not_ask_the_system(monkeypatch):
     asked = []
-    monkeypatch.setattr("traceviz.process.memory.free", lambda: asked.append(1))
+    monkeypatch.setattr("traceviz.core.process.memory.free", lambda: asked.append(1))
     Allowance().check(0, "x.json")
     assert asked == []
     Allowance().check(1, "x.json")

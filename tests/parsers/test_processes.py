@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 
 import traceviz
-from traceviz import schema
 from traceviz.api import open_trace
-from traceviz.tables import TraceTables
+from traceviz.trace import schema
+from traceviz.trace.tables import TraceTables
 
 SAMPLES = Path(traceviz.__file__).resolve().parents[1] / "sample_traces" / "synthetic"
 SHIFT_NS = 37_000

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parsers.nsys.database import build, kernel, to_parquet
-from traceviz.errors import UnknownFormatError, UsageError
+from traceviz.core.errors import UnknownFormatError, UsageError
 from traceviz.parsers import registry
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader
 from traceviz.parsers.registry import READERS, identify
-from traceviz.tables import TraceTables, save
+from traceviz.trace.tables import TraceTables, save
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:a1c2\nsize 552960\n"
 MAGICS = [

@@ -10,7 +10,7 @@ import pytest
 
 from tests.parsers.kineto import files as k
 from tests.parsers.kineto.tables import read
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.parsers import sources
 from traceviz.parsers.shared.log_folders import note_choice
 from traceviz.parsers.unrecognised import what_it_is

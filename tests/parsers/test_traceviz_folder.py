@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.analyses.builders import tables
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
-from traceviz.tables import save
+from traceviz.trace.tables import save
 
 
 def written(folder: Path) -> Path:

@@ -4,6 +4,7 @@ import math
 
 from hypothesis import strategies as st
 
+from traceviz.core.units import UNITS
 from traceviz.report import (
     Bar,
     Bars,
@@ -25,7 +26,6 @@ from traceviz.report import (
     Timeline,
     Verdict,
 )
-from traceviz.units import UNITS
 
 HOSTILE = (
     "void k[/x]",

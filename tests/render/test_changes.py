@@ -5,14 +5,14 @@ import io
 
 import pytest
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
+from traceviz.core.units import format_change
 from traceviz.render.json import dumps, loads
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
 from traceviz.render.rows import bar_ratios, shown_rows
 from traceviz.render.terminal.blocks import bar_from_axis
 from traceviz.report import COMPARISON, Column, Grid, Report, Section, Verdict
-from traceviz.units import format_change
 
 CHANGE = Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower")
 SIDES = Grid(

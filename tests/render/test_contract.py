@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
 from tests.render.sample_report import sample_report
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import FORMATS, renderer
 from traceviz.report import Report, Verdict

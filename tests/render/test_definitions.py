@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.reports import report_of
+from tests.support.reports import report_of
 from traceviz import api
 from traceviz.analyses.derived.host.classes import CLASSES
 from traceviz.analyses.registry import analyses
@@ -13,7 +13,7 @@ from traceviz.compare.report.document import SECTIONS
 from traceviz.render.definitions import catalogue, definition
 from traceviz.render.rows import MACHINE_ONLY, blocks_for_people
 from traceviz.report import Bars, Facts, Grid, Report
-from traceviz.rules import RULES
+from traceviz.report.rules import RULES
 
 REPOSITORY = Path(__file__).parents[2]
 DOCS, SAMPLES = REPOSITORY / "docs", REPOSITORY / "sample_traces"

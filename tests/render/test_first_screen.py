@@ -32,7 +32,7 @@ from traceviz.report import (
     Skipped,
     Verdict,
 )
-from traceviz.rules import RULES
+from traceviz.report.rules import RULES
 
 INPUT = replace(sample_report(), verdict=replace(sample_report().verdict, cause="input"))
 

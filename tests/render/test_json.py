@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
 from tests.render.sample_report import sample_report
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.render.json import dumps, loads
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer

@@ -12,9 +12,9 @@ import pytest
 import traceviz
 from scripts import cause_programs, causes
 from scripts.causes import GOOD
-from tests.leading import leading
 from tests.samples.test_manifest import PRIVATE
-from traceviz.tables import TraceTables
+from tests.support.leading import leading
+from traceviz.trace.tables import TraceTables
 
 PROGRAMS = {program["name"]: program for program in cause_programs.programs()}
 TRUTHS = {truth.name.removesuffix(".zip"): truth for truth in causes.truths() if truth.collection == "causes"}

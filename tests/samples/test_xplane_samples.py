@@ -13,8 +13,8 @@ from xplane_program import US
 from xplane_stories import ITERATOR_IDS, STORIES, Story
 
 from tests.conftest import REPOSITORY
-from traceviz.parsers.xplane.raw import Plane, Space
-from traceviz.parsers.xplane.scan import read_space
+from traceviz.parsers.xplane.decode.raw import Plane, Space
+from traceviz.parsers.xplane.decode.scan import read_space
 
 SAMPLES = REPOSITORY / "sample_traces"
 MANIFEST: list[dict[str, Any]] = tomllib.loads((SAMPLES / "MANIFEST.toml").read_text(encoding="utf-8"))["trace"]

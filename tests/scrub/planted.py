@@ -20,10 +20,10 @@ from tests.parsers.run.stack_files import described, process, sample
 from tests.parsers.run.stack_files import write as write_stacks
 from tests.parsers.xplane.files import Name, Ref, event, line, plane, space
 from tests.scrub.leaky_database import OWN, build
-from traceviz import schema
 from traceviz.parsers.run.samples import PART_SCHEMA
 from traceviz.scrub.formats import nsys_policy
-from traceviz.tables import TraceTables, save
+from traceviz.trace import schema
+from traceviz.trace.tables import TraceTables, save
 
 _OWNERS = {"globalTid": OWN + 7, "globalPid": OWN}
 _VOCABULARY = {("kernels", "name"), ("cuda_api", "name"), ("os_calls", "name"), ("processes", "name")}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.reports import report_of
+from tests.support.reports import report_of
 from traceviz.api import convert, report_on, to_text
-from traceviz.errors import TracevizError
+from traceviz.core.errors import TracevizError
 from traceviz.scrub import scrub, scrub_folder, secrets_in
 
 SAMPLES = REPOSITORY / "sample_traces"

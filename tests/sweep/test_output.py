@@ -2,11 +2,11 @@
 
 import pytest
 
-from traceviz.collectors.run.ending import ending_of
+from traceviz.collectors.run.outcome import ending_of
+from traceviz.core.units import format_limit, parse_ns
 from traceviz.parsers.run.manifest import Ending
 from traceviz.sweep.output import Output, last_lines, program_lines
 from traceviz.sweep.times import roughly
-from traceviz.units import format_limit, parse_ns
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 1\n    raise MemoryError if a else b\n'
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from traceviz.errors import UnreadableError, UsageError
+from traceviz.core.errors import UnreadableError, UsageError
 from traceviz.sweep.file import parse_sweep, read_sweep
 from traceviz.sweep.orders import folder_name, plan
 from traceviz.sweep.settings import settings_of, task_of

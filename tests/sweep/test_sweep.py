@@ -9,8 +9,8 @@ import textwrap
 import pytest
 
 from tests.collectors.run.driven import wait_for
-from tests.command import run
-from tests.pseudo_terminal import seen
+from tests.support.command import run
+from tests.support.pseudo_terminal import seen
 from traceviz.collectors.program.processes import with_variable
 from traceviz.sweep.child import MARK
 from traceviz.sweep.file import read_sweep

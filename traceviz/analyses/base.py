@@ -6,9 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import ClassVar, Generic, TypeVar
 
-from traceviz import rules
 from traceviz.analyses.derived.view import TraceView
-from traceviz.report import Fact, Facts, Finding, Note, Section, Severity, Skipped
+from traceviz.report import Fact, Facts, Finding, Note, Section, Severity, Skipped, rules
 
 R = TypeVar("R")
 
@@ -86,7 +85,7 @@ def finding(  # noqa: PLR0917 (a finding consists of these six)
     """A finding of rule ``code`` whose severity follows ``cost_ns / of_ns``.
 
     Args:
-        code: Code of a rule in :mod:`traceviz.rules`.
+        code: Code of a rule in :mod:`traceviz.report.rules`.
         message: One sentence with the figures that matter.
         evidence: The facts behind it.
         cost_ns: Time at stake, an upper bound of the gain.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from traceviz import schema
 from traceviz.analyses.registry import UNREAD, entries
+from traceviz.trace import schema
 
 
 def tables_for(sections: Collection[str] | None) -> frozenset[str]:

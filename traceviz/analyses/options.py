@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 
 OURS = "traceviz"
 """The basis with the classes of this program."""

@@ -12,13 +12,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from traceviz.analyses.derived.recorded.frameworks import frameworks_in
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 
 if TYPE_CHECKING:
     from traceviz.analyses.base import Analysis
 
 DEVICE_WORK = ("kernels", "memcpy", "memset", "graphs")
-"""As :data:`traceviz.schema.DEVICE_WORK`, without loading what the schema is made of."""
+"""As :data:`traceviz.trace.schema.DEVICE_WORK`, without loading what the schema is made of."""
 STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", "cuda_api", *DEVICE_WORK, "phases", "windows", "overhead")
 """Tables in which steps, ranks and the time that is judged are found: what every analysis of steps may read."""
 CLASS_TABLES = (*STEP_TABLES, "os_calls", "stacks", "stack_frames")

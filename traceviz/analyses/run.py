@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 
-from traceviz import rules
 from traceviz.analyses.advice import fit_advice, inapplicable
 from traceviz.analyses.derived.device.shapes import kernel_shapes
 from traceviz.analyses.derived.host.classes import host_classes
@@ -18,16 +17,16 @@ from traceviz.analyses.derived.host.copy_calls import copy_calls, unasked_waits
 from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.followed import followed
 from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import Entry, entries
-from traceviz.cuda_names import api_kind
-from traceviz.foreign.errors import foreign_errors_in_words
-from traceviz.kernel_names import catalogue
-from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
-from traceviz.tables import TraceTables
-from traceviz.units import Unit
+from traceviz.analyses.suppressed_advice import followed
+from traceviz.core.units import Unit
+from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped, rules
+from traceviz.trace.names.cuda_names import api_kind
+from traceviz.trace.names.kernel_names import catalogue
+from traceviz.trace.tables import TraceTables
+from traceviz.untrusted.errors import foreign_errors_in_words
 
 MAX_WORKERS = 4
 """More threads would wait for each other: analyses share most of what they compute."""
@@ -133,7 +132,7 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
     """The outcome of each analysis, in their order. Those of a large trace run beside each other on several cores.
 
     Most of their time they compute in compiled code, which lets other threads run; what several of them need is
-    computed once (:class:`traceviz.analyses.derived.kept.Kept`). Where polars may use one thread only, so may they; and
+    computed once (:class:`traceviz.analyses.derived.memo.Kept`). Where polars may use one thread only, so may they; and
     where tables lie in files, there is no memory for several at a time, nor to keep what only some of them need.
     """
     workers = min(cores(), MAX_WORKERS)

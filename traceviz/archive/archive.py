@@ -27,9 +27,9 @@ from traceviz.archive.runners.choose import runner_for
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
 from traceviz.archive.upkeep import export, removal, verify
+from traceviz.core.notebook_repr import Shown
 from traceviz.parsers.base import Progress, silent
 from traceviz.report import Report
-from traceviz.shown import Shown
 
 
 class Archive(Shown):
@@ -69,7 +69,7 @@ class Archive(Shown):
     def scan(self, table: str) -> pl.LazyFrame:
         """A table of all traces that have it, with the columns ``format`` and ``trace_id``.
 
-        Columns and types are those of :data:`traceviz.schema.TABLES`; nothing is read before ``collect``.
+        Columns and types are those of :data:`traceviz.trace.schema.TABLES`; nothing is read before ``collect``.
 
         Raises:
             UsageError: no such table is declared, or there is no archive.

@@ -19,11 +19,11 @@ import click
 
 from traceviz.cli import standard_input
 from traceviz.cli.lazy import LazyGroup
-from traceviz.errors import TracevizError, TracevizWarning
-from traceviz.foreign.errors import defect, in_our_words
-from traceviz.process import interrupts
+from traceviz.core.errors import TracevizError, TracevizWarning
+from traceviz.core.process import interrupts
+from traceviz.core.sanitize import Lines, bounded, one_line, sentence
+from traceviz.untrusted.errors import defect, in_our_words
 from traceviz.version import __version__
-from traceviz.visible import Lines, bounded, one_line, sentence
 
 DEFECT = 70
 """Exit code where traceviz itself is at fault (``EX_SOFTWARE`` of sysexits.h)."""
@@ -34,7 +34,7 @@ DEBUG = "TRACEVIZ_DEBUG"
 
 
 def say(line: str) -> None:
-    """Print a line on stderr, or :class:`traceviz.visible.Lines`; that nobody can read it is no error."""
+    """Print a line on stderr, or :class:`traceviz.core.sanitize.Lines`; that nobody can read it is no error."""
     with suppress(OSError):
         click.echo(one_line(line), err=True)
 

@@ -17,8 +17,8 @@ from click.core import ParameterSource
 
 from traceviz.cli.boundary import OWN_FAILURE, say
 from traceviz.cli.options import Time, option_group, print_lines
-from traceviz.errors import CommandNotFoundError, NotExecutableError, TracevizError, UsageError
-from traceviz.visible import one_line
+from traceviz.core.errors import CommandNotFoundError, NotExecutableError, TracevizError, UsageError
+from traceviz.core.sanitize import one_line
 
 if TYPE_CHECKING:
     from traceviz.collectors.collect import Outcome

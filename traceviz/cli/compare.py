@@ -24,7 +24,7 @@ from traceviz.cli.options import (
     progress_bar_on_stderr,
     reading_options,
 )
-from traceviz.errors import NoVerdictError, UsageError
+from traceviz.core.errors import NoVerdictError, UsageError
 from traceviz.report import COMPARISON
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from traceviz.compare.compare import Pair
     from traceviz.compare.options import Against, CompareOptions, Tables
     from traceviz.gates.gates import GateResult, Gates
-    from traceviz.pictures.flame import Flame
-    from traceviz.pictures.pictures import Pictures
     from traceviz.report import Report
+    from traceviz.report.pictures.flame import Flame
+    from traceviz.report.pictures.pictures import Pictures
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ def compare(
 
 def _two_traces(sides: tuple[Path, ...], how: _How) -> tuple[Path, Path] | None:
     """The traces of a base and one other side; ``None`` where there are more, or one is a report without its tables."""
-    from traceviz.compare.sides.from_files import is_saved_report, one_run
+    from traceviz.compare.sides.load_sides import is_saved_report, one_run
 
     if len(sides) != _TWO or how.groups or how.by or how.base:
         return None
@@ -240,7 +240,7 @@ def _two_traces(sides: tuple[Path, ...], how: _How) -> tuple[Path, Path] | None:
 
 def _pictures(flames: tuple[Flame, ...]) -> Pictures | None:
     """What a page shows beside the comparison; ``None`` for nothing."""
-    from traceviz.pictures.pictures import Pictures
+    from traceviz.report.pictures.pictures import Pictures
 
     return Pictures(flames=flames) if flames else None
 

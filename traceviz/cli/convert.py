@@ -31,7 +31,7 @@ def convert(
             progress=progress,
             **asdict(reading),
         )
-    from traceviz.tables import read_manifest
+    from traceviz.trace.tables import read_manifest
 
     counts = {name: count for name, count in read_manifest(output)["tables"].items() if count}
     print_lines([f"{output}: " + ", ".join(f"{name} {count:,}" for name, count in counts.items())])

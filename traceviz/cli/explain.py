@@ -15,6 +15,6 @@ def explain(code: str | None) -> None:
     Why a report begins with its first sentence: traceviz report TRACE --why.
     """
     from traceviz.render.rules import explain_rule, list_rules
-    from traceviz.rules import RULES, rule
+    from traceviz.report.rules import RULES, rule
 
     click.echo(explain_rule(rule(code), page_width()) if code else list_rules(RULES, page_width()), nl=False)

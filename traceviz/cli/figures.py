@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.render.figures import declared
 
 SVG = "svg"

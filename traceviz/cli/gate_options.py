@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from traceviz.cli.boundary import say
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.render.options import FINDINGS, NOTES
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from traceviz.cli.boundary import say
-from traceviz.errors import OutputError, UsageError
+from traceviz.core.errors import OutputError, UsageError
 
 HTML, TERMINAL = "html", "terminal"
 OPEN_HELP = "Open the page in a browser; implies --format html."

@@ -17,9 +17,9 @@ from typing import Any, BinaryIO
 
 import click
 
-from traceviz.errors import OutOfMemoryError, TracevizError
-from traceviz.process.memory import address_limit, keep_large_blocks_apart, use_one_heap
-from traceviz.units import format_value
+from traceviz.core.errors import OutOfMemoryError, TracevizError
+from traceviz.core.process.memory import address_limit, keep_large_blocks_apart, use_one_heap
+from traceviz.core.units import format_value
 
 LEAST = 600 * 10**6
 """Address space that the libraries take, and a small trace: below, they cannot even be loaded."""

@@ -14,7 +14,7 @@ import click
 
 from traceviz.cli.boundary import OWN_FAILURE, complain_of_usage, conclude, say, warnings_as_messages
 from traceviz.cli.lazy import CommandEntry, LazyGroup
-from traceviz.process.interrupts import Stopped
+from traceviz.core.process.interrupts import Stopped
 from traceviz.version import __version__
 
 _COMMANDS = (

@@ -24,10 +24,10 @@ import click
 from traceviz.cli import standard_input
 from traceviz.cli.figures import PICTURE_WIDTH_HELP, check_drawn, figure_option
 from traceviz.cli.in_browser import OPEN_HELP, check_page, chosen_format, open_in_browser, temporary_page
-from traceviz.errors import OutputError, UsageError
+from traceviz.core.errors import OutputError, UsageError
+from traceviz.core.sanitize import visible
+from traceviz.core.units import parse_bytes, parse_ns
 from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH
-from traceviz.units import parse_bytes, parse_ns
-from traceviz.visible import visible
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from traceviz.analyses.options import AnalysisOptions
     from traceviz.parsers.base import Progress
     from traceviz.render.options import RenderOptions
-    from traceviz.selection import Selection
+    from traceviz.trace.selection import Selection
 
 PIPED_WIDTH = 100
 FORMATS_HELP = "terminal, csv, github, html, json, junit, markdown or svg."
@@ -144,7 +144,7 @@ class OutputOptions:
             UsageError: there is no such format or figure, it cannot go there, or the file is one of the sources.
             OutputExistsError: the file exists, and may not be replaced.
         """
-        from traceviz.files import check_file_free, check_not_source
+        from traceviz.core.files import check_file_free, check_not_source
         from traceviz.render.registry import check_format
 
         check_format(self.format_name)
@@ -183,7 +183,7 @@ class PartOptions:
 
     def selection(self) -> Selection:
         """The part of the trace."""
-        from traceviz.selection import Selection
+        from traceviz.trace.selection import Selection
 
         return Selection(self.start, self.end, self.device, self.rank)
 
@@ -254,7 +254,7 @@ def in_lean_process(command: Command) -> Command:
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
         from traceviz.cli.little_memory import within_address_space
-        from traceviz.without_pandas import skip_pandas
+        from traceviz.core.without_pandas import skip_pandas
 
         skip_pandas()
         os.environ.setdefault(
@@ -295,7 +295,7 @@ def reading_options(command: Command) -> Command:
     @functools.wraps(command)
     def run(*args: Any, reading: ReadingOptions, **kwargs: Any) -> Any:
         from traceviz.cli.little_memory import give_back_soon
-        from traceviz.process.memory import reuse_large_blocks
+        from traceviz.core.process.memory import reuse_large_blocks
 
         if reading.max_memory is None:
             reuse_large_blocks()
@@ -351,7 +351,7 @@ def write(text: str, output: Path | None, *, force: bool) -> None:
         OutputError: stdout or the file cannot be written.
         OutputExistsError: the file exists, and ``force`` is false.
     """
-    from traceviz.files import new_file
+    from traceviz.core.files import new_file
 
     if output is None:
         try:

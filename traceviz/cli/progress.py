@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from traceviz.core.sanitize import one_line
 from traceviz.parsers.base import Progress, silent
-from traceviz.visible import one_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress

@@ -23,7 +23,7 @@ from traceviz.cli.options import (
     progress_bar_on_stderr,
     reading_options,
 )
-from traceviz.errors import NoVerdictError, UsageError
+from traceviz.core.errors import NoVerdictError, UsageError
 from traceviz.report import SCHEMA
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _keep_verdict(traces: tuple[Path, ...], document: Report) -> None:
 
     if len(traces) == 1 and is_run_folder(traces[0]):
         from traceviz.parsers.run.manifest import Judgement
-        from traceviz.saved_verdicts import save_verdict
+        from traceviz.runs.saved_verdicts import save_verdict
 
         save_verdict(traces[0], Judgement(document.verdict.code, document.verdict.sentence))
 
@@ -139,7 +139,7 @@ def _newest_run() -> Path:
     Raises:
         UsageError: there is none.
     """
-    from traceviz.recorded_runs import RUNS, newest_run
+    from traceviz.runs.recorded_runs import RUNS, newest_run
 
     run = newest_run(Path(RUNS))
     say(f"traceviz: the newest run: {run}")

@@ -26,9 +26,9 @@ def runs(folder: Path | None, *, tags: tuple[str, ...], limit: int | None, page:
     is that of the last `traceviz report RUN` of this user, else that of the moment in which the run ended.
     """
     from traceviz.collectors.run.plan import parse_tags
-    from traceviz.files import check_file_free
-    from traceviz.recorded_runs import RUNS, listing
+    from traceviz.core.files import check_file_free
     from traceviz.render.registry import check_format
+    from traceviz.runs.recorded_runs import RUNS, listing
 
     check_format(page.format_name)
     if page.output is not None:

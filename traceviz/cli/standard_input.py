@@ -14,8 +14,8 @@ from pathlib import Path
 
 import click
 
-from traceviz.errors import OutputError, UnknownFormatError, UsageError
-from traceviz.process.temporary import temporary_folder
+from traceviz.core.errors import OutputError, UnknownFormatError, UsageError
+from traceviz.core.process.temporary import temporary_folder
 
 NAME = "standard input"
 NAMES = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})

@@ -18,8 +18,8 @@ import click
 
 from traceviz.cli.boundary import say
 from traceviz.cli.options import in_lean_process, page_width, print_lines, wants_color, write
-from traceviz.errors import GateFailedError, TracevizError, UsageError
-from traceviz.units import counted
+from traceviz.core.errors import GateFailedError, TracevizError, UsageError
+from traceviz.core.units import counted
 
 if TYPE_CHECKING:
     from traceviz.sweep.orders import Sweep
@@ -149,7 +149,7 @@ class _Requests:
 @contextlib.contextmanager
 def _counted_requests() -> Iterator[_Requests]:
     """A block in which signals that ask for the end are counted, and nothing is raised."""
-    from traceviz.process.interrupts import ENDING
+    from traceviz.core.process.interrupts import ENDING
 
     requests = _Requests()
     before = {number: signal.getsignal(number) for number in ENDING}
@@ -170,7 +170,7 @@ def _record(whole: Sweep, runs: Plan, jobs: int, scheduler: str | None, seed: in
         Stopped: runs of a cluster were to end.
     """
     from traceviz.cli.sweep_progress import following
-    from traceviz.process.interrupts import Stopped
+    from traceviz.core.process.interrupts import Stopped
     from traceviz.sweep.run import run_here, run_there
 
     kept = f", {len(runs.kept):,} there already" if runs.kept else ""

@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from traceviz.cli.boundary import say
+from traceviz.core.sanitize import one_line
+from traceviz.core.units import format_ns
 from traceviz.sweep.orders import Order, Sweep
 from traceviz.sweep.record import Result
 from traceviz.sweep.run import Plan
 from traceviz.sweep.settings import REPEAT
 from traceviz.sweep.times import roughly, times_of
-from traceviz.units import format_ns
-from traceviz.visible import one_line
 
 if TYPE_CHECKING:
     from rich.status import Status

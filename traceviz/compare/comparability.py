@@ -21,7 +21,7 @@ from traceviz.compare.changes.recorded import why_not
 from traceviz.compare.effect import are_copies, recording
 from traceviz.compare.options import CompareOptions
 from traceviz.compare.remark import Remark, has_no_device, in_words, info, is_inferred, warning
-from traceviz.compare.sides.alike import are_mixed
+from traceviz.compare.sides.align_step_time import are_mixed
 from traceviz.compare.sides.basis import STEP, TOTAL, Basis
 from traceviz.compare.sides.measures import was_busy
 from traceviz.compare.sides.mixtures import mixtures
@@ -31,8 +31,8 @@ from traceviz.compare.work.modules import OF_MODULES
 from traceviz.compare.work.parameters import BY_SHAPES
 from traceviz.compare.work.programs import Programs, programs
 from traceviz.compare.work.remarks import VOUCH, in_capital, work_remarks
+from traceviz.core.units import counted, format_ratio, format_value
 from traceviz.report import IN_STEPS, Report, Severity
-from traceviz.units import counted, format_ratio, format_value
 
 FEW_STEPS = 10
 """Intervals of fewer steps than this are wide, and one slow step moves them."""

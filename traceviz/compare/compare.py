@@ -28,8 +28,8 @@ from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import per_unit
 from traceviz.compare.work.remarks import OTHER_WORK
 from traceviz.compare.work.settings import Changed, settings_changed
-from traceviz.errors import UsageError
-from traceviz.shown import Shown
+from traceviz.core.errors import UsageError
+from traceviz.core.notebook_repr import Shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ The figure is the mean steady step: what a program does in an hour follows from 
 steps that take turns (8 and 232 ms) is one kind of them, or what lies between. The medians stand beside it.
 
 Steps of one run are resampled in blocks that hold whole periods and what neighbours have in common
-(:mod:`traceviz.resampling`). The interval is widened for few blocks, as Student's is against the normal one
+(:mod:`traceviz.core.resampling`). The interval is widened for few blocks, as Student's is against the normal one
 (Hesterberg 2015, "What teachers should know about the bootstrap"). docs/compare.md has how often it is right.
 
 Where a side has several runs, runs differ by more than their steps tell (another node, another memory layout), and the
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceviz.resampling import Z_975, Figures, Resamples, Times, resample, student
+from traceviz.core.resampling import Z_975, Figures, Resamples, Times, resample, student
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from traceviz.compare.sides.basis import STEP, Basis
 from traceviz.compare.sides.failures import sentence
 from traceviz.compare.sides.measures import was_busy
 from traceviz.compare.sides.sides import Side
-from traceviz.units import counted, format_change
+from traceviz.core.units import counted, format_change
 
 
 @dataclass(frozen=True, slots=True)

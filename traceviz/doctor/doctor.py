@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 
 from traceviz.collectors import registry
 from traceviz.collectors.run.plan import AUTO
+from traceviz.core.errors import MissingToolError, UsageError
+from traceviz.core.nsys_program import find_nsys
+from traceviz.core.sanitize import bounded, sentence, visible_json
 from traceviz.doctor.checks import CONDITIONS, Check, Condition
 from traceviz.doctor.machine import COLLECTORS, machine_checks, program_python, read_python
-from traceviz.errors import MissingToolError, UsageError
-from traceviz.foreign.errors import foreign_errors_in_words
-from traceviz.nsys_program import find_nsys
-from traceviz.visible import bounded, sentence, visible_json
+from traceviz.untrusted.errors import foreign_errors_in_words
 
 if TYPE_CHECKING:
-    from traceviz.tables import TraceTables
+    from traceviz.trace.tables import TraceTables
 
 NOT_READY = 3
 """Exit code where a required collector cannot record."""

@@ -17,11 +17,11 @@ from traceviz.collectors.base import STACKS, Availability
 from traceviz.collectors.nsys.collector import NsysCollector
 from traceviz.collectors.run.folder import room
 from traceviz.collectors.run.machine import Machine, read_machine, read_text
+from traceviz.core.errors import UsageError
+from traceviz.core.nsys_program import Nsys, output_of, version_in
+from traceviz.core.units import format_value
 from traceviz.doctor.checks import Check
-from traceviz.errors import UsageError
-from traceviz.foreign.json_documents import document_of
-from traceviz.nsys_program import Nsys, output_of, version_in
-from traceviz.units import format_value
+from traceviz.untrusted.json_documents import document_of
 
 COLLECTORS, MACHINE, PROGRAM = "collectors", "machine", "program"
 

@@ -18,10 +18,10 @@ from traceviz.analyses.derived.launch.join import LAUNCH_KEY, graph_launches, wi
 from traceviz.analyses.derived.recorded.losses import DAMAGED, DIAGNOSTIC, is_damaged, losses
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
+from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.doctor.checks import Check
 from traceviz.report import Skipped
-from traceviz.tables import TraceTables
-from traceviz.units import counted, format_ns, format_ratio
+from traceviz.trace.tables import TraceTables
 
 RECORDED, MARKERS, COMPLETE = "recorded", "markers", "completeness"
 

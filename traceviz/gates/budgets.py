@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
+from traceviz.core.units import Unit
 from traceviz.gates.metrics import Metric, metric
-from traceviz.units import Unit
 
 _RELATIONS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,

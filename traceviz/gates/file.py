@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.gates.budgets import RELATIONS, Budget, parse_share
 from traceviz.gates.gates import Gates
 from traceviz.report import Severity

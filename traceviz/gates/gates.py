@@ -12,12 +12,12 @@ from functools import partial
 
 from traceviz.compare.judge import Judgement
 from traceviz.compare.outcome import Outcome as Judged
-from traceviz.errors import GateFailedError, NoVerdictError, UsageError
+from traceviz.core.errors import GateFailedError, NoVerdictError, UsageError
+from traceviz.core.sanitize import Lines
+from traceviz.core.units import Unit, counted, format_change, format_ratio, format_value
 from traceviz.gates.budgets import Budget
 from traceviz.gates.metrics import Candidate, Metric, Reading, at_least, findings
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Report, Section, Severity
-from traceviz.units import Unit, counted, format_change, format_ratio, format_value
-from traceviz.visible import Lines
 
 SLUG = "gates"
 """Slug of the section."""

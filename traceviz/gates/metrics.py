@@ -12,9 +12,9 @@ from math import fsum
 from traceviz.compare.classes import CLASS_KEYS
 from traceviz.compare.judge import Judgement
 from traceviz.compare.sides.sides import steady_steps
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
+from traceviz.core.units import Unit, Value, format_value
 from traceviz.report import MEASURES, NO_INPUT_VERDICT, Fact, Finding, Report, Severity
-from traceviz.units import Unit, Value, format_value
 
 
 @dataclass(frozen=True, slots=True)

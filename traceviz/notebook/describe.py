@@ -6,16 +6,16 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from traceviz import schema
+from traceviz.core.sanitize import sentence
+from traceviz.core.units import counted
 from traceviz.report import SCHEMA, Column, Fact, Grid, Report
-from traceviz.units import counted
-from traceviz.visible import sentence
+from traceviz.trace import schema
 
 if TYPE_CHECKING:
     from traceviz.archive.archive import Archive
     from traceviz.collectors.collect import Outcome
     from traceviz.notebook.recording import Recorded
-    from traceviz.tables import TraceTables
+    from traceviz.trace.tables import TraceTables
 
 _FINDINGS = 3
 _NAMED_TABLES = 12

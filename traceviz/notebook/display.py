@@ -1,7 +1,7 @@
 """Drawing values for notebooks: a piece of a page, and a few lines for those that show no page.
 
-:mod:`traceviz.shown` asks for a value by its kind. Nothing here is slow to import but what draws pages, which comes
-with the first value that is shown.
+:mod:`traceviz.core.notebook_repr` asks for a value by its kind. Only the code that draws pages is slow
+to import: it is imported with the first value that is shown.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
+from traceviz.core.sanitize import bounded, sentence
+from traceviz.core.units import counted
 from traceviz.notebook import describe
 from traceviz.render.html import fragment as pieces
 from traceviz.render.html.components.element import element, joined, shown
 from traceviz.render.html.components.facts import facts
 from traceviz.report import Grid, Report, Section
-from traceviz.units import counted
-from traceviz.visible import bounded, sentence
 
 if TYPE_CHECKING:
     from traceviz.archive.archive import Archive
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from traceviz.archive.trends.trend import Trend
     from traceviz.collectors.collect import Outcome
     from traceviz.compare.compare import Comparison
+    from traceviz.core.notebook_repr import Shown
     from traceviz.notebook.recording import Recorded
-    from traceviz.shown import Shown
-    from traceviz.tables import TraceTables
+    from traceviz.trace.tables import TraceTables
 
 _ROWS = 50
 """Traces of an archive that are listed."""

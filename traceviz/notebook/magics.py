@@ -18,8 +18,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from traceviz.cli.collect import read_options
-from traceviz.collectors.here import WHOLE, Around, CollectOptions, recorded_here, watch_frameworks
-from traceviz.errors import TracevizError, UsageError
+from traceviz.collectors.this_process import WHOLE, Around, CollectOptions, recorded_here, watch_frameworks
+from traceviz.core.errors import TracevizError, UsageError
 from traceviz.notebook.recording import Recorded, with_report
 
 NAME = "cell"

@@ -8,14 +8,14 @@ from typing import ClassVar
 
 from traceviz.api import report_on
 from traceviz.collectors.base import Problem
-from traceviz.collectors.here import Part
 from traceviz.collectors.run.folder import drop_raw
 from traceviz.collectors.run.manifest import Manifest, write_manifest
-from traceviz.errors import TracevizError
-from traceviz.foreign.errors import foreign_errors_in_words
+from traceviz.collectors.this_process import Part
+from traceviz.core.errors import TracevizError
+from traceviz.core.notebook_repr import Shown
 from traceviz.report import Report
-from traceviz.run_tables import write_run_tables
-from traceviz.shown import Shown
+from traceviz.runs.run_tables import write_run_tables
+from traceviz.untrusted.errors import foreign_errors_in_words
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,1 +1,1 @@
-"""What a page draws beside the report: values, independent of what they were made from and of how they are drawn."""
+"""Timelines and flame graphs, computed before a page draws them."""

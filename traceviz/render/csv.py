@@ -11,10 +11,10 @@ import io
 import re
 from typing import ClassVar
 
+from traceviz.core.sanitize import visible
+from traceviz.core.units import Value
 from traceviz.render.options import RenderOptions, select
 from traceviz.report import COMPARISON, MEASURES, Column, Grid, Report, Section
-from traceviz.units import Value
-from traceviz.visible import visible
 
 _EFFECT = "effect"
 """Section of a comparison with the table of its sides."""

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import cast
 
+from traceviz.core.units import UNITS, Unit, Value, counted, format_value
 from traceviz.render.behind_causes import tables_behind
 from traceviz.render.options import FINDINGS, GATES, NOTES
 from traceviz.render.rows import absence, by_time_at_stake, time_at_stake
 from traceviz.render.text import ELLIPSIS
 from traceviz.report import MEASURES, STATED, Bar, Bars, Fact, Finding, Note, Report, Section, Severity, Verdict
-from traceviz.units import UNITS, Unit, Value, counted, format_value
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from traceviz.core.sanitize import sentence
 from traceviz.render.gates import FAILED, UNKNOWN, gates_of, source_of
 from traceviz.render.options import RenderOptions, select
 from traceviz.render.rows import by_time_at_stake, time_at_stake
 from traceviz.report import Report, Severity
-from traceviz.visible import sentence
 
 _IN_MESSAGES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _IN_PROPERTIES = {**_IN_MESSAGES, ":": "%3A", ",": "%2C"}

@@ -13,8 +13,9 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 from msgspec import Struct, structs, to_builtins
 
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.json_documents import MOST_REPORT_BYTES, document_of
+from traceviz.core.errors import DamagedTraceError
+from traceviz.core.sanitize import bounded
+from traceviz.core.units import Unit, Value
 from traceviz.render.options import RenderOptions, select
 from traceviz.report import (
     COMPARISON,
@@ -43,8 +44,7 @@ from traceviz.report import (
     Timeline,
     Verdict,
 )
-from traceviz.units import Unit, Value
-from traceviz.visible import bounded
+from traceviz.untrusted.json_documents import MOST_REPORT_BYTES, document_of
 
 Object = dict[str, Any]
 Number = int | float

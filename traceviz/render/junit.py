@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import ClassVar
 from xml.sax.saxutils import escape, quoteattr
 
+from traceviz.core.sanitize import sentence
 from traceviz.render.gates import FAILED, UNKNOWN, Gate, gates_of, source_of
 from traceviz.render.options import RenderOptions, select
 from traceviz.report import Report
-from traceviz.visible import sentence
 
 
 class JUnitRenderer:

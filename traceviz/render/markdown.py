@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import ClassVar
 
+from traceviz.core.sanitize import sentence, visible
+from traceviz.core.units import NOT_MEASURED, Value, format_change, format_ns, format_ratio, format_value
 from traceviz.render.figures.of_sections import text_figures, without_lanes
 from traceviz.render.figures.values import Curves, StackedBars
 from traceviz.render.first_screen import FirstScreen, first_screen
@@ -51,8 +53,6 @@ from traceviz.report import (
     Series,
     Timeline,
 )
-from traceviz.units import NOT_MEASURED, Value, format_change, format_ns, format_ratio, format_value
-from traceviz.visible import sentence, visible
 
 _HEADING = {COMPARISON: "# Comparison", LISTING: "# Traces", POPULATION: "# Archive report", TREND: "# Trend"}
 _NAME_LIMIT = 160

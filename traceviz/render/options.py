@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.report import SCHEMA, Report
 
 FINDINGS = "findings"

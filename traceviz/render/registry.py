@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.render.options import Renderer
 
 _CLASSES = {

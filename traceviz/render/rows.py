@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from traceviz.core.units import Value, format_ns, format_ratio
 from traceviz.render.options import DEFAULT_TOP
 from traceviz.report import (
     COMPARISON,
@@ -21,7 +22,6 @@ from traceviz.report import (
     Series,
     Skipped,
 )
-from traceviz.units import Value, format_ns, format_ratio
 
 MACHINE_ONLY = 9
 _LEAST_SHOWN = 3

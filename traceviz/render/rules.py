@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from traceviz.rules import Rule
+from traceviz.report.rules import Rule
 
 
 def explain_rule(rule: Rule, width: int) -> str:

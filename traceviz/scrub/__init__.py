@@ -9,10 +9,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
-from traceviz.errors import DamagedTraceError, UnknownFormatError
-from traceviz.files import check_file_free, check_folder_free, check_not_source, new_file, new_folder
-from traceviz.foreign.errors import foreign_errors_in_words
-from traceviz.foreign.regular_files import check_regular
+from traceviz.core.errors import DamagedTraceError, UnknownFormatError
+from traceviz.core.files import check_file_free, check_folder_free, check_not_source, new_file, new_folder
 from traceviz.parsers.nsys.readers import NsysParquetReader
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.scrub.formats.nsys_parquet import scrub_nsys_parquet, secrets_of_nsys_parquet
@@ -30,7 +28,9 @@ from traceviz.scrub.formats.tables import scrub_folder, scrub_tables, secrets_of
 from traceviz.scrub.result import MANIFEST, ScrubReport, is_scrubbed_folder, listed
 from traceviz.scrub.secrets.redactor import Redactor
 from traceviz.scrub.secrets.values import Secret
-from traceviz.trace_folder import is_trace_folder
+from traceviz.trace.trace_folder import is_trace_folder
+from traceviz.untrusted.errors import foreign_errors_in_words
+from traceviz.untrusted.regular_files import check_regular
 
 __all__ = [
     "MANIFEST",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from traceviz.foreign.json_documents import read_object
+from traceviz.untrusted.json_documents import read_object
 
 MANIFEST = "scrubbed.json"
 """File that lists what was removed: in a folder under this name, beside a file under its name with this ending."""

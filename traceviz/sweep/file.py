@@ -21,8 +21,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from traceviz.errors import UnreadableError, UsageError
-from traceviz.units import parse_ns
+from traceviz.core.errors import UnreadableError, UsageError
+from traceviz.core.units import parse_ns
 
 Scalar: TypeAlias = str | bool | int | float
 """A value of a tag, as TOML has it."""

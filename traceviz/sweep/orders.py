@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from traceviz.collectors.run.plan import RUNS, file_name
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
+from traceviz.core.units import counted
 from traceviz.parsers.run.layout import manifest_document
 from traceviz.sweep.file import MOST_REPEATS, SweepFile
 from traceviz.sweep.settings import REPEAT, Setting, Task, label, settings_of, task_of
-from traceviz.units import counted
 
 SWEEP = "sweep"
 """Member of the manifest of a run: what the sweep recorded it as."""

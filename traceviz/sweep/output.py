@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from traceviz.visible import bounded, visible
+from traceviz.core.sanitize import bounded, visible
 
 HEAD_BYTES, TAIL_BYTES = 1 << 18, 1 << 18
 MOST_LINES = 20

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from traceviz.core.units import counted, format_limit
 from traceviz.sweep.orders import Order, State, Sweep
 from traceviz.sweep.run import Plan
 from traceviz.sweep.times import roughly, times_of
-from traceviz.units import counted, format_limit
 
 
 def preview(sweep: Sweep, plan: Plan, jobs: int, folder: str) -> list[str]:

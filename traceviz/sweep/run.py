@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from traceviz.archive.runners.base import Runner, RunnerError
-from traceviz.errors import OutputError, UsageError, WorkerError
+from traceviz.core.errors import OutputError, UsageError, WorkerError
 from traceviz.parsers.run.layout import manifest_document
 from traceviz.sweep.child import Child, wait_for
 from traceviz.sweep.orders import Order, State, state_in

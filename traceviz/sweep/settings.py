@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.sweep.file import NamedValue, Scalar, SweepFile, Words, limit_of, text_of, texts_of
 
 MOST_SETTINGS = 10_000

@@ -9,12 +9,12 @@ from pathlib import Path
 from traceviz.compare.sides.by_tags import BASE_NAMES
 from traceviz.compare.sides.measures import busy_runs
 from traceviz.compare.sides.sides import Side
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
+from traceviz.core.units import counted
 from traceviz.parsers.run.layout import is_run_folder
 from traceviz.parsers.run.manifest import RunManifest, read_manifest
 from traceviz.report import LISTING, Column, Fact, Grid, Prose, Report, Section, Verdict
 from traceviz.sweep.orders import Order, State, Sweep, state_of
-from traceviz.units import counted
 
 _MOST_REASONS = 50
 """Settings whose failures are reported one by one."""

@@ -17,7 +17,7 @@
 ``facts``             samples of a step, and whether something learns
 ``metrics``           hooks that tell of figures of quality; ``event_folders``, where TensorBoard's files are written
 ``versions``          versions of the frameworks that are imported
-``ending``            save at exit, at SIGTERM, at ``os._exit``
+``exits``             save at exit, at SIGTERM, at ``os._exit``
 ``status``            what others can read of it: status.json, problems.jsonl
 ====================  ==================================================================================================
 
@@ -43,15 +43,15 @@ anything else, and most Pythons shall not load what reads the settings."""
 FRAMEWORKS = ("jax", "keras", "mxnet", "nvtx", "paddle", "tensorflow", "tf_keras", "torch")
 """Packages whose import is what everything else waits for."""
 
-STEP_SOURCES = ("jax_calls", "keras_steps", "loops", "tf_iterators")
+STEP_SOURCES = ("steps.jax", "steps.keras", "phases.install", "steps.tensorflow")
 """Modules that tell the clock of steps; all of them, because any collector may need the steps of any framework."""
 
 RECORDERS = {
-    "jax": "jax_profiler",
-    "nvtx": "nvtx_ranges",
-    "stacks": "stack_recording",
-    "tensorflow": "tensorflow_profiler",
-    "torch": "torch_profiler",
+    "jax": "profilers.jax",
+    "nvtx": "profilers.nvtx_ranges",
+    "stacks": "stacks.recording",
+    "tensorflow": "profilers.tensorflow",
+    "torch": "profilers.torch",
 }
 """Collector -> module that records for it. Each of these modules has ``install(settings)``."""
 
@@ -71,14 +71,15 @@ def install() -> None:
 
 def _sample_stacks(run: str) -> None:
     if sys.version_info >= (3, 9):  # noqa: UP036 a helper's Python, not the one that trains
-        from . import stack_recording  # noqa: PLC0415 only where it is asked for
+        from .stacks import recording  # noqa: PLC0415 only where it is asked for
 
-        stack_recording.begin(run, float(os.environ[STACKS]))
+        recording.begin(run, float(os.environ[STACKS]))
 
 
 def _install_all(path: str) -> None:
     """Put all hooks in place, in this order: where several are around one function, the later ones are outside."""
-    from . import config, versions  # noqa: PLC0415 see the end of this module's description
+    from . import config  # noqa: PLC0415 see the end of this module's description
+    from .facts import versions  # noqa: PLC0415 see the end of this module's description
 
     status.guarded(versions.install)(os.path.dirname(path))  # noqa: PTH120 pathlib costs start-up time
     settings = config.load(path)

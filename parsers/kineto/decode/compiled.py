@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from traceviz.parsers.kineto.decode.columns import ABSENT, TEXT_MEMBERS, Codes, Integers, Odd, Sparse
 from traceviz.parsers.kineto.raw import PHASES, Argument, Kind
+from traceviz.parsers.shared.arrays.native import SCANNER_VARIABLE
 from traceviz.parsers.shared.json.walk import Step, Stop
-from traceviz.parsers.shared.native import SCANNER_VARIABLE
 
 try:
     from traceviz.parsers import _kineto

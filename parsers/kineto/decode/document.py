@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
+from traceviz.core.units import format_value
 from traceviz.parsers.base import Progress, silent
 from traceviz.parsers.kineto.decode.ahead import ahead
 from traceviz.parsers.kineto.decode.columns import build
@@ -23,7 +24,6 @@ from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
 from traceviz.parsers.shared.json.stream import TextStream
 from traceviz.parsers.shared.json.walk import EVENTS, SegmentKind, TraceWalk
 from traceviz.parsers.shared.json.window import Window
-from traceviz.units import format_value
 
 BLOCK_BYTES = 2**21
 """How much text is looked at once: a block is scanned while the caches hold what was read."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from threading import Thread
 from typing import BinaryIO
 
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.kineto.decode.compiled import CompiledScanner
 from traceviz.parsers.shared.json.stream import GZIP_MAGIC, TextStream
 from traceviz.parsers.shared.json.walk import NEXT_EVENT, Step, Stop

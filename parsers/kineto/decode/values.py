@@ -11,8 +11,8 @@ import re
 from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from typing import Any
 
-from traceviz.foreign.json_documents import value_of
 from traceviz.parsers.shared.json.texts import text_value
+from traceviz.untrusted.json_documents import value_of
 
 INT64 = 2**63
 """Integers of the tables lie between minus this and this, both excluded."""

@@ -14,9 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
+from traceviz.core.units import format_value
 from traceviz.parsers.base import Progress, silent
-from traceviz.units import format_value
 
 try:
     from isal import isal_zlib

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from traceviz.foreign.json_documents import value_of
+from traceviz.untrusted.json_documents import value_of
 
 WRONG_ESCAPE = "texts with a backslash that JSON does not know"
 CONTROL_CHARACTER = "texts with control characters as they are"

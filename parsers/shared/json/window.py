@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
+from traceviz.core.units import format_value
 from traceviz.parsers.shared.json.grammar import skip_blanks
-from traceviz.units import format_value
 
 LONGEST_VALUE_BYTES = 50 * 10**6
 """No event, and no other value of a file, is longer: the longest that profilers write, a list of all frames, take a few

@@ -18,10 +18,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz.foreign.sqlite import read_only_uri
-from traceviz.parsers.shared.arrow import Array, nulls, pc
+from traceviz.parsers.shared.arrays.arrow import Array, nulls, pc
+from traceviz.parsers.shared.events.column_requests import NotPlainError
 from traceviz.parsers.shared.sqlite.file import quoted
-from traceviz.parsers.shared.sqlite.pages import Column, NotPlainError, read_integers
+from traceviz.parsers.shared.sqlite.pages import Column, read_integers
+from traceviz.untrusted.sqlite import read_only_uri
 
 BATCH_ROWS = 1 << 16
 """Rows of one batch: 22 columns of 64 bits make 11 MB, enough to make per-batch work invisible."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.sqlite import foreign_database
+from traceviz.core.errors import DamagedTraceError
+from traceviz.untrusted.sqlite import foreign_database
 
 MAGIC = b"SQLite format 3\0"
 

@@ -32,7 +32,8 @@ from typing import Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from traceviz.parsers.shared.native import decoder
+from traceviz.parsers.shared.arrays.native import decoder
+from traceviz.parsers.shared.events.column_requests import NotPlainError
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -59,10 +60,6 @@ _LONGEST_NUMBER = 9
 _NULL, _FLOAT, _ZERO, _ONE, _BLOB = 0, 7, 8, 9, 12
 _SIZES = np.array([0, 1, 2, 3, 4, 6, 8, 8, 0, 0, -1, -1], dtype=np.int64)
 """Bytes of a value by its type: null, integers of 1 to 8 bytes, float, the constants 0 and 1; -1 for no type."""
-
-
-class NotPlainError(Exception):
-    """The table holds something that only SQLite itself should decode."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from traceviz.foreign.sqlite import in_words, open_foreign, refusal, strange_tables
-from traceviz.parsers.shared.arrow import Array
-from traceviz.parsers.shared.keep import Keep
-from traceviz.parsers.shared.raw import RawTables
+from traceviz.parsers.shared.arrays.arrow import Array
+from traceviz.parsers.shared.events.column_requests import NotPlainError, WholeTable
+from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.parsers.shared.sqlite.arrow import StoredTable, plain_batches, sql_batches
 from traceviz.parsers.shared.sqlite.file import check_complete, quoted
-from traceviz.parsers.shared.sqlite.pages import NotPlainError
-from traceviz.parsers.shared.sqlite.whole import whole_table
-from traceviz.parsers.shared.whole import WholeTable
+from traceviz.parsers.shared.sqlite.whole_tables import whole_table
+from traceviz.untrusted.sqlite import in_words, open_foreign, refusal, strange_tables
 
 LOOKUPS_PER_QUERY = 500
 MAX_LOOKUPS = 1 << 14

@@ -15,8 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from traceviz.parsers.shared.arrays import take
-from traceviz.parsers.xplane.raw import Array, Kind, Plane
+from traceviz.parsers.shared.arrays.operations import take
+from traceviz.parsers.xplane.decode.raw import Array, Kind, Plane
 
 HOST_PLANE = "/host:CPU"
 TPU_PREFIX = "/device:TPU:"

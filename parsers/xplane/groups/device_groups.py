@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from traceviz.parsers.shared.arrays import NONE
+from traceviz.parsers.shared.arrays.operations import NONE
+from traceviz.parsers.xplane.decode.raw import Array, Line
 from traceviz.parsers.xplane.groups.context import Column
 from traceviz.parsers.xplane.groups.forest import STEP_LINES, Forest, Sheet, claim, grouping_line
-from traceviz.parsers.xplane.raw import Array, Line
 
 GPU_PREFIX = "/device:GPU:"
 DERIVED_LINES = range(-559038737, -559038737 + 10_000)

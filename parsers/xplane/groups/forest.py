@@ -15,8 +15,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from traceviz.parsers.shared.arrays import NONE, joined, take
-from traceviz.parsers.shared.nesting import Links, Spans, are_sorted, nearest, nest, spread
+from traceviz.parsers.shared.arrays.nesting import Links, Spans, are_sorted, nearest, nest, spread
+from traceviz.parsers.shared.arrays.operations import NONE, joined, take
+from traceviz.parsers.xplane.decode.raw import Array, Line, Plane, Space
 from traceviz.parsers.xplane.groups.context import (
     HOST_PLANE,
     MODULE_LINES,
@@ -31,7 +32,6 @@ from traceviz.parsers.xplane.groups.context import (
     roots_of,
     shared,
 )
-from traceviz.parsers.xplane.raw import Array, Line, Plane, Space
 
 STEP_LINES = ("Steps", "Sparse Core Steps")
 EXECUTOR = "ExecutorState::Process"
@@ -393,7 +393,7 @@ def claim(forest: Forest, roots: Column, taken: Array | None, *, every: bool) ->
         forest: The graph.
         roots: Root nodes and their levels in the order in which they claim.
         taken: Whether a node is not to be claimed (bool); ``None`` for no node.
-        every: As in :func:`traceviz.parsers.shared.nesting.spread`.
+        every: As in :func:`traceviz.parsers.shared.arrays.nesting.spread`.
     """
     is_joint = np.zeros(forest.parent.size, dtype=bool) if taken is None else taken.copy()
     for nodes in (forest.cause, forest.effect, roots.event):

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceviz.parsers.shared.arrays import NONE
+from traceviz.parsers.shared.arrays.operations import NONE
+from traceviz.parsers.xplane.decode.raw import Array, Space
 from traceviz.parsers.xplane.groups.context import Column, is_host, roots_of
 from traceviz.parsers.xplane.groups.device_groups import fill_gpu, fill_tpu, in_lock_step
 from traceviz.parsers.xplane.groups.forest import (
@@ -26,7 +27,6 @@ from traceviz.parsers.xplane.groups.forest import (
     root_nodes,
     sheets_of,
 )
-from traceviz.parsers.xplane.raw import Array, Space
 
 _UNNAMED = frozenset(("FunctionRun", "SessionRun", "RunGraph", EXECUTOR))
 """Roots that do not give their name to their group."""

@@ -15,10 +15,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
+from traceviz.core.process.memory import Allowance
 from traceviz.parsers.shared.json.stream import TextStream
 from traceviz.parsers.shared.json.window import check_length
-from traceviz.process.memory import Allowance
 
 _BLOCK_BYTES = 8 * 2**20
 

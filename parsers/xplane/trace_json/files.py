@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.core.errors import DamagedTraceError, UsageError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.shared.log_folders import Run, choose_run
 from traceviz.parsers.xplane.sniff import TRACE_JSON_SUFFIXES

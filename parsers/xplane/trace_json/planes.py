@@ -20,14 +20,14 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.plausible import FARTHEST_NS, window_of
-from traceviz.parsers.shared.arrow import StringArray, pc
-from traceviz.parsers.shared.names import decode as as_texts
-from traceviz.parsers.xplane.raw import Array, Events, Kind, Line, Plane, Space, Stats, Value
+from traceviz.core.errors import DamagedTraceError
+from traceviz.parsers.shared.arrays.arrow import StringArray, pc
+from traceviz.parsers.shared.events.names import decode as as_texts
+from traceviz.parsers.xplane.decode.raw import Array, Events, Kind, Line, Plane, Space, Stats, Value
+from traceviz.parsers.xplane.decode.wire import Damage
 from traceviz.parsers.xplane.trace_json.decode import Decoded, TraceEvent, text_of
 from traceviz.parsers.xplane.trace_json.tf1 import Stream, is_aggregated, own_event, stream_event, stream_of
-from traceviz.parsers.xplane.wire import Damage
+from traceviz.trace.plausible import FARTHEST_NS, window_of
 
 CAPS = (1_000_000, 5_000_000)
 """Most events that the profiler writes: always until 2024, by default since then."""

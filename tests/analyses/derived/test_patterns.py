@@ -5,7 +5,7 @@ import re
 import polars as pl
 import pytest
 
-from tests.worst_cases import texts
+from tests.support.worst_cases import texts
 from traceviz.analyses.derived import patterns
 from traceviz.analyses.derived.causes.kinds import COLLECTIVE, COMPILES, OPTIMIZER, PYTHON_WAITS, RECORDED_OPERATOR
 from traceviz.analyses.derived.host.copy_purposes import BATCHES, PARAMETERS

@@ -6,9 +6,9 @@ from tests.analyses.builders import tables, trace
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.devices import DevicesAnalysis
 from traceviz.analyses.device.memory import MemoryAnalysis
-from traceviz.cutting import select
 from traceviz.report import Grid
-from traceviz.selection import Selection
+from traceviz.trace.selection import Selection
+from traceviz.trace.slicing import select
 
 
 def codes(analysis, view):

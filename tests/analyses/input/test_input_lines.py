@@ -11,7 +11,7 @@ from traceviz.analyses.derived.stacks.functions import functions, placed, wilson
 from traceviz.analyses.derived.stacks.sampled import time_by_stack
 from traceviz.analyses.input.input_lines import InputLines, input_lines
 from traceviz.analyses.run import analyze
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 NEXT = "train.py:90 main > torch/utils/data/dataloader.py:733 __next__"
 DECODE = f"{NEXT} > data.py:41 decode_jpeg > PIL/Image.py:3000 open"

@@ -9,10 +9,10 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.run import analyze
-from traceviz.collectors.inject.traceviz_inject import nvtx_ranges
-from traceviz.cutting import select
+from traceviz.collectors.inject.traceviz_inject.profilers import nvtx_ranges
 from traceviz.report import Grid, Severity
-from traceviz.selection import Selection
+from traceviz.trace.selection import Selection
+from traceviz.trace.slicing import select
 
 ANALYSIS = InputPipelineAnalysis()
 

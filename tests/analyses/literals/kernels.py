@@ -14,7 +14,7 @@ from statistics import stdev
 
 from tests.analyses.builders import tables
 from tests.analyses.literals.literal import Literal
-from traceviz.kernel_names import catalogue
+from traceviz.trace.names.kernel_names import catalogue
 
 TENSOR, PLAIN, UNKNOWN = "ampere_bf16_s16816gemm_bf16_128x64", "ampere_sgemm_128x64_tn", "mystery"
 

@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from traceviz import schema
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.registry import entries
 from traceviz.report import Bars, Facts, Grid, Section, Skipped
-from traceviz.tables import TraceTables
+from traceviz.trace import schema
+from traceviz.trace.tables import TraceTables
 
 Figures = dict[str, dict[str, Any]]
 """By title of the block, ``facts`` for those that stand outside of grids: by key the value, or the whole column."""

@@ -7,7 +7,7 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from tests.reports import tables_of
+from tests.support.reports import tables_of
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.precision import PrecisionAnalysis
 from traceviz.analyses.program.modules import ModulesAnalysis

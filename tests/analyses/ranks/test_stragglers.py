@@ -6,7 +6,7 @@ import pytest
 from tests.analyses.builders import trace
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.ranks.stragglers import LEAST_RANKS, modified_scores, step_imbalance
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 
 def test_scores_are_distances_from_the_median_of_0_6745_deviations_also_where_these_are_small():

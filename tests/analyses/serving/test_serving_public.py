@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.reports import report_of
+from tests.support.reports import report_of
 
 VLLM_PREFILL = "AMD-AGI__TraceLens__eager_trace.json.gz"
 VLLM_DECODE = "AMD-AGI__TraceLens__inference_vllm_decode_full__graph_execution.json.gz"

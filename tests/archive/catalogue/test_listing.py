@@ -12,7 +12,7 @@ from tests.archive.made_sources import INPUT_BOUND, LAUNCH_BOUND, POINTER, RANKS
 from traceviz.archive.archive import Archive
 from traceviz.archive.catalogue.columns import COLUMNS
 from traceviz.archive.catalogue.listing import ERROR_COLUMNS, listing
-from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.core.errors import DamagedTraceError, UsageError
 from traceviz.render.json import dumps
 from traceviz.report import Grid
 

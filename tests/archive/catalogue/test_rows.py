@@ -10,7 +10,7 @@ from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.catalogue.rows import Origin, quarantined_rows, ready_rows, stated_tags, tag_pairs, with_times
 from traceviz.gates.metrics import METRICS, Candidate
 from traceviz.report import Finding, Severity
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 
 def origin(name="a.sqlite", tags=None, job=None, found_job=""):
@@ -30,7 +30,9 @@ def with_ranks(tables, *ranks):
 
 def with_settings(tables, pairs):
     rows = [{"process_id": None, "key": key, "value": value} for key, value in pairs.items()]
-    return tables.replace({"settings": pa.Table.from_pylist(rows, schema=traceviz.schema.table("settings").arrow)})
+    return tables.replace(
+        {"settings": pa.Table.from_pylist(rows, schema=traceviz.trace.schema.table("settings").arrow)}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +115,7 @@ def test_every_rank_of_a_trace_has_the_figures_of_the_report_on_it_alone(two_ran
     assert [row["rank"] for row in rows] == [3, 5]
     assert {row["job"] for row in rows} == {"logs/both.sqlite"}
     for row in rows:
-        alone = traceviz.analyze(traceviz.cutting.select(two_ranks, traceviz.Selection(rank=row["rank"])))
+        alone = traceviz.analyze(traceviz.trace.slicing.select(two_ranks, traceviz.Selection(rank=row["rank"])))
         assert row["step_median"] == alone.fact("steps", "median_ns")
         assert row["devices"] == 1
         assert row["exposed_api_ns"] == alone.fact("cuda_api", "exposed_ns")

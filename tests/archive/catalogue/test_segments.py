@@ -11,7 +11,7 @@ from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.catalogue.segments import FOLDER
 from traceviz.archive.upkeep.verify import repair, verify
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 
 FLIPS, LARGEST = 200, 256
 

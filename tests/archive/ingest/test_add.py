@@ -29,7 +29,7 @@ from traceviz.archive.runners.base import RunnerError
 from traceviz.archive.runners.local import LocalRunner, SerialRunner
 from traceviz.archive.storage.layout import ROWS
 from traceviz.archive.storage.leases import ABANDONED_S
-from traceviz.errors import OutputError, UsageError
+from traceviz.core.errors import OutputError, UsageError
 
 SERIAL = SerialRunner()
 

@@ -19,7 +19,7 @@ from traceviz.archive.ingest.add import add
 from traceviz.archive.runners.local import LocalRunner, SerialRunner
 from traceviz.archive.storage.store import Store
 from traceviz.archive.upkeep.verify import repair, verify
-from traceviz.errors import OutputError
+from traceviz.core.errors import OutputError
 
 pytestmark = pytest.mark.slow  # programs, and disks of their own; test_add shows the same of one process
 COUNT = 5

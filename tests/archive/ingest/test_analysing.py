@@ -10,11 +10,11 @@ import pytest
 
 from traceviz.analyses.run import analyze
 from traceviz.archive.ingest.analysing import report_on, within_query
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
+from traceviz.core.process.interrupts import Stopped
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import identify
-from traceviz.process.interrupts import Stopped
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 SAMPLE = Path(__file__).parents[3] / "sample_traces" / "synthetic" / "input_bound.sqlite"
 

@@ -13,7 +13,7 @@ from traceviz.archive.ingest.ingest import Ingested, IngestOptions, error_text, 
 from traceviz.archive.sources.item import Item
 from traceviz.archive.storage.layout import create, manifest_of, trace_parts
 from traceviz.archive.storage.store import Store
-from traceviz.errors import DamagedTraceError, MissingToolError, OutputError, UnknownFormatError
+from traceviz.core.errors import DamagedTraceError, MissingToolError, OutputError, UnknownFormatError
 
 OPTIONS = IngestOptions(now_ns=1)
 

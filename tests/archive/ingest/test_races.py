@@ -23,7 +23,7 @@ from traceviz.archive.storage.layout import ROWS
 from traceviz.archive.storage.leases import ABANDONED_S
 from traceviz.archive.storage.store import LAST, Store
 from traceviz.archive.upkeep import removal, verify
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 
 PLACE = ("traces", "format=nsys", "trace_id=0000000000000000")
 

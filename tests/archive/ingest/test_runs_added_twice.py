@@ -6,7 +6,7 @@ from tests.archive.packing import packed_in
 from tests.parsers.run.folders import run_folder
 from traceviz.archive.archive import Archive
 from traceviz.archive.runners.local import SerialRunner
-from traceviz.run_tables import write_run_tables
+from traceviz.runs.run_tables import write_run_tables
 
 
 def test_a_run_with_and_without_its_tables_is_added_once(tmp_path, samples):

@@ -7,7 +7,7 @@ from tests.archive.small_archives import add_trace, new_archive
 from traceviz.archive.archive import Archive
 from traceviz.archive.population import cuda_shares
 from traceviz.archive.query import on_all
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.report import Grid, Prose
 
 

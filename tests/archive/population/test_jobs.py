@@ -13,7 +13,7 @@ from traceviz import api
 from traceviz.archive.population.jobs import members, report_on_job
 from traceviz.archive.storage.layout import trace_parts
 from traceviz.archive.storage.store import LAST, Store
-from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.core.errors import DamagedTraceError, UsageError
 
 FOLDER = REPOSITORY / "sample_traces" / "synthetic" / "torch_four_ranks_straggler"
 FILES = sorted(FOLDER.iterdir())

@@ -4,7 +4,7 @@ import pytest
 
 from tests.archive.catalogues import DAY_NS, START_NS, catalogue_of, nightly
 from traceviz.archive.population.observations import FIGURES, date, figure, natural, observations, tag_names, with_runs
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 
 
 def keys(rows, *args):

@@ -16,7 +16,7 @@ from traceviz.archive.query.answer import leading, page, unit_of
 from traceviz.archive.query.engine import Engine
 from traceviz.cli.archive.query import query
 from traceviz.cli.main import main
-from traceviz.errors import OutputExistsError, TracevizError, UsageError
+from traceviz.core.errors import OutputExistsError, TracevizError, UsageError
 
 A1, A2, B1 = "a000000000000001", "a000000000000002", "b000000000000001"
 EVERYTHING = """

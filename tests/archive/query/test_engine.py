@@ -19,9 +19,9 @@ from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.query.engine import Engine
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
-from traceviz.errors import DamagedTraceError, TracevizError, UsageError
+from traceviz.core.errors import DamagedTraceError, TracevizError, UsageError
 from traceviz.gates.metrics import METRICS
-from traceviz.schema import TABLES
+from traceviz.trace.schema import TABLES
 
 A1, A2, B1 = "a000000000000001", "a000000000000002", "b000000000000001"
 

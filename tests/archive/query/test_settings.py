@@ -11,7 +11,7 @@ from traceviz.archive.query import settings
 from traceviz.archive.query.engine import Engine, connect
 from traceviz.archive.query.settings import SETTINGS, Setting
 from traceviz.archive.query.where import where
-from traceviz.errors import MissingToolError
+from traceviz.core.errors import MissingToolError
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 

@@ -23,7 +23,7 @@ from traceviz.archive.runners.dask import DaskRunner
 from traceviz.archive.runners.local import LocalRunner, SerialRunner
 from traceviz.archive.storage.store import Store
 from traceviz.cli.archive.query import query
-from traceviz.errors import UsageError, WorkerError
+from traceviz.core.errors import UsageError, WorkerError
 
 PER_PART = "SELECT format, name, count(*) AS calls, sum(dur_ns) AS ns FROM kernels GROUP BY ALL"
 ORDERED = "ORDER BY ns DESC, name, format"

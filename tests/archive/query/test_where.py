@@ -6,7 +6,7 @@ import pytest
 from tests.archive.small_archives import add_rows, documented, new_archive
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.query.where import where
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 
 A1, A2, B1 = "a000000000000001", "a000000000000002", "b000000000000001"
 

@@ -21,7 +21,7 @@ from traceviz.archive.runners.choose import runner_for
 from traceviz.archive.runners.dask import DaskRunner
 from traceviz.archive.storage.store import Store
 from traceviz.cli.main import main
-from traceviz.errors import OutputError, UsageError, WorkerError
+from traceviz.core.errors import OutputError, UsageError, WorkerError
 from traceviz.version import __version__
 
 

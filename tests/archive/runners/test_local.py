@@ -15,7 +15,7 @@ from tests.conftest import REPOSITORY
 from traceviz.archive.runners.base import RunnerError
 from traceviz.archive.runners.choose import run_one, runner_for
 from traceviz.archive.runners.local import LocalRunner, SerialRunner, usable_cores
-from traceviz.errors import OutputError, UsageError, WorkerError
+from traceviz.core.errors import OutputError, UsageError, WorkerError
 
 PATIENCE_S = 60
 

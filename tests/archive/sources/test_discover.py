@@ -18,7 +18,7 @@ from traceviz.archive.sources.hashes import source_sha256
 from traceviz.archive.sources.item import Limits
 from traceviz.archive.sources.recognise import is_trace, jobs, whole_folders
 from traceviz.archive.storage.spool import SPOOL
-from traceviz.errors import UnknownFormatError, UsageError
+from traceviz.core.errors import UnknownFormatError, UsageError
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"
 PACKED = ("t.zip", "t.tar", "t.tar.gz", "t.tar.zst")

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from traceviz.archive.sources.hashes import files_in, relevant, source_sha256
-from traceviz.errors import UnknownFormatError
+from traceviz.core.errors import UnknownFormatError
 
 
 def test_a_files_hash_is_its_sha256_and_its_size_is_told(tmp_path):

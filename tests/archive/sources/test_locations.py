@@ -12,7 +12,7 @@ from traceviz.archive.sources.discover import items
 from traceviz.archive.sources.item import Item, Limits, Refused
 from traceviz.archive.sources.locations import last_part, reached
 from traceviz.archive.storage.addresses import public, shown
-from traceviz.errors import UnknownFormatError, UsageError
+from traceviz.core.errors import UnknownFormatError, UsageError
 
 SECRET = "hunter2"
 

@@ -12,7 +12,7 @@ import pytest
 from traceviz.archive.storage import spool as spool_module
 from traceviz.archive.storage.spool import Spool
 from traceviz.archive.storage.store import LAST, Store
-from traceviz.errors import OutputError
+from traceviz.core.errors import OutputError
 
 HOLDER = """
 import sys, time

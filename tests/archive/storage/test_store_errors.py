@@ -12,7 +12,7 @@ from traceviz.archive.archive import Archive
 from traceviz.archive.storage.layout import check, create
 from traceviz.archive.storage.store import Store
 from traceviz.cli.main import main
-from traceviz.errors import OutputError, UsageError
+from traceviz.core.errors import OutputError, UsageError
 
 URL, SHOWN = "failing://user:hunter2@host/archive", "failing://host/archive"
 SECRET = "hunter2"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from traceviz.archive.storage.store import LAST, Store
-from traceviz.errors import OutputError
+from traceviz.core.errors import OutputError
 
 WRITERS, ROUNDS = 4, 50
 

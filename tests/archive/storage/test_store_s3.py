@@ -3,7 +3,7 @@
 import pytest
 
 from traceviz.archive.storage.store import LAST, Store
-from traceviz.errors import OutputError
+from traceviz.core.errors import OutputError
 
 
 def test_what_is_written_is_read_listed_measured_and_removed(bucket):

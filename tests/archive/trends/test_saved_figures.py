@@ -16,7 +16,7 @@ from traceviz.archive.trends.report import document
 from traceviz.archive.trends.saved_figures import with_figure
 from traceviz.archive.trends.trend import trend as judge
 from traceviz.cli.archive.report import report, trend
-from traceviz.errors import OutputError, UsageError, WorkerError
+from traceviz.core.errors import OutputError, UsageError, WorkerError
 
 FILES = sorted((REPOSITORY / "sample_traces" / "synthetic" / "torch_four_ranks_straggler").iterdir())
 

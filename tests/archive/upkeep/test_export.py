@@ -11,7 +11,7 @@ from tests.archive.small_archives import add_trace, new_archive
 from traceviz.archive.archive import Archive
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.upkeep.export import export_table
-from traceviz.errors import DamagedTraceError, OutputExistsError, UsageError
+from traceviz.core.errors import DamagedTraceError, OutputExistsError, UsageError
 
 
 def id_of(archive, source):

@@ -7,7 +7,7 @@ from tests.archive.made_sources import LAUNCH_BOUND, RANKS
 from traceviz.archive.archive import Archive
 from traceviz.archive.query.where import full_id, select_ids
 from traceviz.archive.runners.local import SerialRunner
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 
 IDS = pl.DataFrame({"trace_id": ["abcd000000000000", "abcd111111111111", "ef00000000000000", "ef00000000000000"]})
 

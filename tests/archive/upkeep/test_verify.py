@@ -15,7 +15,7 @@ from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.upkeep import removal
 from traceviz.archive.upkeep.verify import ABANDONED_S, Repaired, repair, verify
-from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.core.errors import DamagedTraceError, UsageError
 
 NSYS = "format=nsys"
 

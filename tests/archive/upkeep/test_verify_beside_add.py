@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.archive import adding
-from tests.command import run
 from tests.conftest import REPOSITORY
+from tests.support.command import run
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.storage.store import Store
 from traceviz.archive.upkeep.verify import Repaired, repair, verify

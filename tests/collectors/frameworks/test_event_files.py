@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 
 from tests.collectors.inject.bench import HOOKS
-from tests.foreign.event_records import event, simple
+from tests.untrusted.event_records import event, simple
 from traceviz.api import open_trace
 from traceviz.collectors.base import Plan
 from traceviz.collectors.frameworks import event_files
@@ -105,7 +105,7 @@ def test_a_damaged_file_is_said_and_what_is_before_it_is_kept(tmp_path, plan):
 @pytest.fixture
 def event_folders(monkeypatch):
     monkeypatch.syspath_prepend(HOOKS)
-    yield import_module("traceviz_inject.event_folders")
+    yield import_module("traceviz_inject.facts.event_folders")
     for name in [name for name in sys.modules if name.startswith("traceviz_inject")]:
         del sys.modules[name]
 

@@ -15,7 +15,7 @@ import pytest
 from traceviz.collectors.base import Plan
 from traceviz.collectors.frameworks.nvtx import NvtxCollector, arrived_ranges
 from traceviz.collectors.frameworks.torch import TorchCollector
-from traceviz.collectors.inject.traceviz_inject import nvtx_client, torch_profiler
+from traceviz.collectors.inject.traceviz_inject.profilers import nvtx_client, torch
 
 
 def plan(folder, *names: str) -> Plan:
@@ -24,7 +24,7 @@ def plan(folder, *names: str) -> Plan:
 
 def named(text: bytes, steps: list[int | None]) -> bytes:
     target = io.BytesIO()
-    torch_profiler.copy_named(io.BytesIO(text), target, steps)
+    torch.copy_named(io.BytesIO(text), target, steps)
     return target.getvalue()
 
 
@@ -34,7 +34,7 @@ def test_marks_become_the_steps_that_were_completed():
 
 
 def test_a_mark_across_two_pieces_is_named():
-    padding = b"x" * (torch_profiler._PIECE - 9)
+    padding = b"x" * (torch._PIECE - 9)
     assert named(padding + b"traceviz mark 11\n", [None] * 11 + [4]) == padding + b"ProfilerStep#4\n"
 
 
@@ -47,7 +47,7 @@ def test_a_function_for_the_main_thread_runs_there_and_its_error_comes_back():
 
     def ask():
         try:
-            torch_profiler.in_main_thread(function, anyway=False)
+            torch.in_main_thread(function, anyway=False)
         except KeyError as error:
             raised.append(error.args[0])
 

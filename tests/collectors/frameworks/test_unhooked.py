@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.collectors.run.driven import collect, manifest
-from tests.command import run
+from tests.support.command import run
 from traceviz.collectors.base import Plan, Window
 from traceviz.collectors.frameworks.injection import FOLDER, VARIABLE, through_env
 from traceviz.collectors.frameworks.unhooked import hooks_of, lost_hooks

@@ -20,7 +20,7 @@ def seen(monkeypatch: pytest.MonkeyPatch):
 
     def functions(depth: int) -> list[str]:
         lines: list[str] = []
-        interning = import_module("traceviz_inject.stack_interning").Interning(lines, Places())
+        interning = import_module("traceviz_inject.stacks.interning").Interning(lines, Places())
 
         def outermost() -> int:
             return within(depth - 3)
@@ -70,6 +70,6 @@ def test_of_a_deep_stack_both_ends_are_kept(seen, depth: int, kept: int) -> None
 
 
 def test_of_a_recursion_only_the_innermost_frames_are_kept(seen, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("traceviz_inject.stack_interning"), "FARTHEST", 300)
+    monkeypatch.setattr(import_module("traceviz_inject.stacks.interning"), "FARTHEST", 300)
     functions = seen(400)
     assert (len(functions), functions[0], functions[-1]) == (112, "within", "innermost")

@@ -155,8 +155,8 @@ def _threads() -> int:
 
 
 def test_no_thread_of_ours_is_there_while_a_process_forks(hook: Any, tmp_path: Path) -> None:
-    sampler = hook("stack_sampler").Sampler(
-        hook("stack_file").StackFile(str(tmp_path)), hook("stack_names").Places("/"), 100.0
+    sampler = hook("stacks.sampler").Sampler(
+        hook("stacks.file").StackFile(str(tmp_path)), hook("stacks.frame_names").Places("/"), 100.0
     )
     threads = _threads()
     for _ in range(3):
@@ -254,7 +254,7 @@ def test_1000_short_threads_leave_the_program_and_its_samples_intact(run: Any, t
 def test_a_thread_that_ended_between_listing_and_reading_is_no_error(run: Any) -> None:
     program = WORK + (
         "ended = threading.Thread(target=time.sleep, args=(0.01,)); ended.start(); ident = ended.ident; ended.join()\n"
-        "sampler = sys.modules['traceviz_inject.stack_sampler']\n"
+        "sampler = sys.modules['traceviz_inject.stacks.sampler']\n"
         "listed = sampler._stacks_of_threads\n"
         "sampler._stacks_of_threads = lambda: {**listed(), ident: sys._getframe(), 16: sys._getframe()}\n"
         "del time.pthread_getcpuclockid\n"
@@ -282,8 +282,8 @@ def test_a_sampler_that_ends_early_says_why_and_the_program_goes_on(run: Any, ho
     program = WORK + (
         "import resource\n"
         "def refuse(*_): raise RuntimeError('taken away')\n"
-        "limit, sampler = resource.setrlimit, sys.modules['traceviz_inject.stack_sampler']\n"
-        "recording = sys.modules['traceviz_inject.stack_recording']\n"
+        "limit, sampler = resource.setrlimit, sys.modules['traceviz_inject.stacks.sampler']\n"
+        "recording = sys.modules['traceviz_inject.stacks.recording']\n"
         "spend(0.8)\n"
         f"{fault}\n"
         "for number in range(30):\n"
@@ -308,7 +308,7 @@ def test_a_sampler_that_ends_early_says_why_and_the_program_goes_on(run: Any, ho
 
 def test_where_no_thread_can_be_started_the_collector_says_so(run: Any) -> None:
     program = WORK + (
-        "sampler = sys.modules['traceviz_inject.stack_sampler']\n"
+        "sampler = sys.modules['traceviz_inject.stacks.sampler']\n"
         'def refuse(*_): raise RuntimeError("can\'t start new thread")\n'
         "sampler.start_new_thread = refuse\n"
         "pid = os.fork()\n"
@@ -389,12 +389,12 @@ def test_the_harvest_has_each_process_and_what_sampling_cost(run: Any) -> None:
     ],
 )
 def test_a_file_is_named_by_what_tells_code_apart(hook: Any, path: str, module: str, named: Any) -> None:
-    assert hook("stack_names").Places("/home/eve/work").name(path, module) == named
+    assert hook("stacks.frame_names").Places("/home/eve/work").name(path, module) == named
 
 
 def test_equal_stacks_have_one_number_and_a_new_line_another(hook: Any) -> None:
     lines: list[str] = []
-    interning = hook("stack_interning").Interning(lines, hook("stack_names").Places("/"))
+    interning = hook("stacks.interning").Interning(lines, hook("stacks.frame_names").Places("/"))
 
     def here() -> int:
         number: int = interning.number(sys._getframe())
@@ -437,7 +437,7 @@ def test_the_state_of_a_thread_by_its_time_and_where_it_sleeps(  # noqa: PLR0917
     first: bool,  # noqa: FBT001
     state: str,
 ) -> None:
-    module: ModuleType = hook("stack_states")
+    module: ModuleType = hook("stacks.thread_states")
     monkeypatch.setattr(module, "_sleeps_at", lambda _: place)
     monkeypatch.setattr(module.States, "_is_plain", lambda *_: plain)
     states = module.States()
@@ -448,7 +448,7 @@ def test_the_state_of_a_thread_by_its_time_and_where_it_sleeps(  # noqa: PLR0917
 def test_a_thread_at_a_call_that_sleeps_where_others_wait_for_the_lock_waits_for_it(
     hook: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module: ModuleType = hook("stack_states")
+    module: ModuleType = hook("stacks.thread_states")
     plain = [True, False]
     monkeypatch.setattr(module, "_sleeps_at", lambda _: "0x7f52")
     monkeypatch.setattr(module.States, "_is_plain", lambda *_: plain.pop(0))
@@ -459,7 +459,7 @@ def test_a_thread_at_a_call_that_sleeps_where_others_wait_for_the_lock_waits_for
 
 
 def test_after_50000_steps_ten_are_one(hook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    module: ModuleType = hook("stack_recording")
+    module: ModuleType = hook("stacks.recording")
     noted: list[int] = []
     monkeypatch.setattr(module, "note_phase", lambda *phase: noted.append(phase[4]))
     steps = module.Steps()

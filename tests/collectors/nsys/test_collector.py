@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.collectors.run.driven import wait_for
-from traceviz import nsys_program
 from traceviz.collectors import registry
 from traceviz.collectors.base import Plan, Window
 from traceviz.collectors.frameworks.nvtx import NvtxCollector
@@ -22,7 +21,8 @@ from traceviz.collectors.program.signals import watched_signals
 from traceviz.collectors.run.plan import CollectOptions
 from traceviz.collectors.run.prepared import Prepared
 from traceviz.collectors.run.record import _announcement
-from traceviz.errors import UsageError
+from traceviz.core import nsys_program
+from traceviz.core.errors import UsageError
 
 FAKE = """#!{python}
 import sys

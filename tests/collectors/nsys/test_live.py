@@ -10,7 +10,7 @@ import pytest
 
 from tests.collectors.run.driven import is_alive, manifest
 from traceviz import api
-from traceviz.nsys_program import find_nsys
+from traceviz.core.nsys_program import find_nsys
 
 pytest.importorskip("nvtx")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_nsys() is None, reason="nsys is not installed")]

@@ -15,7 +15,7 @@ from traceviz.collectors.base import Availability, Collector, Companion, Harvest
 from traceviz.collectors.program import supervise
 from traceviz.collectors.program.wrapped import read_wrapped, watched_command
 from traceviz.collectors.run.tables import Tables
-from traceviz.errors import OutputError
+from traceviz.core.errors import OutputError
 
 
 class Fake(Collector):

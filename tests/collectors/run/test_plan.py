@@ -17,7 +17,7 @@ from traceviz.collectors.run.plan import (
     window_of,
     wrapped_command,
 )
-from traceviz.errors import MissingToolError, UsageError
+from traceviz.core.errors import MissingToolError, UsageError
 
 NAMES = ("jax", "nsys", "nvtx", "resources", "tensorflow", "torch")
 COMMAND = ("python", "train.py")

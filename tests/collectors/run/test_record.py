@@ -22,7 +22,7 @@ from traceviz.collectors.program.processes import _descendants_by_parent, descen
 from traceviz.collectors.program.start import find_program
 from traceviz.collectors.run.manifest import CollectorEntry, Manifest
 from traceviz.collectors.run.tables import Tables, parse_answer
-from traceviz.errors import CommandNotFoundError, NotExecutableError
+from traceviz.core.errors import CommandNotFoundError, NotExecutableError
 
 READ = {"TRACEVIZ_TEST_READ": "yes"}
 

@@ -11,7 +11,7 @@ from traceviz.compare.report.document import document
 from traceviz.compare.sides.by_tags import sides_by, with_base
 from traceviz.compare.sides.labels import labels
 from traceviz.compare.sides.units_of_work import per_unit, unit_of
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.report import Fact, Prose
 
 

@@ -11,7 +11,7 @@ from traceviz.compare.sides.units_of_work import batch_of, per_unit
 from traceviz.compare.work.programs import Programs
 from traceviz.compare.work.remarks import work_remarks
 from traceviz.compare.work.settings import settings_changed
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.report import TAG, Fact, Facts, Section
 
 

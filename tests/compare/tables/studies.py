@@ -9,8 +9,8 @@ from traceviz.compare.compare import Comparison, compare
 from traceviz.compare.options import CompareOptions, Tables
 from traceviz.compare.sides.by_tags import sides_by
 from traceviz.compare.tables.sections import completed, tables_by
+from traceviz.core.units import Value
 from traceviz.report import STATED, Column, Fact, Facts, Grid, Report, Section, Verdict
-from traceviz.units import Value
 
 MS = 1_000_000
 UNITS = {"total_ns": ("total time", "ns", "lower"), "samples_per_second": ("samples per second", "number", "higher")}

@@ -12,7 +12,7 @@ from traceviz.api import RenderOptions
 from traceviz.compare.outcome import Outcome
 from traceviz.compare.report.document import document
 from traceviz.compare.sides.measures import BUSY
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.report import Grid, Note, Severity
 
 CRASHED = ("failed", "out of memory")

@@ -4,7 +4,7 @@ import pytest
 
 from tests.compare.tables.studies import run, study
 from traceviz.compare.report.document import document
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.report import Grid, Prose
 
 CRASHED = ("failed", "out of memory")

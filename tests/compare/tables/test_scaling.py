@@ -9,7 +9,7 @@ from tests.compare.tables.studies import run, study
 from tests.compare.tables.test_curve import curve
 from traceviz.compare.report.document import document
 from traceviz.compare.tables.amdahl import fit, karp_flatt
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 
 DEVICES = (1, 2, 4, 8)
 

@@ -20,7 +20,7 @@ from tests.fuzz.oracle import Fault, check_command, check_page, check_report
 from traceviz import Archive
 from traceviz.api import to_text
 from traceviz.archive.runners.local import SerialRunner
-from traceviz.errors import TracevizError
+from traceviz.core.errors import TracevizError
 
 _QUERIES = (
     "SELECT name, sum(dur_ns) FROM kernels GROUP BY name ORDER BY 2",

@@ -17,9 +17,9 @@ from tests.parsers.run.folders import resources, run_folder
 from tests.parsers.run.stack_files import WHOLE, process, training
 from tests.parsers.run.stack_files import write as write_stacks
 from traceviz.api import convert, report_on, to_text
-from traceviz.compare.sides.from_files import load_report
-from traceviz.errors import TracevizError
-from traceviz.tables import save
+from traceviz.compare.sides.load_sides import load_report
+from traceviz.core.errors import TracevizError
+from traceviz.trace.tables import save
 
 
 def _traces(folder: Path) -> dict[str, Path]:

@@ -9,7 +9,7 @@ from typing import Any
 from tests.parsers.kineto import files as k
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.kineto.readers import KinetoReader
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 
 def read(

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parsers.kineto import files as k
-from traceviz.errors import UnknownFormatError, UsageError
+from traceviz.core.errors import UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, ReadOptions
 from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.parsers.registry import identify
 from traceviz.parsers.xplane.readers import TensorFlowTraceReader
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 
 def ranked(rank: int, world: int = 2, *, name: str = "k", start: float = 1.7e15) -> bytes:

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.parsers.kineto import files as k
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.kineto.readers import KinetoReader
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 NASTY = st.sampled_from(
     [

@@ -11,7 +11,7 @@ import pytest
 
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import identify
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 HTA = "facebookresearch__HolisticTraceAnalysis__"
 LENS = "AMD-AGI__TraceLens__"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.parsers.kineto import files as k
 from tests.parsers.kineto.tables import TRAINING, notes, read, read_bytes, rows
-from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.core.errors import DamagedTraceError, UsageError
 
 # Times, run, settings
 

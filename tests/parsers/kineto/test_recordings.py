@@ -11,7 +11,7 @@ import pytest
 from tests.parsers.kineto import files as k
 from tests.parsers.kineto.tables import notes, read, rows
 from traceviz.api import open_trace
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 RANKS = 3
 STEPS = 20

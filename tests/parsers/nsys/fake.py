@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from traceviz import nsys_program
+from traceviz.core import nsys_program
 
 REPORT = b"NVIDIA Tegra Profiler Report 2024@6@2@25-246234924588v0.\n and then protobuf"
 

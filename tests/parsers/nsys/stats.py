@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 COPY_WORDS = {"h2d": "HtoD", "d2h": "DtoH", "d2d": "DtoD", "p2p": "PtoP", "h2h": "HtoH", "unknown": "Unknown"}
 SUMMARIES = (

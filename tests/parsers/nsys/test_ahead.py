@@ -9,9 +9,9 @@ import pytest
 from tests.parsers.nsys.database import ERAS, build, call, kernel, thread
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.readers import NsysSqliteReader
-from traceviz.parsers.shared.native import decoder
-from traceviz.parsers.shared.sqlite import whole as sqlite_whole
-from traceviz.tables import TraceTables
+from traceviz.parsers.shared.arrays.native import decoder
+from traceviz.parsers.shared.sqlite import whole_tables as sqlite_whole
+from traceviz.trace.tables import TraceTables
 
 pytestmark = pytest.mark.skipif(decoder() is None, reason="the package was built without a C compiler")
 

@@ -7,10 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.parsers.nsys.database import build, call, kernel, nvtx_range, process, to_parquet
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import identify
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 KERNELS, RUNTIME, NVTX = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"
 GPU = {"id": 0, "name": "A100", "smCount": 108, "maxWarpsPerSm": 64, "threadsPerWarp": 32, "totalMemory": 1 << 36}

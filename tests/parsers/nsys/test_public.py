@@ -9,10 +9,10 @@ import pytest
 
 from tests.parsers.nsys.stats import SUMMARIES, differences, expected_rows
 from traceviz.analyses.run import analyze
-from traceviz.nsys_program import find_nsys
+from traceviz.core.nsys_program import find_nsys
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import identify
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 TRACES = Path(os.environ.get("TRACEVIZ_TRACES", ""))
 EXPECTED = TRACES / "expected" / "nsys"

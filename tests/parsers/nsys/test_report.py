@@ -13,13 +13,13 @@ import pytest
 
 from tests.parsers.nsys.database import build, kernel, to_parquet
 from tests.parsers.nsys.fake import REPORT, fake_nsys
-from tests.real_nsys import recorded
-from traceviz import nsys_program
-from traceviz.errors import DamagedTraceError, MissingToolError
+from tests.support.real_nsys import recorded
+from traceviz.core import nsys_program
+from traceviz.core.errors import DamagedTraceError, MissingToolError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys import tool as nsys_tool
 from traceviz.parsers.registry import identify
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 pytestmark = pytest.mark.process
 

@@ -8,15 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.parsers.nsys.database import NEW, build, process, thread
-from traceviz import api, spill
+from traceviz import api
+from traceviz.core.process.temporary import HeldFile
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys import spilled
 from traceviz.parsers.nsys.readers import NsysSqliteReader
-from traceviz.parsers.shared.native import decoder
-from traceviz.parsers.shared.sqlite import whole
-from traceviz.process.temporary import HeldFile
-from traceviz.spill import Spill, collected
-from traceviz.tables import TraceTables
+from traceviz.parsers.shared.arrays.native import decoder
+from traceviz.parsers.shared.sqlite import whole_tables
+from traceviz.trace import spill
+from traceviz.trace.spill import Spill, collected
+from traceviz.trace.tables import TraceTables
 
 pytestmark = pytest.mark.skipif(decoder() is None, reason="the package was built without a C compiler")
 KERNELS, CALLS = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
@@ -43,7 +44,7 @@ def tiny(monkeypatch) -> None:
     """Pieces of a page or two, and no table too small to be worth a file."""
     monkeypatch.setattr(spilled, "PIECE_ROWS", 20)
     monkeypatch.setattr(spill, "_WORTH_A_FILE", 0)
-    monkeypatch.setattr(whole, "STRETCH_BYTES", 4096)
+    monkeypatch.setattr(whole_tables, "STRETCH_BYTES", 4096)
 
 
 def assert_same(path: Path) -> TraceTables:

@@ -21,14 +21,14 @@ from tests.parsers.nsys.database import (
 )
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.view import TraceView
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.mapping import EVENT_TABLES
 from traceviz.parsers.nsys.readers import NsysParquetReader, NsysSqliteReader
 from traceviz.parsers.registry import identify
-from traceviz.parsers.shared.mapping import Name, Whole, Word
-from traceviz.schema import TABLES
-from traceviz.tables import TraceTables, load, save
+from traceviz.parsers.shared.events.mapping import Name, Whole, Word
+from traceviz.trace.schema import TABLES
+from traceviz.trace.tables import TraceTables, load, save
 
 KERNELS, RUNTIME, NVTX = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"
 MEMCPY, OSRT, SYNC = "CUPTI_ACTIVITY_KIND_MEMCPY", "OSRT_API", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"

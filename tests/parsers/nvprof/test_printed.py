@@ -4,11 +4,11 @@ import gzip
 
 import pytest
 
-from traceviz.errors import DamagedTraceError, UnknownFormatError
+from traceviz.core.errors import DamagedTraceError, UnknownFormatError
 from traceviz.parsers.base import Match, ReadOptions
 from traceviz.parsers.nvprof.readers import NvprofCsvReader
 from traceviz.parsers.registry import identify
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 GPU_HEADER = (
     '"Start","Duration","Grid X","Grid Y","Grid Z","Block X","Block Y","Block Z","Registers Per Thread",'

@@ -5,10 +5,10 @@ import csv
 import pytest
 
 from traceviz import api
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import identify
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 PYTORCH = "josiahdavis__profiling-lm__net.sql"
 TENSORFLOW = "syed-ahmed__TensorFlow-Tutorial__out.nvvp"

@@ -7,13 +7,13 @@ import pytest
 
 from tests.parsers.nvprof import database as nvprof
 from tests.parsers.nvprof.database import EPOCH, MAIN, PID, PREFIX, UNSIGNED_MAIN, owner, write
-from traceviz import schema
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import Match, ReadOptions
 from traceviz.parsers.nvprof.names import function, functions
 from traceviz.parsers.nvprof.readers import NvprofSqliteReader
 from traceviz.parsers.registry import identify
-from traceviz.tables import TraceTables
+from traceviz.trace import schema
+from traceviz.trace.tables import TraceTables
 
 pytestmark = pytest.mark.process
 

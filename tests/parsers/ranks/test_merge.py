@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analyses.builders import tables
-from traceviz import schema
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.parsers.ranks.merge import combine
-from traceviz.tables import TraceTables
+from traceviz.trace import schema
+from traceviz.trace.tables import TraceTables
 
 EVENTS = [name for name in schema.TABLES if schema.table(name).is_events]
 DAY_NS = 86_400 * 10**9

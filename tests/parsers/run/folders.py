@@ -10,7 +10,7 @@ from tests.analyses.builders import tables
 from traceviz.parsers.run.layout import KIND
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.run.sources import Source
-from traceviz.tables import TraceTables, save
+from traceviz.trace.tables import TraceTables, save
 
 SECOND = 10**9
 

@@ -13,10 +13,10 @@ import pytest
 
 from tests.analyses.builders import tables
 from tests.analyses.stacks import sampled
-from tests.leading import leading
 from tests.parsers.run.folders import SECOND, run_folder
+from tests.support.leading import leading
 from traceviz.api import analyze, report_on
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 pytestmark = pytest.mark.process
 

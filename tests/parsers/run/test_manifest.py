@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.run.manifest import Exit, Problem, read_manifest
 
 

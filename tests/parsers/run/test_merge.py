@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parsers.run.folders import SECOND, literal, no_manifest
-from traceviz import schema
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.parsers.run.manifest import Exit, RunManifest
 from traceviz.parsers.run.merge import merge_sources
 from traceviz.parsers.shared.notes import Notes
-from traceviz.tables import TraceTables
+from traceviz.trace import schema
+from traceviz.trace.tables import TraceTables
 
 pytestmark = pytest.mark.process
 

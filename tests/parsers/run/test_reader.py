@@ -10,14 +10,14 @@ import pytest
 from tests.analyses.builders import tables
 from tests.parsers.run.folders import SECOND, resources, run_folder
 from traceviz.api import convert, open_trace, report_on
-from traceviz.errors import DamagedTraceError, UnknownFormatError, UsageError
+from traceviz.core.errors import DamagedTraceError, UnknownFormatError, UsageError
 from traceviz.parsers.base import Match, ReadOptions
 from traceviz.parsers.registry import TRACE_READERS, identify
 from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.readers import RunFolderReader
-from traceviz.run_tables import write_run_tables
+from traceviz.runs.run_tables import write_run_tables
 from traceviz.scrub import scrub
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 pytestmark = pytest.mark.process
 

@@ -6,12 +6,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import Match, ReadOptions
 from traceviz.parsers.registry import identify
 from traceviz.parsers.run.readers import ResourceSamplesReader
 from traceviz.parsers.run.samples import PART_SCHEMA
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 START = 1_700_000_000_000_000_000
 GPU = {"ordinal": 3, "name": "H200", "uuid": "GPU-1", "memory_bytes": 1000}

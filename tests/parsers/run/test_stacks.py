@@ -8,14 +8,14 @@ from tests.parsers.run.folders import literal, no_manifest, run_folder
 from tests.parsers.run.stack_files import METRICS, PHASE, SAMPLES, START, WHOLE, described, process, sample, write
 from traceviz.analyses.derived.view import TraceView
 from traceviz.api import open_trace
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.run.merge import merge_sources
 from traceviz.parsers.run.python_threads import tracer_ids
 from traceviz.parsers.run.readers import StacksReader
 from traceviz.parsers.run.sources import Source
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 
 def read(tmp_path, *lines, **options):

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from tests.parsers.xplane.files import chunk, event, line, plane, space
 from tests.parsers.xplane.traces import US, environment, host, notes, tables_of, training
-from traceviz.errors import TracevizError
+from traceviz.core.errors import TracevizError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import identify
-from traceviz.parsers.xplane.wire import read_fields
-from traceviz.schema import DEVICE_WORK
-from traceviz.tables import TraceTables
+from traceviz.parsers.xplane.decode.wire import read_fields
+from traceviz.trace.schema import DEVICE_WORK
+from traceviz.trace.tables import TraceTables
 
 WHOLE = training(4)
 ENDS = {end for *_, end in read_fields(WHOLE, 0, len(WHOLE))}

@@ -2,7 +2,7 @@
 
 from tests.parsers.xplane.files import Ref, Unsigned, event, line, plane, space
 from tests.parsers.xplane.traces import US, gpu, host, notes, rows, tables_of, training
-from traceviz.tables import ANNOTATED_STEPS_NOTE
+from traceviz.trace.tables import ANNOTATED_STEPS_NOTE
 
 
 def test_launches_on_gpus_of_amd_are_calls_of_hip(tmp_path):

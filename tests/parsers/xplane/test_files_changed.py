@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from tests.conftest import REPOSITORY
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.xplane import content
 
 SAMPLE = min((REPOSITORY / "sample_traces").rglob("*.xplane.pb"))

@@ -8,12 +8,12 @@ import pytest
 
 from tests.parsers.xplane.files import Name, Ref, Unsigned, event, line, plane, space
 from tests.parsers.xplane.traces import US, environment, gpu, host, notes, read, rows, tables_of, training
-from traceviz.errors import DamagedTraceError, UnknownFormatError, UsageError
+from traceviz.core.errors import DamagedTraceError, UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, ReadOptions
 from traceviz.parsers.registry import identify
 from traceviz.parsers.xplane.readers import XPlaneReader
-from traceviz.schema import HOST_CATEGORIES
-from traceviz.tables import load, save
+from traceviz.trace.schema import HOST_CATEGORIES
+from traceviz.trace.tables import load, save
 
 
 def test_a_training_run_becomes_the_tables_that_it_can_fill(tmp_path):

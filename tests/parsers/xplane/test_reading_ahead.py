@@ -7,9 +7,9 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from traceviz import api
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
-from traceviz.parsers.shared import meanwhile
+from traceviz.parsers.shared.prefetch import background
 from traceviz.parsers.xplane import tables
 from traceviz.parsers.xplane.readers import XPlaneReader
 
@@ -18,7 +18,7 @@ SAMPLES = sorted((REPOSITORY / "sample_traces").rglob("*.xplane.pb"))
 
 @pytest.fixture(autouse=True)
 def beside(monkeypatch):
-    monkeypatch.setattr(meanwhile, "_cores", lambda: 2)
+    monkeypatch.setattr(background, "_cores", lambda: 2)
     monkeypatch.setattr(tables, "_MANY_EVENTS", 1)
 
 
@@ -29,7 +29,7 @@ def read(reader, path):
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
 def test_tables_are_the_same_whether_one_thread_reads_or_three(path, monkeypatch):
     by_three = read(XPlaneReader().reading_ahead(path), path)
-    monkeypatch.setattr(meanwhile, "_cores", lambda: 1)
+    monkeypatch.setattr(background, "_cores", lambda: 1)
     by_one = read(XPlaneReader(), path)
     assert by_three == by_one
     assert by_one["run"].num_rows == 1

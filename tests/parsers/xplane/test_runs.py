@@ -8,7 +8,7 @@ import pytest
 
 from tests.parsers.xplane.files import Unsigned, event, line, plane, space
 from tests.parsers.xplane.traces import US, environment, gpu, host, notes, read, rows, training
-from traceviz.errors import DamagedTraceError, UnknownFormatError, UsageError
+from traceviz.core.errors import DamagedTraceError, UnknownFormatError, UsageError
 from traceviz.parsers.registry import identify
 from traceviz.parsers.shared.log_folders import find_runs
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.parsers.xplane.files import Name, Ref, Unsigned, event, line, plane, space
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.xplane.readers import XPlaneReader
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 US = 1_000_000
 """Picoseconds in a microsecond."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.render.figures.declared import FIGURES
 from traceviz.render.figures.registry import figure, figure_or_none, figures
 from traceviz.render.figures.values import CurvePoint, Curves, Intervals, SignedBars, StackedBars

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 
 from tests.render.figures.test_steps import by_step
 from tests.render.report_strategies import REPORTS
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.render.figures.declared import FIGURES, check_figure
 from traceviz.render.figures.registry import figure, figures
-from traceviz.render.figures.words import in_words
+from traceviz.render.figures.texts import in_words
 from traceviz.report import Report, Verdict
 
 STEPS = by_step((1, 0, 60, 40), (2, 0, 20, 60))

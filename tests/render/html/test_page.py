@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from tests.render.html.pages import parsed, report_data
 from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
 from tests.render.sample_report import sample_report
-from traceviz.pictures.pictures import Pictures, Place
 from traceviz.render.html.page import MOST_BYTES, page
 from traceviz.render.json import dumps, loads
 from traceviz.render.options import RenderOptions
 from traceviz.render.why import why
 from traceviz.report import COMPARISON, Bar, Bars, Candidate, Column, Fact, Facts, Grid, Report, Section, Verdict
+from traceviz.report.pictures.pictures import Pictures, Place
 
 
 def made(report: Report, **options) -> str:

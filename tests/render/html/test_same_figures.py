@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.render.html.pages import Element, parsed, report_data
-from tests.reports import report_of
+from tests.support.reports import report_of
+from traceviz.core.units import format_change, format_ratio, format_value
 from traceviz.render.html.page import page
 from traceviz.render.json import dumps, loads
 from traceviz.render.markdown import MarkdownRenderer
 from traceviz.render.options import RenderOptions
 from traceviz.render.rows import MACHINE_ONLY, blocks_for_people
 from traceviz.report import Bars, Facts, Grid, Report
-from traceviz.units import format_change, format_ratio, format_value
 
 pytestmark = pytest.mark.process
 

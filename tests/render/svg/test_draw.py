@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.render.report_strategies import HOSTILE, TEXTS
 from tests.render.svg.drawn import found, parsed, rectangles, texts, titles
+from traceviz.core.sanitize import visible
 from traceviz.render.figures.values import (
     Axis,
     CurvePoint,
@@ -27,7 +28,6 @@ from traceviz.render.figures.values import (
     StackedRow,
 )
 from traceviz.render.svg.draw import svg
-from traceviz.visible import visible
 
 
 def each_kind(name: str) -> tuple[Figure, ...]:

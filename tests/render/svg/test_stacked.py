@@ -5,9 +5,9 @@ from itertools import pairwise
 import pytest
 
 from tests.render.svg.drawn import rectangles, texts, titles
+from traceviz.core.units import format_value
 from traceviz.render.figures.values import Axis, Part, StackedBars, StackedRow
 from traceviz.render.svg.draw import svg
-from traceviz.units import format_value
 
 MS = 1_000_000
 

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from traceviz.core.sanitize import visible
 from traceviz.render.rows import by_time_at_stake, not_measured, shown_rows, time_at_stake, times
 from traceviz.render.terminal.blocks import bar, cells_of, resample, sparkline
 from traceviz.render.terminal.lines import shorten, shorten_apart, wrap
 from traceviz.render.text import simplify_signature
 from traceviz.report import Column, Finding, Grid, Note, Severity, Skipped
-from traceviz.visible import visible
 
 
 @pytest.mark.parametrize(

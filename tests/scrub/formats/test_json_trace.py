@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.parsers.kineto.files import complete, trace
-from traceviz.errors import DamagedTraceError, OutputExistsError
+from traceviz.core.errors import DamagedTraceError, OutputExistsError
 from traceviz.scrub import scrub, secrets_in
 from traceviz.scrub.formats import json_text
 

@@ -10,7 +10,7 @@ from tests.archive.everything import holding
 from tests.parsers.nsys.database import to_parquet
 from tests.scrub.leaky_database import PLANTED, build
 from traceviz.api import report_on
-from traceviz.errors import DamagedTraceError, OutputError
+from traceviz.core.errors import DamagedTraceError, OutputError
 from traceviz.scrub import MANIFEST, scrub, secrets_in
 from traceviz.scrub.formats.nsys_parquet import scrub_nsys_parquet
 

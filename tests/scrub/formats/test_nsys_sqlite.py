@@ -9,9 +9,9 @@ import pytest
 
 from tests.scrub.leaky_database import NIC_GUID, OWN, PLANTED, build
 from traceviz import api
-from traceviz.errors import DamagedTraceError, OutputError, OutputExistsError, UnknownFormatError, UsageError
-from traceviz.framework_signs import name_and_version
+from traceviz.core.errors import DamagedTraceError, OutputError, OutputExistsError, UnknownFormatError, UsageError
 from traceviz.scrub import scrub
+from traceviz.trace.names.framework_signs import name_and_version
 
 UNTOUCHED = (
     "CUPTI_ACTIVITY_KIND_KERNEL",

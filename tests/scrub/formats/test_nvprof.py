@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.parsers.nvprof.database import EPOCH, owner, write
-from traceviz.errors import UnknownFormatError
+from traceviz.core.errors import UnknownFormatError
 from traceviz.scrub import scrub
 
 NAMES = {

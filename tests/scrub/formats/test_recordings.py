@@ -16,10 +16,10 @@ from tests.parsers.run.stack_files import write as write_stacks
 from tests.parsers.xplane.files import event, line, plane, space
 from tests.scrub.leaky_database import build
 from traceviz.api import convert, report_on
-from traceviz.errors import OutputExistsError, UnknownFormatError
+from traceviz.core.errors import OutputExistsError, UnknownFormatError
 from traceviz.parsers.run.samples import PART_SCHEMA
 from traceviz.scrub import MANIFEST, Redactor, scrub, scrub_folder, secrets_in
-from traceviz.tables import load
+from traceviz.trace.tables import load
 
 TOKEN = "tok-3f9a8b7c6d5e"
 ENVIRONMENT = b"\0PATH=/usr/bin\0API_TOKEN=" + TOKEN.encode() + b"\0HOSTNAME=gpu-node-17\0USER=adalove\0\0"

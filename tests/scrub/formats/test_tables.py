@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from traceviz import schema
-from traceviz.errors import DamagedTraceError, OutputError, OutputExistsError, UnknownFormatError
+from traceviz.core.errors import DamagedTraceError, OutputError, OutputExistsError, UnknownFormatError
 from traceviz.scrub import scrub, scrub_folder, scrub_tables
-from traceviz.tables import TraceTables, load, save
-from traceviz.trace_folder import MANIFEST
+from traceviz.trace import schema
+from traceviz.trace.tables import TraceTables, load, save
+from traceviz.trace.trace_folder import MANIFEST
 
 UUID = "b50ecd63-f853-a457-8c3d-f47e6ed6e20e"
 

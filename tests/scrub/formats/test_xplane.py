@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.parsers.xplane.files import Name, Ref, chunk, event, line, number, plane, space
-from traceviz.errors import DamagedTraceError, OutputExistsError, UnknownFormatError
-from traceviz.parsers.xplane.raw import Space
-from traceviz.parsers.xplane.scan import read_space
+from traceviz.core.errors import DamagedTraceError, OutputExistsError, UnknownFormatError
+from traceviz.parsers.xplane.decode.raw import Space
+from traceviz.parsers.xplane.decode.scan import read_space
 from traceviz.scrub import scrub
 
 OPTIONS = number(2, 2) + number(4, 1) + chunk(10, "/home/ada/runs") + number(9, 500)

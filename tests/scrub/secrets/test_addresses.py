@@ -6,13 +6,13 @@ import pyarrow as pa
 import pytest
 
 from tests.parsers.xplane.files import event, line, plane, space
-from traceviz import schema
 from traceviz.scrub import scrub, secrets_in
 from traceviz.scrub.secrets.addresses import addresses_in, is_version
 from traceviz.scrub.secrets.redactor import Redactor
 from traceviz.scrub.secrets.secrets import secrets_of_variable
 from traceviz.scrub.secrets.values import Secret
-from traceviz.tables import TraceTables, load, save
+from traceviz.trace import schema
+from traceviz.trace.tables import TraceTables, load, save
 
 
 @pytest.mark.parametrize(

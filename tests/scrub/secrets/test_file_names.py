@@ -10,7 +10,7 @@ from tests.parsers.xplane.files import event, line, plane, space
 from traceviz.api import convert
 from traceviz.scrub import Redactor, scrub, scrub_folder, secrets_in
 from traceviz.scrub.secrets.file_names import secrets_of_file_name
-from traceviz.tables import read_manifest
+from traceviz.trace.tables import read_manifest
 
 PROFILE = "logs/plugins/profile/2026_11_21_06_18_50/"
 

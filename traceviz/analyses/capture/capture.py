@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from traceviz import schema
 from traceviz.analyses.base import Analysis, finding, known
 from traceviz.analyses.derived.capture.kind import EVENTS, UNKNOWN, CaptureKind, capture_kind
 from traceviz.analyses.derived.capture.step_words import SOURCE_WORDS
@@ -18,10 +17,11 @@ from traceviz.analyses.derived.judged_time import judged_time, judged_words, ste
 from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.framework_signs import EVIDENCE
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.units import format_ratio
 from traceviz.report import Fact, Facts, Finding, Prose, Section, Severity
-from traceviz.units import format_ratio
+from traceviz.trace import schema
+from traceviz.trace.names.framework_signs import EVIDENCE
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from traceviz.intervals import Array
+from traceviz.core.arrays.intervals import Array
+from traceviz.core.resampling import quantile_interval
+from traceviz.core.units import Unit
 from traceviz.report import Better
-from traceviz.resampling import quantile_interval
-from traceviz.units import Unit
 
 Key = Literal[
     "total_ns",

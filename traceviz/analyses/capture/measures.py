@@ -12,8 +12,8 @@ from traceviz.analyses.capture.measure import KINDS, Measure
 from traceviz.analyses.capture.times import Batch, batch_of, measures_of_time
 from traceviz.analyses.capture.usage import measures_of_use
 from traceviz.analyses.derived.view import TraceView
+from traceviz.core.units import format_signal, format_value
 from traceviz.report import MEASURES, Column, Fact, Facts, Grid, Section, Skipped
-from traceviz.units import format_signal, format_value
 
 _OUTCOMES = frozenset({"finished", "failed", "killed", "interrupted", "timed-out"})
 """How a program can end."""

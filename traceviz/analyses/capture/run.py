@@ -9,8 +9,8 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.view import TraceView
+from traceviz.core.units import counted, format_ns, format_signal, format_value
 from traceviz.report import TAG, Fact, Facts, Section, Skipped
-from traceviz.units import counted, format_ns, format_signal, format_value
 
 _COST = "stop_cost_ns"
 """Key under which a collector states how long the program waited for it to stop and save."""

@@ -17,10 +17,10 @@ from traceviz.analyses.derived.run_parts.parts import run_parts
 from traceviz.analyses.derived.run_parts.run_steps import RunSteps, epoch_times, run_steps
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import Array
+from traceviz.core.arrays.intervals import Array
+from traceviz.core.resampling import mean_interval
+from traceviz.core.units import counted, format_ns
 from traceviz.report import TAG
-from traceviz.resampling import mean_interval
-from traceviz.units import counted, format_ns
 
 FINISHED = "finished"
 """Outcome of a program that ended by itself and well: of others nobody knows how long all would have taken."""

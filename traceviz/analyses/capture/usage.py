@@ -13,8 +13,8 @@ from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.run_parts.main_process import main_process
 from traceviz.analyses.derived.run_parts.run_steps import RunSteps, run_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import Array
-from traceviz.units import counted, format_ns
+from traceviz.core.arrays.intervals import Array
+from traceviz.core.units import counted, format_ns
 
 POWER, MEMORY, DEVICE_MEMORY, CPU = "GPU power", "program memory", "GPU memory used", "program CPU"
 """Metrics of table ``samples``: watts, bytes, bytes, percent of a core."""

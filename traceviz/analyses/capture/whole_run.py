@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, RunParts, run_parts
 from traceviz.analyses.derived.view import TraceView
+from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
-from traceviz.units import counted, format_ns, format_ratio
 
 OUTSIDE = ("validation", "saving", "between", "after")
 """Parts of a run that has begun to step, and that are no steps."""

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.grouped import first_of_each
-from traceviz.intervals import Array, IntervalSet
-from traceviz.matching import Pairs, Rows, first_rows
-from traceviz.nested import Codes
+from traceviz.core.arrays.intervals import Array, IntervalSet
+from traceviz.core.arrays.matching import Pairs, Rows, first_rows
+from traceviz.core.arrays.nested import Codes
 
 _BLOCK = 1 << 18
 """Rows of which something is computed at a time."""

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from traceviz.intervals import Array
-from traceviz.nested import alike
-from traceviz.sweeps import squares, summed
+from traceviz.core.arrays.intervals import Array
+from traceviz.core.arrays.nested import alike
+from traceviz.core.arrays.sweeps import squares, summed
 
 Reals = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from traceviz.analyses.derived.frames import unions_by
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 
 @once_per_trace

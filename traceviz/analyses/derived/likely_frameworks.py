@@ -9,7 +9,7 @@ import polars as pl
 
 from traceviz.analyses.derived.recorded.frameworks import FRAMEWORKS, frameworks_in
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.framework_signs import ALL_SIGNS, identify
+from traceviz.trace.names.framework_signs import ALL_SIGNS, identify
 
 _PYTHON = r"(?i)python|jupyter|ipykernel|pytest|torchrun|accelerate|deepspeed|ray::"
 """Names of processes that run Python, and may use a framework."""

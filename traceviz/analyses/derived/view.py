@@ -16,7 +16,6 @@ from typing import TypeVar, TypeVarTuple
 import numpy as np
 import polars as pl
 
-from traceviz import schema
 from traceviz.analyses.derived.frames import (
     are_named,
     bounds,
@@ -28,7 +27,7 @@ from traceviz.analyses.derived.frames import (
     unions_by,
 )
 from traceviz.analyses.derived.grouped import Groups
-from traceviz.analyses.derived.kept import Kept, kept_property
+from traceviz.analyses.derived.memo import Kept, kept_property
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.recorded.clocks import aligned, clock_errors, doubt
 from traceviz.analyses.derived.recorded.device_window import MIN_LAUNCHES, DeviceWindow, Join, device_windows
@@ -37,11 +36,12 @@ from traceviz.analyses.derived.recorded.frameworks import frameworks_in
 from traceviz.analyses.derived.recorded.graph_capture import BEGIN, END, graph_captures, in_captures
 from traceviz.analyses.derived.recorded.xla_ops import xla_roles
 from traceviz.analyses.options import AnalysisOptions
-from traceviz.cuda_names import ApiKind, api_kind
-from traceviz.intervals import IntervalSet, union_all
-from traceviz.kernel_names import KernelClass, classify
-from traceviz.nested import Codes, Rows, alike
-from traceviz.tables import WINDOW_NOTE, TraceTables
+from traceviz.core.arrays.intervals import IntervalSet, union_all
+from traceviz.core.arrays.nested import Codes, Rows, alike
+from traceviz.trace import schema
+from traceviz.trace.names.cuda_names import ApiKind, api_kind
+from traceviz.trace.names.kernel_names import KernelClass, classify
+from traceviz.trace.tables import WINDOW_NOTE, TraceTables
 
 _OF_RANKS = (*schema.DEVICE_WORK, "cuda_api", "device_ops", "host_ops", "nvtx", "steps")
 """Tables of events that ranks have, and workers of a loader do not."""
@@ -459,7 +459,7 @@ class TraceView:
 
     @kept_property
     def is_window(self) -> bool:
-        """Whether the trace was cut to a time window (see :mod:`traceviz.cutting`)."""
+        """Whether the trace was cut to a time window (see :mod:`traceviz.trace.slicing`)."""
         return WINDOW_NOTE in self.tables.arrow("notes")["code"].to_pylist()
 
     @kept_property

@@ -26,9 +26,9 @@ from traceviz.analyses.derived.statistics import (
 )
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.parameter_transfers import ParameterTransfers, parameter_transfers
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.units import format_ns, format_ratio, format_value
 from traceviz.report import Audience, Column, Fact, Facts, Finding, Prose, Section, Skipped
-from traceviz.units import format_ns, format_ratio, format_value
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.steps.serving import engine_calls
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.pools import highest_use
-from traceviz.intervals import IntervalSet, union_all
-from traceviz.kernel_names import COMMUNICATION
+from traceviz.core.arrays.intervals import IntervalSet, union_all
+from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Column, Fact, Finding, Grid, Row, Section, Skipped
-from traceviz.units import format_ns, format_ratio
+from traceviz.trace.names.kernel_names import COMMUNICATION
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, largest_first, ratio
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import Array, union_all
+from traceviz.core.arrays.intervals import Array, union_all
+from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
-from traceviz.units import format_ns, format_ratio
 
 
 @dataclass(frozen=True, slots=True)

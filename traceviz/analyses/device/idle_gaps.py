@@ -15,7 +15,7 @@ from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host.classes import IDLE_CLASSES, LABELS, host_classes, sees_host
 from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet, union_all
+from traceviz.core.arrays.intervals import IntervalSet, union_all
 from traceviz.report import Bar, Bars, Column, Fact, Facts, Grid, Prose, Section, Skipped
 
 BEFORE, AFTER, OVERHEAD = "before_first_work", "after_last_work", "profiler_overhead"

@@ -27,8 +27,8 @@ from traceviz.analyses.derived.statistics import (
     share,
 )
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import Array, IntervalSet
-from traceviz.kernel_names import UNKNOWN, catalogue, family_label
+from traceviz.core.arrays.intervals import Array, IntervalSet
+from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import (
     BY_SHAPE,
     Bar,
@@ -43,8 +43,8 @@ from traceviz.report import (
     Skipped,
     hide_columns,
 )
-from traceviz.rules import rule
-from traceviz.units import format_ns, format_ratio
+from traceviz.report.rules import rule
+from traceviz.trace.names.kernel_names import UNKNOWN, catalogue, family_label
 
 _BLOCK = 1 << 16
 """Kernels that are looked at at a time: intermediate results stay in the cache."""

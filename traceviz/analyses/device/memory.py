@@ -14,8 +14,8 @@ from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.pools import Pool, live_at, pool_events
+from traceviz.core.units import format_ratio, format_value
 from traceviz.report import Column, Fact, Finding, Grid, Lane, Prose, Section, Skipped, Timeline
-from traceviz.units import format_ratio, format_value
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.host.copy_purposes import copy_purposes
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.view import TraceView
+from traceviz.core.units import format_ns, format_ratio, format_value
 from traceviz.report import Fact, Finding
-from traceviz.rules import rule
-from traceviz.units import format_ns, format_ratio, format_value
+from traceviz.report.rules import rule
 
 PINNED = "in pinned memory"
 """Advice about pinning; left out where the copies are from there."""

@@ -22,9 +22,9 @@ from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.kernel_names import UNKNOWN
+from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped
-from traceviz.units import format_ns, format_ratio
+from traceviz.trace.names.kernel_names import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

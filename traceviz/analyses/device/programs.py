@@ -21,9 +21,9 @@ from traceviz.analyses.derived.frames import having, intervals, knowing, parts_b
 from traceviz.analyses.derived.recorded.xla_ops import XlaRole
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, ratio, share, totals_by
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet, exclusive
+from traceviz.core.arrays.intervals import IntervalSet, exclusive
+from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
-from traceviz.units import counted, format_ns, format_ratio
 
 CLASSES: dict[str, XlaRole] = {
     "infeed_ns": "infeed",

@@ -17,9 +17,9 @@ from traceviz.analyses.derived.host.classes import IDLE_CLASSES, host_classes, s
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet, concurrency
+from traceviz.core.arrays.intervals import IntervalSet, concurrency
+from traceviz.core.units import format_ratio
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Lane, Prose, Section, Skipped, Timeline
-from traceviz.units import format_ratio
 
 RECORD_HOST = (
     "Record the host as well, which says what the device waits for: nvprof --print-gpu-trace --print-api-trace, or "

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from traceviz.analyses.headline.options import COMPUTE, INPUT, UNEXPLAINED, Option
+from traceviz.core.units import format_ratio
 from traceviz.report import Candidate
-from traceviz.units import format_ratio
 
 HEALTHY = 0.05
 """What takes less than this share of the judged time leads nothing."""

@@ -18,7 +18,7 @@ from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.judged import Judged
 from traceviz.analyses.headline.options import HOST, IN_TURN, INPUT, UNEXPLAINED, Option
-from traceviz.units import counted, format_ratio
+from traceviz.core.units import counted, format_ratio
 
 NAMED = 0.1
 """A cause is named within a group from this part of its time on."""

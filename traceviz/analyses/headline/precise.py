@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from traceviz.analyses.headline.judged import Judged
 from traceviz.analyses.headline.options import COMPUTE, HOST, INPUT, POSSIBLE_INPUT, UNEXPLAINED, Option
+from traceviz.core.units import format_ratio
 from traceviz.report import Certainty, Finding, Severity
-from traceviz.units import format_ratio
 
 _LAUNCHES = frozenset({"kernel_launch", "launch_queue", HOST})
 _COMMUNICATION = frozenset({"communication", "host_collective"})

@@ -10,7 +10,7 @@ from traceviz.analyses.headline.options import INPUTS, Option
 from traceviz.analyses.input.dataloader import DATALOADER
 from traceviz.analyses.input.input_pipeline import NO_INPUT, InputPipelineResult
 from traceviz.analyses.input.stages import SAMPLED, UNRECORDED
-from traceviz.units import format_ratio
+from traceviz.core.units import format_ratio
 
 LONGEST = 350
 """Characters of the first line; what matters least is left to the sections beyond it."""

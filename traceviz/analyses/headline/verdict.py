@@ -31,8 +31,8 @@ from traceviz.analyses.program.cpu_steps import OF_OPERATORS, OF_THE_PROGRAM, Cp
 from traceviz.analyses.program.lanes import LaneTimes
 from traceviz.analyses.serving.serving import ServingResult
 from traceviz.analyses.steps.steps import StepTimes
+from traceviz.core.units import format_ratio
 from traceviz.report import NO_INPUT_VERDICT, Finding, Severity, Verdict
-from traceviz.units import format_ratio
 
 MOST_FAMILIES = 2
 """So many families of operators are named,"""

@@ -13,9 +13,9 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.choice import BOUND
 from traceviz.analyses.headline.options import UNEXPLAINED
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.units import format_ratio
 from traceviz.report import Candidate, Certainty
-from traceviz.units import format_ratio
 
 LEAST_STEPS = 0.5
 """Steps with less than this share of the run are not what it is about."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from traceviz.analyses.base import finding, known
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.host.load import LEAST_SAMPLES, HostLoad
-from traceviz.foreign.rows import stated_integer
+from traceviz.core.units import counted, format_number, format_ratio, format_value
 from traceviz.report import Fact, Finding, Note, Severity
-from traceviz.rules import rule
-from traceviz.units import counted, format_number, format_ratio, format_value
+from traceviz.report.rules import rule
+from traceviz.trace.rows_to_table import stated_integer
 
 CODES = ("TV601", "TV602", "TV603", "TV604", "TV605", "TV618", "TV619", "TV620")
 """Rules that these findings belong to."""

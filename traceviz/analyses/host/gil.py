@@ -17,7 +17,7 @@ import polars as pl
 from traceviz.analyses.derived.frames import bounds
 from traceviz.analyses.host.samples import Floats, Times
 from traceviz.analyses.host.step_samples import StepSamples
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 _BLOCKED = ("lock", "sleep", "io", "device_wait", "collective", "gil")
 """Activities of the main thread in which it does not run Python."""

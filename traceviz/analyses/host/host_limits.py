@@ -19,9 +19,9 @@ from traceviz.analyses.host.own_function import OwnFunction, own_function
 from traceviz.analyses.host.small_operators import SMALL_NS, SmallOperators, small_operators
 from traceviz.analyses.host.stalled_pool import StalledPool, stalled_pool
 from traceviz.analyses.host.step_samples import LEAST_SAMPLES, StepSamples, step_samples
+from traceviz.core.units import counted, format_ns, format_number, format_ratio
 from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
-from traceviz.rules import rule
-from traceviz.units import counted, format_ns, format_number, format_ratio
+from traceviz.report.rules import rule
 
 FEW = 30
 """A share of fewer samples is said with *about*."""

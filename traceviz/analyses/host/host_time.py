@@ -23,10 +23,10 @@ from traceviz.analyses.derived.stacks.sampled import (
 from traceviz.analyses.derived.stacks.trees import function_names, stack_tree
 from traceviz.analyses.derived.statistics import frame_grid, share
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import Array, IntervalSet
-from traceviz.nested import outer_alike
+from traceviz.core.arrays.intervals import Array, IntervalSet
+from traceviz.core.arrays.nested import outer_alike
+from traceviz.core.units import format_ratio
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
-from traceviz.units import format_ratio
 
 OF_LIBRARIES = 0.005
 """Functions of libraries are listed from this part of the time on, which they take themselves."""

@@ -22,9 +22,9 @@ from traceviz.analyses.derived.patterns import extracted
 from traceviz.analyses.derived.stacks.functions import without_module
 from traceviz.analyses.derived.statistics import frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.units import format_ratio
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
-from traceviz.units import format_ratio
 
 _PARTS = "around the parts of a step"
 _MARK = {

@@ -12,8 +12,8 @@ from traceviz.analyses.base import finding, known
 from traceviz.analyses.derived.run_parts.main_process import main_process
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host.samples import PROGRAM_MEMORY, PROGRAM_PROCESSES, Series
+from traceviz.core.units import counted, format_value
 from traceviz.report import Fact, Finding
-from traceviz.units import counted, format_value
 
 LEAST_TRAININGS = 4
 """The first training allocates what all use. Between the three after it, memory has two chances to fall."""

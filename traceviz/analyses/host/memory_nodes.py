@@ -13,8 +13,8 @@ from traceviz.analyses.derived.frames import knowing
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host.load import LEAST_SAMPLES, HostLoad
 from traceviz.analyses.host.samples import CORE, Machine, judged_window
+from traceviz.core.units import counted, format_number
 from traceviz.report import Fact, Finding
-from traceviz.units import counted, format_number
 
 _NODE = re.compile(r"^machine\.memory_node\.(\d{1,4})\.cores$")
 _MOST_CORES = 1 << 14

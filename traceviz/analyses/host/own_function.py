@@ -18,14 +18,14 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import having, intervals
 from traceviz.analyses.derived.judged_time import steady_time
-from traceviz.analyses.derived.run_parts import words
+from traceviz.analyses.derived.run_parts import texts
 from traceviz.analyses.derived.stacks.functions import placed
 from traceviz.analyses.derived.stacks.kinds import frame_text
 from traceviz.analyses.derived.stacks.trees import StackTree, stack_tree
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.host.step_samples import StepSamples, step_samples
-from traceviz.intervals import Array, IntervalSet
-from traceviz.nested import Mask
+from traceviz.core.arrays.intervals import Array, IntervalSet
+from traceviz.core.arrays.nested import Mask
 
 HOLDS_LOOP = 0.98
 """A function with this part of the steps holds the loop, and says nothing."""
@@ -175,14 +175,14 @@ def _candidates(tree: StackTree, place: Array, time: Array, *, excluded: str, ca
     is_made = tree.frames.select((pl.col("function") == "<module>") | pl.col("file").str.starts_with("<"))
     is_called = tree.around(text.str.contains(callers).fill_null(value=False).to_numpy()) >= 0
     is_nameless = is_made.to_series().fill_null(value=True).to_numpy()
-    return tree.outermost(words.is_own(tree) & ~trains & ~holds_loop & ~is_nameless & ~is_called)
+    return tree.outermost(texts.is_own(tree) & ~trains & ~holds_loop & ~is_nameless & ~is_called)
 
 
 def _of_framework(tree: StackTree) -> Mask:
     """Stacks whose innermost library is one that trains, or that have none: operators have no frame of their own."""
     frames = tree.frames
     library = (frames["origin"] == "library").fill_null(value=False).to_numpy()
-    nearest = tree.around(library | words.is_own(tree))
+    nearest = tree.around(library | texts.is_own(tree))
     trains = frames["file"].str.contains(_FRAMEWORK).fill_null(value=False).to_numpy()
     called = frames["function"].str.contains(r"^(np|numpy|scipy|cv2|pd)\.").fill_null(value=False).to_numpy()
     return np.asarray(~called & ((nearest < 0) | ~library[nearest] | trains[nearest]), dtype=bool)

@@ -20,8 +20,8 @@ from traceviz.analyses.host.load import HostLoad, host_load
 from traceviz.analyses.host.memory_nodes import NodeUse, node_use, nodes_finding
 from traceviz.analyses.host.samples import HOST_METRICS, Machine, Series, all_series, machine, sliced
 from traceviz.analyses.host.threads_started import StartedThreads, started_threads, threads_finding
+from traceviz.core.units import format_number, format_ratio, format_value
 from traceviz.report import Bar, Bars, Block, Column, Fact, Finding, Grid, Lane, Note, Section, Skipped, Timeline
-from traceviz.units import format_number, format_ratio, format_value
 
 
 @dataclass(frozen=True, slots=True)

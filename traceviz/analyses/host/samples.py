@@ -18,7 +18,7 @@ import polars as pl
 from traceviz.analyses.derived.capture.unused_devices import UTILISATION
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import union_all
+from traceviz.core.arrays.intervals import union_all
 
 Floats = npt.NDArray[np.float64]
 Times = npt.NDArray[np.int64]

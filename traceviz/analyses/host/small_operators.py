@@ -12,7 +12,7 @@ from traceviz.analyses.derived.frames import unions_by
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import Array, IntervalSet
+from traceviz.core.arrays.intervals import Array, IntervalSet
 
 SMALL_NS = 100_000
 """An operator that takes no longer mostly costs the call itself, of ten to fifty microseconds while it is recorded."""

@@ -21,7 +21,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host.load import host_load
 from traceviz.analyses.host.samples import all_series, machine
 from traceviz.analyses.host.small_operators import framework_operators, within_steady
-from traceviz.foreign.rows import stated_integer
+from traceviz.trace.rows_to_table import stated_integer
 
 USUAL = 0.1
 """An operator takes what this part of its calls do not exceed, if all of its threads have a core."""

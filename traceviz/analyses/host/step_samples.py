@@ -22,7 +22,7 @@ from traceviz.analyses.derived.stacks.sampled import TEXTS, main_thread, seen, s
 from traceviz.analyses.derived.stacks.trees import stack_tree
 from traceviz.analyses.derived.steps.steps import warmup_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 LEAST_SAMPLES = 10
 """Fewer samples of the steps say nothing of them."""

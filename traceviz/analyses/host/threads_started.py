@@ -16,8 +16,8 @@ from traceviz.analyses.derived.stacks.sampled import seen, seen_rows
 from traceviz.analyses.derived.stacks.trees import stack_tree
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host.step_samples import StepSamples, step_samples
+from traceviz.core.units import counted, format_number, format_ratio
 from traceviz.report import Fact, Finding
-from traceviz.units import counted, format_number, format_ratio
 
 _NAMED_BY_PYTHON = r"^Thread-(?P<number>\d{1,9})(?: \((?P<function>[^()]*)\))?$"
 _POOL = r"^ThreadPoolExecutor-(?P<number>\d{1,9})_\d+$"

@@ -17,14 +17,13 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from traceviz import rules
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import Array, IntervalSet
-from traceviz.report import Column, Fact, Finding, Grid, Severity
-from traceviz.units import counted, format_ns, format_ratio
+from traceviz.core.arrays.intervals import Array, IntervalSet
+from traceviz.core.units import counted, format_ns, format_ratio
+from traceviz.report import Column, Fact, Finding, Grid, Severity, rules
 
 DATALOADER = "DataLoader"
 """Kind of stages that are iterators of PyTorch's DataLoader."""

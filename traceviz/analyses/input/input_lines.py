@@ -20,9 +20,9 @@ from traceviz.analyses.derived.stacks.functions import Function, functions
 from traceviz.analyses.derived.stacks.kinds import WAITS
 from traceviz.analyses.derived.stacks.sampled import main_thread, seen, time_by_stack
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.units import counted
 from traceviz.report import Column, Grid
-from traceviz.units import counted
 
 Who = Literal["main", "threads", "workers"]
 

@@ -43,9 +43,9 @@ from traceviz.analyses.input.stages import (
 from traceviz.analyses.input.tfdata import READY_ADVICE
 from traceviz.analyses.input.tfdata_findings import CODES, settings_findings, with_settings
 from traceviz.analyses.input.tfdata_settings import WRAPPERS, PipelineSettings, describe_settings, pipeline_settings
+from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import NO_INPUT_VERDICT, Block, Column, Fact, Facts, Finding, Grid, Prose, Section
-from traceviz.rules import rule
-from traceviz.units import counted, format_ns, format_ratio
+from traceviz.report.rules import rule
 
 InputVerdict = Literal[
     "not input-bound",

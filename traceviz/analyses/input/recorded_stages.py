@@ -26,9 +26,9 @@ from traceviz.analyses.input.tfdata_tree import (
     role_of,
     waited_in,
 )
-from traceviz.intervals import IntervalSet
-from traceviz.matching import Pairs, first_rows
-from traceviz.nested import alike
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.arrays.matching import Pairs, first_rows
+from traceviz.core.arrays.nested import alike
 
 PYTHON_CALL = r":(Eager)?PyFunc(Stateless)?$"
 """Operations in which TensorFlow calls back into Python."""

@@ -16,8 +16,8 @@ from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.stacks.functions import placed
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.dataloader import loader_advice, loader_kind
-from traceviz.intervals import IntervalSet
-from traceviz.rules import rule
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.report.rules import rule
 
 TF_DATA = "tf.data"
 """Kind of stages that are iterators of tf.data."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from traceviz import rules
 from traceviz.analyses.input.stages import TF_DATA, Stage
 from traceviz.analyses.input.tfdata import CACHE, FASTER_MAP, STILL_SLOW
 from traceviz.analyses.input.tfdata_settings import WRAPPERS, PipelineSettings, StageSettings
-from traceviz.report import Fact, Finding, Severity
-from traceviz.units import counted, format_ratio
+from traceviz.core.units import counted, format_ratio
+from traceviz.report import Fact, Finding, Severity, rules
 
 CODES = ("TV103", "TV104", "TV105", "TV106", "TV107")
 """Rules that are raised here."""

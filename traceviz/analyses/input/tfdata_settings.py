@@ -18,9 +18,9 @@ from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.input.recorded_stages import forest_of, op_args
 from traceviz.analyses.input.tfdata import fused_from, stage_path
 from traceviz.analyses.input.tfdata_tree import ITERATES
-from traceviz.nested import alike
+from traceviz.core.arrays.nested import alike
+from traceviz.core.units import counted, format_ratio, format_value
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, hide_columns
-from traceviz.units import counted, format_ratio, format_value
 
 SETTING_KEYS = (
     *("parallelism", "autotune", "buffer_limit", "buffered_elements", "batch_size", "name"),

@@ -23,8 +23,8 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import having
 from traceviz.analyses.input.tfdata import DEVICE_PREFETCH, ITERATOR, stage_path
-from traceviz.intervals import Array, IntervalSet, nesting
-from traceviz.nested import nesting_order
+from traceviz.core.arrays.intervals import Array, IntervalSet, nesting
+from traceviz.core.arrays.nested import nesting_order
 
 MAX_DEPTH = 100
 """Stages inside one another; a deeper chain is damage."""

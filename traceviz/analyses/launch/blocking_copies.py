@@ -22,10 +22,10 @@ from traceviz.analyses.derived.host.copy_calls import unasked_waits
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.launch.waits import advice_for
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import Fact, Finding
-from traceviz.rules import READ_RARELY, rule
-from traceviz.units import counted, format_ns, format_ratio
+from traceviz.report.rules import READ_RARELY, rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
+from traceviz.core.units import format_ratio
 from traceviz.report import Fact, Facts, Finding, Section, Skipped
-from traceviz.units import format_ratio
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,12 +31,12 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.launch.blocking_copies import BlockingCopies, blocking_copies, blocking_finding
 from traceviz.analyses.launch.remarks import remarks
 from traceviz.analyses.launch.waits import HostWaits, advice_for, host_waits
-from traceviz.cuda_names import ApiKind, api_kind
-from traceviz.intervals import IntervalSet
-from traceviz.nested import Codes, alike
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.arrays.nested import Codes, alike
+from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
-from traceviz.rules import READ_RARELY, rule
-from traceviz.units import format_ns, format_ratio
+from traceviz.report.rules import READ_RARELY, rule
+from traceviz.trace.names.cuda_names import ApiKind, api_kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,9 @@ from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, largest_first
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.cuda_names import ApiKind
+from traceviz.core.units import counted
 from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
-from traceviz.units import counted
+from traceviz.trace.names.cuda_names import ApiKind
 
 
 @dataclass(frozen=True, slots=True)

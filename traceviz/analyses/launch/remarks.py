@@ -7,7 +7,7 @@ import polars as pl
 from traceviz.analyses.derived.host.copy_calls import copy_calls, unasked_waits
 from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.view import TraceView
-from traceviz.units import counted, format_ns
+from traceviz.core.units import counted, format_ns
 
 _NAME = pl.col("name").cast(pl.String)
 _DO = {"context": "to create the context of a device", "code": "to load device code"}

@@ -22,7 +22,7 @@ from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.host.copy_calls import asked_waits, unasked_waits
 from traceviz.analyses.derived.judged_time import judged_time, steady_time
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import Array, IntervalSet
+from traceviz.core.arrays.intervals import Array, IntervalSet
 
 
 @dataclass(frozen=True, slots=True)

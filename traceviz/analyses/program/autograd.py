@@ -18,8 +18,8 @@ from traceviz.analyses.derived.calls.host_calls import argument, values_of
 from traceviz.analyses.derived.frames import knowing
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.operator_calls import OperatorCalls
-from traceviz.intervals import Array
-from traceviz.matching import Pairs, first_rows
+from traceviz.core.arrays.intervals import Array
+from traceviz.core.arrays.matching import Pairs, first_rows
 
 
 def backward_links(trace: TraceView, operators: OperatorCalls) -> tuple[Array, Array]:

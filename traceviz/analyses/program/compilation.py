@@ -22,9 +22,9 @@ from traceviz.analyses.derived.recorded.graph_capture import NAME
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet, nesting
+from traceviz.core.arrays.intervals import IntervalSet, nesting
+from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Audience, Column, Fact, Facts, Finding, Prose, Section
-from traceviz.units import format_ns, format_ratio
 
 
 @dataclass(frozen=True, slots=True)

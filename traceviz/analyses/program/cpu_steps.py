@@ -24,10 +24,10 @@ from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.stacks.functions import line_words, without_module
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, share
 from traceviz.analyses.derived.view import TraceView
-from traceviz.op_families import UNKNOWN, op_family_label
+from traceviz.core.units import format_ratio
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Section, Skipped
-from traceviz.rules import rule
-from traceviz.units import format_ratio
+from traceviz.report.rules import rule
+from traceviz.trace.names.op_families import UNKNOWN, op_family_label
 
 OF_OPERATORS: frozenset[KindKey] = frozenset({"operator", "optimizer"})
 """Kinds of causes that are operators of the framework."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz import schema
 from traceviz.analyses.base import WARNING_SHARE, Analysis, finding
 from traceviz.analyses.derived.calls.host_calls import argument, calls_named
 from traceviz.analyses.derived.calls.op_names import parsed_ops
@@ -24,9 +23,10 @@ from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet, nesting
+from traceviz.core.arrays.intervals import IntervalSet, nesting
+from traceviz.core.units import format_number, format_ratio
 from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped, hide_columns
-from traceviz.units import format_number, format_ratio
+from traceviz.trace import schema
 
 
 @dataclass(frozen=True, slots=True)

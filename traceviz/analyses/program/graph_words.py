@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from traceviz.analyses.derived.launch.graphs import GraphTime
 from traceviz.analyses.derived.statistics import ratio
+from traceviz.core.units import format_ratio
 from traceviz.report import Fact, Prose
-from traceviz.units import format_ratio
 
 
 def graph_facts(graphs: GraphTime, what: str) -> tuple[Fact, ...]:

@@ -19,8 +19,8 @@ from traceviz.analyses.derived.capture.kind import capture_kind
 from traceviz.analyses.derived.frames import end_ns
 from traceviz.analyses.derived.statistics import frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
+from traceviz.core.units import format_ratio
 from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped
-from traceviz.units import format_ratio
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.program.autograd import backward_work
 from traceviz.analyses.program.operator_calls import OperatorCalls, operator_calls
-from traceviz.intervals import Array
+from traceviz.core.arrays.intervals import Array
 
 ModuleSource = Literal["nn.Module", "module hierarchy", "ranges", "parts of graphs"]
 

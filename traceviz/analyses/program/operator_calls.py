@@ -34,8 +34,8 @@ from traceviz.analyses.derived.launch.graphs import GraphTime, graph_time, with_
 from traceviz.analyses.derived.launch.join import work_with_calls
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import Array
-from traceviz.nested import outer_alike
+from traceviz.core.arrays.intervals import Array
+from traceviz.core.arrays.nested import outer_alike
 
 _NOT_AN_OPERATOR = r"^(?:Optimizer\.|(?:Distributed)?DataParallel\.forward$)"
 """Ranges that PyTorch itself opens, which old traces file among the operators."""

@@ -24,8 +24,8 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.autograd import backward_work
 from traceviz.analyses.program.graph_words import graph_facts, graph_words
 from traceviz.analyses.program.operator_calls import OperatorCalls, input_shapes, of_pytorch, operator_calls
-from traceviz.intervals import Array
-from traceviz.nested import alike
+from traceviz.core.arrays.intervals import Array
+from traceviz.core.arrays.nested import alike
 from traceviz.report import Column, Fact, Facts, Section, Skipped, hide_columns
 
 Steady = np.ndarray[tuple[int], np.dtype[np.bool_]]

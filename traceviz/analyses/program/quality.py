@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz import schema
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.metric_names import MetricName, read_name
+from traceviz.core.units import format_number
 from traceviz.report import (
     OVER_TIME,
     STATED,
@@ -28,7 +28,7 @@ from traceviz.report import (
     Skipped,
     Timeline,
 )
-from traceviz.units import format_number
+from traceviz.trace import schema
 
 _SPLITS = ("validation", "test", None, "train")
 """Parts of the data, those that tell most of the quality first."""

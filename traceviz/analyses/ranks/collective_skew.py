@@ -25,7 +25,7 @@ from traceviz.analyses.derived.device.work import communication_names
 from traceviz.analyses.derived.frames import knowing, unions_by
 from traceviz.analyses.derived.host.collectives import joint_collectives
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 POINT_TO_POINT = r"(?i)(^|:)i?(send|recv)(any_?source)?$|send_?recv"
 """Transfers between two ranks: each has a partner of its own, so that the n-th of two ranks are not the same."""

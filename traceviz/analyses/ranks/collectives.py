@@ -15,12 +15,12 @@ from functools import cache
 
 import polars as pl
 
-from traceviz import schema
 from traceviz.analyses.derived.device.work import exposed
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, totals_by
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.report import Column
+from traceviz.trace import schema
 
 ELEMENT_BYTES = {
     **dict.fromkeys(("double", "long", "int64", "uint64", "f64", "float64", "i64", "u64", "complexfloat"), 8),

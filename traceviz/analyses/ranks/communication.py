@@ -17,10 +17,10 @@ from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL,
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import waiting_in_collectives
 from traceviz.analyses.ranks.collectives import COLUMNS, collective_times
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
-from traceviz.rules import rule
-from traceviz.units import format_ns, format_ratio
+from traceviz.report.rules import rule
 
 
 @dataclass(frozen=True, slots=True)

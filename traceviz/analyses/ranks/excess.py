@@ -18,7 +18,7 @@ from traceviz.analyses.derived.stacks.kinds import KIND_LABELS as STACK_LABELS
 from traceviz.analyses.derived.stacks.sampled import main_thread, time_by_stack
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.rank_times import RankTimes
-from traceviz.units import format_ns
+from traceviz.core.units import format_ns
 
 _KEYS = ("class", "kind", "cause", "location")
 _COMMON = frozenset({"host_collective", "unexplained"})

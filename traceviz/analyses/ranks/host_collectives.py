@@ -14,10 +14,10 @@ from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, totals_by
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import share_a_clock, waiting_in_collectives
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Column, Fact, Finding, Prose, Section, Skipped
-from traceviz.rules import rule
-from traceviz.units import format_ns, format_ratio
+from traceviz.report.rules import rule
 
 ONE_RANK = "The wait for ranks that arrive later is part of it: only a capture of several ranks tells it apart."
 """What the time in collectives of a single rank is not known to be."""

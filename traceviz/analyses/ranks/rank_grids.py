@@ -7,8 +7,8 @@ import polars as pl
 from traceviz.analyses.derived.statistics import frame_grid
 from traceviz.analyses.ranks.rank_times import RanksResult
 from traceviz.analyses.ranks.stragglers import LEAST_RANKS
+from traceviz.core.units import counted
 from traceviz.report import Audience, Column, Grid
-from traceviz.units import counted
 
 
 def times_grid(result: RanksResult) -> Grid:

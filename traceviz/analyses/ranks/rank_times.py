@@ -15,7 +15,7 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import Skew
 from traceviz.analyses.ranks.stragglers import StepImbalance
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from traceviz.analyses.ranks.excess import causes_of_ranks, largest_excess, line
 from traceviz.analyses.ranks.rank_grids import arrivals_grid, cautions, collectives_grid, steps_grid, times_grid
 from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times, waiting
 from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
+from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import Fact, Finding, Prose, Section, Skipped
-from traceviz.rules import rule
-from traceviz.units import counted, format_ns, format_ratio
+from traceviz.report.rules import rule
 
 _OF_ONE, _OF_ALL = "Look at the rank", "Where every rank"
 """Begins of advice about one rank that is slow, and about ranks that are late in turn."""

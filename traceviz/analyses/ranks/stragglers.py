@@ -11,7 +11,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import bounds
 from traceviz.analyses.derived.steps.steps import INFERRED, Steps
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 LEAST_RANKS = 3
 """Of two ranks, neither is the exception."""

@@ -25,9 +25,9 @@ from traceviz.analyses.derived.steps.generate import with_batches
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.serving import PHASES
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.units import counted, format_ns, format_number, format_ratio
 from traceviz.report import Block, Column, Fact, Facts, Prose, Section, Skipped, hide_columns
-from traceviz.units import counted, format_ns, format_number, format_ratio
 
 NO_ENGINE = "the trace has no steps of a serving engine (vLLM, SGLang, TensorRT-LLM, transformers)"
 

@@ -15,8 +15,8 @@ from traceviz.analyses.derived.statistics import frame_grid
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import OURS, check_basis
 from traceviz.analyses.steps.bases.section import BasisSteps
+from traceviz.core.units import counted, format_ns
 from traceviz.report import BY_STEP, Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
-from traceviz.units import counted, format_ns
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ from traceviz.analyses.derived.steps.search import (
 )
 from traceviz.analyses.derived.steps.steps import INFERRED, MIN_STEPS, Steps
 from traceviz.analyses.derived.view import TraceView
+from traceviz.core.units import counted, format_ns
 from traceviz.report import EVERY_STEP, Column, Fact, Facts, Grid, Prose, Section, Skipped
-from traceviz.units import counted, format_ns
 
 
 @dataclass(frozen=True, slots=True)

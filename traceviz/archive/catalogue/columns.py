@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from traceviz.gates.metrics import METRICS, Metric
-from traceviz.schema import Column
+from traceviz.trace.schema import Column
 
 FINDING = pa.struct(
     [

@@ -13,10 +13,10 @@ from traceviz.archive.catalogue.columns import COLUMNS
 from traceviz.archive.catalogue.rows import tag_pairs
 from traceviz.archive.storage.layout import REPORT, trace_parts
 from traceviz.archive.storage.store import Store
-from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.core.errors import DamagedTraceError, UsageError
+from traceviz.core.units import Unit, Value
 from traceviz.render import json as saved
 from traceviz.report import LISTING, Column, Fact, Grid, Prose, Report, Section, Verdict
-from traceviz.units import Unit, Value
 
 DEFAULT_COLUMNS = (
     *("trace_id", "rank", "source", "format", "framework", "job", "recorded"),

@@ -23,11 +23,11 @@ from pathlib import Path
 
 import polars as pl
 
-from traceviz import schema
 from traceviz.archive.storage.layout import files_of, table_parts, trace_parts
 from traceviz.archive.storage.store import LAST, Store, digest_of
-from traceviz.errors import OutputError
-from traceviz.foreign.json_documents import document_of
+from traceviz.core.errors import OutputError
+from traceviz.trace import schema
+from traceviz.untrusted.json_documents import document_of
 
 FOLDER = "packed"
 FEWEST = 500

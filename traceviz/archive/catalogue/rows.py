@@ -16,15 +16,15 @@ import pyarrow as pa
 from traceviz.analyses.run import analyze
 from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.compare.sides.sides import steady_steps
-from traceviz.cutting import select
-from traceviz.errors import UsageError
-from traceviz.foreign.rows import rows_to_table, stated_integer
-from traceviz.framework_signs import name_and_version
+from traceviz.core.errors import UsageError
 from traceviz.gates.metrics import METRICS, Candidate, Metric
 from traceviz.parsers.ranks.names import RANK_IN_NAME, rank_in_name
 from traceviz.report import Finding, Report
-from traceviz.selection import Selection
-from traceviz.tables import TraceTables
+from traceviz.trace.names.framework_signs import name_and_version
+from traceviz.trace.rows_to_table import rows_to_table, stated_integer
+from traceviz.trace.selection import Selection
+from traceviz.trace.slicing import select
+from traceviz.trace.tables import TraceTables
 
 Row = dict[str, Any]
 

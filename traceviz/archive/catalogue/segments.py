@@ -25,7 +25,7 @@ from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.layout import ROWS, files_of, manifest_of, trace_parts
 from traceviz.archive.storage.store import Store
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 
 FOLDER = "catalogue"
 MOST_SEGMENTS = 32

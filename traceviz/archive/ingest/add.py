@@ -30,7 +30,7 @@ from traceviz.archive.storage.leases import ABANDONED_S, Lease, lease
 from traceviz.archive.storage.spool import SPOOL
 from traceviz.archive.storage.store import WORK, Store
 from traceviz.archive.upkeep import removal
-from traceviz.errors import OutputError
+from traceviz.core.errors import OutputError
 from traceviz.parsers.base import Progress, silent
 from traceviz.version import __version__
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from traceviz.analyses.run import LARGE_ROWS, analyze
 from traceviz.report import Report
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 Result = TypeVar("Result")
 

@@ -45,7 +45,7 @@ from traceviz.archive.storage.addresses import printable
 from traceviz.archive.storage.layout import REPORT, ROWS, trace_parts
 from traceviz.archive.storage.spool import SPOOL, NoRoomError
 from traceviz.archive.storage.store import LAST, Store
-from traceviz.errors import (
+from traceviz.core.errors import (
     DamagedTraceError,
     MissingToolError,
     OutOfMemoryError,
@@ -55,17 +55,17 @@ from traceviz.errors import (
     UnreadableError,
     UsageError,
 )
-from traceviz.foreign.errors import NO_ROOM, defect, in_our_words
-from traceviz.foreign.json_documents import read_document
+from traceviz.core.sanitize import one_line
 from traceviz.parsers.base import Reader, ReadOptions
 from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.sources import source_facts
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.render import json as saved
 from traceviz.scrub.secrets.properties import is_private
-from traceviz.tables import TraceTables, load, write_tables
+from traceviz.trace.tables import TraceTables, load, write_tables
+from traceviz.untrusted.errors import NO_ROOM, defect, in_our_words
+from traceviz.untrusted.json_documents import read_document
 from traceviz.version import __version__
-from traceviz.visible import one_line
 
 ID_DIGITS = 16
 """Hexadecimal digits of the SHA-256 of a source that are the id of its trace."""

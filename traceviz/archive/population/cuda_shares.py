@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import polars as pl
 
 from traceviz.archive.population.observations import told_apart_by
+from traceviz.core.units import counted
 from traceviz.report import Block, Column, Grid, Prose, Row, Section
-from traceviz.units import counted
 
 SLUG = "cuda_api"
 MOST_TRACES, MOST_BYTES = 1_000, 500_000_000

@@ -17,15 +17,15 @@ from traceviz.archive.catalogue.segments import ready
 from traceviz.archive.population.observations import date, with_runs
 from traceviz.archive.storage.layout import OWN_FILES, trace_parts
 from traceviz.archive.storage.store import LAST, Store
-from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.core.errors import DamagedTraceError, UsageError
+from traceviz.core.process.temporary import temporary_folder
+from traceviz.core.units import counted
 from traceviz.parsers.base import Progress, ReadOptions, silent
 from traceviz.parsers.ranks.merge import merged
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
-from traceviz.process.temporary import temporary_folder
 from traceviz.report import Fact, Report
-from traceviz.tables import TraceTables
-from traceviz.units import counted
+from traceviz.trace.tables import TraceTables
 
 
 @dataclass(frozen=True, slots=True)

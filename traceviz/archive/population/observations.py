@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from traceviz.archive.catalogue.columns import COLUMNS
 from traceviz.archive.catalogue.segments import ready
-from traceviz.errors import UsageError
-from traceviz.parsers.shared.arrow import Array, pc
+from traceviz.core.errors import UsageError
+from traceviz.core.units import Unit
+from traceviz.parsers.shared.arrays.arrow import Array, pc
 from traceviz.report import Better
-from traceviz.units import Unit
 
 DATE = "date"
 """The order of runs if no tag is named."""

@@ -11,6 +11,7 @@ from traceviz.archive.catalogue.segments import ready
 from traceviz.archive.population.observations import FIGURES, Figure, date, figure
 from traceviz.archive.population.outliers import LEAST, SCORE, outliers
 from traceviz.archive.population.time_at_stake import at_stake, with_times
+from traceviz.core.units import counted, format_ns, format_ratio, format_value
 from traceviz.report import (
     POPULATION,
     Bar,
@@ -26,7 +27,6 @@ from traceviz.report import (
     Section,
     Verdict,
 )
-from traceviz.units import counted, format_ns, format_ratio, format_value
 
 VERDICTS = (
     *("highly input-bound", "moderately input-bound", "possibly input-bound", "not input-bound"),

@@ -14,16 +14,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from traceviz.archive.catalogue.columns import COLUMNS
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
+from traceviz.core.notebook_repr import Shown
+from traceviz.core.sanitize import visible_json
+from traceviz.core.units import Unit, Value, counted, format_value
 from traceviz.render.csv import CsvRenderer
 from traceviz.render.markdown import data
 from traceviz.render.options import RenderOptions
 from traceviz.render.terminal.renderer import TerminalRenderer
 from traceviz.report import Column, Grid, Prose, Report, Section, Verdict
-from traceviz.schema import TABLES
-from traceviz.shown import Shown
-from traceviz.units import Unit, Value, counted, format_value
-from traceviz.visible import visible_json
+from traceviz.trace.schema import TABLES
 
 SCHEMA = "traceviz.query/1"
 """Schema of an answer as JSON."""

@@ -28,10 +28,10 @@ from traceviz.archive.query.guard import tables_read
 from traceviz.archive.query.views import CATALOGUE_VIEWS, PACKED, catalogue_table, files_by_trace, literal, views
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
-from traceviz.errors import DamagedTraceError, TracevizError, UsageError
-from traceviz.process.temporary import drop, note
-from traceviz.schema import TABLES
-from traceviz.visible import Lines, sentence
+from traceviz.core.errors import DamagedTraceError, TracevizError, UsageError
+from traceviz.core.process.temporary import drop, note
+from traceviz.core.sanitize import Lines, sentence
+from traceviz.trace.schema import TABLES
 
 Parameters = Sequence[object] | Mapping[str, object]
 
@@ -56,7 +56,7 @@ _HUGE = pa.decimal128(38, 0)
 class Engine:
     """Answers queries over an archive as it was when the engine was made.
 
-    A view of every table of :data:`traceviz.schema.TABLES` holds the rows of all traces that are ready, with
+    A view of every table of :data:`traceviz.trace.schema.TABLES` holds the rows of all traces that are ready, with
     ``trace_id`` before and ``format`` behind its own columns; ``catalogue`` has a row for each trace and rank,
     ``traces`` one for each trace, ``findings`` one for each finding, ``tags`` one for each tag of a trace.
 

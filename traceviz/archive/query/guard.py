@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 
 _READING = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE", "RECURSIVE_CTE_NODE"})
 """Kinds of query nodes that only read."""

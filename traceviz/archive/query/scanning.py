@@ -12,9 +12,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from traceviz import schema
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
+from traceviz.trace import schema
 
 TRACE_COLUMNS = pa.schema([pa.field("format", pa.string()), pa.field("trace_id", pa.string())])
 """Columns that name the trace of a row; an id is text, even if it looks like a number."""

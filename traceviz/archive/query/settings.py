@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from traceviz.errors import MissingToolError
+from traceviz.core.errors import MissingToolError
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from traceviz.archive.runners.base import Runner, RunnerError
 from traceviz.archive.runners.choose import run_one
 from traceviz.archive.runners.local import usable_cores
 from traceviz.archive.storage.store import WORK, Store
-from traceviz.errors import WorkerError
+from traceviz.core.errors import WorkerError
 from traceviz.parsers.base import Progress, silent
 
 PARTS = "parts"

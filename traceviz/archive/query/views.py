@@ -12,7 +12,7 @@ import pyarrow as pa
 from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.storage.layout import TRACES, trace_parts
 from traceviz.archive.storage.store import LAST, Store
-from traceviz.schema import TABLES, Table
+from traceviz.trace.schema import TABLES, Table
 
 _TYPES = {pa.int16(): "SMALLINT", pa.int32(): "INTEGER", pa.int64(): "BIGINT", pa.float64(): "DOUBLE"}
 _SPECIAL = re.compile(r"([*?\[])")

@@ -10,9 +10,9 @@ import polars as pl
 from traceviz.archive.query.engine import WRONG, connect, explained, fill
 from traceviz.archive.query.guard import tables_read
 from traceviz.archive.query.views import TIMES
-from traceviz.errors import UsageError
-from traceviz.process.temporary import temporary_folder
-from traceviz.visible import Lines
+from traceviz.core.errors import UsageError
+from traceviz.core.process.temporary import temporary_folder
+from traceviz.core.sanitize import Lines
 
 SHORTEST = 4
 """Digits of an id that are enough where only one trace begins with them."""

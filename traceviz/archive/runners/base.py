@@ -11,9 +11,9 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
-from traceviz.errors import TracevizError
-from traceviz.foreign.errors import defect, in_our_words
-from traceviz.visible import one_line
+from traceviz.core.errors import TracevizError
+from traceviz.core.sanitize import one_line
+from traceviz.untrusted.errors import defect, in_our_words
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -10,7 +10,7 @@ from typing import TypeVar
 from traceviz.archive.runners.base import Runner, RunnerError
 from traceviz.archive.runners.local import LocalRunner
 from traceviz.archive.storage.store import Store
-from traceviz.errors import UsageError, WorkerError
+from traceviz.core.errors import UsageError, WorkerError
 
 T = TypeVar("T")
 R = TypeVar("R")

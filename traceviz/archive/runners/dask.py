@@ -39,7 +39,7 @@ from distributed import Client, Future, KilledWorker, as_completed
 
 from traceviz.archive.runners.base import Results, RunnerError, attempt
 from traceviz.archive.storage.store import WORK, Store
-from traceviz.errors import TracevizError, UsageError, WorkerError
+from traceviz.core.errors import TracevizError, UsageError, WorkerError
 from traceviz.version import __version__
 
 T = TypeVar("T")

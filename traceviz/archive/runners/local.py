@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from traceviz.archive.runners.base import Results, RunnerError, attempt
-from traceviz.errors import WorkerError
-from traceviz.process import interrupts
-from traceviz.process.interrupts import ENDING, Stopped
-from traceviz.process.temporary import drop_all
-from traceviz.without_pandas import skip_pandas
+from traceviz.core.errors import WorkerError
+from traceviz.core.process import interrupts
+from traceviz.core.process.interrupts import ENDING, Stopped
+from traceviz.core.process.temporary import drop_all
+from traceviz.core.without_pandas import skip_pandas
 
 T = TypeVar("T")
 R = TypeVar("R")

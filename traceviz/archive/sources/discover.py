@@ -42,7 +42,7 @@ from traceviz.archive.sources.recognise import (
 from traceviz.archive.sources.trees import DEVICE, LINK, LocalTree, MemberTree, RemoteTree, Tree, folder_name
 from traceviz.archive.storage.addresses import is_url, is_web, printable, shown
 from traceviz.archive.storage.spool import check_space
-from traceviz.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError, UsageError
+from traceviz.core.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError, UsageError
 from traceviz.parsers.run.layout import whole_run
 
 _BLOCK = 1 << 20

@@ -19,7 +19,7 @@ from pathlib import PurePath
 from traceviz.archive.sources.item import Item, Refused
 from traceviz.archive.sources.locations import Location
 from traceviz.archive.storage.addresses import is_web
-from traceviz.errors import TracevizError
+from traceviz.core.errors import TracevizError
 from traceviz.scrub.formats.registry import REPORT_SUFFIXES
 
 EXPORT = ".sqlite"

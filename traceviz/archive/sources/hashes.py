@@ -19,10 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from traceviz.archive.storage.addresses import printable
-from traceviz.errors import UnknownFormatError
-from traceviz.foreign.json_documents import read_document
+from traceviz.core.errors import UnknownFormatError
 from traceviz.parsers.run.layout import MANIFEST, RAW, TABLES, is_run_folder
 from traceviz.parsers.shared.log_folders import SUFFIXES as CAPTURES
+from traceviz.untrusted.json_documents import read_document
 
 DERIVED = frozenset({"tables", "overhead", "problems", "verdict"})
 """Keys that the manifest of a run gets with its tables: their rows, the overhead, problems, and the verdict."""

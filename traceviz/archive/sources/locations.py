@@ -17,7 +17,7 @@ from fsspec.core import url_to_fs
 from traceviz.archive.sources.names import unsafe
 from traceviz.archive.storage.addresses import is_url, is_web, printable, public, shown, without_secrets
 from traceviz.archive.storage.store import is_store_error
-from traceviz.errors import TracevizError, UnknownFormatError, UsageError
+from traceviz.core.errors import TracevizError, UnknownFormatError, UsageError
 
 _READ_AHEAD = 8 << 20
 _PART = 1 << 18

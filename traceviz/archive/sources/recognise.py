@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from traceviz.archive.sources.packed.index import parents
-from traceviz.foreign.json_documents import MOST_BYTES, object_of
 from traceviz.parsers.base import HEAD_BYTES, Match
 from traceviz.parsers.nsys.sniff import EXPORTED_FILES
 from traceviz.parsers.ranks.names import RANK_IN_NAME
@@ -25,7 +24,8 @@ from traceviz.parsers.run.layout import MANIFEST, SAMPLES_DESCRIPTION, SAMPLES_K
 from traceviz.parsers.shared.json.stream import HEAD_TEXT_BYTES
 from traceviz.parsers.shared.log_folders import SUFFIXES as CAPTURES
 from traceviz.parsers.xplane.sniff import TRACE_JSON_SUFFIXES as TRACE_JSON
-from traceviz.trace_folder import MANIFEST_KIND
+from traceviz.trace.trace_folder import MANIFEST_KIND
+from traceviz.untrusted.json_documents import MOST_BYTES, object_of
 
 ARCHIVE = "archive.json"
 """File that marks an archive of traceviz."""

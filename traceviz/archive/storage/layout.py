@@ -22,8 +22,8 @@ import polars as pl
 
 from traceviz.archive.storage.store import LAST, WORK, Store
 from traceviz.archive.storage.writers import is_of_dead
-from traceviz.errors import DamagedTraceError, UsageError
-from traceviz.foreign.json_documents import JsonError, document_of
+from traceviz.core.errors import DamagedTraceError, UsageError
+from traceviz.untrusted.json_documents import JsonError, document_of
 
 MARKER = "archive.json"
 TRACES = "traces"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from traceviz.archive.storage import writers
 from traceviz.archive.storage.store import WORK, Store
-from traceviz.errors import OutputError
+from traceviz.core.errors import OutputError
 
 ABANDONED_S = 24 * 3600.0
 """Files in work that were not touched for so long were left behind; somebody may still be writing younger ones."""

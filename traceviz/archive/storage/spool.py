@@ -29,9 +29,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock, Timer
 
-from traceviz.errors import DamagedTraceError, OutputError
-from traceviz.process.temporary import drop, note
-from traceviz.units import format_value
+from traceviz.core.errors import DamagedTraceError, OutputError
+from traceviz.core.process.temporary import drop, note
+from traceviz.core.units import format_value
 
 IDLE_S = 60.0
 """A process that has used no copy for so long, and has no room open, lets go of its copies."""

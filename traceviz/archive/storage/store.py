@@ -26,7 +26,7 @@ from fsspec.core import url_to_fs
 from traceviz.archive.storage import writers
 from traceviz.archive.storage.addresses import public, shown
 from traceviz.archive.storage.spool import SPOOL
-from traceviz.errors import OutputError, TracevizError, UsageError
+from traceviz.core.errors import OutputError, TracevizError, UsageError
 
 WORK = "work"
 """Folder for what is being written."""

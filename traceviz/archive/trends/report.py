@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from traceviz.archive.trends.trend import Change, Direction, Shift, Trajectory, Trend
+from traceviz.core.units import counted, format_change, format_ratio, format_value
 from traceviz.gates.gates import GateResult, Outcome
 from traceviz.report import (
     TREND,
@@ -22,7 +23,6 @@ from traceviz.report import (
     Series,
     Verdict,
 )
-from traceviz.units import counted, format_change, format_ratio, format_value
 
 _PLOTS = 4
 """Groups that are plotted for people; JSON has all."""

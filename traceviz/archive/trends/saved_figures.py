@@ -17,12 +17,12 @@ from traceviz.archive.runners.base import Runner, RunnerError
 from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.storage.layout import REPORT, trace_parts
 from traceviz.archive.storage.store import Store
-from traceviz.errors import DamagedTraceError, UsageError, WorkerError
+from traceviz.core.errors import DamagedTraceError, UsageError, WorkerError
+from traceviz.core.units import Unit, counted
 from traceviz.gates.metrics import QUALITY, Candidate, Metric, Reading, metric
 from traceviz.parsers.base import Progress, silent
 from traceviz.render.json import loads
 from traceviz.report import Better
-from traceviz.units import Unit, counted
 
 _API = "api:"
 """Prefix of figures on one function of CUDA."""

@@ -15,9 +15,9 @@ import polars as pl
 from traceviz.archive.population.observations import DATE, Figure, figure, mixed, observations
 from traceviz.archive.trends.change_points import ChangePoint, Numbers, Search, change_points
 from traceviz.compare.effect import half_widths, typical
+from traceviz.core.notebook_repr import Shown
+from traceviz.core.units import counted
 from traceviz.report import Better
-from traceviz.shown import Shown
-from traceviz.units import counted
 
 
 class Direction(StrEnum):

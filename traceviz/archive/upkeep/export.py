@@ -12,15 +12,15 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from traceviz import schema
 from traceviz.archive.catalogue.segments import PARQUET_ERRORS, ready
 from traceviz.archive.storage.layout import ROWS, files_of, manifest_of, trace_parts
 from traceviz.archive.storage.store import LAST, Store
-from traceviz.errors import DamagedTraceError, UsageError
-from traceviz.files import check_folder_free, new_file, new_folder
+from traceviz.core.errors import DamagedTraceError, UsageError
+from traceviz.core.files import check_folder_free, new_file, new_folder
 from traceviz.parsers.base import Progress, silent
-from traceviz.tables import conform, load
-from traceviz.trace_folder import MANIFEST, is_trace_folder
+from traceviz.trace import schema
+from traceviz.trace.tables import conform, load
+from traceviz.trace.trace_folder import MANIFEST, is_trace_folder
 
 TRACE_ID = "trace_id"
 

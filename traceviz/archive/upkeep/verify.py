@@ -20,7 +20,7 @@ from traceviz.archive.storage import layout
 from traceviz.archive.storage.layout import files_of, leftovers, manifest_of, trace_parts, traces_in
 from traceviz.archive.storage.leases import ABANDONED_S, first_start
 from traceviz.archive.storage.store import LAST, WORK, Store, digest_of
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import Progress, silent
 
 Kind = Literal["missing", "incomplete", "damaged", "unlisted", "undeleted", "leftover", "catalogue", "packed"]

@@ -13,9 +13,9 @@ from traceviz.cli.archive.query import query
 from traceviz.cli.archive.report import report, trend
 from traceviz.cli.boundary import say
 from traceviz.cli.options import Size, SourceName, in_lean_process, print_lines, progress_bar_on_stderr
-from traceviz.errors import GateFailedError, UnknownFormatError, UsageError
-from traceviz.process.interrupts import Stopped
-from traceviz.visible import bounded, sentence
+from traceviz.core.errors import GateFailedError, UnknownFormatError, UsageError
+from traceviz.core.process.interrupts import Stopped
+from traceviz.core.sanitize import bounded, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ import click
 
 from traceviz.cli.boundary import say
 from traceviz.cli.options import PAGE_WIDTH, WIDTH_HELP, Size, page_width, progress_bar_on_stderr, wants_color, write
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -139,7 +139,7 @@ def _check(format_name: str, output: Path | None, *, force: bool) -> None:
     Raises:
         UsageError: there is no such format, or it cannot go there.
     """
-    from traceviz.files import check_file_free
+    from traceviz.core.files import check_file_free
 
     if format_name not in FORMATS:
         raise UsageError.unknown("output format", format_name, FORMATS)
@@ -152,7 +152,7 @@ def _check(format_name: str, output: Path | None, *, force: bool) -> None:
 def _export(batches: pa.RecordBatchReader, format_name: str, output: Path | None, *, force: bool) -> None:
     """Write the answer for programs as it comes: the file appears when complete, and stdout gets all or nothing."""
     from traceviz.archive.query import answer as answers
-    from traceviz.files import new_file
+    from traceviz.core.files import new_file
 
     pieces = answers.csv(batches) if format_name == "csv" else answers.as_json(batches)
     if output is None:

@@ -11,7 +11,7 @@ import click
 from traceviz.cli.archive.options import PageOptions, page_options
 from traceviz.cli.figures import check_drawn
 from traceviz.cli.options import FORMATS_HELP, progress_bar_on_stderr
-from traceviz.errors import NoVerdictError, UsageError
+from traceviz.core.errors import NoVerdictError, UsageError
 from traceviz.report import POPULATION, SCHEMA, TREND
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _check_page(page: PageOptions, *, gates: bool = False) -> None:
         UsageError: there is no such format or figure, or the output exists.
     """
     from traceviz.cli.gate_options import JUNIT
-    from traceviz.files import check_file_free
+    from traceviz.core.files import check_file_free
     from traceviz.render.registry import renderer
 
     renderer(page.format_name)

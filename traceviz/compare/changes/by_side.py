@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from traceviz.compare.changes.cuda_api import NEVER, NOTABLE, api_shares
 from traceviz.compare.sides.sides import Side
+from traceviz.core.units import Unit
 from traceviz.report import Block, Column, Grid, Row
-from traceviz.units import Unit
 
 _SIDES_BESIDE = 3
 """Most sides with bars in a table that fits 80 columns; the others follow in further tables of the same functions."""

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from traceviz.compare.changes.figures import FigureChange, Figures, add_figure, figure_changes
 from traceviz.compare.changes.recorded import why_not
 from traceviz.compare.sides.sides import Side, fact, rows, whole
+from traceviz.core.units import Unit, Value
 from traceviz.report import Bars, Report
-from traceviz.units import Unit, Value
 
 BUSY, SHORT = "busy", "short_gaps"
 """Parts of the time of devices that are no cause of a gap."""

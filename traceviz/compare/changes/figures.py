@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from traceviz.compare.sides.sides import rows
+from traceviz.core.units import Unit, Value
 from traceviz.report import Report
-from traceviz.units import Unit, Value
 
 Words = tuple[str, Unit]
 """Label and unit of a figure."""

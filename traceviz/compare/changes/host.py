@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from traceviz.compare.changes.figures import FigureChange, Figures, add_figure, figure_changes, metric_rows
 from traceviz.compare.changes.recorded import why_not
 from traceviz.compare.sides.sides import Side
-from traceviz.units import Unit, Value
+from traceviz.core.units import Unit, Value
 
 
 @dataclass(frozen=True, slots=True)

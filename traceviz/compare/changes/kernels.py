@@ -10,8 +10,8 @@ from traceviz.compare.changes.events import EventChange, Status, event_changes, 
 from traceviz.compare.changes.recorded import why_not
 from traceviz.compare.kernel_pairs import Events, How, Match, PerStep, matches
 from traceviz.compare.sides.sides import Side
+from traceviz.core.units import format_ratio
 from traceviz.report import IN_STEPS
-from traceviz.units import format_ratio
 
 IN_COMMON = 0.1
 """With less than this share of kernel time in kernels of both sides, there is nothing to compare by name."""

@@ -12,8 +12,8 @@ from traceviz.compare.options import Limits
 from traceviz.compare.outcome import Outcome, outcome_of
 from traceviz.compare.sides.measures import Measure, endings, measures_of, stopped, was_busy
 from traceviz.compare.sides.sides import Side, rows, whole
+from traceviz.core.units import Unit
 from traceviz.report import MEASURES, Better
-from traceviz.units import Unit
 
 BETTER, WORSE = "better", "worse"
 """Verdicts on a measure beside :attr:`Outcome.NO_CHANGE` and :attr:`Outcome.UNKNOWN`."""

@@ -17,8 +17,8 @@ from traceviz.compare.options import Limits
 from traceviz.compare.outcome import Outcome, outcome_of
 from traceviz.compare.sides.measures import stopped
 from traceviz.compare.sides.sides import Side, grid, rows
+from traceviz.core.units import Value
 from traceviz.report import STATED, Better
-from traceviz.units import Value
 
 QUALITY = "quality"
 """Slug of the section, of a report and of a comparison."""

@@ -17,8 +17,8 @@ from math import ceil, floor
 
 from traceviz.compare.changes.figures import metric_rows
 from traceviz.compare.sides.sides import Side, fact
+from traceviz.core.units import Unit, Value
 from traceviz.report import AMOUNTS_OF_LANES, Column, Grid, Lane, Report, Row, Timeline
-from traceviz.units import Unit, Value
 
 SLICES = 60
 """Slices of the common axis."""

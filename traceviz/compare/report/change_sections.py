@@ -14,8 +14,8 @@ from traceviz.compare.compare import Pair
 from traceviz.compare.report.measure_section import Blocks, measure_blocks
 from traceviz.compare.report.quality_section import quality_blocks
 from traceviz.compare.sides.sides import Side
+from traceviz.core.units import Value, format_change, format_value
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Row
-from traceviz.units import Value, format_change, format_value
 
 BlocksOfPair = Callable[[Pair, str], Blocks]
 """Takes the pair, and the unit of its times in words (``per step, on average``)."""

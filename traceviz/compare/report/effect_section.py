@@ -16,8 +16,8 @@ from traceviz.compare.sides.failures import cell as how_it_ended
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import unit_of
 from traceviz.compare.tables.figures import Known
+from traceviz.core.units import Unit, Value, counted, format_ratio
 from traceviz.report import TAG, Audience, Block, Column, Fact, Facts, Grid, Prose, Row, Section, hide_columns
-from traceviz.units import Unit, Value, counted, format_ratio
 
 BASE = "base"
 """Verdict of the row of the base."""

@@ -14,8 +14,8 @@ from traceviz.compare.outcome import Outcome
 from traceviz.compare.sides.basis import TOTAL
 from traceviz.compare.sides.measures import Measure, measures_of, stopped
 from traceviz.compare.sides.sides import Side
+from traceviz.core.units import Value, format_change, format_number, format_value
 from traceviz.report import Block, Column, Grid, Prose, Row
-from traceviz.units import Value, format_change, format_number, format_value
 
 Blocks = tuple[list[Block], str]
 """Blocks of a pair; and why there is nothing to compare, empty where there is."""

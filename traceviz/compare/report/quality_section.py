@@ -16,8 +16,8 @@ from traceviz.compare.changes.quality import (
 )
 from traceviz.compare.compare import Pair
 from traceviz.compare.sides.sides import Side
+from traceviz.core.units import counted, format_change, format_number
 from traceviz.report import Block, Column, Grid, Prose, Row
-from traceviz.units import counted, format_change, format_number
 
 Blocks = tuple[list[Block], str]
 """Blocks of a pair; and why there is nothing to compare, empty where there is."""

@@ -12,7 +12,7 @@ from traceviz.compare.report.quality_section import quality_words
 from traceviz.compare.sides.basis import TOTAL
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import unit_of
-from traceviz.units import format_change, format_ns, format_value
+from traceviz.core.units import format_change, format_ns, format_value
 
 _APART = 0.05
 """Medians are told where they changed by so much more or less than means, as shares of the base."""

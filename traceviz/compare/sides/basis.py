@@ -10,7 +10,7 @@ import numpy as np
 from traceviz.compare.effect import typical
 from traceviz.compare.sides.measures import Measure, endings, measures_of
 from traceviz.compare.sides.sides import Side
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from traceviz.compare.sides.failures import failure
 from traceviz.compare.sides.sides import Side, grouping
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.report import Report
 
 Key = tuple[str, ...]

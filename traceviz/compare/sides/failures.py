@@ -6,9 +6,9 @@ import re
 from collections import Counter
 
 from traceviz.compare.sides.sides import Side, fact
+from traceviz.core.units import counted
 from traceviz.parsers.run.manifest import STOPPED, Ending
 from traceviz.report import MEASURES, Report
-from traceviz.units import counted
 
 _ALONE = {"failed": "crashed", "timed-out": "timed out"}
 """Outcomes of which no more is known."""

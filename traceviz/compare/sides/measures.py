@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import cast, get_args
 
 from traceviz.compare.sides.sides import Side, fact, grid, rows
+from traceviz.core.units import UNITS, Unit, Value
 from traceviz.report import MEASURES, Better, Report
-from traceviz.units import UNITS, Unit, Value
 
 FINISHED = "finished"
 """Outcome of a run that ended by itself."""

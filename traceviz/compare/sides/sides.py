@@ -13,10 +13,10 @@ import numpy.typing as npt
 from traceviz.compare.effect import typical
 from traceviz.compare.kernel_pairs import Events, PerStep
 from traceviz.compare.sides.job_steps import job_steps, of_the_job
-from traceviz.framework_signs import name_and_version
+from traceviz.core.resampling import Times, period
+from traceviz.core.units import Value
 from traceviz.report import BY_STEP, EVERY_STEP, IN_STEPS, TAG, Grid, Report
-from traceviz.resampling import Times, period
-from traceviz.units import Value
+from traceviz.trace.names.framework_signs import name_and_version
 
 
 @dataclass(frozen=True)

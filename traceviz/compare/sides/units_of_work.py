@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from traceviz.compare.sides.sides import Side, fact, tags
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.report import MEASURES, Report
 
 _BATCH = frozenset({"batch", "batchsize"})

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceviz.resampling import student
+from traceviz.core.resampling import student
 
 _FEWEST = 3
 """Fewer numbers of devices fit any two parameters."""

@@ -22,8 +22,8 @@ from traceviz.compare.sides.units_of_work import is_batch
 from traceviz.compare.tables.differences import UNCLEAR, Difference, difference
 from traceviz.compare.tables.figures import Figure, Known, stopped_runs
 from traceviz.compare.tables.sides_by_tag import Values, grouped, in_order, label_of
+from traceviz.core.units import Unit, Value, format_value
 from traceviz.report import TAG, Block, Column, Grid, Prose, Row, Section
-from traceviz.units import Unit, Value, format_value
 
 CROSS = "cross"
 _WIDTH = 76

@@ -23,9 +23,9 @@ from traceviz.compare.tables.points import (
     shown_number,
     tag_and_number,
 )
-from traceviz.compare.tables.words import in_capital, interval_words
+from traceviz.compare.tables.texts import in_capital, interval_words
+from traceviz.core.units import format_value
 from traceviz.report import TAG, Block, Column, Grid, Prose, Row, Section
-from traceviz.units import format_value
 
 CURVE = "curve"
 RESOURCES = frozenset(

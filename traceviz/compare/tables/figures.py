@@ -22,10 +22,10 @@ from traceviz.compare.sides.failures import cell, counts
 from traceviz.compare.sides.measures import Measure, measures_of, stopped
 from traceviz.compare.sides.sides import Side, grid, rows
 from traceviz.compare.sides.units_of_work import per_unit, unit_of
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
+from traceviz.core.resampling import mean_interval, student
+from traceviz.core.units import Unit
 from traceviz.report import STATED, Better
-from traceviz.resampling import mean_interval, student
-from traceviz.units import Unit
 
 QUALITY = "quality"
 """Slug of the section on what was learned."""

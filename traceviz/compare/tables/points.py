@@ -10,8 +10,8 @@ from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import is_batch
 from traceviz.compare.tables.figures import Figure, Known, MeanStep
 from traceviz.compare.tables.sides_by_tag import Values, grouped, label_of, number_of
-from traceviz.errors import UsageError
-from traceviz.units import counted, format_value
+from traceviz.core.errors import UsageError
+from traceviz.core.units import counted, format_value
 
 _FEWEST = 2
 

@@ -10,10 +10,10 @@ from traceviz.compare.tables.amdahl import SerialShare, fit, karp_flatt
 from traceviz.compare.tables.differences import difference
 from traceviz.compare.tables.figures import Figure, Known, stopped_runs
 from traceviz.compare.tables.points import Course, Point, courses, left_out_sentence, shown_number, tag_and_number
-from traceviz.compare.tables.words import in_capital, interval_words
-from traceviz.errors import UsageError
+from traceviz.compare.tables.texts import in_capital, interval_words
+from traceviz.core.errors import UsageError
+from traceviz.core.units import format_ratio, format_value
 from traceviz.report import TAG, Block, Column, Fact, Facts, Grid, Prose, Row, Section
-from traceviz.units import format_ratio, format_value
 
 SCALING = "scaling"
 _FAR = 0.1

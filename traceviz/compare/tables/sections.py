@@ -15,7 +15,7 @@ from traceviz.compare.tables.curve import CURVE, curve_section
 from traceviz.compare.tables.figures import spelled
 from traceviz.compare.tables.scaling import SCALING, scaling_section
 from traceviz.compare.tables.sides_by_tag import number_of, values_of
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.report import Section
 
 TABLES = (CROSS, CURVE, SCALING)

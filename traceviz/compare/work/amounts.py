@@ -12,8 +12,8 @@ from traceviz.compare.sides.by_tags import natural
 from traceviz.compare.sides.sides import Side, grid, rows, whole
 from traceviz.compare.sides.units_of_work import batch_of
 from traceviz.compare.work.ingredients import as_often, ingredients
+from traceviz.core.units import format_number, format_ratio
 from traceviz.report import BY_SHAPE
-from traceviz.units import format_number, format_ratio
 
 ENOUGH = 0.5
 """Kernels of both sides are evidence from this share of the base's kernel time on."""

@@ -12,8 +12,8 @@ from typing import Literal
 
 from traceviz.compare.sides.sides import Side, fact, grid, rows
 from traceviz.compare.work.kinds import Kind, bare_name, counts_once, is_around, is_gradient, kind_of
+from traceviz.core.units import Value
 from traceviz.report import EVERY_STEP, Report
-from traceviz.units import Value
 
 Source = Literal["operators", "ops", "kernels"]
 """PyTorch's operators, ops of TensorFlow and JAX, kernels of a device."""

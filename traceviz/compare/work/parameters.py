@@ -17,7 +17,7 @@ from math import prod
 
 from traceviz.compare.sides.sides import Side, grid, rows
 from traceviz.compare.work.kinds import bare_name
-from traceviz.units import Value
+from traceviz.core.units import Value
 
 Shape = tuple[int, ...]
 Layer = tuple[str, Shape]

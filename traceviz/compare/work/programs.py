@@ -17,7 +17,7 @@ from traceviz.compare.work import parameters as of_parameters
 from traceviz.compare.work.amounts import calls_per_step
 from traceviz.compare.work.ingredients import Ingredients, Source, as_often, ingredients
 from traceviz.compare.work.kinds import Kind
-from traceviz.units import format_number, format_ratio
+from traceviz.core.units import format_number, format_ratio
 
 MATTERS = 0.2
 """Kinds of work with a smaller share of the time on both sides decide nothing."""

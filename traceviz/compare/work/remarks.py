@@ -12,8 +12,8 @@ from traceviz.compare.sides.sides import Side, rows
 from traceviz.compare.work.amounts import MOST, batch, calls_per_step, operators_per_step, other_sizes, served
 from traceviz.compare.work.parameters import parameters, sizes_of_inputs
 from traceviz.compare.work.programs import Programs
+from traceviz.core.units import format_number, format_ratio, format_value
 from traceviz.report import Severity
-from traceviz.units import format_number, format_ratio, format_value
 
 OTHER_WORK = frozenset({"program", "requests", "batch", "input-sizes", "launch-sizes"})
 """Codes of the remarks on other work."""

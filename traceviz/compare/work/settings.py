@@ -17,8 +17,8 @@ from traceviz.compare.work.amounts import batch
 from traceviz.compare.work.ingredients import ingredients
 from traceviz.compare.work.kinds import Kind
 from traceviz.compare.work.parameters import parameters
+from traceviz.core.units import Value, format_number, format_ratio
 from traceviz.report import Grid, Report
-from traceviz.units import Value, format_number, format_ratio
 
 MUCH = 0.2
 """Shares that differ by less than this are no change."""

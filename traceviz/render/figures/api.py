@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from traceviz.core.units import counted, format_value
 from traceviz.render.figures.reading import Row, grid_with, of_trace, quantity, rows
 from traceviz.render.figures.values import Axis, Figure, NoFigure, RankedBar, RankedBars
 from traceviz.report import Report
-from traceviz.units import counted, format_value
 
 LEAST_SHARE = 0.01
 """Functions with less are one bar together."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from traceviz.core.units import Unit, format_value
 from traceviz.render.figures.reading import Row, grid_with, number, rows, text
 from traceviz.render.figures.values import Axis, NoFigure, SignedBar, SignedBars
 from traceviz.report import Better, Report
-from traceviz.units import Unit, format_value
 
 MOST = 12
 """Bars of a figure; smaller changes are summed in a note."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.report import COMPARISON, POPULATION, SCHEMA, TREND
 
 FUNCTIONS = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
+from traceviz.core.units import Value
 from traceviz.report import Column, Grid, Prose, Report, Timeline
-from traceviz.units import Value
 
 Row = Mapping[str, Value]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import import_module
 
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.render.figures.declared import FUNCTIONS, check_figure, owners
 from traceviz.render.figures.values import Figure, NoFigure
 from traceviz.report import Report

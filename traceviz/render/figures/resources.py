@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
+from traceviz.core.units import UNITS, Unit
 from traceviz.render.figures.reading import Row, about, number, rows, text, titled
 from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, NoFigure, Panel
 from traceviz.report import AMOUNTS_OF_LANES, Lane, Report, Timeline
-from traceviz.units import UNITS, Unit
 
 _SECTIONS = ("resources", "device_use")
 """Where lanes are: of the host and of its devices as sampled, and of the work of the devices."""

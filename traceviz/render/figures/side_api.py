@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from traceviz.core.units import counted
 from traceviz.render.figures.reading import about, grid_with, number, rows, text
 from traceviz.render.figures.values import Axis, NoFigure, Part, StackedBars, StackedRow
 from traceviz.report import Report
-from traceviz.units import counted
 
 NOTABLE = 0.01
 """Functions from this share on, in any bar, have a part of their own."""

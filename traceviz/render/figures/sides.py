@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from traceviz.core.units import Value, format_value
 from traceviz.render.figures.reading import Row, about, column, grid_with, number, rows, text, titled
 from traceviz.render.figures.values import Axis, Interval, Intervals, NoFigure, Part, StackedBars, StackedRow
 from traceviz.report import CLASSES_OF_SIDES, PARTS_OF_SIDES, Report
-from traceviz.units import Value, format_value
 
 _EFFECT = "effect"
 _BASE = "base"

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from traceviz.core.units import Value, counted, format_value
 from traceviz.render.figures.reading import Row, of_trace, quantity, rows, titled
 from traceviz.render.figures.values import Axis, Figure, NoFigure, Part, StackedBars, StackedRow
 from traceviz.report import BY_STEP, EVERY_STEP, Bars, Report
-from traceviz.units import Value, counted, format_value
 
 MOST_BARS = 120
 """Bars of a figure: of more, each is the mean of some that follow one another."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from traceviz.core.units import format_change
 from traceviz.render.figures.reading import about, grid_with, number, rows, text
 from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Mark, NoFigure, Panel
 from traceviz.report import Report, Series
-from traceviz.units import format_change
 
 _SLUG = "trend"
 MOST = 4

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from traceviz.core.units import format_ratio
 from traceviz.render.figures.reading import of_trace, timelines
 from traceviz.render.figures.values import Axis, CurvePoint, Curves, Figure, Line, NoFigure, Panel
 from traceviz.report import Lane, Report, Timeline
-from traceviz.units import format_ratio
 
 _DEVICES, _HOST, _MEMORY = "device_use", "host", "memory"
 _SLUGS = (_DEVICES, _HOST, _MEMORY)

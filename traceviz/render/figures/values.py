@@ -1,8 +1,8 @@
 """Figures: what is drawn, whatever draws it (SVG, a page, a terminal).
 
-A figure is a frozen value of numbers in base units (:data:`traceviz.units.Unit`), with keys for colours
+A figure is a frozen value of numbers in base units (:data:`traceviz.core.units.Unit`), with keys for colours
 (:func:`traceviz.render.palette.color`) and labels for people. It knows no pixels and no colours. What draws it chooses
-ticks, formats values with :mod:`traceviz.units`, and makes every label harmless (:func:`traceviz.visible.visible`).
+ticks, formats values with :mod:`traceviz.core.units`, makes labels harmless (:func:`traceviz.core.sanitize.visible`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from traceviz.core.units import Unit
 from traceviz.report import Better
-from traceviz.units import Unit
 
 Style = Literal["line", "dashed", "steps", "area", "points"]
 """How a line is drawn: through its points; dashed (a level, a reference); each value until the next one; filled down to

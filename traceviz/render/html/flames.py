@@ -6,13 +6,13 @@ import json
 
 from markupsafe import Markup
 
-from traceviz.kernel_names import catalogue as kernels
-from traceviz.op_families import catalogue
-from traceviz.pictures.flame import Flame
-from traceviz.pictures.pictures import Pictures
-from traceviz.pictures.texts import fitting
 from traceviz.render.html.components.colors import fill
 from traceviz.render.html.components.element import element, joined, shown
+from traceviz.report.pictures.flame import Flame
+from traceviz.report.pictures.pictures import Pictures
+from traceviz.report.pictures.texts import fitting
+from traceviz.trace.names.kernel_names import catalogue as kernels
+from traceviz.trace.names.op_families import catalogue
 
 _LABELS = {
     "op": "other operators",

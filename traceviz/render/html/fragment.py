@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from markupsafe import Markup
 
+from traceviz.core.units import counted
 from traceviz.render.first_screen import first_screen
 from traceviz.render.html.components.bars import bars
 from traceviz.render.html.components.blocks import block
@@ -23,7 +24,6 @@ from traceviz.render.html.drawn import figure_parts
 from traceviz.render.html.inline import asset
 from traceviz.render.rows import blocks_for_people, by_time_at_stake
 from traceviz.report import SCHEMA, Block, Fact, Grid, Report, Section
-from traceviz.units import counted
 
 MOST_CHARACTERS = 180_000
 """Of a report, with its style: some notebooks hold dozens of them."""

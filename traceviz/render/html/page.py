@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from traceviz.pictures.pictures import Pictures
 from traceviz.render.first_screen import first_screen
 from traceviz.render.html.components.bars import bars
 from traceviz.render.html.components.blocks import block
@@ -42,6 +41,7 @@ from traceviz.report import (
     Series,
     Severity,
 )
+from traceviz.report.pictures.pictures import Pictures
 
 _KINDS = {COMPARISON: "Comparison", LISTING: "Traces", POPULATION: "Archive report", TREND: "Trend"}
 _REST = "other"

@@ -12,7 +12,7 @@ from importlib import import_module
 
 from markupsafe import Markup
 
-from traceviz.pictures.pictures import Pictures
+from traceviz.report.pictures.pictures import Pictures
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from traceviz.pictures.packed import packed
-from traceviz.pictures.pictures import Pictures
-from traceviz.pictures.timeline import Detail, Lane, Timeline
+from traceviz.core.units import format_value
 from traceviz.render.html.components.element import element, joined, shown
-from traceviz.units import format_value
+from traceviz.report.pictures.packed import packed
+from traceviz.report.pictures.pictures import Pictures
+from traceviz.report.pictures.timeline import Detail, Lane, Timeline
 
 _CONTROLS = (
     (("left", "◀", "Pan left"), ("right", "▶", "Pan right")),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
+from traceviz.core.units import format_value
 from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Mark, Panel
 from traceviz.render.svg.elements import QUIET, TEXT, Element, Ink, element, group, inks, line, text
 from traceviz.render.svg.layout import (
@@ -24,7 +25,6 @@ from traceviz.render.svg.layout import (
 from traceviz.render.svg.lettering import shortened, width_of
 from traceviz.render.svg.rows import axis_below
 from traceviz.render.svg.scales import Scale, Tick, named_scale, scale
-from traceviz.units import format_value
 
 _ONE_PANEL, _PANEL, _LANE = 280.0, 150.0, 40.0
 """Pixels of a panel: alone, one of several, one of several ratios over time."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from traceviz.render.figures.texts import in_words
 from traceviz.render.figures.values import Curves, Figure, Intervals, RankedBars, SignedBars, StackedBars
-from traceviz.render.figures.words import in_words
 from traceviz.render.svg import curves, intervals, ranked, signed, stacked
 from traceviz.render.svg.elements import BACKGROUND, FONTS, Element, dark_style, element, group, identity, rect, written
 from traceviz.render.svg.layout import MARGIN, Drawing, Key, below_each_other, heading, legend, notes

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
+from traceviz.core.sanitize import bounded, visible
 from traceviz.render import palette
 from traceviz.render.palette import Color
-from traceviz.visible import bounded, visible
 
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', Arial, sans-serif"
 """The font of the reader's system; SVG in papers takes the first of these that the program knows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from traceviz.core.units import format_value
 from traceviz.render.figures.values import Interval, Intervals
 from traceviz.render.svg.elements import QUIET, TEXT, Element, element, group, inks, line, text
 from traceviz.render.svg.layout import LABEL_SIZE, Drawing, axis_title, horizontal_axis, said, with_title
@@ -18,7 +19,6 @@ from traceviz.render.svg.rows import (
     rows_height,
 )
 from traceviz.render.svg.scales import scale
-from traceviz.units import format_value
 
 _TICKS_APART = 84.0
 _RADIUS = 4.5

@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from traceviz.visible import bounded, visible
+from traceviz.core.sanitize import bounded, visible
 
 _WIDTHS = {
     **dict.fromkeys("'ijlIJ", 0.29),

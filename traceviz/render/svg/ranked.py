@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from traceviz.core.units import Unit, format_ratio, format_value
 from traceviz.render.figures.values import RankedBar, RankedBars
 from traceviz.render.svg.elements import QUIET, TEXT, Element, group, inks, line, rect, text
 from traceviz.render.svg.layout import LABEL_SIZE, Drawing, axis_title, horizontal_axis, said
@@ -17,7 +18,6 @@ from traceviz.render.svg.rows import (
     rows_height,
 )
 from traceviz.render.svg.scales import Scale, scale
-from traceviz.units import Unit, format_ratio, format_value
 
 _TICKS_APART = 84.0
 _FIRST = "series-0"

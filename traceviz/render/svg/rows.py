@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from traceviz.core.sanitize import bounded, visible
 from traceviz.render.svg.elements import QUIET, TEXT, Element, element, group, text
 from traceviz.render.svg.layout import LABEL_SIZE, TICK_GAP
 from traceviz.render.svg.lettering import shortened, shortened_inside, width_of
 from traceviz.render.text import simplify_signature
-from traceviz.visible import bounded, visible
 
 ROW_HEIGHT, ROW_GAP = 22.0, 9.0
 _MOST = 0.38

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from traceviz.core.units import MINUS, scale_of
 from traceviz.render.figures.values import Axis
-from traceviz.units import MINUS, scale_of
 
 _STEPS = (1, 2, 2.5, 5, 10)
 _FARTHEST_LOG = 1e30

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from traceviz.core.units import format_change
 from traceviz.render.figures.values import SignedBar, SignedBars
 from traceviz.render.svg.elements import BAD, GOOD, QUIET, TEXT, Ink, group, inks, line, rect, text
 from traceviz.render.svg.layout import LABEL_SIZE, Drawing, axis_title, horizontal_axis
@@ -18,7 +19,6 @@ from traceviz.render.svg.rows import (
     rows_height,
 )
 from traceviz.render.svg.scales import scale
-from traceviz.units import format_change
 
 _TICKS_APART = 84.0
 _MOST_BESIDE = 0.34

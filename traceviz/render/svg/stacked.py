@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from traceviz.core.units import format_ratio, format_value
 from traceviz.render.figures.values import StackedBars, StackedRow
 from traceviz.render.svg.elements import (
     BACKGROUND,
@@ -44,7 +45,6 @@ from traceviz.render.svg.rows import (
     rows_height,
 )
 from traceviz.render.svg.scales import Tick, scale
-from traceviz.units import format_ratio, format_value
 
 _HEIGHT = 250.0
 _GROUP_GAP = 0.7

@@ -6,11 +6,11 @@ import math
 
 from rich.text import Text
 
+from traceviz.core.sanitize import sentence, visible
 from traceviz.render.rows import bars_heading, number_of
 from traceviz.render.terminal.blocks import cells_of
 from traceviz.render.terminal.lines import INDENT, QUIET, aligned, pad, paragraph, shorten, widest
 from traceviz.report import Bar, Bars
-from traceviz.visible import sentence, visible
 
 _FILLS = "█░▓╱▒═▚·╳─▀┊"
 """Fills of a stacked bar without colour, ordered so that neighbours differ."""

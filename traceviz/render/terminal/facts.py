@@ -5,10 +5,10 @@ from __future__ import annotations
 from rich.cells import cell_len
 from rich.text import Text
 
+from traceviz.core.sanitize import sentence, visible
+from traceviz.core.units import NOT_MEASURED, format_value
 from traceviz.render.terminal.lines import INDENT, QUIET, pad, paragraph, shorten, widest
 from traceviz.report import Facts
-from traceviz.units import NOT_MEASURED, format_value
-from traceviz.visible import sentence, visible
 
 _GAP = 4
 _MOST_LINES = 3

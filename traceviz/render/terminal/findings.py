@@ -6,6 +6,8 @@ from collections.abc import Collection
 
 from rich.text import Text
 
+from traceviz.core.sanitize import sentence, visible
+from traceviz.core.units import format_ratio, format_value
 from traceviz.render.rows import by_time_at_stake, time_at_stake, times
 from traceviz.render.terminal.lines import (
     INDENT,
@@ -17,8 +19,6 @@ from traceviz.render.terminal.lines import (
     wrap,
 )
 from traceviz.report import Finding, Note, Severity
-from traceviz.units import format_ratio, format_value
-from traceviz.visible import sentence, visible
 
 _BODY = " " * (INDENT + 3)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from rich.cells import cell_len
 from rich.text import Text
 
+from traceviz.core.sanitize import sentence, visible
+from traceviz.core.units import Value
 from traceviz.render.rows import ShownRows, bar_ratios, is_share, number_of, shown_columns, shown_rows, telling_columns
 from traceviz.render.terminal.blocks import bar, bar_from_axis
 from traceviz.render.terminal.lines import (
@@ -23,8 +25,6 @@ from traceviz.render.terminal.lines import (
     wrap,
 )
 from traceviz.report import Column, Grid
-from traceviz.units import Value
-from traceviz.visible import sentence, visible
 
 _GAP = 2
 _HEAD_LIMIT = 12

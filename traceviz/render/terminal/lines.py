@@ -11,10 +11,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from traceviz.core.sanitize import visible
+from traceviz.core.units import Unit, Value, format_change, format_value
 from traceviz.render.text import ELLIPSIS, simplify_signature
 from traceviz.report import Severity
-from traceviz.units import Unit, Value, format_change, format_value
-from traceviz.visible import visible
 
 INDENT = 2
 STRONG = "bold"

@@ -23,11 +23,11 @@ from itertools import pairwise
 
 from rich.text import Text
 
+from traceviz.core.sanitize import sentence, visible
+from traceviz.core.units import format_value
 from traceviz.render.figures.of_sections import MOST_PANELS
 from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Panel
 from traceviz.render.terminal.lines import INDENT, QUIET, clip, pad, paragraph, shorten, widest
-from traceviz.units import format_value
-from traceviz.visible import sentence, visible
 
 HEIGHT = 9
 """Rows of a plot of one panel without its axis."""

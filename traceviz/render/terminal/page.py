@@ -8,6 +8,8 @@ from operator import itemgetter
 
 from rich.text import Text
 
+from traceviz.core.sanitize import sentence
+from traceviz.core.units import format_value
 from traceviz.render.figures.of_sections import text_figures, without_lanes
 from traceviz.render.figures.values import Curves, StackedBars
 from traceviz.render.first_screen import DETAILS, FirstScreen, first_screen, most_lines
@@ -38,8 +40,6 @@ from traceviz.render.terminal.pictures import picture_lines
 from traceviz.render.terminal.series import series_lines
 from traceviz.render.terminal.timeline import timeline_lines
 from traceviz.report import Bars, Block, Fact, Facts, Grid, Prose, Report, Section, Series, Severity, Timeline
-from traceviz.units import format_value
-from traceviz.visible import sentence
 
 _GUTTER = "▌ "
 _HEADLINE = ("producer", "producer_version", "framework", "device", "devices", "span_ns", "figures", "quality")

@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from traceviz.core.sanitize import visible
+from traceviz.core.units import format_value
 from traceviz.report import Series
-from traceviz.units import format_value
-from traceviz.visible import visible
 
 HEIGHT = 8
 """Rows of the plot without its axis."""

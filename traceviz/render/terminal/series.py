@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from traceviz.core.sanitize import sentence
 from traceviz.render.terminal.lines import INDENT, QUIET, clip, paragraph
 from traceviz.render.terminal.plot import plot
 from traceviz.report import Series
-from traceviz.visible import sentence
 
 
 def series_lines(series: Series, width: int) -> list[Text]:

@@ -6,11 +6,11 @@ import math
 
 from rich.text import Text
 
+from traceviz.core.sanitize import sentence
 from traceviz.render.figures.values import StackedBars
 from traceviz.render.terminal.bars import fill
 from traceviz.render.terminal.blocks import cells_of
 from traceviz.render.terminal.lines import INDENT, QUIET, pad, paragraph, shorten_apart, widest
-from traceviz.visible import sentence
 
 _LONGEST_LABEL = 26
 _GAP = 2

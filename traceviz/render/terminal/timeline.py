@@ -7,11 +7,11 @@ import math
 from rich.cells import cell_len
 from rich.text import Text
 
+from traceviz.core.sanitize import sentence
+from traceviz.core.units import NOT_MEASURED, format_ns, format_ratio
 from traceviz.render.terminal.blocks import mean, sparkline
 from traceviz.render.terminal.lines import INDENT, QUIET, pad, paragraph, shorten
 from traceviz.report import Lane, Timeline
-from traceviz.units import NOT_MEASURED, format_ns, format_ratio
-from traceviz.visible import sentence
 
 _LABEL_LIMIT = 24
 _END_WIDTH = 9

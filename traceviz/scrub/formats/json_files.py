@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.json_documents import document_of
+from traceviz.core.errors import DamagedTraceError
 from traceviz.scrub.formats.documents import clean_document, encoded, secrets_of_document
 from traceviz.scrub.result import Outcome
 from traceviz.scrub.secrets.redactor import Redactor
 from traceviz.scrub.secrets.search import leak
 from traceviz.scrub.secrets.values import Secret
+from traceviz.untrusted.json_documents import document_of
 
 OWN_WORDS = tuple(
     b"manifest scrubbed raw tables inject status processes problems plugins profile trace train validation part "

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.json_documents import value_of
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.shared.json.grammar import BrokenError, CutError, skip_value
 from traceviz.parsers.shared.json.stream import TextStream
 from traceviz.parsers.shared.json.walk import (
@@ -26,6 +25,7 @@ from traceviz.parsers.shared.json.walk import (
     TraceWalk,
 )
 from traceviz.parsers.shared.json.window import Window
+from traceviz.untrusted.json_documents import value_of
 
 _TEXT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _BLANK = rb"[ \t\r\n]*+"

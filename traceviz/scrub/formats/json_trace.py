@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from traceviz.errors import DamagedTraceError
-from traceviz.foreign.json_documents import value_of
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.shared.json.grammar import BrokenError, CutError
 from traceviz.parsers.shared.json.stream import GZIP_MAGIC, TextStream
 from traceviz.parsers.shared.json.walk import BLOCK_BYTES, Segment, SegmentKind
@@ -37,6 +36,7 @@ from traceviz.scrub.secrets.search import check_stream, leak
 from traceviz.scrub.secrets.secrets import secrets_of_property, secrets_of_text, secrets_of_variable
 from traceviz.scrub.secrets.shapes import REMOVED
 from traceviz.scrub.secrets.values import Secret
+from traceviz.untrusted.json_documents import value_of
 
 _KEPT_HEADERS = frozenset(
     {"displayTimeUnit", "name", "backend", "backend_config", "pg_name", "pg_desc", "category", "pg_type"}

@@ -21,12 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from traceviz.errors import DamagedTraceError, OutputError
-from traceviz.foreign.parquet import DAMAGE, open_parquet
+from traceviz.core.errors import DamagedTraceError, OutputError
+from traceviz.core.process.temporary import temporary_folder
 from traceviz.parsers.nsys.parquetdir import SUFFIX
-from traceviz.parsers.shared.arrow import nulls
+from traceviz.parsers.shared.arrays.arrow import nulls
 from traceviz.parsers.shared.sqlite.arrow import BATCH_ROWS
-from traceviz.process.temporary import temporary_folder
 from traceviz.scrub.formats import nsys_policy as policy
 from traceviz.scrub.formats.nsys_sqlite import scrubbed_database, secrets_of_database
 from traceviz.scrub.formats.sqlite_copy import explained, quoted
@@ -34,6 +33,7 @@ from traceviz.scrub.result import Outcome
 from traceviz.scrub.secrets.redactor import Redactor
 from traceviz.scrub.secrets.search import PACKED, check_file, leak
 from traceviz.scrub.secrets.values import Secret
+from traceviz.untrusted.parquet import DAMAGE, open_parquet
 
 _STRINGS = "StringIds"
 _FIRST_OF_NAMES = 1 << 40

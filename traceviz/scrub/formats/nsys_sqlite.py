@@ -17,8 +17,7 @@ from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
-from traceviz.errors import UnknownFormatError
-from traceviz.foreign.json_documents import document_of
+from traceviz.core.errors import UnknownFormatError
 from traceviz.scrub.formats import nsys_policy as policy
 from traceviz.scrub.formats.nsys_policy import Treatment
 from traceviz.scrub.formats.sqlite_copy import (
@@ -46,6 +45,7 @@ from traceviz.scrub.secrets.secrets import (
     variables_of_block,
 )
 from traceviz.scrub.secrets.values import Secret, secrets_of_identity
+from traceviz.untrusted.json_documents import document_of
 
 _PROCESS_BITS = -(1 << 24)  # a global thread id without the bits of the thread is the global id of its process
 _FUNCTIONS = {

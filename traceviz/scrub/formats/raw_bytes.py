@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from traceviz.foreign.windows import windows
 from traceviz.scrub.secrets.secrets import secrets_of_arguments, secrets_of_text, secrets_of_variable
 from traceviz.scrub.secrets.values import Secret
+from traceviz.untrusted.windows import windows
 
 _VARIABLE = re.compile(rb"(?<=[\0\n])([A-Za-z_][A-Za-z0-9_]{1,127})=([^\0]{1,65536})(?=\0)")
 _TEXT = re.compile(rb"[\x20-\x7e]{6,4096}")

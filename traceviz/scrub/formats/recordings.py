@@ -18,9 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from traceviz.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError
-from traceviz.foreign.json_documents import read_document
-from traceviz.foreign.parquet import DAMAGE, read_parquet
+from traceviz.core.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.registry import TRACE_READERS
 from traceviz.parsers.run.folder import read_run
@@ -38,8 +36,10 @@ from traceviz.scrub.secrets.search import PACKED, check_file, leak
 from traceviz.scrub.secrets.secrets import secrets_of_text
 from traceviz.scrub.secrets.shapes import PATH, REMOVED
 from traceviz.scrub.secrets.values import Secret
-from traceviz.tables import write_tables
-from traceviz.trace_folder import is_trace_folder
+from traceviz.trace.tables import write_tables
+from traceviz.trace.trace_folder import is_trace_folder
+from traceviz.untrusted.json_documents import read_document
+from traceviz.untrusted.parquet import DAMAGE, read_parquet
 
 MOST_FILES = 10_000
 """Most files of a folder of recordings."""

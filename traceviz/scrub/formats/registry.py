@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from traceviz.errors import TracevizError, UnknownFormatError
-from traceviz.foreign.errors import foreign_errors_in_words
+from traceviz.core.errors import TracevizError, UnknownFormatError
 from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.parsers.nsys.readers import NsysSqliteReader
 from traceviz.parsers.nvprof.readers import NvprofSqliteReader
@@ -23,6 +22,7 @@ from traceviz.scrub.formats.stacks import scrub_stacks, secrets_of_stacks
 from traceviz.scrub.formats.xplane import scrub_xplane, secrets_of_xplane
 from traceviz.scrub.result import Outcome
 from traceviz.scrub.secrets.values import Secret
+from traceviz.untrusted.errors import foreign_errors_in_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from traceviz.errors import DamagedTraceError, OutputError
-from traceviz.foreign.sqlite import TRIGGERS, in_words, refusal, restrain, strange_tables
+from traceviz.core.errors import DamagedTraceError, OutputError
 from traceviz.scrub.result import CLEANED, UNUSED_STRINGS
 from traceviz.scrub.secrets.redactor import SQL_WORDS
+from traceviz.untrusted.sqlite import TRIGGERS, in_words, refusal, restrain, strange_tables
 
 MAGIC = b"SQLite format 3\0"
 

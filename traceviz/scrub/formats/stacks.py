@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from traceviz import schema
 from traceviz.parsers.run.stack_lines import (
     ROLES,
     About,
@@ -30,6 +29,7 @@ from traceviz.scrub.secrets.redactor import Redactor
 from traceviz.scrub.secrets.search import check_file
 from traceviz.scrub.secrets.secrets import base_name, secrets_of_text
 from traceviz.scrub.secrets.values import Secret
+from traceviz.trace import schema
 
 _WORDS = (*schema.ORIGINS, *schema.PHASES, *schema.METRIC_SOURCES, *schema.THREAD_STATES)
 _OWN_WORDS = (b" ".join(word.encode() for word in _WORDS),)

@@ -15,9 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from traceviz import schema
-from traceviz.errors import OutputError
-from traceviz.foreign.json_documents import read_document
+from traceviz.core.errors import OutputError
 from traceviz.scrub.formats.documents import encoded
 from traceviz.scrub.result import CLEANED, HARDWARE_IDS, HOSTS, PROPERTIES, Outcome, listed
 from traceviz.scrub.secrets.addresses import is_version
@@ -40,8 +38,10 @@ from traceviz.scrub.secrets.secrets import (
 )
 from traceviz.scrub.secrets.shapes import REMOVED
 from traceviz.scrub.secrets.values import Secret, secrets_of_identity
-from traceviz.tables import TraceTables, load, read_manifest, write_tables
-from traceviz.trace_folder import MANIFEST
+from traceviz.trace import schema
+from traceviz.trace.tables import TraceTables, load, read_manifest, write_tables
+from traceviz.trace.trace_folder import MANIFEST
+from traceviz.untrusted.json_documents import read_document
 
 Column: TypeAlias = "pa.ChunkedArray[Any]"
 Rows: TypeAlias = npt.NDArray[np.bool_]

@@ -19,11 +19,11 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from traceviz.errors import DamagedTraceError, UnknownFormatError
+from traceviz.core.errors import DamagedTraceError, UnknownFormatError
 from traceviz.parsers.shared.json.stream import GZIP_MAGIC
-from traceviz.parsers.xplane.raw import Kind, Plane, Space
-from traceviz.parsers.xplane.scan import read_space
-from traceviz.parsers.xplane.wire import BYTES, VARINT, BrokenMessageError, read_fields
+from traceviz.parsers.xplane.decode.raw import Kind, Plane, Space
+from traceviz.parsers.xplane.decode.scan import read_space
+from traceviz.parsers.xplane.decode.wire import BYTES, VARINT, BrokenMessageError, read_fields
 from traceviz.scrub.result import CLEANED, HOSTS, MESSAGES, PROPERTIES, Outcome
 from traceviz.scrub.secrets.addresses import is_version
 from traceviz.scrub.secrets.file_names import secrets_of_file_name, secrets_of_host

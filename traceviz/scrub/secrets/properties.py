@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 
-from traceviz.plain_arguments import is_plain
+from traceviz.core.plain_arguments import is_plain
 
 _PRIVATE_KEY = re.compile(
     r"(?:.*[_\-. ])?(?:"
@@ -133,7 +133,7 @@ def source_file(file: str, origin: str) -> str:
 
     Args:
         file: As it was recorded: below the program's folder, from the name of its package on, or any path.
-        origin: Whose code it is, one of :data:`traceviz.schema.ORIGINS`.
+        origin: Whose code it is, one of :data:`traceviz.trace.schema.ORIGINS`.
     """
     package, slash, _ = file.partition("/")
     public = _STANDARD if origin == "standard" else _PUBLIC if origin == "library" else frozenset()

@@ -6,7 +6,7 @@ import mmap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from traceviz.errors import OutputError
+from traceviz.core.errors import OutputError
 from traceviz.scrub.secrets.redactor import BINARY, PACKED, TEXT, Redactor
 
 __all__ = ["BINARY", "PACKED", "TEXT", "check_file", "check_stream", "joined", "leak"]

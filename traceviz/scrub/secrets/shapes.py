@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from traceviz.plain_arguments import CREDENTIAL_SHAPE, CREDENTIAL_SIGNS
+from traceviz.core.plain_arguments import CREDENTIAL_SHAPE, CREDENTIAL_SIGNS
 from traceviz.scrub.secrets.addresses import spans_of_addresses
 from traceviz.scrub.secrets.alternatives import any_of
 from traceviz.scrub.secrets.encodings import readings

@@ -9,7 +9,7 @@ from traceviz.analyses.derived.capture.kind import KIND_WORDS, TRAINS_NOTHING, c
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.run import analyze
-from traceviz.cutting import Selection, select
+from traceviz.trace.slicing import Selection, select
 
 TORCH = {"framework": "PyTorch", "format": "kineto"}
 NSYS = {"format": "nsys"}

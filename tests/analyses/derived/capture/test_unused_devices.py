@@ -6,8 +6,8 @@ from tests.analyses.builders import tables
 from traceviz.analyses.derived.capture.unused_devices import unused_devices
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.run import analyze
-from traceviz.cutting import select
-from traceviz.selection import Selection
+from traceviz.trace.selection import Selection
+from traceviz.trace.slicing import select
 
 MS = 1_000_000
 GPU = [(0, "NVIDIA H100", {"ordinal": 0, "kind": "gpu"})]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from traceviz.analyses.derived.device.sm_efficiency import efficiency
 from traceviz.analyses.derived.grouped import Groups
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 
 @given(st.lists(st.tuples(st.integers(0, 500), st.integers(0, 90), st.integers(1, 25)), min_size=1, max_size=20))

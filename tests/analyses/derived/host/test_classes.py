@@ -6,7 +6,6 @@ import pytest
 from tests.analyses.builders import tables, trace
 from tests.analyses.input.test_tfdata import sequential
 from tests.analyses.pipelines import training
-from traceviz import schema
 from traceviz.analyses.derived.host.classes import host_classes, measured
 from traceviz.analyses.derived.recorded.xla_ops import role_expr
 from traceviz.analyses.derived.view import TraceView
@@ -14,9 +13,10 @@ from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import ENTRIES
 from traceviz.analyses.run import analyze
-from traceviz.intervals import union_all
+from traceviz.core.arrays.intervals import union_all
 from traceviz.report import Skipped
-from traceviz.tables import TraceTables
+from traceviz.trace import schema
+from traceviz.trace.tables import TraceTables
 
 ANALYSIS = InputPipelineAnalysis()
 STEPS = [(i * 1000, 1000, i, {"group_id": i, "thread_id": 0, "marker": "train"}) for i in range(4)]

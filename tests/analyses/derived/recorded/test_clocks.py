@@ -8,7 +8,7 @@ from traceviz.analyses.derived.recorded.clocks import NOTE, ClockError, clock_er
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.run import analyze
 from traceviz.report import Prose
-from traceviz.rules import rule
+from traceviz.report.rules import rule
 
 COUNT = 20
 

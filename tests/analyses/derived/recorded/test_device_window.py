@@ -12,8 +12,8 @@ from traceviz.analyses.device.idle_gaps import IdleGapsAnalysis
 from traceviz.analyses.device.use import DeviceUseAnalysis
 from traceviz.analyses.launch.cuda_api import CudaApiAnalysis
 from traceviz.analyses.run import analyze
-from traceviz.cutting import select
-from traceviz.selection import Selection
+from traceviz.trace.selection import Selection
+from traceviz.trace.slicing import select
 
 SECOND = 10**9
 

@@ -7,7 +7,7 @@ import pytest
 from tests.analyses.builders import trace
 from tests.analyses.stacks import sampled
 from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks, samples_in, time_by_stack
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 MAIN = "train.py:90 main"
 DECODE = f"{MAIN} > torch/utils/data/dataloader.py:733 __next__ > data.py:41 decode_jpeg > PIL/Image.py:3000 open"

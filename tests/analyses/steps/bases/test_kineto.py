@@ -15,9 +15,9 @@ from traceviz.analyses.run import analyze
 from traceviz.analyses.steps.bases.kineto import CLASSES, kineto_steps
 from traceviz.analyses.steps.bases.kineto_section import recommendations
 from traceviz.analyses.steps.breakdown import BreakdownAnalysis
-from traceviz.cutting import select
 from traceviz.report import Skipped
-from traceviz.selection import Selection
+from traceviz.trace.selection import Selection
+from traceviz.trace.slicing import select
 
 pytestmark = pytest.mark.process
 

@@ -13,10 +13,10 @@ from traceviz.analyses.steps.bases.kineto import KINETO
 from traceviz.analyses.steps.bases.xprof import CLASSES, XPROF_RULES, xprof_steps
 from traceviz.analyses.steps.bases.xprof_sentences import Shares, conclusion, statements
 from traceviz.analyses.steps.breakdown import BreakdownAnalysis
-from traceviz.cutting import select
-from traceviz.errors import UsageError
+from traceviz.core.errors import UsageError
 from traceviz.report import Skipped
-from traceviz.selection import Selection
+from traceviz.trace.selection import Selection
+from traceviz.trace.slicing import select
 
 MS = 1_000_000
 

@@ -30,7 +30,7 @@ from traceviz.archive.sources.names import unsafe
 from traceviz.archive.sources.packed import members, tars
 from traceviz.archive.storage.addresses import printable
 from traceviz.archive.storage.spool import SPOOL
-from traceviz.errors import DamagedTraceError, OutputError, UnknownFormatError
+from traceviz.core.errors import DamagedTraceError, OutputError, UnknownFormatError
 
 A, B = f"a{SUFFIX}", f"b{SUFFIX}"
 KINDS = ("t.zip", "t.tar", "t.tar.gz", "t.tgz", "t.tar.zst")

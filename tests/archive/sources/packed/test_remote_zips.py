@@ -10,7 +10,7 @@ from traceviz.archive.sources.discover import fetch
 from traceviz.archive.sources.item import Limits
 from traceviz.archive.sources.packed import members
 from traceviz.archive.storage.spool import SPOOL
-from traceviz.errors import UnknownFormatError
+from traceviz.core.errors import UnknownFormatError
 
 LARGE = 1_000_000
 

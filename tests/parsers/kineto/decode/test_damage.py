@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.parsers.kineto.texts import BOTH, EVENTS, LAYOUTS, SCANNERS, column, event, needs_compiled, reading, same
 from traceviz.cli.main import main
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.kineto.decode.document import decode
 from traceviz.parsers.kineto.raw import RawTrace
 from traceviz.parsers.shared.json import stream as json_stream

@@ -22,11 +22,11 @@ from tests.parsers.kineto.texts import (
     reading,
     same,
 )
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.kineto.decode.compiled import CompiledScanner
 from traceviz.parsers.kineto.decode.document import available_scanner, decode
 from traceviz.parsers.kineto.raw import ARGUMENTS, PHASES
-from traceviz.parsers.shared.native import SCANNER_VARIABLE
+from traceviz.parsers.shared.arrays.native import SCANNER_VARIABLE
 
 pytestmark = pytest.mark.process
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parsers.kineto.texts import EVENTS, LAYOUTS, column, event, needs_compiled, same
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.kineto.decode.compiled import CompiledScanner
 from traceviz.parsers.kineto.decode.document import decode
 from traceviz.parsers.kineto.decode.halves import SecondHalf, second_half

@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.shared.json import window
 from traceviz.parsers.shared.json.grammar import BrokenError, CutError, skip_value
 from traceviz.parsers.shared.json.walk import DamagedTextError, SegmentKind, Step, Stop, TraceWalk

@@ -13,16 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import REPOSITORY
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadOptions
 from traceviz.parsers.nsys.readers import NsysSqliteReader
-from traceviz.parsers.shared.keep import Keep
-from traceviz.parsers.shared.native import decoder
+from traceviz.parsers.shared.arrays.native import decoder
+from traceviz.parsers.shared.events.column_requests import NotPlainError
+from traceviz.parsers.shared.events.row_filter import Keep
 from traceviz.parsers.shared.sqlite import arrow as sqlite_arrow
 from traceviz.parsers.shared.sqlite import pages as sqlite_pages
-from traceviz.parsers.shared.sqlite.pages import NotPlainError, Pages, read_integers
+from traceviz.parsers.shared.sqlite.pages import Pages, read_integers
 from traceviz.parsers.shared.sqlite.tables import SqliteTables
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 SAMPLES = REPOSITORY / "sample_traces"
 PUBLIC = Path(os.environ["TRACEVIZ_TRACES"]) / "nsys" if os.environ.get("TRACEVIZ_TRACES") else None

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parsers.xplane.files import Ref, Unsigned, event, line, plane, space
-from traceviz.parsers.shared.nesting import Links, enclosing, nearest, nest_sorted, spread
+from traceviz.parsers.shared.arrays.nesting import Links, enclosing, nearest, nest_sorted, spread
+from traceviz.parsers.xplane.decode.scan import read_space
 from traceviz.parsers.xplane.groups.groups import Groups, group, group_with_annotations
-from traceviz.parsers.xplane.scan import read_space
 
 ROOT = {"_r": 1}
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz.errors import DamagedTraceError, UsageError
+from traceviz.core.errors import DamagedTraceError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, ReadOptions
 from traceviz.parsers.registry import identify, read_head
-from traceviz.parsers.xplane.raw import Space
+from traceviz.parsers.xplane.decode.raw import Space
 from traceviz.parsers.xplane.readers import TensorFlowTraceReader
 from traceviz.parsers.xplane.trace_json import planes as tf_trace_planes
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 READER = TensorFlowTraceReader()
 
@@ -451,7 +451,7 @@ def test_traces_of_pytorch_are_not_ours(public_traces: Path) -> None:
 
 def test_the_json_of_a_public_capture_has_its_kernels_to_the_nanosecond(public_traces: Path, tmp_path: Path) -> None:
     """The JSON is made here from the columns of the XPlane file, as the profiler does: in decimal microseconds."""
-    from traceviz.parsers.xplane.scan import read_space
+    from traceviz.parsers.xplane.decode.scan import read_space
 
     capture = next((public_traces / "xplane").glob("*instance-ecbm.xplane.pb"))
     plane = next(plane for plane in read_space(capture.read_bytes()).planes if plane.name == "/device:GPU:0")

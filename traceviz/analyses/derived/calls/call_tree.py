@@ -17,8 +17,8 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.frames import bounds, taken
-from traceviz.intervals import Array, nesting
-from traceviz.nested import Codes, Rows, contexts, nearest, nested, nesting_order, running, topmost
+from traceviz.core.arrays.intervals import Array, nesting
+from traceviz.core.arrays.nested import Codes, Rows, contexts, nearest, nested, nesting_order, running, topmost
 
 
 @dataclass(frozen=True, slots=True, eq=False)

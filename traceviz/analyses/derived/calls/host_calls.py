@@ -7,8 +7,8 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import codes, gathered
 from traceviz.analyses.derived.view import HOST_OPS_VIEW, TraceView, once_per_trace
-from traceviz.matching import Pairs, first_rows
-from traceviz.nested import alike
+from traceviz.core.arrays.matching import Pairs, first_rows
+from traceviz.core.arrays.nested import alike
 
 _COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "category")
 

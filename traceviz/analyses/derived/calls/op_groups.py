@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from traceviz.analyses.derived.calls.op_names import parsed_ops
-from traceviz.op_families import op_family
+from traceviz.trace.names.op_families import op_family
 
 _MEASURED = r"_(kernel_time|fence_before|fence_after)$"
 """What ONNX Runtime measures of an operator, at the end of its names."""
@@ -15,7 +15,7 @@ def op_groups(names: pl.Series) -> pl.DataFrame:
     """Columns ``text`` (as given), ``type`` and ``family`` of the distinct ``names`` of operators.
 
     Types are those of :func:`~traceviz.analyses.derived.calls.op_names.parsed_ops`, families those of
-    :mod:`traceviz.op_families`.
+    :mod:`traceviz.trace.names.op_families`.
     """
     types = parsed_ops(names).select("text", pl.col("type").str.replace(_MEASURED, ""))
     families = {kind: op_family(kind) for kind in types["type"].unique()}

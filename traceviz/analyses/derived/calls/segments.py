@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
-from traceviz.intervals import Array
-from traceviz.nested import Rows, stretches
+from traceviz.core.arrays.intervals import Array
+from traceviz.core.arrays.nested import Rows, stretches
 
 
 @dataclass(frozen=True, slots=True, eq=False)

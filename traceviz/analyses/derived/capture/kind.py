@@ -12,7 +12,6 @@ from typing import Literal
 
 import polars as pl
 
-from traceviz import schema
 from traceviz.analyses.derived.calls.host_calls import calls_named
 from traceviz.analyses.derived.calls.short_names import function_of, shortened
 from traceviz.analyses.derived.capture.training import TRAINING_EVENT, TRAINING_KERNEL
@@ -24,7 +23,8 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.serving import engine_calls
 from traceviz.analyses.derived.steps.steps import INFERRED, MIN_STEPS
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.units import counted, format_ns, format_ratio
+from traceviz.core.units import counted, format_ns, format_ratio
+from traceviz.trace import schema
 
 Kind = Literal[
     "summary",

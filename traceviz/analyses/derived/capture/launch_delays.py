@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz import schema
 from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.frames import of_process, partners, parts_by, rows_where
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.view import TraceView
-from traceviz.matching import Pairs, is_repeated
+from traceviz.core.arrays.matching import Pairs, is_repeated
+from traceviz.trace import schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from traceviz.analyses.derived.steps.search import (
 )
 from traceviz.analyses.derived.steps.steps import Steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.units import counted, format_ratio
+from traceviz.core.units import counted, format_ratio
 
 SOURCE_WORDS = {
     "serving": "steps of a serving engine",

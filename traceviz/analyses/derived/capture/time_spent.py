@@ -26,8 +26,8 @@ from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.search import NO_THREAD, training_thread
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet
-from traceviz.units import format_ns, format_ratio
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.units import format_ns, format_ratio
 
 IDLE_SHARE = 0.2
 """Below this share of idle time, the device is what takes the time."""

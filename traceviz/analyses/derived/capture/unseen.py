@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from traceviz.analyses.derived.recorded.device_window import DeviceWindow
-from traceviz.units import counted, format_ns
+from traceviz.core.units import counted, format_ns
 
 AT_THE_END = 0.01
 """Where devices work until less than this share of the capture is left, nothing is missing: the host was ahead."""

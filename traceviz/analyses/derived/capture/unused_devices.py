@@ -20,7 +20,7 @@ from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.serving import engine_calls
 from traceviz.analyses.derived.view import TraceView
-from traceviz.units import counted
+from traceviz.core.units import counted
 
 UTILISATION = "GPU utilisation"
 """Metric of samples: share of the time, in percent, in which kernels of any program run on a GPU."""

@@ -62,9 +62,9 @@ from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.patterns import matching, replaced
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import Array, IntervalSet, union_all
-from traceviz.nested import Codes, Rows, add_own, alike
-from traceviz.sweeps import summed
+from traceviz.core.arrays.intervals import Array, IntervalSet, union_all
+from traceviz.core.arrays.nested import Codes, Rows, add_own, alike
+from traceviz.core.arrays.sweeps import summed
 
 _SOURCES = ("nvtx", "host_ops", "cuda_api", "os_calls")
 """Tables of events that explain time; of events with the same bounds, those of the first are around the others."""

@@ -16,7 +16,7 @@ from traceviz.analyses.derived.host.copy_purposes import PARAMETERS
 from traceviz.analyses.derived.host.input_fetches import ANNOTATION, INPUT_NAME, NOT_INPUT_NAME
 from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.steps.serving import SERVING_NAME
-from traceviz.cuda_names import ApiKind, api_kind
+from traceviz.trace.names.cuda_names import ApiKind, api_kind
 
 KindKey = Literal[
     "input",

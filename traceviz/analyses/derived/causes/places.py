@@ -10,7 +10,7 @@ import polars as pl
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.frames import codes
 from traceviz.analyses.derived.patterns import matches, replaced
-from traceviz.nested import Codes, Rows, alike, nearest, topmost
+from traceviz.core.arrays.nested import Codes, Rows, alike, nearest, topmost
 
 MODULE = r"^nn\.Module: "
 """Python frames that are calls of a module of the model."""

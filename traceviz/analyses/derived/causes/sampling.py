@@ -21,7 +21,7 @@ from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.stacks.kinds import StackKind
 from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import Array, IntervalSet
+from traceviz.core.arrays.intervals import Array, IntervalSet
 
 LEAST_SAMPLES = 10
 """Fewer samples in the judged time explain nothing."""

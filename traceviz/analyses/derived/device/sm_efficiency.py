@@ -13,7 +13,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import bounds
 from traceviz.analyses.derived.grouped import Groups
-from traceviz.intervals import Array, IntervalSet
+from traceviz.core.arrays.intervals import Array, IntervalSet
 
 _PARTS = 1_000_000
 """Loads are added up as millionths: in whole numbers, adding and subtracting a load leaves exactly nothing.

@@ -7,8 +7,8 @@ import polars as pl
 from traceviz.analyses.derived.frames import unions_by
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet
-from traceviz.kernel_names import COMMUNICATION
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.trace.names.kernel_names import COMMUNICATION
 
 COMPUTING = ("kernels", "graphs")
 """Tables of work that computes."""

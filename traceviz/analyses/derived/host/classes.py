@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz import schema
 from traceviz.analyses.derived.calls.host_calls import calls_named
 from traceviz.analyses.derived.device.work import communication_names
 from traceviz.analyses.derived.frames import blocks, bounds, having, intervals, of_process, partners, rows_where
@@ -20,15 +19,16 @@ from traceviz.analyses.derived.host.copy_calls import copy_calls, waiting_copies
 from traceviz.analyses.derived.host.copy_purposes import Purpose, copy_purposes
 from traceviz.analyses.derived.host.input_fetches import input_ops, input_ranges
 from traceviz.analyses.derived.judged_time import steady_time
-from traceviz.analyses.derived.kept import Kept, kept_property
 from traceviz.analyses.derived.launch.first import first_calls
+from traceviz.analyses.derived.memo import Kept, kept_property
 from traceviz.analyses.derived.patterns import matches, matching
 from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.recorded.xla_ops import XlaRole
 from traceviz.analyses.derived.stacks.sampled import SAMPLED, main_thread, sampled_stacks
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import IntervalSet, exclusive, union_all
+from traceviz.core.arrays.intervals import IntervalSet, exclusive, union_all
+from traceviz.trace import schema
 
 
 @dataclass(frozen=True, slots=True)

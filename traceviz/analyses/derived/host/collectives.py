@@ -17,7 +17,7 @@ from traceviz.analyses.derived.frames import having, intervals
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 BY_TORCH = r"^(gloo|mpi|ucc):"
 """Operations in which PyTorch carries out a collective on the host; those of NCCL only launch it."""

@@ -19,7 +19,7 @@ from traceviz.analyses.derived.frames import correlations, end_ns, gathered, kno
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.matching import is_repeated
+from traceviz.core.arrays.matching import is_repeated
 
 LAUNCH_AT_MOST_NS = 20_000
 """What the launch of a copy takes at most: the median launch of a short trace may be one that loaded its code."""

@@ -29,7 +29,7 @@ from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import Array
+from traceviz.core.arrays.intervals import Array
 
 Purpose = Literal["input", "parameters", "unknown"]
 

@@ -20,7 +20,7 @@ from traceviz.analyses.derived.frames import bounds, intervals, of_process, part
 from traceviz.analyses.derived.host.input_fetches import ANNOTATION
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 TRAINING_NAME = (
     r"(?i)^nn\.Module: |forward|backward|optimizer|zero_grad|(^|[^a-z])(loss|nccl|gloo|all_?reduce)([^a-z]|$)"

@@ -8,7 +8,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import Array, IntervalSet
+from traceviz.core.arrays.intervals import Array, IntervalSet
 
 PROGRAM_CPU = "program CPU"
 """Metric: processor time of all threads and processes of the program, in percent of a core."""

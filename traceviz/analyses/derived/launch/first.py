@@ -19,8 +19,8 @@ from traceviz.analyses.derived.frames import bounds, end_ns, in_one_piece
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import CALL_COLUMNS, TraceView, once_per_trace
-from traceviz.cuda_names import ApiKind
-from traceviz.intervals import union_all
+from traceviz.core.arrays.intervals import union_all
+from traceviz.trace.names.cuda_names import ApiKind
 
 LOADS_NS = 1_000_000
 """A launch that loads code takes this long at least."""

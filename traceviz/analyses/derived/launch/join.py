@@ -16,9 +16,9 @@ import re
 
 import polars as pl
 
-from traceviz import schema
 from traceviz.analyses.derived.frames import end_ns, gathered, knowing, partners
 from traceviz.analyses.derived.view import TraceView
+from traceviz.trace import schema
 
 LAUNCH_KEY = ("process_id", "correlation_id")
 """Columns that device work and the call that launched it have in common."""

@@ -20,13 +20,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute
 
-from traceviz import schema
 from traceviz.analyses.derived.frames import correlations, intervals, partners, parts_by
-from traceviz.foreign.rows import rows_to_table
-from traceviz.intervals import Array
-from traceviz.matching import is_repeated
-from traceviz.tables import TraceTables, conform
-from traceviz.units import format_ns
+from traceviz.core.arrays.intervals import Array
+from traceviz.core.arrays.matching import is_repeated
+from traceviz.core.units import format_ns
+from traceviz.trace import schema
+from traceviz.trace.rows_to_table import rows_to_table
+from traceviz.trace.tables import TraceTables, conform
 
 pc: Any = pyarrow.compute
 """The stubs of pyarrow refuse Python numbers as arguments of compute functions."""

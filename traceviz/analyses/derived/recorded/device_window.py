@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.frames import having, knowing, parts_by
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 MIN_LAUNCHES = 20
 """Fewer launches without work at an end of the capture may have failed, or have had nothing to do."""

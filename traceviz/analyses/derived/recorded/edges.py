@@ -14,10 +14,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from traceviz import schema
 from traceviz.analyses.derived.frames import bounds, end_ns, intervals, knowing, unions_by
-from traceviz.intervals import Array, IntervalSet
-from traceviz.tables import TraceTables
+from traceviz.core.arrays.intervals import Array, IntervalSet
+from traceviz.trace import schema
+from traceviz.trace.tables import TraceTables
 
 _ON_THREADS = ("cuda_api", "nvtx", "host_ops", "steps")
 _EVENTS = (*schema.DEVICE_WORK, *_ON_THREADS)

@@ -16,7 +16,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import parts_by, unions_by
 from traceviz.analyses.derived.patterns import matches
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 BEGIN = r"^(cuda|cu|hip)StreamBegin(Capture|Recapture)"
 END = r"^(cuda|cu|hip)StreamEndCapture"

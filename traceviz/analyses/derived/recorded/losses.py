@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from traceviz.tables import TraceTables
+from traceviz.trace.tables import TraceTables
 
 DIAGNOSTIC = "profiler-diagnostic"
 """Code of the notes by which readers pass on what the profiler reports."""

@@ -16,7 +16,7 @@ import numpy as np
 from traceviz.analyses.derived.run_parts.main_process import MainProcess
 from traceviz.analyses.derived.stacks.trees import Mask, StackTree
 from traceviz.analyses.derived.steps.steps import warmup_steps
-from traceviz.intervals import Array
+from traceviz.core.arrays.intervals import Array
 
 LONG = 3.0
 """A step that lasts so many medians may hold other work;"""

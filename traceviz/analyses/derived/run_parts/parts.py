@@ -21,7 +21,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import having, intervals
 from traceviz.analyses.derived.patterns import matches
-from traceviz.analyses.derived.run_parts import words
+from traceviz.analyses.derived.run_parts import texts
 from traceviz.analyses.derived.run_parts.loop import MIN_SAMPLES, occasional
 from traceviz.analyses.derived.run_parts.main_process import MainProcess, main_process
 from traceviz.analyses.derived.run_parts.run_places import MainSamples, Place, leads_to, places_of
@@ -30,7 +30,7 @@ from traceviz.analyses.derived.stacks.trees import Mask, StackTree, stack_meanin
 from traceviz.analyses.derived.steps.bounds import OTHER_WORK
 from traceviz.analyses.derived.steps.steps import warmup_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import Array, IntervalSet, exclusive
+from traceviz.core.arrays.intervals import Array, IntervalSet, exclusive
 
 UNSAMPLED = "unsampled"
 """Time of which nothing is known since the sampler of stacks had ended early."""
@@ -201,7 +201,7 @@ def _extent(steps: pl.DataFrame) -> IntervalSet:
 
 _AROUND = ("collector.nsys.state",)
 """Settings that tell whether a profiler ran around the program: the run ends when that has saved what it recorded."""
-_FRAMES = {"saving": words.saves, "validation": words.validates}
+_FRAMES = {"saving": texts.saves, "validation": texts.validates}
 """What tells of a part by frames of stacks,"""
 _PURPOSES = {"compilation": "compilation", "imports": "import"}
 """by what stacks are for,"""

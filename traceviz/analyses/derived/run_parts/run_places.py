@@ -10,17 +10,17 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.short_names import SCRIPT
 from traceviz.analyses.derived.frames import bounds, having
-from traceviz.analyses.derived.run_parts import words
+from traceviz.analyses.derived.run_parts import texts
 from traceviz.analyses.derived.run_parts.main_process import MainProcess
 from traceviz.analyses.derived.stacks.functions import function_words
 from traceviz.analyses.derived.stacks.trees import Mask, StackTree, function_names
-from traceviz.intervals import Array, IntervalSet
+from traceviz.core.arrays.intervals import Array, IntervalSet
 
 MOSTLY = 0.8
 """From this part of what hooks tell on, the name that has it stands for all."""
 MOST = 5
 """So many places of a part are kept."""
-_OF_WHAT = {"saving": words.saves, "validation": words.validates}
+_OF_WHAT = {"saving": texts.saves, "validation": texts.validates}
 """Parts whose place is the outermost function of that name."""
 
 
@@ -74,7 +74,7 @@ def leads_to(time: IntervalSet, samples: MainSamples) -> Place | None:
     own = np.zeros(tree.parent.size, np.int64)
     np.add.at(own, samples.places[samples.places >= 0], inside[samples.places >= 0])
     total = tree.totals(own)
-    leads = np.flatnonzero((2 * total >= time.total) & words.is_own(tree))
+    leads = np.flatnonzero((2 * total >= time.total) & texts.is_own(tree))
     if not leads.size:
         return None
     inner = int(leads[np.lexsort((-leads, total[leads]))[0]])  # of equal ones the inner, which comes later
@@ -118,7 +118,7 @@ def _frames(part: str, samples: MainSamples) -> Array:
 
     Of what the loop does only now and then, it is the function that the line of the loop calls.
     """
-    tree, own = samples.tree, words.is_own(samples.tree)
+    tree, own = samples.tree, texts.is_own(samples.tree)
     frames = _of(samples.places, tree.around(own))
     frames = np.where(frames >= 0, frames, samples.places)
     if part == "between":
@@ -134,7 +134,7 @@ def _are_named(part: str, samples: MainSamples, frames: Array) -> Mask:
     """Which of these frames are functions that say by their names what the part is."""
     if part not in _OF_WHAT:
         return np.zeros(frames.size, dtype=bool)
-    named = _OF_WHAT[part](samples.tree) & words.is_own(samples.tree)
+    named = _OF_WHAT[part](samples.tree) & texts.is_own(samples.tree)
     return np.asarray((frames >= 0) & np.append(named, [False])[frames])
 
 

@@ -21,7 +21,7 @@ from traceviz.analyses.derived.run_parts.main_process import MainProcess, main_p
 from traceviz.analyses.derived.steps.counted import best_source
 from traceviz.analyses.derived.steps.steps import warmup_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import Array, IntervalSet
+from traceviz.core.arrays.intervals import Array, IntervalSet
 
 EPOCH = r"(?i)^(?:train(?:ing)?[ _-]?)?epoch[ _:#=-]*\d*$"
 """Names of ranges and annotations of a whole epoch."""

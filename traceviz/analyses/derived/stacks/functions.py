@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.derived.calls.short_names import IMPORTED, SCRIPT, script
-from traceviz.units import format_ratio
+from traceviz.core.units import format_ratio
 
 FEW_SAMPLES = 30
 """A share that so few samples state is *about* that."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from traceviz.intervals import Array
-from traceviz.nested import Mask, Rows, nearest, topmost
+from traceviz.core.arrays.intervals import Array
+from traceviz.core.arrays.nested import Mask, Rows, nearest, topmost
 
 
 def purpose_frames(parent: Rows, *, has: Mask, alone: Mask, until_program: Mask, program: Mask) -> Array:

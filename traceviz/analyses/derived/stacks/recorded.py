@@ -15,8 +15,8 @@ from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.frames import codes
 from traceviz.analyses.derived.stacks.kinds import with_activity, with_purpose
 from traceviz.analyses.derived.stacks.purposes import purpose_frames
-from traceviz.intervals import Array
-from traceviz.nested import Codes, Mask, Rows, alike, nearest
+from traceviz.core.arrays.intervals import Array
+from traceviz.core.arrays.nested import Codes, Mask, Rows, alike, nearest
 
 _TORCH = r"^(?<file>[^()]*\.py)\((?<line>\d+)\): (?<function>.*)$"
 _JAX = r"^\$(?<file>[^ ]+):(?<line>\d+) (?<function>.*)$"

@@ -23,8 +23,8 @@ from traceviz.analyses.derived.stacks.kinds import activity_seen
 from traceviz.analyses.derived.stacks.recorded import function_meanings, function_names
 from traceviz.analyses.derived.stacks.trees import stack_meanings
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import Array, IntervalSet
-from traceviz.nested import Codes, alike
+from traceviz.core.arrays.intervals import Array, IntervalSet
+from traceviz.core.arrays.nested import Codes, alike
 
 MAIN_THREAD = r"(?i)^main_?thread$"
 """Name that Python gives the thread that runs a program's main code."""

@@ -20,7 +20,7 @@ from traceviz.analyses.derived.calls.short_names import IMPORTED, SCRIPT
 from traceviz.analyses.derived.stacks.kinds import is_import, with_activity, with_purpose
 from traceviz.analyses.derived.stacks.purposes import purpose_frames
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import Array
+from traceviz.core.arrays.intervals import Array
 
 Mask = npt.NDArray[np.bool_]
 

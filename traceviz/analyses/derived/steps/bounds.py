@@ -18,7 +18,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.frames import intervals
-from traceviz.intervals import Array
+from traceviz.core.arrays.intervals import Array
 
 OTHER_WORK = (
     r"(?:^|[^A-Za-z])(?i:eval|evaluat(?:e|ion|ing)|val|valid|validat(?:e|ion|ing)|test|testing|ckpt|checkpoint(?:ing)?"

@@ -9,7 +9,7 @@ import polars as pl
 from traceviz.analyses.derived.frames import unions_by
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 ENOUGH = 0.5
 """Inferred steps that cover less than this of the device work, or of its time, are listed and not judged."""

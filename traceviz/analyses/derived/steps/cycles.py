@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traceviz.intervals import Array
+from traceviz.core.arrays.intervals import Array
 
 _BLOCK = 1 << 16
 Dense = npt.NDArray[np.unsignedinteger[Any]]

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz import schema
 from traceviz.analyses.derived.frames import end_ns, having, knowing, parts_by
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.steps.serving import engine_calls
 from traceviz.analyses.derived.steps.steps import NO_STEPS, STEP_SCHEMA, Steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import Array
+from traceviz.core.arrays.intervals import Array
+from traceviz.trace import schema
 
 AHEAD_SHARE = 0.5
 """Where at least this share of the device work of the median step runs after its annotation, the host runs ahead."""

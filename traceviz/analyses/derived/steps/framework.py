@@ -13,7 +13,7 @@ from traceviz.analyses.derived.steps.steps import (
     cycle_steps,
     join_processes,
 )
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 COMPILED_CALL = r"^PjitFunction\(|^train_(function|step)$|^one_step"
 """Calls of a compiled function: one of them alone, called over and over, is a training loop."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceviz.intervals import Array
+from traceviz.core.arrays.intervals import Array
 
 EXPLAINED = 0.85
 """Share of the variance that the division into two kinds must explain."""

@@ -21,7 +21,7 @@ from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.analyses.derived.steps.steps import Steps, fold_numbers
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.intervals import Array
+from traceviz.core.arrays.intervals import Array
 
 WHOLE_MODEL = (
     r"^nn\.Module: |^(?:##\s*)?(?i:forward(?:[ _]pass)?)(?:\s*##)?$"

@@ -16,7 +16,7 @@ from traceviz.analyses.derived.frames import end_ns, outermost, unions_by
 from traceviz.analyses.derived.launch.graphs import graph_name
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.recorded.losses import is_damaged, losses
-from traceviz.analyses.derived.steps.ahead import as_devices_run
+from traceviz.analyses.derived.steps.async_host import as_devices_run
 from traceviz.analyses.derived.steps.bounds import OTHER_WORK, cut_beside_whole
 from traceviz.analyses.derived.steps.counted import counted_steps
 from traceviz.analyses.derived.steps.coverage import Coverage, coverage

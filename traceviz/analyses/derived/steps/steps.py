@@ -19,7 +19,7 @@ from traceviz.analyses.derived.frames import codes, end_ns, having, parts_by
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.bounds import start_to_start
 from traceviz.analyses.derived.steps.cycles import find_cycle
-from traceviz.intervals import Array
+from traceviz.core.arrays.intervals import Array
 
 StepSource = Literal[
     "serving",

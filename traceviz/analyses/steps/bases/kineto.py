@@ -31,7 +31,7 @@ from traceviz.analyses.derived.frames import end_ns, having, intervals, knowing
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.steps.bases.kineto_clues import Clues, GpuFigures, clues, gpu_figures
 from traceviz.analyses.steps.bases.section import BasisClass, BasisSteps
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 KINETO = "kineto"
 """Name of the basis."""

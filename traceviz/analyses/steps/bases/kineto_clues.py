@@ -16,7 +16,7 @@ from traceviz.analyses.derived.frames import having, parts_by
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.view import TraceView
-from traceviz.intervals import IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 _TENSOR_CORE_KERNELS = (
     *("h884", "s884", "h1688", "s1688", "hmma", "i8816", "16816", "c1688"),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from traceviz.core.units import counted, format_ns
 from traceviz.report import Bar, Bars, Block, Fact, Facts, Grid, Prose, Row
-from traceviz.units import counted, format_ns
 
 
 @dataclass(frozen=True, slots=True)

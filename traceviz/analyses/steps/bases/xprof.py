@@ -20,14 +20,14 @@ from types import MappingProxyType
 import numpy as np
 import polars as pl
 
-from traceviz import schema
 from traceviz.analyses.derived.frames import end_ns, having
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.options import OURS
 from traceviz.analyses.steps.bases.section import BasisClass, BasisSteps
 from traceviz.analyses.steps.bases.xprof_sweep import Spans, sweep
-from traceviz.intervals import Array
-from traceviz.tables import ANNOTATED_STEPS_NOTE
+from traceviz.core.arrays.intervals import Array
+from traceviz.trace import schema
+from traceviz.trace.tables import ANNOTATED_STEPS_NOTE
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from traceviz.intervals import Array
+from traceviz.core.arrays.intervals import Array
 
 Flags = npt.NDArray[np.bool_]
 Kinds = npt.NDArray[np.int8]

@@ -13,7 +13,7 @@ from traceviz.archive.sources.item import Limits, Refused
 from traceviz.archive.sources.names import normal, unsafe
 from traceviz.archive.storage.addresses import printable
 from traceviz.archive.storage.spool import NoRoomError
-from traceviz.errors import DamagedTraceError
+from traceviz.core.errors import DamagedTraceError
 
 BLOCK = 1 << 20
 LOCAL_HEADER = struct.Struct("<4s5H3L2H")

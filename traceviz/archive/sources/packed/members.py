@@ -25,7 +25,7 @@ from traceviz.archive.sources.packed import tars, zips
 from traceviz.archive.sources.packed.index import BLOCK, LOCAL, BombError, Entry, Index, blocks, checked, excess
 from traceviz.archive.storage.addresses import shown
 from traceviz.archive.storage.spool import MOST_HELD, SPOOL, check_space, write_block
-from traceviz.errors import DamagedTraceError, OutputError
+from traceviz.core.errors import DamagedTraceError, OutputError
 
 Kind = Literal["zip", "tar", "gzip", "zstd"]
 """Archive files that are read; the last two are compressed tar files."""

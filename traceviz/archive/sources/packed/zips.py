@@ -18,7 +18,7 @@ from typing import BinaryIO, cast
 from traceviz.archive.sources.item import Limits
 from traceviz.archive.sources.names import normal, text_of
 from traceviz.archive.sources.packed.index import LOCAL, LOCAL_HEADER, Entry, ListedMember, Method, TooManyError, excess
-from traceviz.errors import UnknownFormatError
+from traceviz.core.errors import UnknownFormatError
 
 _METHODS: dict[int, Method] = {zipfile.ZIP_STORED: "stored", zipfile.ZIP_DEFLATED: "deflated"}
 _ENCRYPTED, _SIZES_FOLLOW, _UTF8 = 0x1, 0x8, 0x800

@@ -76,7 +76,7 @@ export function flameSum(flame, flags, times) {
   return sum;
 }
 
-// Folded stacks, as traceviz.flame.folded writes them: "a;b;c 123", nanoseconds of its own.
+// Folded stacks, as traceviz.pictures.flame.folded writes them: "a;b;c 123", nanoseconds of its own.
 export function flameFolded(flame, times) {
   const own = flameOwn(flame, times);
   const paths = [""];

@@ -1,4 +1,4 @@
-// Numbers for people: the same texts as traceviz/units.py makes of base units, and a test compares the two.
+// Numbers for people: the same texts as traceviz/core/units.py makes of base units, and a test compares the two.
 
 const TIMES = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
 const SIZES = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];

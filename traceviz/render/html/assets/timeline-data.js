@@ -1,4 +1,4 @@
-// The timeline as typed arrays, from the two scripts of the page (traceviz/pictures/packed.py has the format).
+// The timeline as typed arrays, from the two scripts of the page (traceviz/report/pictures/packed.py has the format).
 // All times of the model are nanoseconds from the timeline's start on: so floats of 64 bits hold them exactly.
 
 const VARINT_MORE = 0x80;

@@ -6,12 +6,12 @@ from itertools import accumulate
 
 from markupsafe import Markup
 
+from traceviz.core.units import Unit, format_ratio, format_value
 from traceviz.render.html.components.colors import fills
 from traceviz.render.html.components.element import element, joined, line, number, shown
 from traceviz.render.html.components.terms import term
 from traceviz.render.rows import bars_heading, number_of
 from traceviz.report import Bar, Bars
-from traceviz.units import Unit, format_ratio, format_value
 
 _WIDTH = 1000
 _HEIGHT = 24

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from markupsafe import Markup, escape
 
-from traceviz.visible import bounded, sentence, visible
+from traceviz.core.sanitize import bounded, sentence, visible
 
 Attribute = str | int | float | bool | None
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s|min|h|[kMGT]?B|[kMG]?J)(?![^\W_]))")

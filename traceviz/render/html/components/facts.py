@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
+from traceviz.core.units import format_value
 from traceviz.render.html.components.element import element, joined, shown
 from traceviz.render.html.components.names import name
 from traceviz.render.html.components.terms import term
 from traceviz.report import Fact
-from traceviz.units import format_value
 
 
 def facts(items: Iterable[Fact], slug: str = "") -> Markup:

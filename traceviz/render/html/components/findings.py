@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from traceviz.errors import UsageError
-from traceviz.pictures.pictures import Place
+from traceviz.core.errors import UsageError
 from traceviz.render.html.components.element import element, joined, prose, shown
 from traceviz.render.html.components.facts import facts
 from traceviz.render.rows import time_at_stake
 from traceviz.report import Finding
-from traceviz.rules import Rule, rule
+from traceviz.report.pictures.pictures import Place
+from traceviz.report.rules import Rule, rule
 
 
 def finding(item: Finding, places: Sequence[Place] = (), *, is_open: bool = False) -> Markup:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from traceviz.core.units import Value, format_change, format_value
 from traceviz.render.html.components.element import element, joined, line, number, shown
 from traceviz.render.html.components.names import name
 from traceviz.render.html.components.terms import term
 from traceviz.render.rows import ShownRows, bar_ratios, shown_columns, shown_rows, telling_columns
 from traceviz.report import Column, Grid, Row
-from traceviz.units import Value, format_change, format_value
 
 _TEXTS = frozenset({"text", "bool"})
 _BAR = 60

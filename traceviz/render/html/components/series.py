@@ -6,9 +6,9 @@ from itertools import groupby, pairwise
 
 from markupsafe import Markup
 
+from traceviz.core.units import format_value
 from traceviz.render.html.components.element import element, joined, line, number, shown
 from traceviz.report import Series
-from traceviz.units import format_value
 
 _WIDTH, _HEIGHT = 1000, 200
 

@@ -6,12 +6,12 @@ from itertools import groupby
 
 from markupsafe import Markup
 
+from traceviz.core.units import NOT_MEASURED, format_ns, format_ratio
 from traceviz.render.html.components.colors import fills
 from traceviz.render.html.components.element import element, joined, line, number, shown
 from traceviz.render.html.components.names import name
 from traceviz.render.terminal.blocks import mean
 from traceviz.report import Lane, Timeline
-from traceviz.units import NOT_MEASURED, format_ns, format_ratio
 
 _HEIGHT = 20
 

@@ -1,0 +1,1 @@
+"""Facts of the program for the manifest: frameworks, versions, settings of the training, metrics."""

@@ -1,0 +1,126 @@
+"""What hooks find out of the program's training as a whole: how many samples a step takes, and that something learns.
+
+Loaders and data sets say the size of their batches: nothing looks into a batch.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import TYPE_CHECKING
+
+from .. import hooks
+from ..phases.run_phases import TRAIN, VALIDATION, current, is_within
+from ..stacks.recording import note_fact
+from ..status import guarded
+
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+    from ..config import Settings
+
+BATCH, GRADIENTS = "batch", "gradients"
+"""Names of facts: samples of a step of this process; whether gradients were computed, 1 or 0."""
+
+EPOCHS_OF_KERAS = "keras.src.trainers.epoch_iterator"
+DIFFERENTIATION = {
+    "jax._src.api": (("value_and_grad",), ("vjp",)),
+    "tensorflow.python.eager.backprop": (("GradientTape", "gradient"),),
+}
+"""Module -> what in it computes gradients; torch's is hooked with its other parts of a step."""
+_DEEPEST = 50
+"""So many transformations of a data set are looked through for its batches."""
+_MARK = "__traceviz_facts__"
+
+
+def install(settings: Settings) -> None:  # noqa: ARG001 all of these modules have one signature
+    """Wait for the modules that tell."""
+    hooks.when_imported(EPOCHS_OF_KERAS, _hook_keras)
+    for module in DIFFERENTIATION:
+        hooks.when_imported(module, _hook_gradients)
+
+
+def _hook_gradients(module: ModuleType) -> None:
+    for path in DIFFERENTIATION[module.__name__]:
+        owner = functools.reduce(getattr, path[:-1], module)
+        hooks.replace(owner, path[-1], _learning, mark=_MARK)
+    none_yet()
+
+
+def none_yet() -> None:
+    """No gradients were computed, and it would be seen: so whoever computes none only applies a model."""
+    note_fact(GRADIENTS, 0, unless_known=True)
+
+
+def _learning(function: Any) -> Any:
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        note_fact(GRADIENTS, 1)
+        return function(*arguments, **named)
+
+    return call
+
+
+def _hook_keras(module: ModuleType) -> None:
+    hooks.replace(module.EpochIterator, "__init__", _told_by_keras, mark=_MARK)
+
+
+def _told_by_keras(make: Any) -> Any:
+    """The first of these in ``fit`` is over what it trains on, later ones over what it evaluates; else it predicts."""
+
+    @functools.wraps(make)
+    def made(self: Any, *arguments: Any, **named: Any) -> None:
+        make(self, *arguments, **named)
+        train = current(TRAIN)
+        if train is not None and not is_within(VALIDATION) and not train.batch_is_told:
+            train.batch_is_told = True
+            _tell_of_keras(self)
+        elif train is None and not is_within(VALIDATION):
+            _tell_of_keras(self, unless_known=True)
+
+    return made
+
+
+@guarded
+def _tell_of_keras(epochs: Any, *, unless_known: bool = False) -> None:
+    adapter = epochs.data_adapter
+    size = whole(getattr(adapter, "batch_size", None))
+    size = size or of_dataset(getattr(adapter, "_dataset", None))
+    size = size or whole(getattr(getattr(adapter, "py_dataset", None), "batch_size", None))
+    if size:
+        each = whole(getattr(epochs, "steps_per_execution", 1)) or 1
+        note_fact(BATCH, size * each, unless_known=unless_known)
+
+
+def of_loader(loader: Any) -> int | None:
+    """Samples in a batch of a ``DataLoader`` of torch, Paddle or MXNet; ``None`` where it does not say."""
+    places = (("batch_size",), ("batch_sampler", "batch_size"), ("_batch_sampler", "_batch_size"))
+    sizes = (whole(functools.reduce(_part, place, loader)) for place in places)
+    return next((size for size in sizes if size), None)
+
+
+def _part(holder: Any, name: str) -> Any:
+    return getattr(holder, name, None)
+
+
+def of_dataset(dataset: Any) -> int | None:
+    """Samples in an element of a tf.data data set, by its last transformation that makes batches."""
+    tensors = sys.modules.get("tensorflow.python.framework.tensor_util")
+    for _ in range(_DEEPEST):
+        if dataset is None or tensors is None:
+            return None
+        size = getattr(dataset, "_batch_size", None)
+        if size is not None:
+            return whole(tensors.constant_value(size))
+        inputs: list[Any] = getattr(dataset, "_inputs", list)()
+        dataset = inputs[0] if len(inputs) == 1 else None
+    return None
+
+
+def whole(number: Any) -> int | None:
+    """A whole number above zero, of whatever type; ``None`` for anything else."""
+    try:
+        return int(number) if number is not None and int(number) == number and number > 0 else None
+    except (TypeError, ValueError, OverflowError):
+        return None

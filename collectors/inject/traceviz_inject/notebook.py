@@ -1,0 +1,179 @@
+"""Recording parts of a process that is running already, one after the other, such as cells of a notebook.
+
+Hooks are put in place once, and stay. Between recordings the clock of steps is off, and they tell nobody::
+
+    install        begin ───────── end          begin ───────── end
+    hooks          profilers, stacks, steps     the same, from step 0
+
+A framework that is imported later is seen from its import on, one that is there at once; but of JAX, only functions
+that are jitted from then on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from . import FRAMEWORKS, STEP_SOURCES, config, hooks, process, status
+from .phases.step_parts import PARTS
+from .step_clock import CLOCK
+
+if TYPE_CHECKING:
+    from types import CodeType, ModuleType
+    from typing import Any
+
+    from .config import Settings
+    from .profilers.window import Profiler, Recorder
+
+PROFILERS = {
+    "jax": ("profilers.jax", "JaxProfiler"),
+    "tensorflow": ("profilers.tensorflow", "TensorFlowProfiler"),
+    "torch": ("profilers.torch", "TorchProfiler"),
+}
+"""Collector -> our module with its profiler, and the profiler."""
+
+_QUIET = ("KINETO_LOG_LEVEL", "99")
+"""What keeps the profiler of torch from writing between the lines of the program."""
+
+
+class _Seat:
+    """A profiler's place in this process: taken by a recorder of its own in each recording.
+
+    Args:
+        kind: The profiler, once the framework is imported.
+    """
+
+    def __init__(self, kind: type[Profiler]) -> None:
+        self._kind = kind
+        self._module: ModuleType | None = None
+        self._settings: Settings | None = None
+        self._recorder: Recorder | None = None
+
+    def imported(self, module: ModuleType) -> None:
+        """The module with the profiler was executed: see from now on where the program uses it itself."""
+        self._module = module
+        made: Any = self._kind(config.Settings(""), module)
+        made.watch(module, self)
+        if self._settings is not None and self._recorder is None:
+            self.begin(self._settings)
+
+    def give_way(self) -> None:
+        """The program uses the profiler itself."""
+        if self._recorder is not None:
+            self._recorder.give_way()
+
+    def begin(self, settings: Settings) -> None:
+        """A recording begins, in which this profiler records."""
+        from .profilers.window import Recorder  # noqa: PLC0415 only where a framework is there
+
+        if self._kind.framework not in settings.collectors:
+            return
+        self._settings = settings
+        if self._module is not None:
+            self._recorder = Recorder(self._kind(settings, self._module), settings)
+            self._recorder.begin()
+
+    def end(self, reason: str) -> None:
+        """It is over."""
+        recorder, self._recorder, self._settings = self._recorder, None, None
+        if recorder is not None:
+            recorder.end(reason)
+
+
+_SEATS: list[_Seat] = []
+_STATE: dict[str, Any] = {"installed": False, "settings": None}
+
+
+def install() -> None:
+    """Put the hooks in place, once. They do nothing before :func:`begin`."""
+    if _STATE["installed"]:
+        return
+    _STATE["installed"] = True
+    CLOCK.turn_off()
+    os.environ.setdefault(*_QUIET)
+    hooks.before_import(FRAMEWORKS, _install_all)
+
+
+def _install_all() -> None:
+    from .stacks.recording import PHASES  # noqa: PLC0415 only where a framework is there
+
+    process.watch_forks()
+    everything = config.Settings("", tuple(PROFILERS))
+    for module in (*STEP_SOURCES, *PHASES):
+        status.guarded(import_module(f"{__package__}.{module}").install)(everything)
+    for module, name in PROFILERS.values():
+        kind = getattr(import_module(f"{__package__}.{module}"), name)
+        _SEATS.append(_Seat(kind))
+        hooks.when_imported(kind.module_name, _SEATS[-1].imported)
+    if _STATE["settings"] is not None:
+        _begin_with_frameworks(_STATE["settings"])
+
+
+def begin(path: str, stacks_hz: float, threads: frozenset[int], outside: CodeType | None) -> None:
+    """Record from now on.
+
+    Args:
+        path: The settings, ``inject.json`` in the run folder.
+        stacks_hz: Samples of stacks per second; 0 for none.
+        threads: Those that are no part of it.
+        outside: The function that runs it.
+
+    Raises:
+        RuntimeError: a recording is in progress.
+        OSError, ValueError: the settings cannot be read.
+    """
+    from .stacks import recording  # noqa: PLC0415 a program that is only hooked needs none
+
+    if _STATE["settings"] is not None:
+        raise RuntimeError("a part of this process is being recorded already")
+    install()
+    settings = config.load(path)
+    run = os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120 pathlib costs start-up time
+    process.claim()
+    status.note_process(run)
+    _STATE["settings"] = settings
+    CLOCK.start_over()
+    if stacks_hz:
+        recording.begin(run, stacks_hz, (threads, outside))
+        recording.clock_of_steps()
+    if _SEATS:
+        _begin_with_frameworks(settings)
+
+
+def _begin_with_frameworks(settings: Settings) -> None:
+    from .facts import event_folders, training  # noqa: PLC0415 only where a framework is there
+
+    event_folders.write_to(settings.folder)
+    # Others may have compiled their gradients into functions before anybody recorded.
+    if "torch.autograd" in sys.modules and sys.modules.keys().isdisjoint(training.DIFFERENTIATION):
+        training.none_yet()
+    for seat in _SEATS:
+        status.guarded(seat.begin)(settings)
+
+
+def end(reason: str) -> None:
+    """Save what was recorded. Afterwards, nothing records, and :func:`begin` may be called again."""
+    from .facts import versions  # noqa: PLC0415 see above
+    from .stacks import recording  # noqa: PLC0415 see above
+
+    if _STATE["settings"] is None:
+        return
+    status.guarded(versions.note_imported)(os.path.dirname(_STATE["settings"].folder))  # noqa: PTH120
+    recording.pause()  # what saving does is no part of the program
+    for seat in _SEATS:
+        status.guarded(seat.end)(reason)
+    if _SEATS:
+        status.guarded(_forget_events)()
+    recording.finish()
+    CLOCK.turn_off()
+    PARTS.turn_off()
+    process.release()
+    _STATE["settings"] = None
+
+
+def _forget_events() -> None:
+    from .facts import event_folders  # noqa: PLC0415 see above
+
+    event_folders.write_to("")

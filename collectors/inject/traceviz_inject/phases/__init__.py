@@ -1,0 +1,1 @@
+"""Phases of a run and parts of its steps."""

@@ -1,0 +1,132 @@
+"""Parts of a loop in Keras and tf.data: epochs, a batch's work, and batches that Python takes from a pipeline.
+
+Keras on TensorFlow hands its pipeline to a compiled function, which does everything from taking a batch to the
+optimizer at once; from outside, its parts cannot be told apart. The TensorFlow profiler looks inside. Where it does not
+record, Keras gets its batches from an iterator in Python, which it supports as well: what is computed stays the same,
+and the wait for a batch gets a range.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from .. import hooks
+from ..keras_callbacks import telling_after, telling_before
+from . import step_parts
+from .step_parts import PARTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+    from typing import Any
+
+_MARK = "__traceviz_parts__"
+_END = object()
+
+_wrap = functools.partial(hooks.replace, mark=_MARK)
+"""Replace a method once, around whatever counts steps there: the mark is another one."""
+
+
+def hook_callbacks(module: ModuleType) -> None:
+    """See epochs and batches through the list of callbacks that ``fit`` keeps, whatever is in it."""
+    callbacks = module.CallbackList
+    batch = ExitStack()
+    _wrap(callbacks, "on_epoch_begin", telling_after(lambda *_: PARTS.epoch_begins()))
+    _wrap(callbacks, "on_epoch_end", telling_after(lambda *_: PARTS.epoch_ends()))
+    _wrap(callbacks, "on_train_batch_begin", telling_after(lambda *_: _work_begins(batch)))
+    _wrap(callbacks, "on_train_batch_end", telling_before(lambda *_: batch.close()))
+
+
+def hook_batches(module: ModuleType) -> None:
+    """See batches that Keras takes on the backends that take them in Python."""
+    _wrap(module.EpochIterator, "__next__", _seen_batch)
+
+
+def hook_iterators(module: ModuleType) -> None:
+    """See batches that Keras on JAX takes after it has announced them."""
+    epochs = getattr(module, "JAXEpochIterator", None)
+    if epochs is not None and "__next__" in epochs.__dict__:  # else it takes them where the other backends do
+        _wrap(epochs, "_get_iterator", _giving_seen)
+
+
+class _SeenIterator:
+    """Iterates as ``batches`` do."""
+
+    def __init__(self, batches: Any) -> None:
+        self._batches = iter(batches)
+
+    def __iter__(self) -> _SeenIterator:
+        return self
+
+    def __next__(self) -> Any:
+        with PARTS.part(step_parts.INPUT):
+            return next(self._batches)
+
+
+def _giving_seen(get_iterator: Any) -> Any:
+    @functools.wraps(get_iterator)
+    def given(self: Any) -> Any:
+        return _SeenIterator(get_iterator(self))
+
+    return given
+
+
+def hook_trainer(module: ModuleType) -> None:
+    """See batches that Keras would take within a compiled function."""
+    _wrap(module.TensorFlowTrainer, "make_train_function", _taking_batches)
+
+
+def hook_iterator(module: ModuleType) -> None:
+    """See batches that a loop in Python takes from tf.data."""
+    _wrap(module.OwnedIterator, "__next__", _seen_batch)
+
+
+def _taking_batches(make: Any) -> Any:
+    @functools.wraps(make)
+    def made(self: Any, *arguments: Any, **named: Any) -> Any:
+        result = make(self, *arguments, **named)
+        function = self.train_function
+        if function is not None and not getattr(function, _MARK, False):
+            self.train_function = _given_batches(function, self)
+        return result
+
+    return made
+
+
+def _given_batches(function: Any, trainer: Any) -> Any:
+    """A training function that takes one batch in Python, where it would take one from a plain tf.data iterator."""
+
+    @functools.wraps(function)
+    def step(iterator: Any) -> Any:
+        plain = getattr(sys.modules.get("tensorflow.python.data.ops.iterator_ops"), "OwnedIterator", None)
+        if plain is None or type(iterator) is not plain or trainer.steps_per_execution != 1:
+            return function(iterator)
+        return function(_batches(iterator))
+
+    setattr(step, _MARK, True)
+    return step
+
+
+def _batches(iterator: Any) -> Iterator[Any]:
+    """The next batch of ``iterator``. It ends with the error of compiled code, for which Keras waits."""
+    batch = next(iterator, _END)
+    if batch is _END:
+        raise sys.modules["tensorflow"].errors.OutOfRangeError(None, None, "End of sequence")
+    yield batch
+
+
+def _seen_batch(take: Any) -> Any:
+    @functools.wraps(take)
+    def seen(self: Any) -> Any:
+        with PARTS.part(step_parts.INPUT):
+            return take(self)
+
+    return seen
+
+
+def _work_begins(batch: ExitStack) -> None:
+    batch.close()
+    batch.enter_context(PARTS.part(step_parts.COMPUTE))

@@ -1,0 +1,1 @@
+"""Profilers of the frameworks and NVTX ranges, started and stopped for the recorded steps."""

@@ -1,0 +1,481 @@
+"""A profiler's window on the step clock: started before its first step, stopped after its last, saved in any case."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import sys
+import threading
+import time
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from .. import exits, hooks, process
+from ..facts import frameworks
+from ..stacks.recording import in_window, note_phase
+from ..status import Status, explain, guarded
+from ..step_clock import CLOCK, SOURCES
+from .window_bounds import EVENTS, STEPS, TIME, TOO_MANY, TRIAL_S, WINDOW_S, Bounds, Load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+    from typing import Any
+
+    from ..config import Settings
+
+WAITING, TRIAL, RECORDING, DONE = "waiting", "trial", "recording", "saved"
+
+RETRY_S = 0.1
+"""How long to wait for a framework that does no work when the time has come."""
+LOOK_S = 0.25
+"""How often the events of long steps are estimated."""
+TRIAL_FOLDER = "trial"
+"""Folder below that of the process for what a trial leaves; it is removed with it."""
+
+
+class NotYetError(Exception):
+    """The profiler cannot be started at this moment, and shall be later."""
+
+
+class Profiler(ABC):
+    """What a framework's module implements: how its profiler is worked. Any method may raise."""
+
+    framework = ""
+    """Name of the framework, and of the collector that records it."""
+    module_name = ""
+    """The framework's module with its profiler."""
+
+    def __init__(self, settings: Settings, module: ModuleType) -> None:
+        self._module = module
+        self._traces_device = settings.traces_device(self.framework)
+
+    @abstractmethod
+    def watch(self, module: ModuleType, recorder: Recorder) -> None:
+        """Hook the program's own use of the profiler, which goes first: at each execution of its module."""
+
+    def version(self) -> str | None:
+        """Version of the framework, which need not be a plain text: that of torch is none."""
+        version = getattr(sys.modules.get(self.framework), "__version__", None)
+        return None if version is None else str(version)
+
+    @abstractmethod
+    def start(self, folder: str) -> None:
+        """Start recording; files go below ``folder``."""
+
+    def try_out(self, folder: str) -> None:
+        """Start recording the host alone, for a trial.
+
+        A tracer of the device that starts a second time crashes programs with CUDA graphs, by some versions of CUPTI.
+        """
+        traces_device, self._traces_device = self._traces_device, False
+        try:
+            self.start(folder)
+        finally:
+            self._traces_device = traces_device
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Stop recording and save."""
+
+    @abstractmethod
+    def drop(self) -> int:
+        """End a trial: save nothing that stays, and return about how many events a window would have had."""
+
+    def can_stop_here(self) -> bool:
+        """Return whether this thread can stop it, which need not be the one that started it."""
+        return True
+
+    @abstractmethod
+    def open_mark(self, number: int) -> Any:
+        """Mark that step ``number`` begins; ``None`` where steps are marked otherwise."""
+
+    @abstractmethod
+    def close_mark(self, mark: Any, number: int, *, complete: bool) -> None:
+        """Step ``number`` has ended; if not ``complete``, it was none."""
+
+
+class Recorder:
+    """Works one profiler.
+
+    It records ``window.steps`` steps from ``window.first_step`` on, or ``window.duration_s`` seconds from
+    ``window.delay_s`` on. A window of steps also ends by events, which a trial in the step before it estimates, and by
+    time (see :mod:`.window_bounds`). If a better source of steps appears after something else was taken for steps (a
+    pass over the data before Keras trains), it records again, and what it had is dropped.
+    """
+
+    def __init__(self, profiler: Profiler, settings: Settings) -> None:
+        self._profiler = profiler
+        self._window = settings.window
+        self._parent = settings.raw_of(profiler.framework)
+        self._lock = threading.RLock()
+        self._mark: Any = None
+        self._rank = len(SOURCES)
+        self._recorded = 0
+        self._source: str | None = None
+        self._folder = ""
+        self._status: Status | None = None
+        self._was_at_work = False
+        self._is_over = False
+        self._due = 0.0
+        self._waiting_pid = 0
+        self._trial_began = (0, 0)
+        self._trial_cost_ns = 0
+        self._tried_rank = self._rank
+        self._before_trial = WAITING
+        self._load: Load | None = None
+        self._bounds: Bounds | None = None
+        self.state = WAITING
+
+    def attach(self) -> None:
+        """Listen to the clock from now on, now that the framework was imported."""
+        CLOCK.listen(self._on_step, self._on_step_end, outermost=True)
+        exits.on_end(self._at_end)
+        if self._window.is_timed:
+            self._due = time.monotonic() + (self._window.delay_s or 0.0) - _seconds_since_start()
+            self._wait_until_due()
+
+    def _wait_until_due(self) -> None:
+        self._waiting_pid = os.getpid()
+        exits.arm()
+        self._later(max(0.0, self._due - time.monotonic()), self._start_in_time)
+
+    def begin(self) -> None:
+        """Record a part of a program that is running already, as a window by time from this moment on."""
+        if not self._window.is_timed:
+            self.attach()
+            return
+        CLOCK.listen(self._on_step, self._on_step_end, outermost=True)
+        exits.on_end(self._at_end)
+        exits.arm()
+        self._waiting_pid = os.getpid()
+        self._start_in_time()
+
+    def end(self, reason: str) -> None:
+        """That part is over: save. Of a framework that did nothing, nothing is said."""
+        exits.cancel(self._at_end)
+        with self._held():
+            self._is_over = True
+            if self.state != WAITING or self._is_at_work():
+                self._at_end(reason)
+            if self.state == WAITING:
+                self.state = DONE
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Hold the lock; the thread that holds it may wait for this one, which answers between two tries."""
+        while not self._lock.acquire(timeout=0.05):
+            pass
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def give_way(self) -> None:
+        """The program starts the profiler itself: there is only one, and the program goes first."""
+        self._end_trial(is_step=False)
+        if self.state == RECORDING:
+            self._stop("the program's own profiling")
+            self._tell().problem(
+                "profiler-taken",
+                f"The program started the {self._profiler.framework} profiler itself; "
+                f"the recording ended there, after {self._recorded} steps.",
+                "Choose an earlier window with --steps, or switch the program's own profiling off.",
+            )
+
+    def _on_step(self, number: int) -> None:
+        if self._window.is_timed:
+            if self.state == WAITING and self._waiting_pid != os.getpid():
+                self._wait_until_due()  # a fork that trains by itself: the thread that waits is not in it
+        elif self._is_at_work():
+            if self._status is None:
+                self._tell().update(version=guarded(self._profiler.version)())
+            if self._begins_at(number):
+                self._start(number)
+            elif number == self._window.first_step - 1 and CLOCK.rank < self._tried_rank:
+                self._try()
+        if self.state == RECORDING:
+            self._mark = self._profiler.open_mark(number)
+
+    def _on_step_end(self, number: int, complete: bool) -> None:  # noqa: FBT001 called by the clock
+        mark, self._mark = self._mark, None
+        self._end_trial(is_step=complete)
+        if self.state != RECORDING:
+            return
+        if mark is not None:
+            self._profiler.close_mark(mark, number, complete=complete)
+        self._recorded += complete
+        self._source = CLOCK.source
+        reached = self._bounds.reached_after(self._recorded) if self._bounds is not None else None
+        if reached is not None:
+            self._stop(reached)
+
+    def _is_at_work(self) -> bool:
+        """Whether the program uses the framework; asked until it does.
+
+        Many programs import a framework that they do not use. Starting its profiler would make it take devices, and
+        their memory, from the framework that they do use.
+        """
+        if not self._was_at_work:
+            self._was_at_work = bool(guarded(frameworks.is_at_work)(self._profiler.framework))
+        return self._was_at_work
+
+    def _begins_at(self, number: int) -> bool:
+        return number >= self._window.first_step and (self.state == WAITING or self._supersedes())
+
+    def _supersedes(self) -> bool:
+        """Whether the clock now has a better source of steps than when the recording was made."""
+        if CLOCK.rank >= self._rank or self.state not in (RECORDING, DONE):
+            return False
+        if self.state == RECORDING:
+            self._stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return True
+
+    def _try(self) -> None:
+        """Start the profiler for one step, to count its events; a failure shows again at the window, and is reported.
+
+        A signal that ends the program now loses nothing: no handler is needed.
+        """
+        with self._held(), exits.uninterrupted():
+            if self._is_over or self.state not in (WAITING, DONE):
+                return
+            self._tell()
+            begun = time.monotonic_ns()
+            self._tried_rank, self._load, self._before_trial = CLOCK.rank, None, self.state
+            try:
+                self._profiler.try_out(os.path.join(self._folder, TRIAL_FOLDER))  # noqa: PTH118
+            except Exception:  # noqa: BLE001 frameworks raise what they like
+                return
+            self.state = TRIAL
+            self._trial_cost_ns = self._cost_since(begun)
+            self._trial_began = time.process_time_ns(), time.monotonic_ns()
+        self._later(TRIAL_S, self._end_long_trial)
+
+    def _end_long_trial(self) -> None:
+        if self._profiler.can_stop_here():
+            self._end_trial(is_step=False)
+
+    def _end_trial(self, *, is_step: bool) -> None:
+        """Stop the profiler and count what it recorded, unless that was done already."""
+        if self.state != TRIAL:
+            return
+        with self._held(), exits.uninterrupted():
+            if self.state != TRIAL:
+                return
+            self.state = self._before_trial
+            cpu_ns, begun = time.process_time_ns() - self._trial_began[0], time.monotonic_ns()
+            try:
+                self._load = Load(self._profiler.drop(), cpu_ns, is_step=is_step)
+            except Exception as error:  # noqa: BLE001 frameworks raise what they like
+                self._tell().update(trial=explain(error))
+            self._trial_cost_ns += self._cost_since(begun)
+            shutil.rmtree(os.path.join(self._folder, TRIAL_FOLDER), ignore_errors=True)  # noqa: PTH118
+
+    def _start(self, number: int | None) -> None:
+        with self._held(), exits.uninterrupted():
+            if self._is_over:
+                return
+            status = self._tell()
+            self._rank, self._source, self._recorded = CLOCK.rank, CLOCK.source, 0
+            begun = time.monotonic_ns()
+            try:
+                self._profiler.start(self._folder)
+                self._bounds = None if self._window.is_timed else Bounds(self._load_of_steps(), self._window)
+            except NotYetError:
+                self._later(RETRY_S, self._start_in_time)
+                return
+            except Exception as error:  # noqa: BLE001 frameworks raise what they like; it is reported
+                self.state = "failed"
+                exits.cancel(self._at_end)
+                status.update(state=self.state, detail=explain(error), first_step=number)
+                status.problem(*_why_not(error, self._profiler.framework))
+                return
+            self.state = RECORDING
+            in_window(begins=True)
+            exits.arm()
+            status.update(
+                state=self.state,
+                first_step=number,
+                steps_recorded=0,
+                source=self._source,
+                start_cost_ns=self._cost_since(begun),
+                trial_cost_ns=self._trial_cost_ns or None,
+                events_per_step=self._load.events if self._load is not None and self._load.is_step else None,
+                started_unix_ns=time.time_ns(),
+                version=guarded(self._profiler.version)(),
+                threads=guarded(frameworks.threads)(self._profiler.framework),
+            )
+        if self._window.duration_s is not None:
+            self._later(self._window.duration_s, self._stop)
+        if self._bounds is not None and self._bounds.load is not None and self._bounds.load.is_heavy:
+            self._later(LOOK_S, self._look)
+
+    def _load_of_steps(self) -> Load | None:
+        """What the trial showed, if it was of steps of the source that now drives the clock."""
+        return self._load if self._tried_rank == CLOCK.rank else None
+
+    def _look(self) -> None:
+        """End the window within a step that has very many events."""
+        if self.state != RECORDING or self._bounds is None or not self._profiler.can_stop_here():
+            return
+        reached = self._bounds.reached_within(self._recorded)
+        if reached is not None:
+            self._stop(reached)
+        else:
+            self._later(LOOK_S, self._look)
+
+    def _start_in_time(self) -> None:
+        """Start because it is time; not in a process that only starts others."""
+        if self.state != WAITING or not process.may_train() or (process.is_helper() and not process.claimed()):
+            return
+        if not self._is_at_work():
+            self._later(RETRY_S, self._start_in_time)
+            return
+        process.claim()
+        self._start(None)
+
+    def _stop(self, reason: str | None = None) -> None:
+        with self._held(), exits.uninterrupted():
+            if self.state != RECORDING:
+                return
+            self.state = DONE
+            in_window(begins=False)
+            status = self._tell()
+            begun = time.monotonic_ns()
+            try:
+                self._profiler.stop()
+            except Exception as error:  # noqa: BLE001 frameworks raise what they like; it is reported
+                self.state = "not-saved"
+                status.problem("not-saved", f"The {self._profiler.framework} profiler could not save: {explain(error)}")
+            status.update(
+                state=self.state,
+                steps_recorded=self._recorded,
+                stop_cost_ns=self._cost_since(begun),
+                source=self._source or status["source"],
+                ended_by=reason or STEPS,
+                accelerators=guarded(frameworks.accelerators)(self._profiler.framework),
+            )
+            exits.disarm()
+            if reason in (TIME, TOO_MANY):
+                status.problem(*self._why_shorter(reason), aloud=False)
+
+    def _why_shorter(self, reason: str) -> tuple[str, str, str]:
+        """Code, message and remedy for a window that ended before its steps were recorded."""
+        framework, steps = self._profiler.framework, f"{self._recorded} {'step' if self._recorded == 1 else 'steps'}"
+        wanted = "all" if self._window.steps is None else f"{self._window.steps}"
+        why, load = f"The window had lasted {WINDOW_S:g} s.", self._load_of_steps()
+        if reason == TOO_MANY:
+            each = f"A step has about {load.events:,} events" if load and load.is_step else "Its steps have many events"
+            why = f"{each}, and a window ends at about {EVENTS:,}: the program waits while they are saved."
+        message = f"The {framework} profiler recorded {steps} instead of {wanted}. {why}"
+        return "window-shortened", message, "To record other steps: --steps FIRST:END."
+
+    def _cost_since(self, begun: int) -> int:
+        """Nanoseconds since ``begun``, in which the program waited for the profiler: no part of its run."""
+        ended = time.monotonic_ns()
+        note_phase("recording", self._profiler.framework, begun, ended)
+        return ended - begun
+
+    def _at_end(self, reason: str) -> None:
+        """The program ends: save, or say why there is nothing to save."""
+        self._end_trial(is_step=False)
+        with self._held():
+            pass  # another thread saves a window that ended within a step, and would end with the process
+        if self.state == RECORDING:
+            self._stop(reason)
+        elif self.state == WAITING and not process.is_helper() and (self._is_at_work() or not CLOCK.steps_seen):
+            # A recording is expected, but not of a framework that did nothing while another one trained.
+            self._tell().update(
+                state="not-started",
+                version=guarded(self._profiler.version)(),
+                steps_seen=CLOCK.steps_seen,
+                detail=self._why_not_started(),
+            )
+
+    def _why_not_started(self) -> str:
+        if self._window.is_timed:
+            return f"it ended before recording was to begin, after {self._window.delay_s} s"
+        seen, first = CLOCK.steps_seen, self._window.first_step
+        if not seen:
+            return "no training step was seen: use --delay and --duration to record by time"
+        return f"it ended after {seen} steps; recording begins at step {first}; use --steps {_steps_within(seen)}"
+
+    def _tell(self) -> Status:
+        if self._status is None:
+            self._folder = process.own_folder(self._parent)
+            self._status = Status(self._folder, self._profiler.framework)
+        return self._status
+
+    def _later(self, seconds: float, call: Any) -> None:
+        timer = threading.Timer(seconds, guarded(call))
+        timer.daemon = True
+        timer.start()
+
+
+def attach_once(profiler: type[Profiler], settings: Settings) -> None:
+    """Attach a recorder of this kind of profiler once the program has imported the module with it.
+
+    Args:
+        profiler: Made from the settings and the framework's module.
+        settings: Which part of the run to record, and where to.
+    """
+    attached: list[tuple[Profiler, Recorder]] = []
+
+    def attach(module: ModuleType) -> None:
+        if not attached:
+            made = profiler(settings, module)
+            attached.append((made, Recorder(made, settings)))
+            attached[0][1].attach()
+        attached[0][0].watch(module, attached[0][1])
+
+    hooks.when_imported(profiler.module_name, attach)
+
+
+def giving_way(start: Any, recorder: Recorder) -> Any:
+    """``start``, the framework's way to start its profiler, for which ``recorder`` makes room first."""
+
+    @functools.wraps(start)
+    def started_by_the_program(*arguments: Any, **named: Any) -> Any:
+        guarded(recorder.give_way)()
+        return start(*arguments, **named)
+
+    return started_by_the_program
+
+
+def _why_not(error: Exception, framework: str) -> tuple[str, str, str]:
+    """Code, message and remedy for a profiler that did not start."""
+    if "already" in str(error).lower() or "another profile" in str(error).lower():
+        return (
+            "profiler-taken",
+            f"The program runs the {framework} profiler itself, and there is only one: traceviz recorded nothing.",
+            "Read the program's own trace, or switch its profiling off (the profile_batch of a TensorBoard callback).",
+        )
+    return ("not-started", f"The {framework} profiler did not start: {explain(error)}", "")
+
+
+def _steps_within(seen: int) -> str:
+    """The second half of the steps, as the command line wants it.
+
+    >>> _steps_within(7), _steps_within(1)
+    ('3:7', '0:1')
+    """
+    return f"{seen // 2}:{seen}"
+
+
+def _seconds_since_start() -> float:
+    """How long this process has been running; by its own processor time where the system does not tell."""
+    try:
+        with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
+            ticks = int(file.read().rpartition(b")")[2].split()[19])
+        with open("/proc/uptime", "rb") as file:  # noqa: PTH123
+            uptime = float(file.read().split()[0])
+    except (OSError, ValueError, IndexError):
+        return time.process_time()
+    return uptime - ticks / _TICKS_PER_SECOND
+
+
+_TICKS_PER_SECOND = 100
+"""Unit of times under /proc, on every Linux."""

@@ -1,0 +1,114 @@
+"""What a frame of Python is called: its function, and its file as far as that tells code apart, and whose code it is.
+
+==========================  ====================================================  ==========
+where the file lies         what is kept                                          origin
+==========================  ====================================================  ==========
+installed packages          from the package on: ``torch/optim/adam.py``          library
+the standard library        below its folder: ``json/encoder.py``                 standard
+below the working folder    relative to it: ``src/data.py``                       program
+below the script's folder   relative to that                                      program
+a package elsewhere         from the package on, as its name says                 program
+a cell of a notebook        ``cell``: its file is named anew with each change     program
+anything else               the name alone                                        program
+==========================  ====================================================  ==========
+
+No folder of the machine or of a person is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+PROGRAM, LIBRARY, STANDARD, NATIVE = "program", "library", "standard", "native"
+
+OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + "/"  # noqa: PTH100, PTH120
+"""Folder of our own hooks, which are around functions of the program and no part of it."""
+
+_INSTALLED = ("/site-packages/", "/dist-packages/")
+_STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + "/"  # noqa: PTH100, PTH120
+_MADE = ("__autograph_generated_file", "<ipython-input-", "<eval_with_key>")
+"""Beginnings of names that frameworks make up, a new one each time."""
+_CELLS, _CELL = "/ipykernel_", "cell"
+"""Part of the folder of files that a kernel names cells by, and what they are called."""
+_LONGEST = 200
+
+
+class Places:
+    """The folders from which files are named.
+
+    Args:
+        working: The working folder when the process began.
+    """
+
+    __slots__ = ("_roots",)
+
+    def __init__(self, working: str) -> None:
+        roots = [working, os.environ.get("PWD", "")]
+        self._roots = [root.rstrip("/") + "/" for root in roots if root.rstrip("/")]
+
+    def name(self, path: str, module: str) -> tuple[str, str] | None:
+        """File and origin of code.
+
+        Args:
+            path: The file as the code states it.
+            module: Full name of the module, where it is known.
+
+        Returns:
+            ``None`` for our own code.
+        """
+        if path.startswith(OURS):
+            return None
+        if _CELLS in path.rpartition("/")[0]:
+            return _CELL, PROGRAM
+        file, origin = self._file(path.replace("\\", "/"), module)
+        for made in _MADE:
+            if file.startswith(made):
+                file = made + (">" if made.startswith("<") and not made.endswith(">") else "")
+        return file[-_LONGEST:], origin
+
+    def _file(self, path: str, module: str) -> tuple[str, str]:
+        if path.startswith("<"):
+            return path.rpartition("/")[2] if "/" in path else path, STANDARD if path.startswith("<frozen") else PROGRAM
+        for folder in _INSTALLED:
+            if folder in path:
+                return path.rpartition(folder)[2], LIBRARY
+        if path.startswith(_STANDARD):
+            return path[len(_STANDARD) :], STANDARD
+        if not path.startswith("/"):
+            parts = [part for part in path.split("/") if part not in ("", ".", "..")]
+            return "/".join(parts), PROGRAM
+        for root in (*self._roots, _script_folder()):
+            if root and path.startswith(root):
+                return path[len(root) :], PROGRAM
+        depth = module.count(".") + 1 + path.endswith("/__init__.py") if module and module != "__main__" else 1
+        return "/".join(path.split("/")[-depth:]), PROGRAM
+
+
+def _script_folder() -> str:
+    """The folder of the script, which may lie elsewhere than the working folder; empty where there is none."""
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    return os.path.dirname(path) + "/" if isinstance(path, str) and os.path.dirname(path) not in ("", "/") else ""  # noqa: PTH120
+
+
+def function_of(code: CodeType) -> str:
+    """The function's name, with its class where this Python knows it, without those that it is nested in.
+
+    >>> def outer():
+    ...     def inner(): pass
+    ...     return inner.__code__
+    >>> function_of(outer())
+    'inner'
+    """
+    name: str = getattr(code, "co_qualname", code.co_name)
+    return name.rpartition("<locals>.")[2][:_LONGEST]
+
+
+def module_of(frame: FrameType) -> str:
+    """The module that the frame's code is of; empty where that is unknown."""
+    name = frame.f_globals.get("__name__")
+    return name if isinstance(name, str) else ""

@@ -1,0 +1,1 @@
+"""Steps of the training loop, found per framework."""

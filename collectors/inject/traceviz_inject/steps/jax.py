@@ -1,0 +1,181 @@
+"""Steps of JAX loops: the program's own step annotations, else calls of the jitted function that repeats.
+
+A jitted function is a native object that calls no Python, so ``jax.jit`` gives it in a thin wrapper that behaves like
+it and counts the calls that come from the program's own Python (not those made while another one is being traced).
+A step lasts from the end of one call to the end of the next, so that the preparation of its data belongs to it.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from types import MethodType
+from typing import TYPE_CHECKING
+
+from .. import hooks
+from ..status import guarded
+from ..step_clock import CLOCK, Leader
+
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+    from ..config import Settings
+
+_LEADER = Leader()
+_within: list[object] = []
+"""The counted function that is being called, if any: those that it calls are part of it."""
+
+
+class InFlight:
+    """Keeps one step at most in flight while steps are recorded.
+
+    A call of a jitted function returns before its work is done, and a loop that never looks at a result runs ahead of
+    its devices by tens of steps: its steps would show how fast work is handed out, and none of the work. So each call
+    waits for the work of the call before it. Preparing the next batch still overlaps with the devices' work, as in a
+    loop without a recording, and a step lasts as long as the slower of the two::
+
+        host     batch 1 call 1 wait 0 | batch 2 call 2 wait 1      | batch 3 ...
+        device   0 0 0 0 0 0 0 0 0 0 0   1 1 1 1 1 1 1 1 1 1 1 1 1 1  2 2 2 ...
+    """
+
+    def __init__(self) -> None:
+        self.is_limited = False
+        self._earlier: Any = None
+
+    def limit(self) -> None:
+        """Wait from now on."""
+        self.is_limited = True
+
+    def lift(self) -> None:
+        """Do not wait any more."""
+        self.is_limited = False
+        self._earlier = None
+
+    @guarded
+    def dispatched(self, result: Any) -> None:
+        """A call has returned ``result``: wait for the work of the call before it.
+
+        All results of a call are there at the same time, so the smallest stands for them. Where the earlier one was
+        given away to this call (donated), nothing is left to wait for but this call's own. An error of the devices is
+        the program's, which meets it when it looks at the result.
+        """
+        array, earlier = _smallest_array(result), self._earlier
+        self._earlier = array
+        for candidate in (earlier, array):
+            if candidate is not None and not candidate.is_deleted():
+                candidate.block_until_ready()
+                return
+
+
+IN_FLIGHT = InFlight()
+"""What is in flight in this process."""
+
+
+def _smallest_array(result: Any) -> Any:
+    arrays = [leaf for leaf in sys.modules["jax"].tree_util.tree_leaves(result) if hasattr(leaf, "block_until_ready")]
+    return min((array for array in arrays if not array.is_deleted()), key=lambda array: array.size, default=None)
+
+
+def install(settings: Settings) -> None:  # noqa: ARG001 all step sources have one signature
+    """Wait for JAX."""
+    hooks.when_imported("jax._src.profiler", _hook_annotation)
+    hooks.when_imported("jax", _hook_compilers)
+
+
+def _hook_annotation(module: ModuleType) -> None:
+    hooks.replace(module.StepTraceAnnotation, "__init__", _declaring)
+    module.StepTraceAnnotation.__exit__ = _declared(module.StepTraceAnnotation.__exit__)
+
+
+def _declaring(begin: Any) -> Any:
+    """Recording must run before the annotation of its first step begins."""
+
+    @functools.wraps(begin)
+    def annotation(self: Any, *arguments: Any, **named: Any) -> None:
+        CLOCK.begin("jax_step")
+        begin(self, *arguments, **named)
+
+    return annotation
+
+
+def _declared(end: Any) -> Any:
+    if getattr(end, "__traceviz__", False):
+        return end
+
+    def annotation(self: Any, *raised: Any) -> Any:
+        result = end(self, *raised)
+        CLOCK.boundary("jax_step")
+        return result
+
+    annotation.__traceviz__ = True  # type: ignore[attr-defined]
+    return annotation
+
+
+def _hook_compilers(module: ModuleType) -> None:
+    for compiler in ("jit", "pmap"):
+        hooks.replace(module, compiler, _counting)
+
+
+def _counting(compiler: Any) -> Any:
+    @functools.wraps(compiler)
+    def counting(*arguments: Any, **named: Any) -> Any:
+        made = compiler(*arguments, **named)
+        if _is_compiled(made):
+            return _counted(made)
+        return lambda function: _counted(made(function))  # used as a decorator with options
+
+    return counting
+
+
+def _is_compiled(made: Any) -> bool:
+    return hasattr(made, "lower") and callable(made)
+
+
+def _counted(function: Any) -> Any:
+    return CountedFunction(function) if _is_compiled(function) else function
+
+
+class CountedFunction:
+    """A jitted function whose calls are counted; in all else it is that function."""
+
+    def __init__(self, function: Any) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self._traceviz_function = function
+        self._traceviz_reference = weakref.ref(self)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the function, and tell the clock afterwards if it is the one that repeats."""
+        function = self._traceviz_function
+        if _within or not _LEADER.leads(self, self._traceviz_reference):
+            return function(*arguments, **named)
+        CLOCK.begin("jax_call")
+        _within.append(self)
+        try:
+            result = function(*arguments, **named)
+            if IN_FLIGHT.is_limited:
+                IN_FLIGHT.dispatched(result)
+            return result
+        finally:
+            _within.clear()
+            CLOCK.boundary("jax_call")
+
+    def __getattr__(self, name: str) -> Any:
+        """``lower``, ``trace``, ``clear_cache``, ... of the function."""
+        return getattr(self._traceviz_function, name)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Bind as a method, as the function does."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        """Pickled as the function itself."""
+        return (_itself, (self._traceviz_function,))
+
+    def __repr__(self) -> str:
+        return repr(self._traceviz_function)
+
+
+def _itself(function: Any) -> Any:
+    return function

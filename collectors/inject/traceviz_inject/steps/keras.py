@@ -1,0 +1,78 @@
+"""Steps of Keras, whatever the backend: ``fit`` calls its list of callbacks where batches end, and the list calls us.
+
+A step lasts from the end of the previous batch to the end of this one: two of the backends fetch the data before
+they announce a batch, and the wait for data belongs to the step.
+
+The list's own methods are wrapped; no callback is added to it. Keras calls its own callbacks in another thread as long
+as there is no foreign one, so one more would slow the program down, and would be called late.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from .. import hooks
+from ..keras_callbacks import CALLBACK_LISTS, telling_after, telling_before
+from ..step_clock import CLOCK
+
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+    from ..config import Settings
+
+TRAINERS = {
+    "keras.src.backend.jax.trainer": "JAXTrainer",
+    "keras.src.backend.tensorflow.trainer": "TensorFlowTrainer",
+    "keras.src.backend.torch.trainer": "TorchTrainer",
+}
+"""Module -> class whose ``train_on_batch`` is one step of a program's own loop."""
+
+
+def install(settings: Settings) -> None:  # noqa: ARG001 all step sources have one signature
+    """Wait for Keras."""
+    for module in CALLBACK_LISTS:
+        hooks.when_imported(module, _hook_callbacks)
+    for module in TRAINERS:
+        hooks.when_imported(module, _hook_trainer)
+
+
+def _hook_callbacks(module: ModuleType) -> None:
+    for method, tell in _BEFORE_CALLBACKS.items():
+        hooks.replace(module.CallbackList, method, telling_before(tell))
+    for method, tell in _AFTER_CALLBACKS.items():
+        hooks.replace(module.CallbackList, method, telling_after(tell))
+
+
+def _batch_ended(callbacks: Any, batch: int = 0, *_: Any) -> None:
+    """The next step begins, unless this was the last batch of the epoch."""
+    batches = (callbacks.params or {}).get("steps")
+    CLOCK.boundary("keras", more=batches is None or batch + 1 < batches)
+
+
+_BEFORE_CALLBACKS = {
+    "on_epoch_end": lambda *_: CLOCK.pause("keras"),  # there is no further batch
+    "on_test_begin": lambda *_: CLOCK.pause("keras"),
+    "on_train_end": lambda *_: CLOCK.release("keras"),
+}
+_AFTER_CALLBACKS = {
+    "on_epoch_begin": lambda *_: CLOCK.begin("keras"),
+    "on_train_batch_begin": lambda *_: CLOCK.begin("keras"),
+    "on_train_batch_end": _batch_ended,
+}
+
+
+def _hook_trainer(module: ModuleType) -> None:
+    hooks.replace(getattr(module, TRAINERS[module.__name__]), "train_on_batch", _stepping)
+
+
+def _stepping(train_on_batch: Any) -> Any:
+    @functools.wraps(train_on_batch)
+    def step(self: Any, *arguments: Any, **named: Any) -> Any:
+        CLOCK.begin("keras")
+        result = train_on_batch(self, *arguments, **named)
+        CLOCK.boundary("keras")
+        return result
+
+    return step

@@ -1,0 +1,177 @@
+"""Steps and epochs in PaddlePaddle: its optimizers, its data loader, ``Model.fit``, and programs of a static graph.
+
+:mod:`.training_loop` says what is a step. ``Model.fit`` tells of batches and epochs itself, and is believed more.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from .. import hooks
+from ..facts import training
+from ..keras_callbacks import telling_after, telling_before
+from ..phases.run_phases import EPOCH, tell
+from ..status import guarded
+from ..step_clock import CLOCK, Leader
+from .loop import Loop, seen_backward, seen_batch, seen_optimizer, seen_pass
+
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+FIT, CALL = "paddle_fit", "paddle_call"
+"""Sources of steps: batches of ``Model.fit``, runs of the program that repeats."""
+
+LOOP = Loop("paddle", "paddle_optimizer", "paddle_loader", CALL)
+"""The loop of this process."""
+
+_TRAINS = "train"
+_LEADING_PROGRAM = Leader()
+_PROGRAMS: dict[int, object] = {}
+"""By identity of a program: it cannot be referred to weakly in every version."""
+_begun: dict[int, int] = {}
+"""By list of callbacks: when the epoch in progress began."""
+
+
+def hook_optimizer(module: ModuleType) -> None:
+    """See the steps of every optimizer: the classes that define one are known once the program makes one of them."""
+    hooks.replace(module.Optimizer, "__init__", functools.partial(_watching, module.Optimizer))
+
+
+def _watching(base: type, make: Any) -> Any:
+    watch = guarded(functools.partial(_watch, base))
+
+    @functools.wraps(make)
+    def made(self: Any, *arguments: Any, **named: Any) -> None:
+        watch(type(self))
+        make(self, *arguments, **named)
+
+    return made
+
+
+def _watch(base: type, kind: type) -> None:
+    for owner in kind.__mro__:
+        if issubclass(owner, base):
+            hooks.replace(owner, "step", functools.partial(seen_optimizer, LOOP))
+            hooks.replace(owner, "minimize", _seen_minimize)
+
+
+def _seen_minimize(minimize: Any) -> Any:
+    """The older way to make a step. In a static graph it only adds to the graph."""
+    counted = seen_optimizer(LOOP, minimize)
+
+    @functools.wraps(minimize)
+    def seen(*arguments: Any, **named: Any) -> Any:
+        return (counted if _is_dynamic() else minimize)(*arguments, **named)
+
+    return seen
+
+
+def _is_dynamic() -> bool:
+    ask = getattr(sys.modules.get("paddle"), "in_dynamic_mode", None)
+    return ask is None or bool(ask())
+
+
+def hook_tensor(module: ModuleType) -> None:
+    """See every backward pass, once the method is there: this module puts it into the compiled class."""
+    hooks.replace(module, "monkey_patch_tensor", _with_backward)
+    training.none_yet()
+
+
+def _with_backward(patch: Any) -> Any:
+    see = guarded(_see_backward)
+
+    @functools.wraps(patch)
+    def patched(*arguments: Any, **named: Any) -> Any:
+        result = patch(*arguments, **named)
+        see()
+        return result
+
+    return patched
+
+
+def _see_backward() -> None:
+    tensor = sys.modules["paddle.base.core"].eager.Tensor
+    hooks.replace(tensor, "backward", functools.partial(seen_backward, LOOP))
+
+
+def hook_reader(module: ModuleType) -> None:
+    """See each pass over a loader."""
+    hooks.replace(module.DataLoader, "__iter__", functools.partial(seen_pass, LOOP))
+
+
+def hook_iterators(module: ModuleType) -> None:
+    """See each batch."""
+    for name in ("_DataLoaderIterSingleProcess", "_DataLoaderIterMultiProcess"):
+        if hasattr(module, name):
+            hooks.replace(getattr(module, name), "__next__", functools.partial(seen_batch, LOOP))
+
+
+def hook_callbacks(module: ModuleType) -> None:
+    """See batches and epochs of ``Model.fit`` through its list of callbacks, as in Keras."""
+    callbacks = module.CallbackList
+    hooks.replace(callbacks, "on_epoch_begin", telling_after(_epoch_begins))
+    hooks.replace(callbacks, "on_batch_begin", telling_after(_batch_begins))
+    hooks.replace(callbacks, "on_batch_end", telling_after(_batch_ended))
+    hooks.replace(callbacks, "on_epoch_end", telling_before(_epoch_ended))
+    hooks.replace(callbacks, "on_begin", telling_before(lambda *_: CLOCK.pause(FIT)))
+    hooks.replace(callbacks, "on_end", telling_before(_ended))
+
+
+def _epoch_begins(callbacks: Any, *_: Any) -> None:
+    _begun[id(callbacks)] = time.monotonic_ns()
+    CLOCK.begin(FIT)
+
+
+def _batch_begins(_callbacks: Any, mode: str = "", *_: Any) -> None:
+    if mode == _TRAINS:
+        CLOCK.begin(FIT)
+
+
+def _batch_ended(_callbacks: Any, mode: str = "", *_: Any) -> None:
+    if mode == _TRAINS:
+        CLOCK.boundary(FIT)
+
+
+def _epoch_ended(callbacks: Any, epoch: int | None = None, *_: Any) -> None:
+    CLOCK.pause(FIT)  # there is no further batch
+    begun = _begun.pop(id(callbacks), None)
+    if begun is not None:
+        tell(EPOCH, "paddle", begun, time.monotonic_ns(), epoch)
+
+
+def _ended(_callbacks: Any, mode: str = "", *_: Any) -> None:
+    if mode == _TRAINS:
+        CLOCK.release(FIT)
+
+
+def hook_executor(module: ModuleType) -> None:
+    """See runs of a static graph's program."""
+    hooks.replace(module.Executor, "run", _seen_run)
+
+
+def _seen_run(run: Any) -> Any:
+    begins, ends = guarded(_run_begins), guarded(CLOCK.boundary)
+
+    @functools.wraps(run)
+    def seen(self: Any, program: Any = None, *arguments: Any, **named: Any) -> Any:
+        leads = begins(program)
+        try:
+            return run(self, program, *arguments, **named)
+        finally:
+            if leads:
+                ends(CALL)
+
+    return seen
+
+
+def _run_begins(program: Any) -> bool:
+    """A run begins; whether it is of the program that repeats."""
+    thing = _PROGRAMS.setdefault(id(program), object())
+    leads = CLOCK.hears(CALL) and _LEADING_PROGRAM.leads(thing, lambda: thing)
+    if leads:
+        CLOCK.begin(CALL)
+    return leads

@@ -1,0 +1,128 @@
+"""How a run ended, in words of ours: an outcome, and a reason.
+
+The reason repeats nothing that the program wrote but the name of an exception's class: ``exit code 1: ValueError``.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from traceviz.core.units import format_limit
+
+OUT_OF_MEMORY = "out of memory"
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+"""Exit codes of shells, and of ``traceviz collect``, for a command that they cannot run."""
+
+_SHORT_OF_MEMORY = re.compile(
+    r"\b(?:MemoryError|\w*OutOfMemory\w*|ResourceExhaustedError|RESOURCE_EXHAUSTED|bad_alloc|std::bad_alloc)\b"
+    r"|\bOOM when allocating|\bout of memory\b|Cannot allocate memory|can't allocate memory|not enough memory"
+    r"|CUDNN_STATUS_ALLOC_FAILED|CUBLAS_STATUS_ALLOC_FAILED|cudaErrorMemoryAllocation|oom-kill",
+    re.IGNORECASE,
+)
+"""What frameworks, compiled libraries and the system write when they find no memory."""
+_TRACEBACK = "Traceback (most recent call last):"
+_EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w*\.)*(?P<name>[A-Za-z_]\w{0,79})(?::|$)")
+"""The last line of a traceback: the class of the exception with its modules, then what it says."""
+_SEARCHED = 200
+"""Lines of output, from the end, in which a reason is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnding:
+    """How a run ended.
+
+    Args:
+        outcome: ``finished``, ``failed``, ``killed``, ``interrupted`` or ``timed-out``.
+        reason: Why, in a few words; empty where it finished.
+        last_lines: The last lines that the program wrote, where they were kept; as private as its command line.
+    """
+
+    outcome: str
+    reason: str = ""
+    last_lines: tuple[str, ...] = ()
+
+
+def ending_of(
+    outcome: str,
+    *,
+    code: int | None,
+    number: int | None,
+    limit_s: float | None = None,
+    starved: bool = False,
+    output: str = "",
+) -> RunEnding:
+    """The ending of a run, from what is known of it.
+
+    Args:
+        outcome: The status in its manifest.
+        code: Exit code of the program.
+        number: The signal that ended it.
+        limit_s: How long it might run.
+        starved: Whether the system killed processes to get memory while it ran.
+        output: What the program wrote last; empty where nothing was kept.
+    """
+    return RunEnding(outcome, _reason(outcome, code, number, limit_s, output, starved=starved))
+
+
+def _reason(
+    outcome: str, code: int | None, number: int | None, limit_s: float | None, output: str, *, starved: bool
+) -> str:
+    if outcome == "timed-out":
+        return f"timed out after {format_limit(limit_s)}" if limit_s else "timed out"
+    if outcome not in {"failed", "killed"}:
+        return ""
+    exception, last_words = _last_words(output.splitlines()[-_SEARCHED:])
+    was_killed = number == signal.SIGKILL or code == 128 + signal.SIGKILL
+    if (starved and was_killed) or any(map(_SHORT_OF_MEMORY.search, last_words)):
+        return OUT_OF_MEMORY
+    if number is not None:
+        return _signal_name(number)
+    if code in {NOT_FOUND, NOT_EXECUTABLE}:
+        return "command not found" if code == NOT_FOUND else "command cannot be executed"
+    stated = "unknown exit code" if code is None else f"exit code {code}"
+    return f"{stated}: {exception}" if exception else stated
+
+
+def _signal_name(number: int) -> str:
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"
+
+
+def _last_words(lines: list[str]) -> tuple[str, list[str]]:
+    """The class of the exception that ended a Python program, and what it says; else all lines.
+
+    Indented lines quote source code, or belong to a list. A program may run short of memory, say so, and go on.
+    """
+    starts = [place for place, line in enumerate(lines) if line == _TRACEBACK]
+    last = lines[starts[-1] + 1 :] if starts else []
+    said = [line for line in last if line[:1] not in {" ", "\t", ""}]
+    if match := _EXCEPTION.match(said[0]) if said else None:
+        return match["name"], said
+    return "", [line for line in lines if line[:1] not in {" ", "\t"}]
+
+
+def oom_kills() -> int:
+    """How many processes the system has killed so far to get memory, in our control group, else on this machine.
+
+    0 where it does not say.
+    """
+    for path, key in ((_own_group() / "memory.events", "oom_kill"), (Path("/proc/vmstat"), "oom_kill")):
+        with suppress(OSError, ValueError):
+            facts = dict(line.split() for line in path.read_text(encoding="ascii").splitlines())
+            return int(facts[key]) if key in facts else 0
+    return 0
+
+
+def _own_group() -> Path:
+    """The folder of our control group, in version 2 of these."""
+    root = Path("/sys/fs/cgroup")
+    with suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("0::/"):
+                return root / line.removeprefix("0::/")
+    return root

@@ -1,0 +1,1 @@
+"""Work of devices and hosts in Chrome-format traces, as rows of the tables."""

@@ -1,0 +1,90 @@
+"""Collective operations of several ranks, from the kernels of NCCL and RCCL."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz.parsers.kineto.categories import Role
+from traceviz.parsers.kineto.columns import Words, narrow, numbers, texts
+from traceviz.parsers.kineto.work.device import on_a_device, positive, worked
+from traceviz.parsers.kineto.work.launches import Launches
+from traceviz.parsers.shared.arrays.operations import NONE, Array, take
+from traceviz.parsers.shared.events.columns import encoded, table
+
+_NCCL = re.compile(r"^(nccl|rccl|mscclKernel|oneccl)", re.IGNORECASE)
+_COLLECTIVE = re.compile(
+    r"(AllReduce|AllGather|ReduceScatter|AllToAll|AlltoAll|SendRecv|Broadcast|Bcast|Reduce|Gather|Scatter)"
+)
+_COLLECTIVES = {
+    "AllReduce": "allreduce",
+    "AllGather": "allgather",
+    "ReduceScatter": "reduce_scatter",
+    "AllToAll": "all_to_all",
+    "AlltoAll": "all_to_all",
+    "SendRecv": "send_recv",
+    "Broadcast": "broadcast",
+    "Bcast": "broadcast",
+    "Reduce": "reduce",
+    "Gather": "gather",
+    "Scatter": "scatter",
+}
+"""Names of collectives as NCCL's kernels spell them, and as PyTorch does."""
+_ANNOTATION = "nccl:"
+"""PyTorch's ranges around the launches of a collective begin with it: ``nccl:all_to_all``."""
+_ANNOTATED = re.compile("|".join((*_COLLECTIVES, "Send", "Recv")), re.IGNORECASE)
+
+
+def collectives(launches: Launches) -> pa.Table:
+    """Table ``collectives``: from the arguments of the kernels, else from the ranges around their launches, or names.
+
+    The range says more than the kernel: an exchange between all ranks is a kernel that sends and receives, and some
+    versions of NCCL have one kernel for everything.
+    """
+    events = launches.events
+    kernels = on_a_device(launches, events.rows(Role.KERNEL))
+    stated = texts(events.frame, "collective", kernels)
+    shown = events.name.at(kernels).each(lambda name: bool(_NCCL.match(name)), False, np.bool_)
+    rows = kernels[shown | (stated.codes >= 0)]
+    call = launches.call(rows)
+    names, around = events.name.at(rows), _annotations(launches, call)
+    argument = texts(events.frame, "collective", rows)
+    words = [
+        # What a kernel of NCCL or RCCL does is in its name, unless one kernel does everything.
+        *(_COLLECTIVES[match[1]] if match else "unknown" for match in map(_COLLECTIVE.search, names.words)),
+        *(annotated_name(word) or "unknown" for word in around.words),
+        *(word.lower() for word in argument.words),
+    ]
+    place = np.where(around.codes >= 0, around.codes + len(names.words), names.codes)
+    place = np.where(argument.codes >= 0, argument.codes + len(names.words) + len(around.words), place)
+    common = worked(launches, rows, call)
+    columns = {
+        **{key: common[key] for key in ("start_ns", "dur_ns", "device_id", "process_id", "stream", "correlation_id")},
+        "name": encoded(place, words),
+        "group": texts(events.frame, "group", rows).arrow(),
+        "group_size": narrow(positive(numbers(events.frame, "group_size", rows)), pa.int32()),
+        "dtype": texts(events.frame, "dtype", rows).arrow(),
+        "in_elements": narrow(numbers(events.frame, "in_elements", rows), pa.int64()),
+        "out_elements": narrow(numbers(events.frame, "out_elements", rows), pa.int64()),
+    }
+    return table("collectives", columns)
+
+
+def _annotations(launches: Launches, call: Array) -> Words:
+    """Names of PyTorch's ranges around ``call`` that say which collective it is."""
+    name = launches.events.name
+    if not any(word.startswith(_ANNOTATION) for word in name.words):
+        return Words(np.full(call.size, NONE, np.int32), ())
+    is_collective = name.each(lambda word: annotated_name(word) is not None, False, np.bool_)
+    return name.at(take(launches.forest.around(is_collective), call))
+
+
+def annotated_name(text: str) -> str | None:
+    """The collective that PyTorch's range called ``text`` is about; ``None`` for other ranges."""
+    if not text.startswith(_ANNOTATION):
+        return None
+    match = _ANNOTATED.search(text.replace("_", ""))
+    known = {name.lower(): collective for name, collective in _COLLECTIVES.items()}
+    return known.get(match[0].lower(), "send_recv") if match else None

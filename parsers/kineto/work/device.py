@@ -1,0 +1,192 @@
+"""What ran on devices: kernels, copies, fills, synchronisations, and ranges around them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz.parsers.kineto.categories import Role, host_category
+from traceviz.parsers.kineto.columns import Columns, Words, either, narrow, numbers, texts, triples
+from traceviz.parsers.kineto.events import Events
+from traceviz.parsers.kineto.identity import ordinals, stream_numbers
+from traceviz.parsers.kineto.work.copies import copied, filled
+from traceviz.parsers.kineto.work.host import times
+from traceviz.parsers.kineto.work.launches import Launches
+from traceviz.parsers.shared.arrays.arrow import Array as Arrow
+from traceviz.parsers.shared.arrays.operations import Array
+from traceviz.parsers.shared.events.columns import Numbers, constant, encoded, masked, table
+
+_DIMENSIONS = ("x", "y", "z")
+_NODES, _GRAPHS = 1 << 32, 1 << 31
+"""Numbers of the nodes of a graph, and of graphs, are below these."""
+_SYNC_KINDS = {
+    "event sync": "event",
+    "event synchronize": "event",
+    "stream wait event": "stream_wait_event",
+    "stream sync": "stream",
+    "stream synchronize": "stream",
+    "context sync": "context",
+    "context synchronize": "context",
+    "device sync": "context",
+}
+
+
+def worked(launches: Launches, rows: Array, call: Array) -> Columns:
+    """Columns that all device work has."""
+    events = launches.events
+    return {
+        **times(events, rows),
+        "device_id": launches.identity.device_id(ordinals(events, rows)).astype(np.int16),
+        "process_id": launches.process(call),
+        "stream": narrow(stream_numbers(events, rows), pa.int64()),
+        "context_id": narrow(numbers(events.frame, "context", rows), pa.int32()),
+        "correlation_id": launches.correlation(rows, call),
+        "graph_node_id": narrow(node_numbers(events, rows), pa.int64()),
+        "op": launches.op(rows, call),
+    }
+
+
+def node_numbers(events: Events, rows: Array) -> Numbers:
+    """Numbers of the nodes of graphs, unique within a process.
+
+    CUDA numbers the nodes of each graph from 0 and puts the number of the graph before it, which some profilers do not.
+    """
+    node, graph = numbers(events.frame, "graph_node", rows), numbers(events.frame, "graph", rows)
+    alone = graph.known & (graph.value > 0) & (graph.value < _GRAPHS) & (node.value >= 0) & (node.value < _NODES)
+    return positive(Numbers(np.where(alone, graph.value * _NODES + node.value, node.value), node.known))
+
+
+def positive(stated: Numbers) -> Numbers:
+    """``stated`` without zeros, which stand for nothing."""
+    return Numbers(stated.value, stated.known & (stated.value > 0))
+
+
+def on_a_device(launches: Launches, rows: Array) -> Array:
+    """Those of ``rows`` whose device is known."""
+    return rows[launches.identity.device_id(ordinals(launches.events, rows)) >= 0]
+
+
+def kernels(launches: Launches) -> pa.Table:
+    """Table ``kernels``. ROCm notes the launch configuration at the call."""
+    events = launches.events
+    rows = on_a_device(launches, events.rows(Role.KERNEL))
+    call = launches.call(rows)
+    shared = either(numbers(events.frame, "shared_memory", rows), launches.stated("shared_memory", call))
+    columns = {
+        **worked(launches, rows, call),
+        "name": events.name.at(rows).arrow(),
+        **_launch_shape(launches, "grid", rows, call),
+        **_launch_shape(launches, "block", rows, call),
+        "registers_per_thread": narrow(numbers(events.frame, "registers", rows), pa.int32()),
+        "static_shared_bytes": narrow(shared, pa.int32()),
+        "blocks_per_sm": _ratio(numbers(events.frame, "blocks_per_sm", rows), 1),
+        "achieved_occupancy": _ratio(numbers(events.frame, "achieved_occupancy", rows), 100),
+    }
+    return table("kernels", columns)
+
+
+def _launch_shape(launches: Launches, name: str, rows: Array, call: Array) -> Columns:
+    """Columns ``grid_x`` and so on."""
+    frame = launches.events.frame
+    own = triples(frame, name, rows)
+    at_call = triples(frame, name, np.maximum(call, 0).astype(np.int32)) if frame.height else own
+    return {
+        f"{name}_{axis}": narrow(either(here, Numbers(there.value, there.known & (call >= 0))), pa.int32())
+        for axis, here, there in zip(_DIMENSIONS, own, at_call, strict=True)
+    }
+
+
+def _ratio(stated: Numbers, whole: int) -> Arrow:
+    """Real numbers in parts of ``whole``, null where they make no sense."""
+    value = stated.value.astype(np.float64) / whole
+    sensible = stated.known & (value >= 0) & (value < 2.0**63)
+    return masked(np.where(sensible, value, 0.0), ~sensible, pa.float64())
+
+
+def copies(launches: Launches) -> pa.Table:
+    """Table ``memcpy``."""
+    events = launches.events
+    rows = on_a_device(launches, events.rows(Role.COPY))
+    call = launches.call(rows)
+    place, described = _described(
+        events.name.at(rows), *(texts(events.frame, key, rows) for key in ("copy_kind", "src_kind", "dst_kind"))
+    )
+    sides = [copied(*texts_of_one) for texts_of_one in described]
+    columns = {
+        **worked(launches, rows, call),
+        **{
+            name: encoded(place, [side[index] for side in sides])
+            for index, name in enumerate(("kind", "src_memory", "dst_memory"))
+        },
+        "bytes": _bytes(launches, rows, call),
+    }
+    return table("memcpy", columns)
+
+
+def _bytes(launches: Launches, rows: Array, call: Array) -> Arrow:
+    own = numbers(launches.events.frame, "bytes", rows)
+    return narrow(either(own, launches.stated("bytes", call)), pa.int64())
+
+
+def _described(*columns: Words) -> tuple[Array, list[tuple[str, ...]]]:
+    """Per row the position of its texts (int32) among the distinct combinations, and these; empty for no text."""
+    key = np.zeros(columns[0].codes.size, np.int64)
+    for words in columns:
+        key = key * (len(words.words) + 1) + words.codes + 1
+    _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    codes = [words.codes[first].tolist() for words in columns]
+    combinations = [
+        tuple(words.words[code] if code >= 0 else "" for words, code in zip(columns, row, strict=True))
+        for row in zip(*codes, strict=True)
+    ]
+    return place.astype(np.int32), combinations
+
+
+def fills(launches: Launches) -> pa.Table:
+    """Table ``memset``."""
+    events = launches.events
+    rows = on_a_device(launches, events.rows(Role.FILL))
+    call = launches.call(rows)
+    place, described = _described(events.name.at(rows), texts(events.frame, "memory_kind", rows))
+    columns = {
+        **worked(launches, rows, call),
+        "memory": encoded(place, [filled(*texts_of_one) for texts_of_one in described]),
+        "bytes": _bytes(launches, rows, call),
+    }
+    return table("memset", columns)
+
+
+def synchronisations(launches: Launches) -> pa.Table:
+    """Table ``sync``. Whoever waits for an event waits for no stream: the file says stream -1."""
+    events = launches.events
+    rows = events.rows(Role.SYNC)
+    kind, name = texts(events.frame, "sync_kind", rows), events.name.at(rows)
+    words = [_SYNC_KINDS.get(word.lower(), "unknown") for word in (*name.words, *kind.words)]
+    place = np.where(kind.codes >= 0, kind.codes + len(name.words), name.codes)
+    device, call = launches.identity.device_id(ordinals(events, rows)), launches.call(rows)
+    columns = {
+        **times(events, rows),
+        "device_id": masked(device.astype(np.int16), device < 0, pa.int16()),
+        "process_id": launches.process(call),
+        "stream": narrow(stream_numbers(events, rows), pa.int64()),
+        "context_id": narrow(numbers(events.frame, "context", rows), pa.int32()),
+        "correlation_id": launches.correlation(rows, call),
+        "kind": encoded(place, words),
+    }
+    return table("sync", columns)
+
+
+def scopes(launches: Launches) -> pa.Table:
+    """Rows of table ``device_ops``: ranges of the program around the device work that they set off, but for steps."""
+    events = launches.events
+    rows = on_a_device(launches, events.rows(Role.SCOPE))
+    name = events.name.at(rows)
+    rows = rows[name.each(lambda word: host_category(word) != "step", True, np.bool_)]
+    columns = {
+        **times(events, rows),
+        "device_id": launches.identity.device_id(ordinals(events, rows)).astype(np.int16),
+        "process_id": np.full(rows.size, launches.identity.program, np.int32),
+        "name": events.name.at(rows).arrow(),
+        "kind": constant("scope", rows.size),
+    }
+    return table("device_ops", columns)

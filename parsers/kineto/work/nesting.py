@@ -1,0 +1,152 @@
+"""Which operation of the host encloses which, and on whose behalf calls were made and memory was taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from traceviz.parsers.kineto.categories import CODES, ON_THREADS, Role
+from traceviz.parsers.kineto.events import Events
+from traceviz.parsers.shared.arrays.nesting import enclosing, nearest
+from traceviz.parsers.shared.arrays.operations import (
+    NONE,
+    Array,
+    at,
+    by_key,
+    by_start,
+    inverted,
+    looked_up,
+    positions,
+    stretches,
+    take,
+)
+
+_OP = CODES["op"]
+_STAND_INS = (CODES["annotation"], CODES["input"], CODES["compile"])
+"""Categories that say on whose behalf something was done where there is no operation around it."""
+_STANDS_IN = np.array([code in _STAND_INS for code in (*range(len(CODES)), NONE)])
+
+
+@dataclass(frozen=True)
+class Forest:
+    """What ran on the threads of a capture, nested per thread. A *node* is an event, in order of start.
+
+    Args:
+        events: The events.
+        order: Position of the event of each node (int32): by start, of equal ones the longer first, then operations
+            before calls, then as in the file.
+        parent: Node of the innermost event around each node (int32), :data:`NONE` at the top.
+        overlapping: Number of events that lie neither within the event before them on their thread nor after it.
+    """
+
+    events: Events
+    order: Array
+    parent: Array
+    overlapping: int
+
+    @classmethod
+    def of(cls, events: Events, thread_id: Array, threads: int) -> Forest:
+        """Nest the events on threads; ``thread_id`` is that of each event (int32)."""
+        order = _by_start_and_length(events)
+        _, grouped = by_key(take(thread_id, order), max(threads, 1))
+        rows = take(order, grouped)
+        line, start, end = take(thread_id, rows), take(events.start, rows), events.extent(rows)
+        above = enclosing(line, start, end)
+        end += start
+        is_frame = take(events.category, rows) == CODES["python"]
+        del rows
+        overlapping = _overlaps(line, start, end, above, is_frame)
+        del line, start, end
+        parent = take(take(grouped, above), inverted(grouped, grouped.size))
+        return cls(events, order, parent, overlapping)
+
+    @cached_property
+    def role(self) -> Array:
+        """Role of each node (int8)."""
+        return take(self.events.role, self.order)
+
+    @cached_property
+    def category(self) -> Array:
+        """Host category of each node (int8), :data:`NONE` of those that are no operation of the host."""
+        return np.where(self.role == Role.HOST, take(self.events.category, self.order), np.int8(NONE))
+
+    @cached_property
+    def op_node(self) -> Array:
+        """Nodes that are rows of table ``host_ops`` (int32), by ``op_id``."""
+        return positions(self.role == Role.HOST)
+
+    @cached_property
+    def op_rows(self) -> Array:
+        """Events that are rows of table ``host_ops`` (int32), by ``op_id``."""
+        return at(self.order, self.op_node)
+
+    @cached_property
+    def op_parent(self) -> Array:
+        """``op_id`` of the innermost operation around each operation (int32), :data:`NONE` at the top."""
+        around = nearest(self.parent, self.role == Role.HOST)
+        return take(around, at(self.parent, self.op_node))
+
+    @cached_property
+    def behalf(self) -> Array:
+        """Event (int32) of the operation on whose behalf each event on a thread ran, :data:`NONE` without one.
+
+        That is the innermost ``op`` around it, else the innermost annotation, input or compilation.
+        """
+        is_op = self.category == _OP
+        stands_in = looked_up(_STANDS_IN, self.category)
+        operation = self._nearest(is_op)
+        otherwise = self._nearest(stands_in)
+        return self._events_of(np.where(operation >= 0, operation, otherwise))
+
+    def around(self, selected: Array) -> Array:
+        """Event (int32) of the innermost operation around each event on a thread that is ``selected`` (bool per event).
+
+        :data:`NONE` where there is none.
+        """
+        return self._events_of(self._nearest(take(selected, self.order) & (self.role == Role.HOST)))
+
+    def _events_of(self, node: Array) -> Array:
+        """Event of the node that belongs to each node, by event; :data:`NONE` for events on no thread."""
+        event = np.full(self.events.role.size, NONE, np.int32)
+        event[self.order] = take(self.order, node)
+        return event
+
+    def _nearest(self, selected: Array) -> Array:
+        """Node itself where it is wanted, else its nearest wanted ancestor."""
+        return take(positions(selected), nearest(self.parent, selected))
+
+    @cached_property
+    def op_id(self) -> Array:
+        """``op_id`` of each event (int32), :data:`NONE` of those that are no operation."""
+        return inverted(self.op_rows, self.events.role.size)
+
+
+def _by_start_and_length(events: Events) -> Array:
+    """Positions of the events on threads, by start, falling end, role and place in the file."""
+    order = by_start(events.start, events.has(*ON_THREADS))
+    start = take(events.start, order)
+    same = start[1:] == start[:-1]
+    if same.any():
+        tied = positions(np.r_[same, False] | np.r_[False, same])
+        rows, start = take(order, tied), take(start, tied)
+        order[tied] = rows[np.lexsort((rows, take(events.role, rows), -events.extent(rows), start))]
+    return order
+
+
+def _overlaps(line: Array, start: Array, end: Array, parent: Array, is_frame: Array) -> int:
+    """How many spans, sorted by line and start, begin within the sibling before them and end after it.
+
+    A range and the Python frame that opens or closes it do so by nature, and are not counted::
+
+        with record_function("range"):      |--__enter__--|          |--__exit__--|
+                                                 |--------- range --------|
+    """
+    _, siblings = by_key(parent + np.int32(1), parent.size + 1)
+    overlaps = 0
+    for part in stretches(siblings.size - 1):
+        left, right = siblings[:-1][part], siblings[1:][part]
+        alike = (line[left] == line[right]) & (parent[left] == parent[right]) & (is_frame[left] == is_frame[right])
+        overlaps += int((alike & (start[right] < end[left])).sum())
+    return overlaps

@@ -1,0 +1,1 @@
+"""Arrays and Arrow columns, with their C code."""

@@ -1,0 +1,1 @@
+"""From raw tables of events to the tables of the schema."""

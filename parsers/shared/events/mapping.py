@@ -1,0 +1,95 @@
+"""How columns of a profiler's own tables become columns of the contract, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from traceviz.parsers.shared.events.row_filter import Keep
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """An integer that is taken as it is. ``unset`` is the number that stands for "none"."""
+
+    name: str
+    raw: tuple[str, ...]
+    unset: int | None = None
+    since: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """An integer that stands for a word; ``other`` is the word for null and for numbers that are not listed."""
+
+    name: str
+    raw: tuple[str, ...]
+    words: Mapping[int, str]
+    other: str
+    since: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name: the text itself or, where that is null, the id of a string. ``strip`` is removed from its end.
+
+    ``calls`` says that the ids are numbers of functions of CUDA's runtime or driver, instead of ids of strings.
+    """
+
+    ids: tuple[str, ...]
+    text: str | None = None
+    strip: str = ""
+    calls: Literal["runtime", "driver"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """How rows of one raw table become rows of the contract. Columns are given by all their names, newest first.
+
+    Args:
+        table: Raw table.
+        owner: Raw columns that say whose event it is.
+        name: Where the column ``name`` comes from, if there is one.
+        columns: The other columns, except times, owner and device.
+        start: Raw column of the start.
+        end: Raw column of the end; nothing for instants.
+        device: Raw column of the device number, where there is one.
+        keep: Rows that count; ``None`` for all.
+        no_time: The start that says that the profiler could not take the time: such rows do not count.
+        requires: A raw column without which a raw table of this name is another one; ``None`` where all are alike.
+    """
+
+    table: str
+    owner: tuple[str, ...]
+    name: Name | None = None
+    columns: tuple[Whole | Word, ...] = ()
+    start: tuple[str, ...] = ("start",)
+    end: tuple[str, ...] = ("end",)
+    device: str | None = None
+    keep: Keep | None = None
+    no_time: int | None = None
+    requires: str | None = None
+
+
+EventTables = Mapping[str, tuple[Source, ...]]
+"""The raw tables that feed each event table of the contract, in the order in which they are read."""
+
+OFF_CLOCK = frozenset({"memory_events", "graph_nodes"})
+"""Event tables that do not count for the trace's time zero and span."""
+
+LAUNCH_SHAPE = (
+    Whole("grid_x", ("gridX",)),
+    Whole("grid_y", ("gridY",)),
+    Whole("grid_z", ("gridZ",)),
+    Whole("block_x", ("blockX",)),
+    Whole("block_y", ("blockY",)),
+    Whole("block_z", ("blockZ",)),
+    Whole("registers_per_thread", ("registersPerThread",)),
+    Whole("static_shared_bytes", ("staticSharedMemory",)),
+    Whole("dynamic_shared_bytes", ("dynamicSharedMemory",)),
+)
+"""Columns of a kernel's launch, named after the fields of CUPTI's records."""
+
+VERSION_SUFFIX = r"_v\d{4,5}$"
+"""``cudaLaunchKernel_v7000`` is the function of CUDA 7.0; ``_v2`` in ``cuMemAlloc_v2`` is part of its name."""

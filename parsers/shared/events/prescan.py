@@ -1,0 +1,225 @@
+"""A first pass over raw event tables: how many rows they have, when these begin and end, and who owns them.
+
+The pass covers every event table, whichever tables the caller asks for. So time zero, the span and the surrogate ids of
+a trace do not depend on the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from traceviz.core.errors import DamagedTraceError
+from traceviz.parsers.shared.arrays.arrow import Array, pc
+from traceviz.parsers.shared.events.column_requests import (
+    CodeColumn,
+    Combination,
+    NotPlainError,
+    Number,
+    NumberColumn,
+    WholeTable,
+    Wish,
+)
+from traceviz.parsers.shared.events.mapping import OFF_CLOCK, Source
+from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.source_tables import RawTables
+from traceviz.parsers.shared.events.table import combination_codes, first
+from traceviz.parsers.shared.notes import Notes
+from traceviz.trace.plausible import (
+    LONGEST_NS,
+    Numbers,
+    Window,
+    around,
+    elapsed,
+    is_strange,
+    note_durations,
+    note_times,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extent:
+    """What one pass over a raw table shows.
+
+    Args:
+        table: Table of the contract.
+        source: The raw table.
+        rows: Rows that count.
+        starts: The smallest and the greatest start of each batch.
+        ends: The smallest and the greatest end of each batch.
+        keys: Distinct combinations of the key columns.
+    """
+
+    table: str
+    source: Source
+    rows: int
+    starts: Sequence[int]
+    ends: Sequence[int]
+    keys: pa.Table
+
+
+def present(raw: RawTables, sources: tuple[Source, ...]) -> Iterator[Source]:
+    """The ``sources`` whose raw table is present, has times, and is what the source takes it for."""
+    for source in sources:
+        available = raw.columns(source.table)
+        if first(source.start, available) and (source.requires is None or source.requires in available):
+            yield source
+
+
+def start_of(raw: RawTables, source: Source) -> str:
+    """The raw column that holds the start; the raw table is present."""
+    return next(name for name in source.start if name in raw.columns(source.table))
+
+
+def counted(
+    raw: RawTables, source: Source, integers: Sequence[str], texts: Sequence[str] = ()
+) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """Batches of the rows that count, with their start and the named columns, all of which exist.
+
+    Yields:
+        Each batch, and the number of rows left out of it because the profiler could not take their time.
+    """
+    start = start_of(raw, source)
+    timed = None if source.no_time is None else Keep(start, (source.no_time,), inverted=True)
+    for batch in raw.stream(source.table, list(dict.fromkeys([start, *integers])), texts, source.keep):
+        counting = timed.of(batch) if timed else batch
+        yield counting, batch.num_rows - counting.num_rows
+
+
+def extent(raw: RawTables, table: str, source: Source, keys: Sequence[str | None]) -> Extent:
+    """The extent of a raw table that is present. Of the columns ``keys``, it may lack any."""
+    available = raw.columns(source.table)
+    start, end = start_of(raw, source), first(source.end, available)
+    known_keys = list(dict.fromkeys(key for key in keys if key in available))
+    whole = raw.whole(source.table)
+    if whole is not None:
+        with suppress(NotPlainError):
+            return _measured(whole, table, source, measures(raw, source, keys))
+    rows = 0
+    starts: list[int] = []
+    ends: list[int] = []
+    combinations = [pa.schema([(key, pa.int64()) for key in known_keys]).empty_table()]
+    for batch, _ in counted(raw, source, [*([end] if end else []), *known_keys]):
+        rows += batch.num_rows
+        starts += _bounds(batch[start])
+        ends += _bounds(batch[end]) if end else []
+        combinations.append(_distinct(pa.Table.from_batches([batch]).select(known_keys)))
+    return Extent(table, source, rows, starts, ends, _distinct(pa.concat_tables(combinations)))
+
+
+def measures(raw: RawTables, source: Source, keys: Sequence[str | None]) -> list[Wish]:
+    """What is measured of a raw table for its :func:`extent`: starts, ends, and combinations of ``keys``."""
+    available = raw.columns(source.table)
+    end = first(source.end, available)
+    times = [Number(name, pa.int64()) for name in (start_of(raw, source), end) if name]
+    known = tuple(dict.fromkeys(key for key in keys if key in available))
+    return [*times, *([Combination(known)] if known else [])]
+
+
+def _measured(whole: WholeTable, table: str, source: Source, wishes: Sequence[Wish]) -> Extent:
+    """The extent by one pass over the raw table, whose starts are the first of ``wishes``."""
+    assert isinstance(wishes[0], Number)
+    rows, results = whole.measure(keeps_of(source, wishes[0].column), wishes)
+    bounds = [[part.least, part.most] for part in results if isinstance(part, NumberColumn)]
+    known = [[time for time in pair if time is not None] for pair in bounds]
+    found = [part.keys for part in results if isinstance(part, CodeColumn)]
+    combinations = pa.Table.from_batches(found) if found else pa.table({})
+    return Extent(table, source, rows, known[0], known[1] if len(known) > 1 else [], combinations)
+
+
+def keeps_of(source: Source, start: str) -> list[Keep]:
+    """Which rows of ``source`` count, whose starts are in the column ``start``."""
+    timed = [] if source.no_time is None else [Keep(start, (source.no_time,), inverted=True)]
+    return [*([source.keep] if source.keep else []), *timed]
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """When the events of a file were.
+
+    Args:
+        zero_ns: Raw time of the first event.
+        last_ns: Raw time at which the last event ends.
+        window: The plausible starts; ``None`` where all are.
+    """
+
+    zero_ns: int
+    last_ns: int
+    window: Window | None
+
+
+def clock_of(raw: RawTables, extents: Sequence[Extent], notes: Notes) -> Clock:
+    """The clock of all event tables. Ends count only as ends: that of a damaged event may lie before all starts.
+
+    Notes are taken of all tables, whichever of them are read.
+
+    Raises:
+        DamagedTraceError: no event has a plausible time.
+    """
+    times = [time for part in extents for time in (*part.starts, *part.ends)]
+    if times and is_strange(min(times), max(times)):
+        return _clock_without_strays(raw, extents, notes, (min(times), max(times)))
+    timed = [part for part in extents if part.table not in OFF_CLOCK]
+    zero = min((time for part in timed for time in part.starts), default=0)
+    return Clock(zero, max((time for part in timed for time in (*part.starts, *part.ends)), default=0), None)
+
+
+def _clock_without_strays(raw: RawTables, extents: Sequence[Extent], notes: Notes, bounds: tuple[int, int]) -> Clock:
+    """The clock by the events that lie together, with another pass over the tables."""
+    spans: dict[str, list[tuple[Numbers, Numbers]]] = {}
+    for part in extents:
+        spans.setdefault(part.table, []).append(_spans(raw, part.source))
+    by_table = {name: (_joined(parts, 0), _joined(parts, 1)) for name, parts in spans.items()}
+    timed = [starts for name, (starts, _) in by_table.items() if name not in OFF_CLOCK]
+    window = around(np.concatenate([starts for starts in timed if starts.size] or [np.zeros(1, np.int64)]))
+    plausible = [_note_strays(name, *span, window, notes) for name, span in by_table.items()]
+    found = [bounds for name, bounds in zip(by_table, plausible, strict=True) if bounds and name not in OFF_CLOCK]
+    if not found and any(starts.size for starts in timed):
+        raise DamagedTraceError(
+            f"The times of {raw.path.name} are impossible.",
+            f"Its events lie between {bounds[0]} and {bounds[1]} ns.",
+            "Copy the file again.",
+        )
+    return Clock(min((first for first, _ in found), default=0), max((last for _, last in found), default=0), window)
+
+
+def _note_strays(name: str, starts: Numbers, ends: Numbers, window: Window, notes: Notes) -> tuple[int, int] | None:
+    """Note which rows of a table are not plausible; gives the first start and the last end of the others."""
+    inside = window.has(starts)
+    lasting = elapsed(starts[inside], ends[inside])
+    note_times(notes, name, starts[~inside])
+    note_durations(notes, name, lasting[lasting > LONGEST_NS])
+    if not lasting.size:
+        return None
+    lasting[(lasting < 0) | (lasting > LONGEST_NS)] = 0
+    return int(starts[inside].min()), int((starts[inside] + lasting).max())
+
+
+def _joined(parts: Sequence[tuple[Numbers, Numbers]], side: int) -> Numbers:
+    return np.concatenate([part[side] for part in parts])
+
+
+def _spans(raw: RawTables, source: Source) -> tuple[Numbers, Numbers]:
+    """Starts and ends of the rows of a raw table that have a start; an end that is not known is the start."""
+    start, end = start_of(raw, source), first(source.end, raw.columns(source.table))
+    batches = [pa.Table.from_batches([batch]) for batch, _ in counted(raw, source, [end] if end else [])]
+    if not batches:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    rows = pa.concat_tables(batches)
+    rows = rows.filter(rows[start].is_valid())
+    return rows[start].to_numpy(), pc.coalesce(rows[end or start], rows[start]).to_numpy()
+
+
+def _bounds(times: Array) -> list[int]:
+    """The smallest and the greatest time; nothing where all are null."""
+    return [time for time in pc.min_max(times).as_py().values() if time is not None]
+
+
+def _distinct(rows: pa.Table) -> pa.Table:
+    codes = combination_codes(rows.columns, rows.num_rows)
+    only_row = np.arange(min(rows.num_rows, 1))
+    return rows.take(np.unique(codes, return_index=True)[1] if codes.any() else only_row)

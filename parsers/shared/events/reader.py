@@ -1,0 +1,230 @@
+"""Event tables: raw integers become rows of the contract, in its narrow types.
+
+Pages that can be decoded into whole columns are (:mod:`traceviz.parsers.shared.sqlite.whole_tables`). The rest streams,
+in batches of 64-bit integers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+
+import pyarrow as pa
+
+from traceviz.parsers.base import ReadOptions
+from traceviz.parsers.shared.arrays.arrow import Array, ChunkedArray, chunked_array, nulls, pc
+from traceviz.parsers.shared.events.column_requests import NotPlainError, Number, NumberColumn, WholeTable
+from traceviz.parsers.shared.events.mapping import Name, Source
+from traceviz.parsers.shared.events.prefetch_tables import needed
+from traceviz.parsers.shared.events.prescan import Clock, counted, keeps_of, present, start_of
+from traceviz.parsers.shared.events.source_tables import RawTables
+from traceviz.parsers.shared.events.table import Repairs, converted, durations, first, note_repairs, raw_column
+from traceviz.parsers.shared.events.whole_events import (
+    IDS,
+    TEXTS,
+    UNOWNED,
+    DecodedEvents,
+    Owners,
+    raw_columns,
+    wishes,
+)
+from traceviz.parsers.shared.notes import Notes
+from traceviz.trace import schema
+from traceviz.trace.plausible import plausible_durations
+
+Names = Callable[[str, Name, pa.Table], ChunkedArray]
+"""The column of names, from the columns :data:`TEXTS` and :data:`IDS`, each with one dictionary in all chunks, and
+:data:`ROWS` where there is one chunk.
+"""
+
+
+Piece = tuple[pa.Table, int | None]
+"""Rows of a table, and the first start of those that follow; ``None`` where there are none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventReader:
+    """Reads event tables of the contract from the raw tables of one file.
+
+    Args:
+        raw: The raw tables.
+        clock: When the events of the file were.
+        rows: Rows by table of the contract.
+        owners: Reads the owners of events, as the format stores them.
+        names: Reads the names of events, as the format stores them.
+        notes: Collects what is dropped or repaired.
+        options: What the caller asks for.
+        read_rows: Rows read so far, by table of the contract.
+    """
+
+    raw: RawTables
+    clock: Clock
+    rows: Mapping[str, int]
+    owners: Owners
+    names: Names
+    notes: Notes
+    options: ReadOptions
+    read_rows: Counter[str] = field(default_factory=Counter)
+
+    def read(self, table: str, sources: tuple[Source, ...]) -> pa.Table:
+        """The table of the contract from its ``sources``, at least one of which is present."""
+        declared = schema.table(table).arrow
+        parts = [self.columns(table, source, declared) for source in present(self.raw, sources)]
+        return pa.concat_tables(parts).unify_dictionaries() if len(parts) > 1 else parts[0]
+
+    def columns(self, table: str, source: Source, target: pa.Schema) -> pa.Table:
+        """Rows of one raw table with the columns of ``target``; what the raw table does not have is null."""
+        source = needed(table, source, self.options)
+        repairs = Repairs()
+        whole = self._whole(source)
+        if whole is not None:
+            with suppress(NotPlainError):
+                decoded = self._decoded(whole, table, source, target, repairs, self.rows.get(table))
+                note_repairs(self.notes, table, repairs)
+                return decoded
+        streamed = _streamed(source, target)
+        rows = pa.Table.from_batches(self._batches(table, source, streamed, repairs), streamed)
+        columns = {name: rows.column(name) for name in rows.column_names if name not in (IDS, TEXTS)}
+        if source.name:
+            encoded = rows.select([TEXTS, IDS]).unify_dictionaries()
+            columns["name"] = (
+                self.names(table, source.name, encoded) if rows.num_rows else chunked_array([], schema.NAME)
+            )
+        note_repairs(self.notes, table, repairs)
+        return pa.table([columns[name] for name in target.names], schema=target)
+
+    def pieces(self, table: str, source: Source, target: pa.Schema, count: int) -> Iterator[Piece]:
+        """The rows of one raw table in pieces, at most so many, each with the first start of those that follow.
+
+        Raises:
+            NotPlainError: they cannot be read so, or not from here on.
+        """
+        source = needed(table, source, self.options)
+        whole = self._whole(source)
+        if whole is None:
+            raise NotPlainError("a table that streams")
+        start = start_of(self.raw, source)
+        parts = whole.parts(count)
+        firsts: list[int | None] = [None]
+        for part in reversed(parts):
+            bounds = part.measure(keeps_of(source, start), (Number(start, pa.int64()),))[1][0]
+            assert isinstance(bounds, NumberColumn)
+            known = [time for time in (bounds.least, firsts[0]) if time is not None]
+            firsts.insert(0, min(known, default=None))
+        repairs = Repairs()
+        for part, first_later in zip(parts, firsts[1:], strict=True):
+            # What a piece takes is let go of. So nobody is told how many rows there are, who would take it for a part.
+            made = [self._decoded(part, table, source, target, repairs, None)]
+            yield made.pop(), None if first_later is None else first_later - self.clock.zero_ns
+        note_repairs(self.notes, table, repairs)
+
+    def _whole(self, source: Source) -> WholeTable | None:
+        """What makes the columns of a source at once; where times are implausible, rows are looked at one by one."""
+        return self.raw.whole(source.table) if self.clock.window is None else None
+
+    def _decoded(  # noqa: PLR0917 (one more than five, all of them of other types)
+        self,
+        whole: WholeTable,
+        table: str,
+        source: Source,
+        target: pa.Schema,
+        repairs: Repairs,
+        expected: int | None,
+    ) -> pa.Table:
+        """The columns of ``target`` by one pass over the pages of the raw table.
+
+        Raises:
+            NotPlainError: the table has to be streamed; nothing was repaired or noted.
+        """
+        start = start_of(self.raw, source)
+        columns = raw_columns(source, start, self.raw.columns(source.table))
+        asked = wishes(source, columns, target, self.clock.zero_ns)
+        keeps = keeps_of(source, start)
+        before = self.read_rows[table]
+        rows, results = whole.columns(
+            keeps, list(asked.values()), lambda done: self.options.progress(table, before + done, expected)
+        )
+        found = dict(zip(asked, results, strict=True))
+        if found["start_ns"].missing:
+            raise NotPlainError("rows without a start")
+        self.read_rows[table] += rows
+        if source.no_time is not None:
+            repairs.untimed += whole.measure(keeps[:-1], ())[0] - rows
+        names = partial(self.names, table, source.name or Name(()))
+        return DecodedEvents(source, columns, rows, found, repairs).table(target, self.owners, names)
+
+    def _batches(self, table: str, source: Source, streamed: pa.Schema, repairs: Repairs) -> Iterator[pa.RecordBatch]:
+        available = self.raw.columns(source.table)
+        ids, texts = self._name_columns(source)
+        integers = [first(source.end, available), *source.owner, source.device, ids]
+        integers += [first(column.raw, available) for column in source.columns]
+        for batch, untimed in counted(self.raw, source, [name for name in integers if name in available], texts):
+            repairs.untimed += untimed
+            yield self._converted(batch, source, streamed, repairs)
+            self.read_rows[table] += batch.num_rows
+            self.options.progress(table, self.read_rows[table], self.rows.get(table))
+
+    def _name_columns(self, source: Source) -> tuple[str | None, list[str]]:
+        """The raw columns of the name's id and texts. Some exports write the text in the column of the id."""
+        if source.name is None:
+            return None, []
+        available = self.raw.columns(source.table)
+        texts = [source.name.text] if source.name.text in available else []
+        ids = first(source.name.ids, available)
+        if ids and self.raw.is_text(source.table, ids):
+            return None, [*texts, ids]
+        return ids, texts
+
+    def _converted(
+        self, batch: pa.RecordBatch, source: Source, streamed: pa.Schema, repairs: Repairs
+    ) -> pa.RecordBatch:
+        known = set(batch.schema.names)
+        start, end = start_of(self.raw, source), first(source.end, known)
+        missing = batch[start].null_count
+        repairs.without_start += missing
+        batch = batch.filter(batch[start].is_valid()) if missing else batch
+        if self.clock.window is not None:
+            batch = batch.filter(pa.array(self.clock.window.has(batch[start].to_numpy())))
+        columns = {"start_ns": pc.subtract(batch[start], self.clock.zero_ns)}
+        if "dur_ns" in streamed.names:
+            columns["dur_ns"] = durations(batch[start], batch[end] if end else None, repairs)
+            if self.clock.window is not None:
+                columns["dur_ns"] = plausible_durations(columns["dur_ns"])
+        columns |= self._owned(batch, source, repairs)
+        for column in source.columns:
+            values = raw_column(batch, first(column.raw, known))
+            columns[column.name] = converted(values, column, streamed.field(column.name).type, repairs)
+        ids, texts = self._name_columns(source)
+        columns |= {IDS: batch[ids].dictionary_encode()} if ids else {}
+        columns |= {TEXTS: pc.coalesce(*(batch[text] for text in texts)).dictionary_encode()} if texts else {}
+        arrays = [
+            columns[name] if name in columns else _blank(kind, batch.num_rows)
+            for name, kind in zip(streamed.names, streamed.types, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=streamed)
+
+    def _owned(self, batch: pa.RecordBatch, source: Source, repairs: Repairs) -> dict[str, Array]:
+        columns = self.owners(batch, source)
+        if UNOWNED in columns:
+            repairs.without_owner += pc.sum(columns.pop(UNOWNED)).as_py() or 0
+        return columns
+
+
+def _streamed(source: Source, target: pa.Schema) -> pa.Schema:
+    """The columns of ``target`` while they stream: the name is still an id or a text."""
+    if source.name is None:
+        return target
+    fields = [column for column in target if column.name != "name"]
+    ids, texts = pa.dictionary(pa.int32(), pa.int64()), pa.dictionary(pa.int32(), pa.binary())
+    return pa.schema([*fields, pa.field(TEXTS, texts), pa.field(IDS, ids)])
+
+
+_blanks = lru_cache(maxsize=64)(nulls)
+
+
+def _blank(kind: pa.DataType, rows: int) -> Array:
+    """Nulls for one batch. Batches of about the same size share their memory."""
+    return _blanks(1 << max(rows - 1, 1).bit_length(), kind).slice(0, rows)

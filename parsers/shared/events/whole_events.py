@@ -1,0 +1,192 @@
+"""Rows of the contract from whole columns of a raw table: what has few distinct values is converted once for each.
+
+::
+
+    globalTid   7 7 9 7 ...     codes  0 0 1 0 ...     distinct  7, 9     their thread ids  4, 5
+    thread_id   4 4 5 4 ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from traceviz.parsers.shared.arrays.arrow import Array, ChunkedArray, DictionaryArray, nulls
+from traceviz.parsers.shared.events.column_requests import (
+    CodeColumn,
+    Combination,
+    Label,
+    Lasting,
+    Number,
+    NumberColumn,
+    Result,
+    Wish,
+    alike,
+)
+from traceviz.parsers.shared.events.mapping import Source, Word
+from traceviz.parsers.shared.events.table import Repairs, converted, first
+from traceviz.trace import schema
+
+IDS = "name ids"
+TEXTS = "name texts"
+ROWS = "rows"
+"""How many rows a row stands for, where it is not one."""
+UNOWNED = "without owner"
+"""Beside the columns of owners: which rows do not say whose they are (bool)."""
+
+Owners = Callable[[pa.RecordBatch, Source], dict[str, Array]]
+"""The columns ``process_id``, ``thread_id`` and ``device_id`` of a batch, as far as its source has them, and
+:data:`UNOWNED`; without that, all rows have an owner.
+"""
+Names = Callable[[pa.Table], ChunkedArray]
+"""The column of names of one source; see :data:`traceviz.parsers.shared.events.reader.Names`."""
+
+_OWNER, _NAME = "owner", "name"
+
+
+@dataclass(frozen=True, slots=True)
+class RawColumns:
+    """The columns of a raw table that one source reads, as far as there are any.
+
+    Args:
+        start: Of the start.
+        end: Of the end.
+        owner: Of the owner and the device.
+        ids: Of the id of the name.
+        text: Of the text of the name.
+        others: Of the other columns, by name in the contract.
+    """
+
+    start: str
+    end: str | None
+    owner: tuple[str, ...]
+    ids: str | None
+    text: str | None
+    others: Mapping[str, str]
+
+
+def raw_columns(source: Source, start: str, available: frozenset[str]) -> RawColumns:
+    """What ``source`` reads of a raw table with the columns ``available``, whose starts are in ``start``."""
+    owner = dict.fromkeys(name for name in (*source.owner, source.device) if name and name in available)
+    others = {column.name: first(column.raw, available) for column in source.columns}
+    name = source.name
+    return RawColumns(
+        start,
+        first(source.end, available),
+        tuple(owner),
+        first(name.ids, available) if name else None,
+        name.text if name and name.text in available else None,
+        {name: raw for name, raw in others.items() if raw is not None},
+    )
+
+
+def wishes(source: Source, raw: RawColumns, target: pa.Schema, zero_ns: int) -> dict[str, Wish]:
+    """What to decode, by column of ``target``."""
+    asked: dict[str, Wish] = {"start_ns": Number(raw.start, pa.int64(), less=zero_ns)}
+    if raw.end and "dur_ns" in target.names:
+        asked["dur_ns"] = Lasting(raw.end, raw.start)
+    if raw.owner:
+        asked[_OWNER] = Combination(raw.owner)
+    if raw.text:
+        asked[_NAME] = Label(raw.text, raw.ids)
+    elif raw.ids:
+        asked[_NAME] = Combination((raw.ids,))
+    for column in source.columns:
+        if column.name in raw.others:
+            stored, kind = raw.others[column.name], target.field(column.name).type
+            if isinstance(column, Word):
+                asked[column.name] = Combination((stored,))
+            else:
+                asked[column.name] = Number(stored, kind, unset=column.unset)
+    return asked
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecodedEvents:
+    """What was decoded of a raw table.
+
+    Args:
+        source: What of it is read.
+        raw: Its columns.
+        rows: Rows that count.
+        results: The answers to :func:`wishes`.
+        repairs: Counts what is repaired.
+    """
+
+    source: Source
+    raw: RawColumns
+    rows: int
+    results: Mapping[str, Result]
+    repairs: Repairs
+
+    def table(self, target: pa.Schema, owners: Owners, names: Names) -> pa.Table:
+        """The columns of ``target``. Codes are used up: only the first call gives the table."""
+        columns = {"start_ns": self._number("start_ns")} | self._durations() | self._owned(owners)
+        if self.source.name is not None:
+            columns["name"] = self._named(names)
+        for column in self.source.columns:
+            if isinstance(column, Word):
+                columns[column.name] = self._words(column)
+            elif column.name in self.results:
+                columns[column.name] = self._number(column.name)
+                self._count_beyond(column.name)
+        fields = zip(target.names, target.types, strict=True)
+        return pa.table(
+            [columns[name] if name in columns else schema.nulls(self.rows, kind) for name, kind in fields],
+            schema=target,
+        )
+
+    def _number(self, name: str) -> Array:
+        result = self.results[name]
+        assert isinstance(result, NumberColumn)
+        return result.array
+
+    def _count_beyond(self, name: str) -> None:
+        result = self.results[name]
+        assert isinstance(result, NumberColumn)
+        if result.beyond:
+            self.repairs.too_large[name] = self.repairs.too_large.get(name, 0) + result.beyond
+
+    def _durations(self) -> dict[str, Array]:
+        result = self.results.get("dur_ns")
+        if not isinstance(result, NumberColumn):
+            return {}
+        self.repairs.negative += result.beyond
+        return {"dur_ns": result.array}
+
+    def _coded(self, name: str) -> CodeColumn:
+        """The codes of ``name``; where the raw table has no column for it, all rows have the same."""
+        result = self.results.get(name) or alike(self.rows)
+        assert isinstance(result, CodeColumn)
+        return result
+
+    def _owned(self, owners: Owners) -> dict[str, Array]:
+        coded = self._coded(_OWNER)
+        found = owners(coded.keys, self.source)
+        unowned = found.pop(UNOWNED, None)
+        if unowned is not None:
+            self.repairs.without_owner += int(coded.rows[unowned.to_numpy(zero_copy_only=False)].sum())
+        # Codes are as wide as the numbers of threads and processes: the last of these that differ takes their place.
+        wide = [name for name, values in found.items() if values.type.bit_width == 32]
+        wide.sort(key=lambda name: len(found[name].unique()) > 1)
+        narrow = {name: coded.spread(values) for name, values in found.items() if name not in wide}
+        return narrow | {name: coded.spread(found[name], last=name == wide[-1]) for name in wide}
+
+    def _named(self, names: Names) -> DictionaryArray:
+        coded = self._coded(_NAME)
+        if not self.rows:
+            return pa.array([], pa.dictionary(pa.int32(), pa.string()))
+        count = len(coded.rows)
+        ids = coded.keys[self.raw.ids] if self.raw.ids else nulls(count, pa.int64())
+        texts = coded.keys[self.raw.text] if self.raw.text else nulls(count, pa.binary())
+        columns = [texts.dictionary_encode(), ids.dictionary_encode(), pa.array(coded.rows)]
+        column = names(pa.table(columns, [TEXTS, IDS, ROWS])).combine_chunks()
+        return coded.spread(column if isinstance(column, pa.Array) else column.chunk(0), last=True)
+
+    def _words(self, column: Word) -> DictionaryArray:
+        coded = self._coded(column.name)
+        raw = self.raw.others.get(column.name)
+        numbers = coded.keys[raw] if raw else nulls(len(coded.rows), pa.int64())
+        return coded.spread(converted(numbers, column, pa.int64(), self.repairs), last=True)

@@ -1,0 +1,1 @@
+"""Prefetch: run compiled work in background threads while the caller imports modules."""

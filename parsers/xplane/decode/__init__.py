@@ -1,0 +1,1 @@
+"""XPlane files as columns, by the compiled scanner or through protobuf."""

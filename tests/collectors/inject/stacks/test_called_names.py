@@ -1,0 +1,107 @@
+"""Names of what Python code calls, read from its instructions."""
+
+import sys
+import threading
+import time
+from importlib import import_module
+from types import CodeType, ModuleType
+
+import pytest
+
+from tests.collectors.inject.bench import HOOKS
+
+pytestmark = pytest.mark.skipif(sys.version_info < (3, 11), reason="older Pythons do not say where calls begin")
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(HOOKS)
+    return import_module("traceviz_inject.stacks.called_names")
+
+
+def compiled(source: str) -> CodeType:
+    return compile(source, "train.py", "exec")
+
+
+@pytest.mark.parametrize(
+    ("source", "called"),
+    [
+        ("time.sleep(1)", ["time.sleep"]),
+        ("os.fsync(file.fileno())", ["file.fileno", "os.fsync"]),
+        ("self.state.lock.acquire(timeout=3)", ["self.state.lock.acquire"]),
+        ("sorted(rows, key=f(2))", ["f", "sorted"]),
+        ("json.dumps(rows).encode()", ["json.dumps", "encode"]),
+        ("loss = model(x) @ weights", ["model", "operator.matmul"]),
+        ("with lock: pass", ["lock.__enter__"]),
+        ("getattr(a, name)(3)", ["getattr"]),
+        ("x = 3 + y", []),
+    ],
+)
+def test_a_call_has_the_names_that_its_expression_begins_with(
+    names: ModuleType, source: str, called: list[str]
+) -> None:
+    found = names.called_names(compiled(source))
+    if source.startswith("with"):  # how the end of the block is called differs between Pythons
+        assert next(iter(found.values())).endswith("__enter__")
+    else:
+        assert list(dict.fromkeys(found.values())) == called
+
+
+def test_the_offset_is_that_of_the_frame_while_the_call_runs(names: ModuleType) -> None:
+    begun, ends = threading.Event(), threading.Event()
+    here: list[int] = []
+
+    def works() -> None:
+        here.append(threading.get_ident())
+        begun.set()
+        while not ends.is_set():
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=works)
+    thread.start()
+    begun.wait()
+    seen = set()
+    for _ in range(200):
+        frame = sys._current_frames()[here[0]]
+        if frame.f_code is works.__code__:
+            seen.add(names.called_names(frame.f_code).get(frame.f_lasti))
+        if "time.sleep" in seen:
+            break
+        time.sleep(0.01)
+    ends.set()
+    thread.join()
+    assert "time.sleep" in seen
+
+
+def test_names_are_bounded_and_so_is_the_search(names: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    (name,) = set(names.called_names(compiled(f"a.{'b' * 300}()")).values())
+    assert len(name) == names.LONGEST == 100
+    monkeypatch.setattr(names, "_MOST_INSTRUCTIONS", 40)
+    code = compiled("\n".join(f"f{number}()" for number in range(1_000)))
+    assert 0 < len(names.called_names(code)) < 20
+
+
+def test_a_stack_that_was_seen_before_has_what_its_innermost_frame_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first time nothing is looked up: most stacks of imports are seen once."""
+    monkeypatch.syspath_prepend(HOOKS)
+    places = import_module("traceviz_inject.stacks.frame_names").Places("/nowhere")
+    lines: list[str] = []
+    interning = import_module("traceviz_inject.stacks.interning").Interning(lines, places)
+    lock, begun = threading.Lock(), threading.Event()
+
+    def waits() -> None:
+        begun.set()
+        lock.acquire()
+
+    with lock:
+        thread = threading.Thread(target=waits)
+        thread.start()
+        begun.wait()
+        while sys._current_frames()[thread.ident or 0].f_code is not waits.__code__:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        frame = sys._current_frames()[thread.ident or 0]
+        numbers = [interning.number(frame) for _ in range(3)]
+    thread.join()
+    assert numbers[0] != numbers[1] == numbers[2]
+    assert '"lock.acquire","",null,"native"]' in "".join(lines)

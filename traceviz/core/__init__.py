@@ -1,0 +1,1 @@
+"""Code that knows nothing of traces: errors, arrays, processes, files, text, units."""

@@ -1,0 +1,1 @@
+"""Arrays and intervals, with their C code."""

@@ -1,0 +1,134 @@
+"""Writing files and folders so that they appear complete or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from traceviz.core.errors import OutputError, OutputExistsError, UsageError
+from traceviz.core.process.interrupts import uninterrupted
+from traceviz.core.process.temporary import drop, note
+
+_MOST_NAME = 60
+"""Characters of a name that its temporary name repeats."""
+
+
+@contextmanager
+def new_folder(folder: Path, *, force: bool, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
+    """A temporary folder that becomes ``folder`` when the block ends, and vanishes if it fails.
+
+    Args:
+        folder: The folder to create.
+        force: Replace an existing folder if it is ``replaceable``: no documents of the user are deleted.
+        replaceable: Whether an existing folder was made by traceviz.
+
+    Raises:
+        OutputExistsError: ``folder`` exists and may not be replaced.
+        OutputError: the place cannot be written.
+    """
+    check_folder_free(folder, force=force, replaceable=replaceable)
+    temporary, replaced = (note(folder.parent, _hidden(folder)) for _ in range(2))
+    try:
+        with explained(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            temporary.mkdir(mode=0o700)
+            yield temporary
+            temporary.chmod(0o777 & ~_umask())
+            with uninterrupted():
+                _replace_folder(folder, temporary, replaced)
+    finally:
+        drop(temporary)
+        drop(replaced)
+
+
+def _replace_folder(folder: Path, new: Path, old: Path) -> None:
+    """Rename ``new`` to ``folder``; what is there becomes ``old``, or stays where that cannot be done."""
+    if folder.exists():
+        folder.rename(old)
+    try:
+        new.rename(folder)
+    except OSError:
+        if old.exists():
+            old.rename(folder)
+        raise
+
+
+def check_folder_free(folder: Path, *, force: bool, replaceable: Callable[[Path], bool]) -> None:
+    """Raise :class:`OutputExistsError` at once rather than after minutes of work."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if not force:
+        raise OutputExistsError.at(folder)
+    if not folder.is_dir() or not replaceable(folder):
+        raise OutputExistsError(
+            f"{folder} exists and is not a traceviz folder.", "It is not replaced, even with --force."
+        )
+
+
+@contextmanager
+def new_file(path: Path, *, force: bool) -> Iterator[Path]:
+    """A temporary path that becomes the file ``path`` when the block ends, and vanishes if it fails.
+
+    Raises:
+        OutputExistsError: ``path`` exists, and ``force`` is false.
+        OutputError: the place cannot be written.
+    """
+    check_file_free(path, force=force)
+    temporary = note(path.parent, _hidden(path))
+    try:
+        with explained(path):
+            temporary.touch(mode=0o600, exist_ok=False)
+            yield temporary
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(path)
+    finally:
+        drop(temporary)
+
+
+def check_file_free(path: Path, *, force: bool) -> None:
+    """Raise at once rather than after minutes of work.
+
+    Raises:
+        OutputExistsError: ``path`` exists, and ``force`` is false or it is no regular file.
+        OutputError: its folder does not exist.
+    """
+    if path.exists() and not path.is_file():
+        raise OutputExistsError(f"{path} is not a regular file.", "It is not replaced, even with --force.")
+    if path.exists() and not force:
+        raise OutputExistsError.at(path)
+    if not path.parent.is_dir():
+        raise OutputError(f"{path} cannot be written.", f"There is no folder {path.parent}.", "Create it first.")
+
+
+def check_not_source(source: Path, output: Path) -> None:
+    """Raise :class:`UsageError` where the output would replace its own source."""
+    try:
+        is_same = source.samefile(output)
+    except (OSError, ValueError):  # one of them does not exist; whoever opens the source says what is wrong with it
+        return
+    if is_same:
+        raise UsageError(f"{output} is the trace itself.", "The source is never changed.", "Give another -o.")
+
+
+def _hidden(path: Path) -> str:
+    """How the temporary name of a file or folder begins; the whole must not be too long where ``path`` is not."""
+    return f".{path.name[:_MOST_NAME]}."
+
+
+def _umask() -> int:
+    """The permissions that new files of this process lack; they can only be read by setting them."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn errors of the operating system into :class:`OutputError`."""
+    try:
+        yield
+    except OSError as error:
+        reason = f"{error.strerror}." if error.strerror else str(error)
+        raise OutputError(f"{path} cannot be written.", reason, "Choose another place with -o.") from error

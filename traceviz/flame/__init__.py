@@ -1,5 +1,0 @@
-"""From tables to flame graphs, by class of step time, and the difference of two."""
-
-from traceviz.flame.folded_stacks import folded
-
-__all__ = ["folded"]

@@ -1,0 +1,5 @@
+"""From tables to flame graphs, by class of step time, and the difference of two."""
+
+from traceviz.pictures.flame.folded_stacks import folded
+
+__all__ = ["folded"]

@@ -1,0 +1,31 @@
+"""Folded stacks, the format of flamegraph.pl, inferno and speedscope: ``a;b;c 123``, time of its own in nanoseconds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from traceviz.report.pictures.flame import Flame
+
+
+def folded(flame: Flame, class_key: str | None = None) -> str:
+    """Each node with time of its own as a line; of a difference, the new side.
+
+    Args:
+        flame: The tree.
+        class_key: Time of this class of step time only; of all where not given.
+    """
+    keys = [key for key, _ in flame.classes]
+    times = flame.times.sum(axis=1) if class_key is None else flame.times[:, keys.index(class_key)]
+    own = times.copy()
+    inner = np.flatnonzero(flame.parents >= 0)
+    np.subtract.at(own, flame.parents[inner], times[inner])
+    paths: list[str] = []
+    for name, parent in zip(flame.names, flame.parents.tolist(), strict=True):
+        plain = _plain(name)
+        paths.append(f"{paths[parent]};{plain}" if parent >= 0 else plain)
+    return "".join(f"{path} {value}\n" for path, value in zip(paths, own.tolist(), strict=True) if value > 0)
+
+
+def _plain(name: str) -> str:
+    """A name without what the format uses: semicolons and line breaks."""
+    return " ".join(name.replace(";", ":").split()) or "?"

@@ -1,0 +1,157 @@
+"""Where a timeline shows every event, when it has more than a page holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from traceviz.analyses.derived.steps.search import training_steps
+from traceviz.analyses.derived.view import TraceView
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.report.pictures.pictures import Place
+from traceviz.report.pictures.timeline import Array, Detail
+
+SHARE_OF_ONE = 4
+"""One step or place may take this part of the events, so that there is room for others."""
+MOST_PLACES = 40
+"""Places of findings that are looked at; there are fewer rules."""
+MARGIN = 10
+"""A place is shown with this part of its length before and after it."""
+MOST_REASONS = 3
+"""Reasons that are given for one stretch."""
+
+
+@dataclass
+class Chosen:
+    """Stretches of time as they are chosen.
+
+    Args:
+        starts: Begin of the events of each source, ascending.
+        budget: Events that may be shown.
+    """
+
+    starts: Sequence[Array]
+    budget: int
+    windows: list[Detail] = field(default_factory=list)
+    covered: IntervalSet = field(default_factory=IntervalSet.empty)
+    spent: int = 0
+
+    def counts(self, begins: Array, ends: Array) -> Array:
+        """Events that begin in each of these stretches."""
+        found = np.zeros(begins.size, np.int64)
+        for own in self.starts:
+            found += np.searchsorted(own, ends) - np.searchsorted(own, begins)
+        return found
+
+    def cost(self, start: int, end: int) -> int:
+        """Events of a stretch that are not shown yet."""
+        new = IntervalSet.span(start, end).subtract(self.covered)
+        return int(self.counts(new.starts, new.ends).sum())
+
+    @property
+    def left(self) -> int:
+        """Events that may still be shown."""
+        return self.budget - self.spent
+
+    def add(self, start: int, end: int, reason: str) -> None:
+        """Show all events of a stretch."""
+        if end > start:
+            self.spent += self.cost(start, end)
+            self.covered = self.covered.union(IntervalSet.span(start, end))
+            self.windows.append(Detail(start, end, reason))
+
+    def add_begin(self, start: int, end: int, reason: str, most: int) -> None:
+        """Show a stretch, or its begin where it holds more than ``most`` events."""
+        most = min(most, self.left)
+        if self.cost(start, end) > most:
+            end = _largest(start, end, lambda at: self.cost(start, at) <= most)
+        self.add(start, end, reason)
+
+    def add_around(self, middle: int, half: int, reason: str, most: int) -> None:
+        """Show what lies up to ``half`` before and after a moment; less where that is more than ``most`` events."""
+        most = min(most, self.left)
+        if self.cost(middle - half, middle + half) > most:
+            half = _largest(0, half, lambda size: self.cost(middle - size, middle + size) <= most)
+        self.add(middle - half, middle + half, reason)
+
+
+def _largest(low: int, high: int, fits: Callable[[int], bool]) -> int:
+    """The largest number from ``low``, which fits, below ``high``, which does not, that fits."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def details(trace: TraceView, starts: Iterable[Array], budget: int, places: Sequence[Place]) -> tuple[Detail, ...]:
+    """Stretches of time whose events are all shown: telling steps, places of findings, then what there is room for.
+
+    Args:
+        trace: The trace.
+        starts: Begin of the events of each source.
+        budget: Events that may be shown.
+        places: Where findings are to be seen.
+    """
+    chosen = Chosen([_ascending(own) for own in starts], budget)
+    most = budget // SHARE_OF_ONE
+    steps = training_steps(trace).steady.sort("start_ns")
+    for reason, row in _telling(steps):
+        chosen.add_begin(steps["start_ns"][row], steps["end_ns"][row], reason, most)
+    for place in places[:MOST_PLACES]:
+        middle = (place.start_ns + place.end_ns) // 2
+        half = (place.end_ns - place.start_ns) * (MARGIN + 2) // (2 * MARGIN) + 1
+        chosen.add_around(middle, half, f"{place.code}: {place.label}", most)
+    _add_steps(chosen, steps)
+    begin, end = trace.device_window if trace.rank_busy else trace.program_window
+    chosen.add_around(
+        (begin + end) // 2, (end - begin) // 2 + 1, "as much around the middle as there is room for", chosen.left
+    )
+    return joined(chosen.windows)
+
+
+def _ascending(starts: Array) -> Array:
+    return starts if np.all(starts[1:] >= starts[:-1]) else np.sort(starts)
+
+
+def _telling(steps: pl.DataFrame) -> list[tuple[str, int]]:
+    """The steps that tell most of all: why, and their row."""
+    if not steps.height:
+        return []
+    order = np.argsort(steps["end_ns"].to_numpy() - steps["start_ns"].to_numpy(), kind="stable")
+    numbers = steps["step"].to_list()
+    rows = {"slowest": int(order[-1]), "median": int(order[order.size // 2]), "first steady": 0}
+    return [(f"the {words} step, {numbers[row]}", row) for words, row in rows.items()]
+
+
+def _add_steps(chosen: Chosen, steps: pl.DataFrame) -> None:
+    """Further steps from the first steady one on, as many as there is room for."""
+    if not steps.height:
+        return
+    begins, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+    known = chosen.covered.overlap(begins, ends) == ends - begins
+    cost = np.where(known, 0, chosen.counts(begins, ends))
+    fitting = np.flatnonzero((np.cumsum(cost) <= chosen.left) & ~known)
+    if fitting.size:
+        last = int(fitting[-1])
+        chosen.add_begin(int(begins[0]), int(ends[: last + 1].max()), "steps from the first steady one on", chosen.left)
+
+
+def joined(windows: Sequence[Detail]) -> tuple[Detail, ...]:
+    """Stretches by time; those that overlap or touch are one, with the reasons of each."""
+    found: list[tuple[int, int, list[str]]] = []
+    for window in sorted(windows, key=lambda one: (one.start_ns, one.end_ns)):
+        if found and window.start_ns <= found[-1][1]:
+            start, end, reasons = found[-1]
+            found[-1] = (start, max(end, window.end_ns), [*reasons, window.reason])
+        else:
+            found.append((window.start_ns, window.end_ns, [window.reason]))
+    return tuple(Detail(start, end, _words(reasons)) for start, end, reasons in found)
+
+
+def _words(reasons: Sequence[str]) -> str:
+    distinct = list(dict.fromkeys(reasons))
+    more = len(distinct) - MOST_REASONS
+    return "; ".join(distinct[:MOST_REASONS]) + (f"; {more} more" if more > 0 else "")

@@ -1,0 +1,106 @@
+"""A row seen from afar: in equal cells the name that takes most of each, and how much of it is covered.
+
+The widest cells divide the timeline in 512; each further level has four times as many, as long as a cell holds some
+spans. Cells of a level are made of those of the next finer one, so that all spans are looked at once::
+
+    spans   |-a-||-b-|  |-a-|   |b|
+    fine    |  a  |  b  |  a  |  b  |
+    coarse  |           a           |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from traceviz.core.arrays.nested import Codes
+from traceviz.report.pictures.timeline import Array, Level
+
+CELLS = 512
+"""Cells of the coarsest level over the whole timeline."""
+GROWTH = 4
+"""Cells of one level that make one of the next."""
+PER_CELL = 4
+"""Spans that a cell of the finest level holds on average: what holds fewer is drawn as it is."""
+_FULL = 255
+_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """How long each name covers each cell; sorted by cell and name, each pair once."""
+
+    cells: Array
+    names: Array
+    times: Array
+
+
+def levels(  # noqa: PLR0917 (columns, and what they are divided by)
+    starts: Array, durations: Array, names: Codes, begin: int, whole: int, most: int
+) -> tuple[Level, ...]:
+    """Levels of a row, the finest first.
+
+    Args:
+        starts: Begin of each span, ascending; spans do not overlap.
+        durations: Nanoseconds of each.
+        names: Number of the name of each.
+        begin: Begin of the timeline.
+        whole: Its length.
+        most: Cells that the finest level may have.
+    """
+    finest = max(CELLS, min(starts.size // PER_CELL, most))
+    steps = max(int(np.log2(finest / CELLS)) // 2, 0)
+    width = max(-(-whole // (CELLS * GROWTH**steps)), 1)
+    parts = _divided(starts - begin, durations, names, width)
+    found = []
+    for step in range(steps + 1):
+        found.append(_level(parts, width))
+        if step < steps:
+            width *= GROWTH
+            parts = _summed(parts.cells // GROWTH, parts.names, parts.times)
+    return tuple(found)
+
+
+def _divided(starts: Array, durations: Array, names: Codes, width: int) -> _Parts:
+    """Spans by cell; so many at a time, as those of one cell are neighbours."""
+    found = [_summed(*piece) for piece in _pieces(starts, durations, names, width)]
+    if len(found) == 1:
+        return found[0]
+    columns = ([getattr(part, name) for part in found] for name in ("cells", "names", "times"))
+    return _summed(*map(np.concatenate, columns))
+
+
+def _pieces(starts: Array, durations: Array, names: Codes, width: int) -> Iterator[tuple[Array, Array, Array]]:
+    """Cell, name and time of each span, or of each part of a span that lies in several cells."""
+    for at in range(0, starts.size, _AT_ONCE):
+        begins, lasts = starts[at : at + _AT_ONCE], durations[at : at + _AT_ONCE]
+        own = names[at : at + _AT_ONCE].astype(np.int64)
+        first = begins // width
+        count = np.maximum((begins + lasts - 1) // width, first) - first + 1
+        if count.max() == 1:
+            yield first, own, lasts
+            continue
+        row = np.repeat(np.arange(begins.size), count)
+        cell = first[row] + np.arange(row.size) - np.repeat(np.cumsum(count) - count, count)
+        left = np.maximum(begins[row], cell * width)
+        yield cell, own[row], np.minimum((begins + lasts)[row], (cell + 1) * width) - left
+
+
+def _summed(cells: Array, names: Array, times: Array) -> _Parts:
+    key = cells * (int(names.max()) + 1) + names
+    order = np.argsort(key, kind="stable")
+    first = np.flatnonzero(np.diff(key[order], prepend=key[order[0]] - 1))
+    return _Parts(cells[order][first], names[order][first], np.add.reduceat(times[order], first))
+
+
+def _level(parts: _Parts, width: int) -> Level:
+    first = np.flatnonzero(np.diff(parts.cells, prepend=parts.cells[0] - 1))
+    count = np.diff(first, append=parts.cells.size)
+    most = np.maximum.reduceat(parts.times, first)
+    leads = np.flatnonzero(parts.times == np.repeat(most, count))
+    cell = parts.cells[leads]
+    leads = leads[np.diff(cell, prepend=cell[0] - 1) != 0]
+    covered = (np.add.reduceat(parts.times, first) * _FULL + width // 2) // width
+    return Level(width, parts.cells[first], parts.names[leads], np.clip(covered, 1, _FULL))

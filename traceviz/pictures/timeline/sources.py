@@ -1,0 +1,102 @@
+"""Where the spans of a timeline come from: tables, and what is derived of them, lane by lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from traceviz.analyses.derived.frames import without_nulls
+from traceviz.analyses.derived.view import TraceView
+from traceviz.core.arrays.nested import Codes
+from traceviz.pictures.timeline.names import Names
+from traceviz.pictures.timeline.owners import Owners
+from traceviz.pictures.timeline.spans import Seat, Spans
+from traceviz.report.pictures.timeline import Array
+
+Lanes = Iterator[tuple[Seat, Spans]]
+Groups = npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """Events of one kind.
+
+    Args:
+        key: Name of the table, or of what was derived.
+        starts: Begin of each event, in the order in which they are numbered.
+        end: When the last of them has ended; 0 where there is none.
+        lanes: Makes their lanes, given the number of the first event.
+    """
+
+    key: str
+    starts: Array
+    end: int
+    lanes: Callable[[int], Lanes]
+
+    @classmethod
+    def of(cls, key: str, frames: Sequence[pl.DataFrame], lanes: Callable[[int], Lanes]) -> Source:
+        """The rows of frames with ``start_ns`` and ``dur_ns``, one frame after the other."""
+        starts = [starts_of(frame) for frame in frames]
+        end = max(int((starts_of(frame) + durations_of(frame)).max(initial=0)) for frame in frames)
+        return cls(key, starts[0] if len(starts) == 1 else np.concatenate(starts), end, lanes)
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What all sources need.
+
+    Args:
+        trace: The trace.
+        names: Names, which sources add to.
+        owners: Labels.
+    """
+
+    trace: TraceView
+    names: Names
+    owners: Owners
+
+
+def starts_of(frame: pl.DataFrame) -> Array:
+    """Column ``start_ns`` as an array."""
+    return frame["start_ns"].to_numpy().astype(np.int64, copy=False)
+
+
+def durations_of(frame: pl.DataFrame) -> Array:
+    """Column ``dur_ns`` as an array; of an event that never ended 0, as everywhere in a report."""
+    known: Array = without_nulls(frame["dur_ns"], 0).to_numpy().astype(np.int64, copy=False)
+    return np.maximum(known, np.int64(0))
+
+
+def spans_of(frame: pl.DataFrame, names: Codes, first: int) -> Spans:
+    """The rows of a table as spans, numbered from ``first`` on."""
+    return Spans(starts_of(frame), durations_of(frame), names, first + np.arange(frame.height))
+
+
+def by_group(spans: Spans, groups: Sequence[Groups]) -> Iterator[tuple[tuple[int, ...], Spans]]:
+    """Spans by the values of all ``groups``, each part in the order of before."""
+    if not spans.starts.size:
+        return
+    changing = [group for group in groups if group.min() != group.max()]
+    if not changing:
+        yield tuple(int(group[0]) for group in groups), spans
+        return
+    order = np.lexsort(changing[::-1])
+    changes = np.zeros(order.size, bool)
+    changes[0] = True
+    for group in changing:
+        ordered = group[order]
+        changes[1:] |= ordered[1:] != ordered[:-1]
+    bounds = np.flatnonzero(changes)
+    for begin, end in zip(bounds, np.append(bounds[1:], order.size), strict=True):
+        rows = order[begin:end]
+        yield tuple(int(group[rows[0]]) for group in groups), spans.at(rows)
+
+
+def numbers(column: pl.Series, missing: int = -1) -> Array:
+    """A column of ids as an array, with ``missing`` for null."""
+    return without_nulls(column, missing).to_numpy().astype(np.int64, copy=False)

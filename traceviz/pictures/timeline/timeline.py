@@ -1,0 +1,175 @@
+"""From a trace to its timeline: lanes of all that was recorded, seen from afar and close by.
+
+Sources (``sources``) give the spans of each lane; ``drawn`` puts them into rows.
+Here lanes get their places, events their numbers, and arrows are drawn between them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from traceviz.analyses.derived.view import TraceView
+from traceviz.pictures.timeline.arrows import launches
+from traceviz.pictures.timeline.curves import curves
+from traceviz.pictures.timeline.details import details
+from traceviz.pictures.timeline.device import device_sources
+from traceviz.pictures.timeline.drawn import Drawn, Frame, drawn
+from traceviz.pictures.timeline.host import host_sources
+from traceviz.pictures.timeline.names import Names, fewer
+from traceviz.pictures.timeline.owners import MACHINE, NOBODY, Owners
+from traceviz.pictures.timeline.ranks import Collectives, collectives, rank_sources
+from traceviz.pictures.timeline.sampled import stack_sources
+from traceviz.pictures.timeline.sources import Making, Source
+from traceviz.report.pictures.pictures import Place
+from traceviz.report.pictures.timeline import Array, Arrows, Lane, LaneKind, Timeline
+
+MOST_EVENTS = 1_000_000
+"""Events that a page holds unless it is told otherwise: about 8 MB."""
+MOST_CELLS = 1 << 18
+"""Cells of the finest levels of all rows together."""
+MOST_LANES = 400
+"""Lanes of a timeline; of more, those of the threads that did least are left out, which the last lane says."""
+_SHARE_OF_SHORT = 2_000
+"""Rows with a smaller part of the events than one in so many have them all: the steps, the phases of a run."""
+_OF_CURVES = ("samples", "memory_events")
+"""Tables of curves, which may begin before everything else."""
+
+_KINDS: tuple[LaneKind, ...] = ("steps", "classes", "phases", "device_ops", "device", "collectives")
+"""Lanes of a process in their order, before those of its threads."""
+_THREAD_KINDS: tuple[LaneKind, ...] = ("ranges", "stacks", "ops", "api", "os")
+
+
+def timeline(trace: TraceView, budget: int = MOST_EVENTS, places: Sequence[Place] = ()) -> Timeline:
+    """The timeline of a trace.
+
+    Args:
+        trace: The trace.
+        budget: Events that it may have. Of more, all are there in some stretches of time, and levels everywhere.
+        places: Where findings are to be seen: these stretches are among them.
+
+    Returns:
+        The timeline, from the first to the last moment of which anything is known. An event whose end was not recorded
+        has no length.
+    """
+    making = Making(trace, Names(), Owners(trace))
+    joint = collectives(making)
+    sources = [*rank_sources(making), *device_sources(making), *stack_sources(making), *host_sources(making)]
+    sources += [joint.source] if joint else []
+    begin, end = _extent(trace, sources)
+    firsts = _firsts(sources)
+    events = sum(source.starts.size for source in sources)
+    shown = details(trace, (source.starts for source in sources), budget, places) if events > budget else ()
+    frame = Frame(begin, end - begin, shown, MOST_CELLS / max(events, 1), budget // _SHARE_OF_SHORT)
+    made = [lane for source in sources for lane in drawn(source, firsts[source.key], frame)]
+    lanes, left = _seated(made, making.owners)
+    number_of = _numbers(lanes, events)
+    texts, family_of, place = fewer(making.names, _weights(lanes, len(making.names.texts)))
+    arrows = (*launches(trace, number_of, firsts), *_joint(joint, number_of, firsts))
+    return Timeline(
+        start_ns=begin,
+        end_ns=end,
+        names=texts,
+        families=tuple(making.names.families),
+        family_of=family_of,
+        lanes=(*_lanes(lanes, making.owners, place), *left),
+        curves=curves(making, begin, end),
+        arrows=arrows,
+        events=events,
+        kept=int(np.count_nonzero(number_of >= 0)),
+        details=shown,
+    )
+
+
+def _extent(trace: TraceView, sources: Sequence[Source]) -> tuple[int, int]:
+    """The first and the last moment of which anything is known."""
+    firsts = [int(source.starts.min()) for source in sources if source.starts.size]
+    lasts = [trace.span_ns, *(source.end for source in sources)]
+    for table in _OF_CURVES:
+        times = trace.frame(table, "start_ns")["start_ns"]
+        if len(times):
+            firsts.append(int(times[0]))
+            lasts.append(int(times[-1]))
+    return min(firsts, default=0), max(lasts)
+
+
+def _firsts(sources: Sequence[Source]) -> dict[str, int]:
+    """The number of the first event of each source."""
+    sizes = np.array([source.starts.size for source in sources], np.int64)
+    return dict(zip((source.key for source in sources), (np.cumsum(sizes) - sizes).tolist(), strict=True))
+
+
+def _seated(made: Sequence[Drawn], owners: Owners) -> tuple[list[Drawn], tuple[Lane, ...]]:
+    """Lanes in the order in which they are drawn, and one that says for how many there is no place."""
+    work: Counter[int] = Counter()
+    for lane in made:
+        work[lane.seat.thread_id] += lane.events
+    ordered = sorted(made, key=lambda lane: _place(lane, owners, work))
+    if len(ordered) <= MOST_LANES:
+        return ordered, ()
+    busiest = sorted(ordered, key=lambda lane: (lane.seat.thread_id >= 0, -lane.events))[:MOST_LANES]
+    kept = set(map(id, busiest))
+    left = [lane for lane in ordered if id(lane) not in kept]
+    words = f"{len(left):,} further lanes with {sum(lane.events for lane in left):,} events are not shown"
+    return [lane for lane in ordered if id(lane) in kept], (Lane("further", words, "os", MACHINE, ()),)
+
+
+def _place(lane: Drawn, owners: Owners, work: Counter[int]) -> tuple[int, ...]:
+    """By process; then what concerns all of it before its threads; of these the one that trains, then the busiest."""
+    seat = lane.seat
+    process = owners.place(seat.process_id)
+    if seat.thread_id == NOBODY:
+        return process, 0, _KINDS.index(seat.kind), seat.place
+    is_training = seat.thread_id in owners.training
+    kind = _THREAD_KINDS.index(seat.kind)
+    return process, 1, not is_training, -work[seat.thread_id], seat.thread_id, kind
+
+
+def _numbers(lanes: Sequence[Drawn], events: int) -> Array:
+    """For each event of the trace its number in the timeline, in the order in which lanes are drawn; -1 for none."""
+    number_of = np.full(events, -1, np.int64)
+    count = 0
+    for row in (row for lane in lanes for row in lane.rows):
+        number_of[row.events] = np.arange(count, count + row.events.size)
+        count += row.events.size
+    return number_of
+
+
+def _weights(lanes: Sequence[Drawn], names: int) -> npt.NDArray[np.float64]:
+    """The time of each name in what is shown, and a little for each span and cell, as long as there is any."""
+    weights = np.zeros(names)
+    for lane in lanes:
+        for row, seen in zip(lane.rows, lane.levels, strict=True):
+            weights += np.bincount(row.names, row.durations + 1.0, names)
+            for level in seen[:1]:
+                weights += np.bincount(level.names, level.covered * (level.width_ns / 255), names)
+    return weights
+
+
+def _lanes(lanes: Sequence[Drawn], owners: Owners, place: Array) -> Iterator[Lane]:
+    """Lanes with their names as places among those of the page, and events numbered in their order."""
+    count = 0
+    for lane in lanes:
+        rows = []
+        for row in lane.rows:
+            events = np.arange(count, count + row.events.size)
+            count += row.events.size
+            rows.append(replace(row, names=place[row.names], events=events))
+        seen = tuple(tuple(replace(level, names=place[level.names]) for level in one) for one in lane.levels)
+        seat = lane.seat
+        yield Lane(seat.key, seat.label, seat.kind, owners.group(seat.process_id), tuple(rows), seen)
+
+
+def _joint(joint: Collectives | None, number_of: Array, firsts: Mapping[str, int]) -> tuple[Arrows, ...]:
+    """Arrows between the same collective of ranks."""
+    if joint is None or not joint.sources.size:
+        return ()
+    begin = firsts[joint.source.key]
+    sources, targets = number_of[begin + joint.sources], number_of[begin + joint.targets]
+    shown = np.flatnonzero((sources >= 0) & (targets >= 0))
+    order = shown[np.argsort(sources[shown], kind="stable")]
+    return (Arrows("collective", sources[order], targets[order]),) if order.size else ()

@@ -1,0 +1,215 @@
+"""A timeline as two texts of a page: a header in JSON, and all columns of numbers, delta-coded, deflated, in base64.
+
+``<script type="application/json" id="tv-timeline">`` holds the header::
+
+    {"version": 1, "start": ns, "end": ns, "events": N, "kept": N,
+     "names": [text, ...], "families": [{"key", "label"}, ...], "familyOf": [number, ...],
+     "lanes": [{"key", "label", "kind", "group",
+                "rows": [{"count": n, "columns": [gap, duration, name, event],
+                          "levels": [{"width": ns, "count": n, "columns": [cell, name, covered]}, ...]}, ...]}, ...],
+     "curves": [{"key", "label", "group", "unit", "count": n, "columns": [time], "values": [number or null, ...]}, ...],
+     "arrows": [{"kind", "count": n, "columns": [source, target]}, ...],
+     "details": [{"start", "end", "reason"}, ...],
+     "places": [{"code", "start", "end", "lane", "label"}, ...],
+     "columns": [[byte offset, byte length], ...]}
+
+where each number in a ``columns`` of a row, level, curve or arrows is a place in the header's own list ``columns``.
+
+``<script type="application/octet-stream" id="tv-timeline-data">`` holds base64 of all columns, one after the other,
+as one stream of raw deflate (``DecompressionStream("deflate-raw")``). A column is a sequence of unsigned LEB128
+varints:
+
+* gap: begin of a span, counted from the end of the one before; of the first, from the start of the timeline;
+* duration, name of a span, name and covered of a cell: as they are;
+* event, source: difference to the one before (of the first: to 0), zigzag;
+* cell: difference to the one before; of the first, as it is;
+* time: difference to the one before; of the first, to the start of the timeline;
+* target: difference to the source of the same arrow, zigzag.
+
+Times are whole nanoseconds, exact up to 2^53 from the start of the timeline on. Values of curves keep four significant
+digits, and null is not measured. All texts are visible (:mod:`traceviz.core.sanitize`), of 2,000 characters at most.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traceviz.report.pictures.pictures import Place
+from traceviz.report.pictures.texts import fitting, plain
+from traceviz.report.pictures.timeline import Array, Arrows, Curve, Lane, Level, Row, Timeline
+
+VERSION = 1
+"""Version of the packing."""
+MOST_CHARACTERS = 800_000
+"""Characters of all names together, where 120 of each fit into that."""
+_RAW = -15
+"""Window of zlib without header and checksum: deflate-raw."""
+_AT_ONCE = 1 << 18
+"""Numbers that are coded at once: temporary arrays stay small."""
+_MASK, _MORE, _BITS = np.uint64(0x7F), np.uint8(0x80), 7
+_DIGITS = 4
+_UNSAFE = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+"""What could end a script element, or a line of a script, inside JSON: all of it occurs in strings only."""
+
+Bytes = npt.NDArray[np.uint8]
+Unsigned = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The two texts: neither can end the script element that it is in.
+
+    Args:
+        header: JSON.
+        data: Base64.
+    """
+
+    header: str
+    data: str
+
+
+def packed(timeline: Timeline, places: Iterable[Place] = ()) -> Packed:
+    """``timeline`` and ``places`` as the page holds them.
+
+    Raises:
+        ValueError: spans of a row overlap, or what must ascend does not.
+    """
+    columns = _Columns()
+    start = timeline.start_ns
+    header = {
+        "version": VERSION,
+        "start": start,
+        "end": timeline.end_ns,
+        "events": timeline.events,
+        "kept": timeline.kept,
+        "names": fitting(timeline.names, MOST_CHARACTERS),
+        "families": [{"key": plain(family.key), "label": plain(family.label)} for family in timeline.families],
+        "familyOf": timeline.family_of.tolist(),
+        "lanes": [_lane(lane, start, columns) for lane in timeline.lanes],
+        "curves": [_curve(curve, start, columns) for curve in timeline.curves],
+        "arrows": [_arrows(arrows, columns) for arrows in timeline.arrows],
+        "details": [
+            {"start": one.start_ns, "end": one.end_ns, "reason": plain(one.reason)} for one in timeline.details
+        ],
+        "places": [_place(place) for place in places],
+    }
+    data = columns.text()
+    text = json.dumps({**header, "columns": columns.spans}, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Packed(text.translate(_UNSAFE), data)
+
+
+def _lane(lane: Lane, start: int, columns: _Columns) -> dict[str, Any]:
+    levels = lane.levels or ((),) * len(lane.rows)
+    rows = [_row(row, of_row, start, columns) for row, of_row in zip(lane.rows, levels, strict=True)]
+    texts = {"key": lane.key, "label": lane.label, "kind": lane.kind, "group": lane.group}
+    return {**{key: plain(text) for key, text in texts.items()}, "rows": rows}
+
+
+def _row(row: Row, levels: Sequence[Level], start: int, columns: _Columns) -> dict[str, Any]:
+    ends = np.concatenate([[start], row.starts[:-1] + row.durations[:-1]]) if row.starts.size else row.starts
+    written = (row.starts - ends, row.durations, row.names, _zigzag(_differences(row.events)))
+    return {
+        "count": row.starts.size,
+        "columns": columns.add(*written),
+        "levels": [_level(level, columns) for level in levels],
+    }
+
+
+def _level(level: Level, columns: _Columns) -> dict[str, Any]:
+    written = columns.add(_differences(level.cells), level.names, level.covered)
+    return {"width": level.width_ns, "count": level.cells.size, "columns": written}
+
+
+def _curve(curve: Curve, start: int, columns: _Columns) -> dict[str, Any]:
+    texts = {"key": curve.key, "label": curve.label, "group": curve.group, "unit": curve.unit}
+    return {
+        **{key: plain(text) for key, text in texts.items()},
+        "count": curve.times.size,
+        "columns": columns.add(_differences(curve.times, start)),
+        "values": [_rounded(value) for value in curve.values.tolist()],
+    }
+
+
+def _rounded(value: float) -> float | int | None:
+    """``value`` with four significant digits; ``None`` for what is no number."""
+    if not math.isfinite(value):
+        return None
+    short = float(f"{value:.{_DIGITS}g}")
+    return int(short) if short.is_integer() else short
+
+
+def _arrows(arrows: Arrows, columns: _Columns) -> dict[str, Any]:
+    written = columns.add(_zigzag(_differences(arrows.sources)), _zigzag(arrows.targets - arrows.sources))
+    return {"kind": arrows.kind, "count": arrows.sources.size, "columns": written}
+
+
+def _place(place: Place) -> dict[str, Any]:
+    texts = {"code": place.code, "lane": place.lane, "label": place.label}
+    return {"start": place.start_ns, "end": place.end_ns, **{key: plain(text) for key, text in texts.items()}}
+
+
+def _differences(values: Array, first: int = 0) -> Array:
+    return np.diff(values, prepend=np.int64(first))
+
+
+def _zigzag(values: Array) -> Array:
+    """0, -1, 1, -2 ... as 0, 1, 2, 3 ...: small numbers stay small."""
+    return (values << 1) ^ (values >> 63)
+
+
+@dataclass
+class _Columns:
+    """Columns as one stream of deflated bytes, and where each lies in what was deflated."""
+
+    spans: list[list[int]] = field(default_factory=list)
+    _deflated: list[bytes] = field(default_factory=list)
+    _length: int = 0
+    _deflate: Any = field(default_factory=lambda: zlib.compressobj(9, zlib.DEFLATED, _RAW))
+
+    def add(self, *columns: Array) -> list[int]:
+        """Places of ``columns`` in the header's list."""
+        return [self._add(column) for column in columns]
+
+    def _add(self, column: Array) -> int:
+        if column.size and column.min() < 0:
+            raise ValueError("A row has spans that overlap, or a column that must ascend does not.")
+        begin = self._length
+        for part in _varints(column):
+            self._deflated.append(self._deflate.compress(part))
+            self._length += len(part)
+        self.spans.append([begin, self._length - begin])
+        return len(self.spans) - 1
+
+    def text(self) -> str:
+        """All of them in base64."""
+        return b64encode(b"".join([*self._deflated, self._deflate.flush()])).decode("ascii")
+
+
+def _varints(values: Array) -> Iterator[bytes]:
+    """``values`` as LEB128, so many at a time."""
+    for begin in range(0, values.size, _AT_ONCE):
+        yield _coded(values[begin : begin + _AT_ONCE].astype(np.uint64))
+
+
+def _coded(values: Unsigned) -> bytes:
+    sizes = np.ones(values.size, np.int64)
+    for bits in range(_BITS, max(int(values.max()).bit_length(), 1), _BITS):
+        sizes += values >= np.uint64(1 << bits)
+    ends = sizes.cumsum()
+    result = np.empty(int(ends[-1]), np.uint8)
+    positions, left = ends - sizes, values
+    while positions.size:
+        result[positions] = (left & _MASK).astype(np.uint8) | _MORE
+        more = left > _MASK
+        positions, left = positions[more] + 1, left[more] >> np.uint64(_BITS)
+    result[ends - 1] &= ~_MORE
+    return result.tobytes()

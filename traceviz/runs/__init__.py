@@ -1,0 +1,1 @@
+"""Run folders: list them, make their tables, keep their verdicts."""

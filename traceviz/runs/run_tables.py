@@ -1,0 +1,124 @@
+"""Making the tables of a run from its recordings: ``python -m traceviz.runs.run_tables RUN``, a process of its own.
+
+``traceviz collect`` starts it with fewer collections of garbage from the first import on, a tenth of its time.
+
+Reading a large trace takes memory and may fail; neither must cost the run its exit code or its manifest. And while the
+program runs, no library for reading traces is loaded beside it.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from traceviz.analyses.run import analyze
+from traceviz.core.errors import TracevizError
+from traceviz.core.files import new_folder
+from traceviz.core.process import interrupts
+from traceviz.core.process.interrupts import Stopped
+from traceviz.core.process.temporary import drop_all
+from traceviz.core.without_pandas import skip_pandas
+from traceviz.parsers.base import Progress, ReadOptions, silent
+from traceviz.parsers.registry import TRACE_READERS
+from traceviz.parsers.run.folder import read_run
+from traceviz.parsers.run.layout import TABLES
+from traceviz.render.first_screen import spoken
+from traceviz.trace import schema
+from traceviz.trace.tables import load, read_manifest, write_tables
+from traceviz.trace.trace_folder import is_trace_folder
+from traceviz.untrusted.errors import defect, foreign_errors_in_words
+
+
+def write_run_tables(folder: Path, *, keep_private: bool = False, progress: Progress = silent) -> dict[str, int]:
+    """Write ``tables/`` of the run ``folder`` from what lies under ``raw/``; complete or not at all.
+
+    Returns:
+        Rows by table.
+
+    Raises:
+        TracevizError: as :func:`traceviz.parsers.run.folder.read_run`.
+        OutputError: the folder cannot be written, or is there.
+    """
+    target = folder / TABLES
+    left_out = [] if keep_private else ["command line", "host name", "environment", "captured output"]
+    provenance = {"source": folder.name, "format": "run", "left_out": left_out}
+    with new_folder(target, force=False, replaceable=is_trace_folder) as temporary:
+        tables = read_run(folder, ReadOptions(keep_private=keep_private, progress=progress), TRACE_READERS)
+        write_tables(temporary, tables, provenance)
+    return dict(read_manifest(target)["tables"])
+
+
+def main(arguments: list[str]) -> int:
+    """Write the tables of a run, and print the outcome as lines of JSON.
+
+    The lines hold ``progress``, any number of times; ``tables`` and why these have no events, then ``lines`` with the
+    ``verdict``; or ``error``.
+
+    Arguments are the run folder, then optionally ``--keep-private`` and ``--verdict``.
+    """
+    skip_pandas()
+    folder = Path(arguments[0])
+    try:
+        with foreign_errors_in_words(f"{folder} cannot be read."):
+            keep_private = "--keep-private" in arguments
+            rows = write_run_tables(folder, keep_private=keep_private, progress=_Reporter())
+            _answer(tables=rows, unread=_unread(folder / TABLES, rows))
+            if "--verdict" in arguments:
+                _answer(progress=("looking for where the time went", 0, None))
+                report = analyze(load(folder / TABLES))
+                said = report.verdict
+                verdict = {"code": said.code, "sentence": said.sentence, "cause": said.cause}
+                _answer(lines=spoken(report), verdict=verdict)
+    except TracevizError as error:
+        _answer(error={"message": " ".join(filter(None, (error.what, error.why))), "fix": error.fix})
+        return error.exit_code
+    except Exception as error:
+        _answer(error={"message": f"This is a defect of traceviz: {defect(error)}.", "fix": ""})
+        raise
+    return 0
+
+
+def _unread(tables: Path, rows: Mapping[str, int]) -> str:
+    """Why the tables of a run have no events although something was recorded; empty where they do, or nothing was."""
+    if any(count for name, count in rows.items() if schema.table(name).is_events):
+        return ""
+    notes = load(tables).arrow("notes").to_pylist()
+    return " ".join(note["message"] for note in notes if note["code"] == "source-unreadable")
+
+
+class _Reporter:
+    """A :class:`~traceviz.parsers.base.Progress` that prints a line of JSON ten times a second at most."""
+
+    def __init__(self) -> None:
+        self._due = 0.0
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        now = time.monotonic()
+        if now >= self._due:
+            self._due = now + 0.1
+            _answer(progress=(stage, done, total))
+
+
+def _answer(**values: object) -> None:
+    print(json.dumps(values), flush=True)  # noqa: T201 (`traceviz collect` reads it)
+
+
+def run() -> NoReturn:
+    """Make the tables that the arguments of the process ask for, and end with the exit code."""
+    interrupts.install(drop_all)
+    try:
+        code = main(sys.argv[1:])
+    except Stopped as stopped:
+        code = stopped.exit_code
+    interrupts.ignore()
+    gc.freeze()  # else Python looks through all objects before the system has the memory back anyway
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    run()

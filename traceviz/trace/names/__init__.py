@@ -1,0 +1,1 @@
+"""Names of kernels, CUDA calls, operators and frameworks."""

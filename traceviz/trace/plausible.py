@@ -1,0 +1,424 @@
+"""What a capture can hold: times, durations, amounts and counts beyond it are left out, and a note says so.
+
+A single damaged cell must not move a whole trace. So readers ask :func:`window_of` which starts are plausible before
+they take time zero, and every table that leaves a reader passes :func:`checked`, which knows by the declaration of a
+column what its values can be. Both look at the smallest and the greatest value first: a healthy trace costs no more.
+
+The limits are far beyond what any profiler records, and fixed, so that the same file always reads the same.
+``docs/definitions.md`` gives the reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from traceviz.core.lazy_module import Later
+from traceviz.trace import schema
+from traceviz.trace.rows_to_table import NoteTaker, rows_to_table
+
+pc: Any = Later("pyarrow.compute")
+"""The stubs of pyarrow refuse Python numbers as arguments of compute functions."""
+
+TIMES_NOTE, DURATIONS_NOTE, VALUES_NOTE = "times-out-of-range", "durations-out-of-range", "values-out-of-range"
+"""Codes of the notes on rows left out for their start, on durations, and on other values left out."""
+
+LONGEST_NS = 30 * 24 * 3600 * 10**9
+"""A month: whatever lasts longer, or lies further from most other events, was not recorded with them."""
+FARTHEST_NS = 2**62 - 1
+"""146 years: times of day lie below it until 2116, and two of them subtract without leaving 64 bits."""
+MOST = 2**50
+"""A pebibyte, a thousand times what the largest machine holds in one memory, or moves in a second."""
+MOST_UNITS = 2**16
+"""More processors, threads of one, or devices than there are anywhere."""
+LARGEST_SUM = 2**62
+"""What all durations or amounts of a table may add up to: sums are taken in 64 bits."""
+MOST_SAMPLES = 2**32
+"""Samples of one stack in a row: those of a month, a thousand a second."""
+MOST_FRAMES = 1000
+"""Frames of one stack: Python's own limit."""
+LARGEST_READING = 2.0**64
+"""Readings are numbers of any kind; counters have 64 bits."""
+
+Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Column = Any
+"""A column of a table."""
+
+_OWN_NUMBERS = {"nvtx": "range_id", "host_ops": "op_id"}
+_UNITS = {"bytes": MOST, "bytes/s": MOST, "Hz": MOST}
+_COLUMNS = {
+    "dur_ns": LONGEST_NS,
+    "cpu_ns": LONGEST_NS,
+    "t0_unix_ns": FARTHEST_NS,
+    "total_ns": LARGEST_SUM,
+    "mean_ns": LONGEST_NS,
+    "min_ns": LONGEST_NS,
+    "max_ns": LONGEST_NS,
+    "calls": MOST,
+    "in_elements": MOST,
+    "out_elements": MOST,
+    "sm_count": MOST_UNITS,
+    "max_threads_per_sm": MOST_UNITS,
+    "ordinal": MOST_UNITS,
+    **dict.fromkeys(("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"), 2**31),
+    **dict.fromkeys(("registers_per_thread", "group_size"), 2**31),
+}
+"""The greatest plausible value of columns that hold no negative ones; of columns with a unit, see :data:`_UNITS`."""
+_SUMMED = frozenset({"dur_ns", "cpu_ns", "total_ns", "bytes"})
+_BESIDE_EVENTS = frozenset({"samples", "stacks", "phases", "metrics", "windows"})
+"""Tables whose times may lie before the first event and after the last."""
+
+# Starts, before time zero is known ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The starts that are plausible in one file, on its own clock: from ``first`` to ``last``, both included."""
+
+    first: int
+    last: int
+
+    def has(self, times: Numbers) -> Flags:
+        """Which of ``times`` lie in it."""
+        inside: Flags = (times >= self.first) & (times <= self.last)
+        return inside
+
+
+def is_strange(smallest: int, greatest: int) -> bool:
+    """Whether times from ``smallest`` to ``greatest`` are more than one capture can hold."""
+    return greatest - smallest > LONGEST_NS or smallest < -FARTHEST_NS or greatest > FARTHEST_NS
+
+
+def window_of(starts: Numbers) -> Window | None:
+    """The plausible ones of all ``starts`` of a file; ``None`` where all of them are.
+
+    Those that lie more than :data:`LONGEST_NS` from the median are not: less than half of the events, whatever they
+    say, move it no further than the others lie apart.
+    """
+    if not starts.size or not is_strange(int(starts.min()), int(starts.max())):
+        return None
+    return around(starts)
+
+
+def around(starts: Numbers) -> Window:
+    """The window around the median of ``starts``, of which there are some."""
+    middle = (starts.size - 1) // 2
+    median = int(np.partition(np.clip(starts, -FARTHEST_NS, FARTHEST_NS), middle)[middle])
+    return Window(max(median - LONGEST_NS, -FARTHEST_NS), min(median + LONGEST_NS, FARTHEST_NS))
+
+
+def elapsed(starts: Numbers, ends: Numbers) -> Numbers:
+    """``ends - starts``; times more than 146 years from zero count as that far, so that nothing leaves 64 bits."""
+    return np.clip(ends, -FARTHEST_NS, FARTHEST_NS) - np.clip(starts, -FARTHEST_NS, FARTHEST_NS)
+
+
+def since(zero_ns: int, times: Column) -> Column:
+    """``times - zero_ns`` as a column; see :func:`elapsed`."""
+    bounds = _bounds(times)
+    if bounds is None or -FARTHEST_NS <= bounds[0] <= bounds[1] <= FARTHEST_NS:
+        return pc.subtract(times, zero_ns)
+    return pc.subtract(_near(times), zero_ns)
+
+
+def since_each(starts: Column, ends: Column) -> Column:
+    """``ends - starts``, each of which may be null, as a column; see :func:`elapsed`. All ``starts`` are plausible."""
+    bounds = _bounds(ends)
+    if bounds is None or -FARTHEST_NS <= bounds[0] <= bounds[1] <= FARTHEST_NS:
+        return pc.subtract(ends, starts)
+    return pc.subtract(_near(ends), starts)
+
+
+def plausible_durations(durations: Column) -> Column:
+    """``durations``, null where they are longer than :data:`LONGEST_NS`."""
+    return pc.if_else(pc.less_equal(durations, LONGEST_NS), durations, pa.scalar(None, pa.int64()))
+
+
+def _near(times: Column) -> Column:
+    """``times``, those more than 146 years from zero as if they lay there."""
+    not_after = pc.min_element_wise(times, FARTHEST_NS, skip_nulls=False)
+    return pc.max_element_wise(not_after, -FARTHEST_NS, skip_nulls=False)
+
+
+def note_times(notes: NoteTaker, table: str, wrong: Numbers) -> None:
+    """Note the starts for which rows of ``table`` were left out."""
+    if wrong.size:
+        message = f"{table}: rows at times that no capture holds together, left out, such as {int(wrong[0])} ns."
+        notes.add(TIMES_NOTE, "warning", message, int(wrong.size))
+
+
+def note_durations(notes: NoteTaker, table: str, wrong: Numbers) -> None:
+    """Note the durations that were left out of ``table``."""
+    if wrong.size:
+        shown = f"kept without a duration, such as {int(wrong[0])} ns."
+        message = f"{table}: rows that last longer than any capture, or less than nothing, {shown}"
+        notes.add(DURATIONS_NOTE, "warning", message, int(wrong.size))
+
+
+# Tables, as they leave a reader ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    """Collects rows of table ``notes``."""
+
+    rows: list[dict[str, Any]]
+
+    def add(self, code: str, severity: str, message: str, count: int | None = None) -> None:
+        """Note something."""
+        self.rows.append({"code": code, "severity": severity, "message": message, "count": count})
+
+
+def checked(tables: Iterator[tuple[str, pa.Table]], *, states_span: bool = False) -> Iterator[tuple[str, pa.Table]]:
+    """The same tables of one trace, ``notes`` last, with what no capture can hold left out.
+
+    A value is null then, or its row is gone where the column must state one. Ranges and operations that follow such a
+    row are numbered anew, and so are those who refer to them.
+
+    Args:
+        tables: Names and tables.
+        states_span: How long the capture took is stated, in table ``run``, and no result of the events: what begins or
+            ends after it is left out as well.
+    """
+    notes = _Notes([])
+    numbers: dict[str, Column] = {}
+    span = None
+    for name, table in tables:
+        if name == "notes":
+            yield name, pa.concat_tables([table, rows_to_table("notes", notes.rows)]) if notes.rows else table
+            continue
+        if name == "run" and states_span:
+            bounds = _bounds(table["span_ns"])
+            span = None if bounds is None else bounds[1]
+        last = None if name in _BESIDE_EVENTS else span
+        made = [_without_rows(name, table, notes, numbers, last)]
+        del table
+        made.append(_without_values(name, made.pop(), notes, last))
+        yield name, made.pop()  # who gets it may let go of it: nothing is left of it here
+
+
+def _with_column(table: pa.Table, name: str, values: Column) -> pa.Table:
+    at = table.column_names.index(name)
+    return table.set_column(at, table.schema.field(at), values)
+
+
+def _without_rows(
+    name: str, table: pa.Table, notes: NoteTaker, numbers: dict[str, Column], last: int | None
+) -> pa.Table:
+    """``table`` without rows that have no plausible start, none up to ``last``, or no finite reading."""
+    if "start_ns" in table.column_names and schema.table(name).is_events:
+        table = _at_plausible_times(name, table, notes, numbers, 2 * LONGEST_NS if last is None else last)
+    if name == "samples":
+        table = _with_finite_readings(table, notes)
+    if name == "stack_frames":
+        table, numbers[name] = sound_frames(table, notes)
+    if name == "stacks":
+        table = _of_known_stacks(table, notes, numbers.get("stack_frames"))
+    if name == "op_args" and "host_ops" in numbers:
+        table = _with_column(table, "op_id", _position(table["op_id"], numbers["host_ops"]))
+        table = table.filter(table["op_id"].is_valid())
+    return table
+
+
+def _at_plausible_times(
+    name: str, table: pa.Table, notes: NoteTaker, numbers: dict[str, Column], last: int
+) -> pa.Table:
+    bounds = _bounds(table["start_ns"])
+    if bounds is None or (bounds[0] >= -2 * LONGEST_NS and bounds[1] <= last):
+        return table
+    starts = table["start_ns"].to_numpy()
+    plausible = (starts >= -2 * LONGEST_NS) & (starts <= 2 * LONGEST_NS)
+    kept = plausible & (starts <= last)
+    note_times(notes, name, starts[~plausible])
+    _note_after(TIMES_NOTE, f"{name}: rows that begin after the capture, left out", starts[plausible & ~kept], notes)
+    table = table.filter(pa.array(kept))
+    return _numbered_anew(name, table, numbers) if name in _OWN_NUMBERS else table
+
+
+def _numbered_anew(name: str, table: pa.Table, numbers: dict[str, Column]) -> pa.Table:
+    """The rows left with their positions as numbers; a parent that is gone is none."""
+    numbers[name] = table[_OWN_NUMBERS[name]].combine_chunks()
+    table = _with_column(table, "parent_id", _position(table["parent_id"], numbers[name]))
+    return _with_column(table, _OWN_NUMBERS[name], pa.array(np.arange(table.num_rows)))
+
+
+def _position(values: Column, among: Column) -> Column:
+    """Where each of ``values`` stands ``among`` others, which may be any numbers; null where it is not one of them."""
+    return pc.index_in(values, value_set=among, skip_nulls=True).cast(pa.int64())
+
+
+def sound_frames(table: pa.Table, notes: NoteTaker) -> tuple[pa.Table, Column]:
+    """``table`` of stack frames so that whoever follows callers comes to an end, and the numbers that it had.
+
+    Numbers are positions then, and callers have lower ones; what cannot be a caller is none. Of a stack that is deeper
+    than any, the innermost frames stay.
+    """
+    ids = table["stack_id"].combine_chunks()
+    parents = table["parent_id"]
+    rows = np.arange(table.num_rows)
+    if np.array_equal(ids.to_numpy(), rows):
+        outer = pc.fill_null(parents, -1).to_numpy()
+        if np.all((outer < rows) & (outer >= -1)) and _depths(outer).max(initial=0) < MOST_FRAMES:
+            return table, ids
+    order = np.argsort(ids.to_numpy(), kind="stable")
+    _, first = np.unique(ids.to_numpy()[order], return_index=True)
+    table = table.take(order[first])
+    ids = table["stack_id"].combine_chunks()
+    stated = pc.fill_null(_position(table["parent_id"], ids), -1).to_numpy()
+    rows = np.arange(table.num_rows)
+    outer = np.where(stated < rows, stated, -1)
+    deep = _depths(outer) % MOST_FRAMES == 0
+    outer = np.where(deep, -1, outer)
+    lost = int(np.sum((outer < 0) & table["parent_id"].is_valid().to_numpy()))
+    message = "stack_frames: frames whose caller is not known, or is a frame that they called, without one."
+    if lost:
+        notes.add(VALUES_NOTE, "warning", message, lost)
+    table = _with_column(table, "parent_id", pa.chunked_array([pa.array(outer, mask=outer < 0)]))
+    return _with_column(table, "stack_id", pa.chunked_array([pa.array(rows)])), ids
+
+
+def _depths(parents: Numbers) -> Numbers:
+    """How many frames lie around each: ``parents`` are lower positions, or -1. In as many turns as depths have bits."""
+    depths = (parents >= 0).astype(np.int64)
+    above = parents.copy()
+    while (up := above >= 0).any():
+        depths[up] += depths[above[up]]
+        above[up] = above[above[up]]
+    return depths
+
+
+def _of_known_stacks(table: pa.Table, notes: NoteTaker, known: Column | None) -> pa.Table:
+    """``table`` of samples under the numbers of the frames, without those of unknown stacks or of impossible counts."""
+    counts = table["samples"]
+    bounds = _bounds(counts)
+    kept = None
+    if bounds is not None and not 0 <= bounds[0] <= bounds[1] <= MOST_SAMPLES:
+        kept = pc.and_(pc.greater_equal(counts, 0), pc.less_equal(counts, MOST_SAMPLES))
+    if known is not None and not _is_within(table["stack_id"], known):
+        places = _position(table["stack_id"], known)
+        if places.null_count:
+            kept = places.is_valid() if kept is None else pc.and_(kept, places.is_valid())
+        table = _with_column(table, "stack_id", places)
+    if kept is None:
+        return table
+    message = "stacks: samples of stacks that no frame describes, or more than any capture has, left out."
+    notes.add(VALUES_NOTE, "warning", message, len(table) - pc.sum(kept).as_py())
+    return table.filter(kept)
+
+
+def _is_within(values: Column, known: Column) -> bool:
+    """Whether all ``values`` are in ``known``, told by the smallest and the greatest: these are all numbers from 0."""
+    bounds, all_known = _bounds(values), _bounds(known)
+    whole = all_known is not None and all_known == (0, len(known) - 1)
+    return bounds is None or (whole and 0 <= bounds[0] <= bounds[1] < len(known))
+
+
+def _with_finite_readings(table: pa.Table, notes: NoteTaker) -> pa.Table:
+    kept = _finite(table["value"])
+    if kept is None:
+        return table
+    wrong = table["value"].filter(pc.invert(kept))
+    message = f"samples.value: readings that are no finite number, left out, such as {wrong[0].as_py()}."
+    notes.add(VALUES_NOTE, "warning", message, len(wrong))
+    return table.filter(kept)
+
+
+def _without_values(name: str, table: pa.Table, notes: NoteTaker, last: int | None) -> pa.Table:
+    """``table`` with nulls for values that are not plausible, and for durations of what ends after ``last``."""
+    for column in schema.table(name).columns:
+        if column.nullable and column.name in table.column_names and name != "op_args":
+            most = _COLUMNS.get(column.name, _UNITS.get(column.unit))
+            values = table[column.name]
+            if pa.types.is_floating(column.type):
+                kept = _finite(values)
+            else:
+                kept = None if most is None else _within(values, most, summed=column.name in _SUMMED)
+            if kept is not None:
+                _note_values(name, column.name, values.filter(pc.invert(kept)), notes)
+                table = _only(kept, table, column.name)
+    in_time = None if last is None or "dur_ns" not in table.column_names else _ending_by(last, table)
+    if in_time is not None:
+        wrong = table["dur_ns"].filter(pc.invert(in_time)).to_numpy()
+        _note_after(DURATIONS_NOTE, f"{name}: rows that end after the capture, kept without a duration", wrong, notes)
+        table = _only(in_time, table, "dur_ns")
+    return table
+
+
+def _only(kept: Column, table: pa.Table, column: str) -> pa.Table:
+    """``table`` with nulls for those values of a column that are not ``kept``."""
+    values = table[column]
+    return _with_column(table, column, pc.if_else(kept, values, pa.scalar(None, values.type)))
+
+
+def _note_after(code: str, what: str, wrong: Numbers, notes: NoteTaker) -> None:
+    if wrong.size:
+        notes.add(code, "warning", f"{what}, such as {int(wrong[0])} ns.", int(wrong.size))
+
+
+def _note_values(table: str, column: str, wrong: Column, notes: NoteTaker) -> None:
+    if column == "dur_ns":
+        note_durations(notes, table, wrong.to_numpy())
+    else:
+        message = f"{table}.{column}: values that no capture can hold, left out, such as {wrong[0].as_py()}."
+        notes.add(VALUES_NOTE, "warning", message, len(wrong))
+
+
+def _bounds(values: Column) -> tuple[Any, Any] | None:
+    found = pc.min_max(values).as_py()
+    return None if found["min"] is None else (found["min"], found["max"])
+
+
+def _within(values: Column, most: int, *, summed: bool) -> Column | None:
+    """Which of ``values`` are from 0 to ``most``, and few or small enough to be summed; ``None`` where all are.
+
+    Where they add up to more than 64 bits can be trusted with, those above an equal share of it are not.
+    """
+    bounds = _bounds(values)
+    if bounds is None:
+        return None
+    smallest, greatest = bounds
+    kept = None
+    if smallest < 0 or greatest > most:
+        kept = pc.fill_null(pc.and_(pc.greater_equal(values, 0), pc.less_equal(values, most)), fill_value=True)
+        values = values.filter(kept)
+    if summed and min(greatest, most) * len(values) > LARGEST_SUM and _sum(values) > LARGEST_SUM:
+        share = LARGEST_SUM // len(values)
+        fits = pc.fill_null(pc.less_equal(values, share), fill_value=True)
+        kept = fits if kept is None else _inside(kept, fits)
+    return kept
+
+
+def _ending_by(last: int, table: pa.Table) -> Column | None:
+    """Which rows, all with a plausible start, end by ``last``; ``None`` where all do."""
+    kept = pc.fill_null(pc.less_equal(pc.add(table["start_ns"], table["dur_ns"]), last), fill_value=True)
+    return kept if pc.any(pc.invert(kept)).as_py() else None
+
+
+def _inside(kept: Column, fits: Column) -> Column:
+    """``kept`` where, of the kept ones, also ``fits`` says so."""
+    flags = kept.to_numpy().copy()
+    flags[flags] = fits.to_numpy()
+    return pa.chunked_array([pa.array(flags)])
+
+
+def _sum(values: Column) -> float:
+    return pc.sum(pc.cast(values, pa.float64())).as_py() or 0.0
+
+
+def _finite(values: Column) -> Column | None:
+    """Which readings are numbers; ``None`` where all are."""
+    bounds = _bounds(values)
+    if bounds is None and not len(values) > values.null_count:
+        return None
+    # The greatest and the smallest pass over what is not a number, and a sum does not.
+    total = pc.sum(values).as_py()
+    if bounds is not None and np.isfinite(total) and -LARGEST_READING <= bounds[0] <= bounds[1] <= LARGEST_READING:
+        return None
+    within = pc.less_equal(pc.abs(values), LARGEST_READING)  # not for what is not a number
+    kept = pc.fill_null(within, fill_value=True)
+    return None if pc.all(kept).as_py() else kept

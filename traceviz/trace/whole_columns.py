@@ -1,0 +1,147 @@
+"""Parquet files of tables as columns in one piece, of which those of zeros or nulls take no memory.
+
+A file of many row groups is read as many pieces. Whoever uses a column as an array would copy it together each time;
+here each piece is put into its place while it is still in the processor's cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from traceviz.trace import schema
+from traceviz.trace.row_groups import Window, groups_in
+from traceviz.untrusted.parquet import open_parquet, read_group
+
+_buffer: Any = pa.py_buffer
+_chunked: Any = pa.chunked_array
+"""What the stubs of pyarrow do not know: memory of NumPy arrays as it is, and columns of any type."""
+
+
+def read_whole(path: Path, columns: frozenset[str] | None = None, window: Window | None = None) -> pa.Table:
+    """The rows of a file, each column in one piece.
+
+    Args:
+        path: The file.
+        columns: Those to read, as far as there are such; ``None`` for all.
+        window: Row groups without any event in it are left out.
+
+    Raises:
+        OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`traceviz.untrusted.parquet.read_parquet`.
+    """
+    with open_parquet(path) as file:
+        names = [name for name in file.schema_arrow.names if columns is None or name in columns]
+        return _read(file, names, groups_in(file, window))
+
+
+def read_pieces(path: Path, columns: frozenset[str], rows: int) -> Iterator[pa.Table]:
+    """The rows of a file, so many at a time, or those of a row group; each column of them in one piece.
+
+    Args:
+        path: The file.
+        columns: Those to read, as far as there are such.
+        rows: Most rows of several row groups that are read together. A file without rows is one table.
+
+    Raises:
+        OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`traceviz.untrusted.parquet.read_parquet`.
+    """
+    with open_parquet(path) as file:
+        names = [name for name in file.schema_arrow.names if name in columns]
+        together: list[int] = []
+        count = 0
+        for group in range(file.metadata.num_row_groups):
+            own = file.metadata.row_group(group).num_rows
+            if together and count + own > rows:
+                yield _read(file, names, together)
+                together, count = [], 0
+            together.append(group)
+            count += own
+        yield _read(file, names, together)
+
+
+def _read(file: pq.ParquetFile, names: list[str], groups: list[int]) -> pa.Table:
+    rows = sum(file.metadata.row_group(group).num_rows for group in groups)
+    wholes = [_whole_of(file.schema_arrow.field(name).type, rows) for name in names]
+    for group in groups:
+        part = read_group(file, group, names)
+        for whole, piece in zip(wholes, part.columns, strict=True):
+            whole.add(piece)
+        del part
+    return pa.table([whole.column() for whole in wholes], names=names)
+
+
+class _Whole(Protocol):
+    """A column that is put together."""
+
+    def add(self, piece: pa.ChunkedArray[Any]) -> None:
+        """Put the next rows behind those that are there."""
+
+    def column(self) -> Any:
+        """All rows."""
+
+
+def _whole_of(kind: pa.DataType, rows: int) -> _Whole:
+    is_numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    return _Numbers(kind, rows) if is_numeric else _Pieces(kind)
+
+
+class _Numbers:
+    """Numbers, in memory that is touched only where one of them is not 0."""
+
+    def __init__(self, kind: pa.DataType, rows: int) -> None:
+        self._kind = kind
+        self._bits = np.zeros(rows, f"u{kind.bit_width // 8}")
+        self._known: np.ndarray[Any, np.dtype[np.bool_]] | None = None
+        self._filled = 0
+        self._nulls = 0
+
+    def add(self, piece: pa.ChunkedArray[Any]) -> None:
+        for chunk in piece.chunks:
+            place = slice(self._filled, self._filled + len(chunk))
+            self._filled = place.stop
+            if chunk.null_count:
+                self._nulls += chunk.null_count
+                if self._known is None:
+                    self._known = np.ones(self._bits.size, np.bool_)
+                self._known[place] = chunk.is_valid().to_numpy(zero_copy_only=False)
+            if chunk.null_count == len(chunk):
+                continue
+            bits: Any = np.frombuffer(chunk.buffers()[1], self._bits.dtype)  # type: ignore[call-overload]
+            bits = bits[chunk.offset : chunk.offset + len(chunk)]
+            if bits.any():
+                self._bits[place] = bits
+
+    def column(self) -> Any:
+        if self._known is not None and self._nulls == self._bits.size:
+            return schema.nulls(self._bits.size, self._kind)
+        known = None if self._known is None else _buffer(np.packbits(self._known, bitorder="little"))
+        return pa.Array.from_buffers(self._kind, self._bits.size, [known, _buffer(self._bits)])
+
+
+class _Pieces:
+    """Words and other values, of which there are few kinds or few at all."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._kind = kind
+        self._chunks: list[Any] = []
+
+    def add(self, piece: pa.ChunkedArray[Any]) -> None:
+        self._chunks += piece.chunks
+
+    def column(self) -> Any:
+        column = _chunked(self._chunks, self._kind)
+        if len(column) and column.null_count == len(column):
+            return schema.nulls(len(column), column.type)
+        if not pa.types.is_dictionary(column.type):
+            return column.combine_chunks()
+        unified = column.unify_dictionaries()
+        codes = _Numbers(column.type.index_type, len(column))
+        for chunk in unified.chunks:
+            codes.add(_chunked([chunk.indices]))
+        words = unified.chunk(0).dictionary if unified.num_chunks else pa.array([], column.type.value_type)
+        return pa.DictionaryArray.from_arrays(codes.column(), words)

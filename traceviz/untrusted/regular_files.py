@@ -1,0 +1,75 @@
+"""What may be opened: regular files, and folders of them. Opening a named pipe waits for whoever writes into it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from traceviz.core.errors import UnknownFormatError
+
+_OPENED = (".csv", ".gz", ".json", ".jsonl", ".parquet", ".pb", ".sqlite", ".txt")
+"""Files of such names are opened in folders."""
+_MOST_FOLDERS = 10_000
+"""Readers look into no more."""
+_KINDS = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+_HOW = "Pipe its content (... | traceviz report -), or write that to a file first."
+
+
+def check_regular(path: Path, *, inside: bool = True) -> None:
+    """Refuse what is neither a regular file nor a folder of such; what is not there is left to whoever opens it.
+
+    Args:
+        path: A file or folder.
+        inside: Whether files in a folder are looked at, too; not where its reader leaves out what is no regular file.
+
+    Raises:
+        UnknownFormatError: it is a named pipe, a socket or a device; a link that leads to itself; or no possible path.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise UnknownFormatError(f"{path} cannot be opened.", f"{error.strerror}.", "Check the path.") from None
+    except ValueError as error:  # a NUL
+        raise UnknownFormatError(f"{str(path)!r} is no path.", f"{error}.", "Check the path.") from None
+    kind = _KINDS.get(stat.S_IFMT(mode))
+    if kind:
+        raise UnknownFormatError(f"{path} is {kind}.", "Traces are read from files, in several passes.", _HOW)
+    if inside and stat.S_ISDIR(mode):
+        for file, what in _special_files(path):
+            raise UnknownFormatError(f"{file} is {what}.", f"No other file in {path} is read with it there.", _HOW)
+
+
+def _special_files(folder: Path) -> Iterator[tuple[str, str]]:
+    """Files in a folder, at any depth, that readers would wait for; and what each is."""
+    pending, looked_into = [str(folder)], 0
+    while pending and looked_into < _MOST_FOLDERS:
+        looked_into += 1
+        try:
+            with os.scandir(pending.pop()) as entries:
+                listed = [entry for entry in entries if not entry.name.startswith(".")]
+        except OSError:  # readers report that
+            continue
+        pending += [entry.path for entry in listed if entry.is_dir(follow_symlinks=False)]
+        for entry in listed:
+            if entry.name.endswith(_OPENED) and not _is_regular(entry):
+                yield entry.path, _kind_of(entry)
+
+
+def _is_regular(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file() or entry.is_dir() or not entry.stat()
+    except OSError:  # a link to nothing, or to itself
+        return True
+
+
+def _kind_of(entry: os.DirEntry[str]) -> str:
+    return _KINDS.get(stat.S_IFMT(entry.stat().st_mode), "no regular file")

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from tests.analyses.builders import tables
-from tests.analyses.literals.host_limits import LIMITED
-from tests.analyses.literals.host_time import RUN as STACKS
-from tests.analyses.literals.quality import STATED
-from tests.analyses.literals.whole_run import RUN
+from tests.analyses.literals.capture.whole_run import RUN
+from tests.analyses.literals.host.host_limits import LIMITED
+from tests.analyses.literals.host.host_time import RUN as STACKS
+from tests.analyses.literals.program.quality import STATED
 from traceviz.analyses.capture.capture import Capture
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.registry import DEVICE_WORK, ENTRIES, SLUGS, analyses, entries

@@ -12,9 +12,9 @@ from traceviz.api import report_on
 FOLDER = Path(__file__).parent / "literals"
 LITERALS: list[Literal] = [
     literal
-    for path in sorted(FOLDER.glob("*.py"))
+    for path in sorted(FOLDER.rglob("*.py"))
     if path.stem in SLUGS
-    for literal in importlib.import_module(f"tests.analyses.literals.{path.stem}").LITERALS
+    for literal in importlib.import_module(f"tests.analyses.literals.{path.parent.name}.{path.stem}").LITERALS
 ]
 UNSEEN: dict[str, str] = dict.fromkeys(
     (f"input_pipeline: What the host did while the device was idle/{column}" for column in ("inside", "path")),

@@ -304,7 +304,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path):
     slow = tmp_path / "slow.py"
     slow.write_text(
         "import sys, time\n"
-        "from traceviz import tables\n"
+        "from traceviz.trace import tables\n"
         "def wait(*a, **k):\n"
         "    print('waiting', file=sys.stderr, flush=True)\n"
         "    time.sleep(60)\n"

@@ -51,7 +51,7 @@ KNOWN_WHEN_THEY_RUN = {
 LONG = {
     "archive.storage.addresses._ADDRESS": ["a:a:", "://a", "a.", "+", "a://", "1."],
     "archive.storage.addresses._USER": ["a:a:", "://a", "a", "a(", "a:@", "(a:", "@a:", "="],
-    "framework_signs._STATED_VERSION": [" ", " 1.", "\n", "1"],
+    "trace.names.framework_signs._STATED_VERSION": [" ", " 1.", "\n", "1"],
     "gates.budgets._EXPRESSION": [" ", "a ", "<", "\t"],
     "doctor.trace._NONE_OF_A_KIND": ["No ", "No a ", " events collected"],
     "parsers.nsys.samples._WITH_UNIT": ["[", "[a", " ", "a [", "a[a]"],

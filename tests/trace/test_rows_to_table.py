@@ -101,7 +101,7 @@ def _converts_rows(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and any(keyword.arg == "orient" for keyword in node.keywords)
 
 
-_OF_RESULTS = ("traceviz/analyses/", "traceviz/archive/", "traceviz/compare/", "traceviz/flame/")
+_OF_RESULTS = ("traceviz/analyses/", "traceviz/archive/", "traceviz/compare/", "traceviz/pictures/")
 """Where rows are results, which come from typed columns."""
 
 

@@ -73,7 +73,7 @@ def test_calls_of_mtia_have_names_of_several_words(kind, name):
 
 def test_importing_the_analyses_compiles_no_patterns_of_names():
     program = (
-        "import traceviz.analyses.run; from traceviz import cuda_names, kernel_names;"
+        "import traceviz.analyses.run; from traceviz.trace.names import cuda_names, kernel_names;"
         "print(cuda_names._patterns.cache_info().currsize, kernel_names.catalogue.cache_info().currsize)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True).stdout == b"0 0\n"

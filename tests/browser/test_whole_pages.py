@@ -108,7 +108,7 @@ def test_what_is_injected_into_a_page_does_not_run(
     ("kind", "scheme"), [("stacks", "light"), ("ranks", "dark"), ("tensorflow", "light"), ("comparison", "dark")]
 )
 def test_axe_finds_nothing_folded_or_unfolded(make_page: MakePage, open_page: Open, kind: str, scheme: Scheme) -> None:
-    """A page with flame graphs, one of ranks, one of a pipeline, and one of changes: there are no other elements."""
+    """A page with flame graphs, one of ranks, one of a pipeline, and one of changes."""
     opened = open_page(make_page(*TYPICAL[kind]), scheme=scheme)
     assert violations(opened.page) == []
     opened.page.evaluate(UNFOLD)

@@ -7,6 +7,7 @@ with Apache MXNet; ``make frameworks`` installs them.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -21,9 +22,19 @@ settings.load_profile("traceviz")
 
 os.environ["TRACEVIZ_CACHE"] = "0"  # nothing is written into the home of who runs the tests
 
+# Twelve thousand collected tests are half a million objects that stay: to search them for garbage costs every worker
+# a quarter of its collection.
+gc.set_threshold(50_000)
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 sys.path.insert(0, str(REPOSITORY / "sample_traces"))  # the programs that make the samples are no part of the package
+
+
+def pytest_collection_finish() -> None:
+    """Exclude the collected tests from later searches for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def named_python(variable: str, required: str, holds: str, target: str = "oracle") -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.support.reports import tables_of
 from traceviz import api
 from traceviz.analyses import run
 from traceviz.analyses.derived.view import TraceView
@@ -23,7 +24,7 @@ TRACES = ("synthetic/input_bound.sqlite", "synthetic/two_ranks.sqlite")
 
 @pytest.mark.parametrize("name", TRACES)
 def test_the_report_is_the_same_in_1_thread_and_in_4(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = api.open_trace(SAMPLES / name)
+    tables = tables_of(SAMPLES / name)
     alone = api.to_text(run.analyze(tables), "json")
     monkeypatch.setattr(run, "LARGE_ROWS", 0)
     monkeypatch.setattr(run, "cores", lambda: 4)
@@ -31,7 +32,7 @@ def test_the_report_is_the_same_in_1_thread_and_in_4(name: str, monkeypatch: pyt
 
 
 def test_an_analysis_that_fails_in_a_thread_fails_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = api.open_trace(SAMPLES / TRACES[0])
+    tables = tables_of(SAMPLES / TRACES[0])
 
     def fail(*_: object) -> None:
         raise ZeroDivisionError("7 / 0")
@@ -44,7 +45,7 @@ def test_an_analysis_that_fails_in_a_thread_fails_the_report(monkeypatch: pytest
 
 
 def test_columns_that_no_analysis_reads_change_no_figure() -> None:
-    tables = api.open_trace(SAMPLES / TRACES[0])
+    tables = tables_of(SAMPLES / TRACES[0])
     without = {
         name: tables.arrow(name).drop_columns([c for c in columns if c in tables.arrow(name).column_names])
         for name, columns in UNREAD.items()
@@ -59,7 +60,7 @@ def test_columns_that_no_analysis_reads_change_no_figure() -> None:
     [("synthetic/torch_input_bound_workers.pt.trace.json.gz", 1), ("synthetic/gpu_keras_input_bound.xplane.pb", 0)],
 )
 def test_properties_of_operations_that_no_analysis_reads_change_no_figure(name: str, unread: int) -> None:
-    tables = api.open_trace(SAMPLES / name)
+    tables = tables_of(SAMPLES / name)
     keys = set(tables.arrow("op_args")["key"].to_pylist())
     assert len(keys - PROPERTIES) >= unread
     read = pl.from_arrow(tables.arrow("op_args")).filter(pl.col("key").cast(pl.String).is_in(list(PROPERTIES)))
@@ -76,7 +77,7 @@ def test_every_property_that_an_analysis_names_is_among_those_that_are_read() ->
 
 
 def test_a_shared_result_may_fail_if_no_analysis_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = api.open_trace(SAMPLES / TRACES[0])
+    tables = tables_of(SAMPLES / TRACES[0])
     alone = api.to_text(run.analyze(tables), "json")
     asked = []
 
@@ -113,7 +114,7 @@ def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize("sections", [None, ("kernels", "precision"), ("host_waits", "device_use", "os_calls")])
 def test_nothing_starts_before_what_it_waits_for(order: list[str], sections: tuple[str, ...] | None) -> None:
-    run.analyze(api.open_trace(SAMPLES / TRACES[0]), sections=sections)
+    run.analyze(tables_of(SAMPLES / TRACES[0]), sections=sections)
     chosen = {entry.slug: entry for entry in entries(sections)}
     assert {name for name in order if name in chosen} == set(chosen)
     before = [(name, key) for name, one in {**SHARED, **chosen}.items() if name in order for key in one.waits_for]
@@ -122,7 +123,7 @@ def test_nothing_starts_before_what_it_waits_for(order: list[str], sections: tup
 
 
 def test_steps_come_first_and_causes_before_the_38_analyses_but_those_that_take_longer(order: list[str]) -> None:
-    run.analyze(api.open_trace(SAMPLES / TRACES[0]))
+    run.analyze(tables_of(SAMPLES / TRACES[0]))
     started = [name for name in order if not name.startswith("-")]
     assert started[0] == "training_steps"
     assert len(started) == len(SHARED) + len(entries())
@@ -135,13 +136,13 @@ def test_steps_come_first_and_causes_before_the_38_analyses_but_those_that_take_
 
 
 def test_of_one_section_nothing_is_computed_before(order: list[str]) -> None:
-    run.analyze(api.open_trace(SAMPLES / TRACES[0]), sections=["host_waits"])
+    run.analyze(tables_of(SAMPLES / TRACES[0]), sections=["host_waits"])
     assert order == ["host_waits", "-host_waits"]
 
 
 @pytest.mark.parametrize("key", SHARED)
 def test_a_shared_result_is_kept_for_the_analyses_that_wait_for_it(key: str) -> None:
-    trace = TraceView(api.open_trace(SAMPLES / TRACES[0]))
+    trace = TraceView(tables_of(SAMPLES / TRACES[0]))
     SHARED[key].compute(trace)
     assert trace.kept._done
     assert any(key in one.waits_for for one in (*entries(), *SHARED.values()))

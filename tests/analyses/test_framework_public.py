@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceviz import api
+from tests.support.reports import tables_of
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.devices import DevicesAnalysis
 from traceviz.analyses.device.memory import MemoryAnalysis
@@ -17,7 +17,7 @@ TPU = "openxla__xprof__2cc1243__tpu_inference_2.xplane.pb"
 
 @pytest.fixture
 def view(public_traces):
-    return lambda name: TraceView(api.open_trace(public_traces / "xplane" / name))
+    return lambda name: TraceView(tables_of(public_traces / "xplane" / name))
 
 
 def test_memory_of_the_t4_peaks_in_a_convolutions_workspace(view):

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.reports import tables_of
 from traceviz.analyses.run import analyze
-from traceviz.api import open_trace, to_text
+from traceviz.api import to_text
 from traceviz.trace.tables import load, save
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces" / "synthetic"
@@ -24,7 +25,7 @@ SAMPLES = Path(__file__).parents[2] / "sample_traces" / "synthetic"
     ],
 )
 def test_a_report_of_tables_in_files_is_that_of_tables_in_memory(tmp_path, monkeypatch, name):
-    tables = open_trace(SAMPLES / name)
+    tables = tables_of(SAMPLES / name)
     save(tables, tmp_path / "folder")
     in_memory = to_text(analyze(tables), "json")
     monkeypatch.setattr("traceviz.trace.tables.PIECE", 100)
@@ -34,7 +35,7 @@ def test_a_report_of_tables_in_files_is_that_of_tables_in_memory(tmp_path, monke
 
 
 def test_a_report_is_the_same_where_results_of_a_large_trace_are_let_go_of(monkeypatch):
-    tables = open_trace(SAMPLES / "pageable_copies.sqlite")
+    tables = tables_of(SAMPLES / "pageable_copies.sqlite")
     kept = to_text(analyze(tables), "json")
     monkeypatch.setattr("traceviz.analyses.derived.view.LARGE_TRACE", 1)
     monkeypatch.setattr("traceviz.analyses.derived.view.LARGE_SHARE", 0)

@@ -13,42 +13,46 @@ from tests.browser.references import (
     DIFFERENT,
     FOLDER,
     MOST_DIFFERENT,
+    NAMES,
     SHOTS,
-    WIDTHS,
     difference,
     file_of,
     picture,
-    shots,
+    take,
     words_of,
 )
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.parametrize(("name", "scheme"), SHOTS)
-def test_a_page_looks_as_it_did(browser: Browser, make_page: MakePage, tmp_path: Path, name: str, scheme: str) -> None:
-    page = make_page(*words_of(name, tmp_path))
-    found = {}
-    for width, taken in shots(browser, page, scheme):
-        shot = tmp_path / f"{name}-{scheme}-{width}.png"
-        shot.write_bytes(taken)
-        found[width] = difference(picture(file_of(name, scheme, width)), picture(shot))
-    assert [width for width, share in found.items() if share > MOST_DIFFERENT] == [], (found, tmp_path)
+@pytest.mark.parametrize("shot", SHOTS, ids=lambda shot: "-".join(map(str, shot)))
+def test_a_page_looks_as_it_did(
+    browser: Browser, make_page: MakePage, tmp_path: Path, shot: tuple[str, str, int]
+) -> None:
+    name, scheme, width = shot
+    taken = tmp_path / file_of(*shot).name
+    taken.write_bytes(take(browser, make_page(*words_of(name, tmp_path)), scheme, width))
+    assert difference(picture(file_of(*shot)), picture(taken)) <= MOST_DIFFERENT, taken
 
 
 def test_references_are_those_of_eight_pages_and_small() -> None:
     stored = {path.name for path in FOLDER.glob("*.png")}
-    assert stored == {file_of(name, scheme, width).name for name, scheme in SHOTS for width in WIDTHS}
-    assert len(stored) == 30
-    assert sum((FOLDER / name).stat().st_size for name in stored) < 2_500_000
+    assert stored == {file_of(*shot).name for shot in SHOTS}
+    assert len(stored) == 10
+    assert {name for name, _, _ in SHOTS} == {*NAMES}
+    assert sum((FOLDER / name).stat().st_size for name in stored) < 800_000
 
 
 def test_pages_of_other_traces_and_colours_are_not_alike() -> None:
-    for width in WIDTHS:
-        slow = picture(file_of("slow-loader", "light", width))
-        assert difference(slow, slow) == 0
-        for name, scheme in (("repaired-loader", "light"), ("tensorflow", "light"), ("cuda", "dark")):
-            assert difference(slow, picture(file_of(name, scheme, width))) > MOST_DIFFERENT
+    shots = {shot: picture(file_of(*shot)) for shot in SHOTS}
+    assert {shot for shot, one in shots.items() if difference(one, one) != 0} == set()
+    alike = [
+        (shot, other)
+        for shot, one in shots.items()
+        for other, another in shots.items()
+        if shot < other and shot[2] == other[2] and difference(one, another) <= MOST_DIFFERENT
+    ]
+    assert alike == []
 
 
 def test_what_moves_a_line_is_alike_and_what_is_gone_is_not() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.parsers.kineto import files as k
+from tests.support.reports import report_of
 from traceviz import api
 from traceviz.report import Bars
 
@@ -56,7 +57,7 @@ RANK0 = "facebookresearch__HolisticTraceAnalysis__rank0.json.gz"
 
 def test_five_copies_of_145_ms_are_synchronisation_and_no_launches(public_cases):
     """Counted from the file: the main thread is in cudaMemcpyAsync for 458 of 692 ms in which the device idles."""
-    report = api.report_on(public_cases / "kineto" / RANK0)
+    report = report_of(public_cases / "kineto" / RANK0)
     (section,) = (section for section in report.sections if section.slug == "breakdown")
     times = {bar.key: bar.value for block in section.blocks if isinstance(block, Bars) for bar in block.bars}
     assert (times["synchronisation"], times["kernel_launch"]) == (458_930_000, 230_139_000)
@@ -79,4 +80,4 @@ def test_five_copies_of_145_ms_are_synchronisation_and_no_launches(public_cases)
     ],
 )
 def test_first_calls_are_named_and_are_neither_launches_nor_allocation(public_traces, folder, name, words):
-    assert words in api.report_on(public_traces / folder / name).verdict.sentence
+    assert words in report_of(public_traces / folder / name).verdict.sentence

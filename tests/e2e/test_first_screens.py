@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.support.reports import report_of
 from traceviz import api
 from traceviz.render.options import RenderOptions
 
@@ -27,7 +28,7 @@ NO_TABLES = {"Where the steps' time went", "Where the time went", "Findings"}
     ("sample", "tables"), [*SCREENS.items(), *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE.items())]
 )
 def test_a_screen_holds_verdict_bar_findings_and_the_tables_behind_them(samples, sample, tables):
-    report = api.report_on(samples / sample)
+    report = report_of(samples / sample)
     for width, most in ((80, 60), (100, 45)):
         piped, coloured = (
             api.to_text(report, "terminal", RenderOptions(width, color=color, first_screen=True))

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.parsers.kineto import files as k
+from tests.support.reports import report_of
 from traceviz import api
 
 HTA = "facebookresearch__HolisticTraceAnalysis__"
@@ -67,7 +68,7 @@ def test_a_programs_own_loader_is_input_where_stacks_were_recorded(tmp_path):
 
 def test_parameter_offload_of_a_video_model_is_no_input(public_cases):
     """28.8 GB in the ranges FSDP::pre_forward, and as many bytes again of the same sizes called before the capture."""
-    report = api.report_on(public_cases / OFFLOAD)
+    report = report_of(public_cases / OFFLOAD)
     assert report.verdict.code == "cannot-judge"
     assert report.verdict.sentence.startswith("Parameter transfer")
     assert "input-bound" not in report.verdict.sentence
@@ -78,13 +79,13 @@ def test_parameter_offload_of_a_video_model_is_no_input(public_cases):
 
 
 def test_annotations_in_hashes_say_what_a_rank_without_a_device_waits_for(public_cases):
-    report = api.report_on(public_cases / f"kineto/{HTA}05cd72f__rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz")
+    report = report_of(public_cases / f"kineto/{HTA}05cd72f__rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz")
     assert report.rows("input_pipeline")[0]["stage"] == "## data_load ##"
     assert report.fact("input_pipeline", "input_share") == pytest.approx(0.0015, abs=0.0005)
 
 
 def test_a_benchmark_of_a_loss_gets_no_statement_on_its_input(public_cases):
-    report = api.report_on(public_cases / "xplane/AMD-AGI__TraceLens__934987a2fc2f.xplane.pb")
+    report = report_of(public_cases / "xplane/AMD-AGI__TraceLens__934987a2fc2f.xplane.pb")
     assert report.verdict.code == "cannot-judge"
     assert "0.0 %" not in report.verdict.sentence
     assert "no input, optimizer or copy to a device" in report.verdict.sentence

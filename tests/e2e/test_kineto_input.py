@@ -1,10 +1,8 @@
 """PyTorch traces from file to verdict: input, idle causes, communication and memory of public and shipped traces."""
 
-from functools import cache
-
 import pytest
 
-from traceviz import api
+from tests.support.reports import report_of, tables_of
 from traceviz.analyses.derived.host.classes import class_times
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet
@@ -29,16 +27,6 @@ WITH_DEVICE = (
     "pytorch__kineto__2d19c63__worker0.pt.trace.json.gz",
     WORKER,
 )
-
-
-@cache
-def tables_of(path):
-    return api.open_trace(path)
-
-
-@cache
-def report_of(path):
-    return api.analyze(tables_of(path))
 
 
 def codes(report):

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.support.reports import report_of, tables_of
 from tests.support.unpacking import unpacked
 from traceviz import api
 from traceviz.core.errors import TracevizError
@@ -59,7 +60,7 @@ def starts(shown, kind):
 @pytest.mark.parametrize("name", SAMPLES)
 def test_every_event_of_a_sample_is_there_once(repository, name):
     path = repository / "sample_traces" / name
-    shown, tables = pictured(path)[1].timeline, api.open_trace(path)
+    shown, tables = pictured(path)[1].timeline, tables_of(path)
     events = [row.events for lane in shown.lanes for row in lane.rows]
     assert np.concatenate([*events, np.empty(0, np.int64)]).tolist() == list(range(shown.kept))
     assert shown.kept == shown.events
@@ -84,7 +85,7 @@ def test_no_two_spans_of_a_row_overlap_and_all_lie_in_the_timeline(repository, n
 @pytest.mark.parametrize("name", SAMPLES)
 def test_streams_take_the_time_that_their_tables_sum_up_to(repository, name):
     path = repository / "sample_traces" / name
-    shown, tables = pictured(path)[1].timeline, api.open_trace(path)
+    shown, tables = pictured(path)[1].timeline, tables_of(path)
     columns = ("process_id", "device_id", "stream", "dur_ns")
     work = [tables.select(table, *columns) for table in schema.DEVICE_WORK if table in tables]
     known = {
@@ -103,7 +104,7 @@ def test_streams_take_the_time_that_their_tables_sum_up_to(repository, name):
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_report_beside_pictures_is_the_report_alone(repository, name):
     path = repository / "sample_traces" / name
-    assert pictured(path)[0] == api.report_on(path)
+    assert pictured(path)[0] == report_of(path)
     assert len(api.to_text(pictured(path)[0], "json")) > 1000
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceviz import api
+from tests.support.reports import report_of
 
 T4 = "xplane/ecbme4040__e4040-2022fall-assign2-yg2820__2022_11_04_21_26_12__instance-ecbm.xplane.pb"
 MAC = "xplane/ecbme4040__e4040-2022fall-assign2-yg2820__2022_10_31_19_09_08__gaoyihaodeMacBook-Pro.local.xplane.pb"
@@ -15,7 +15,7 @@ def classes(report):
 
 
 def test_the_input_wait_of_a_gpu_run_is_seen_to_the_nanosecond(public_traces):
-    report = api.report_on(public_traces / T4)
+    report = report_of(public_traces / T4)
     assert report.fact("breakdown", "step_ns") == 9_008_359
     assert classes(report)["input_wait"] == 572_529
     assert classes(report)["device_compute"] == 5_673_352
@@ -25,7 +25,7 @@ def test_the_input_wait_of_a_gpu_run_is_seen_to_the_nanosecond(public_traces):
 
 
 def test_a_program_on_the_host_waits_as_tensorboard_says(public_traces):
-    report = api.report_on(public_traces / MAC)
+    report = report_of(public_traces / MAC)
     assert report.fact("breakdown", "step_ns") == 78_792_000
     assert classes(report)["input_wait"] == 526_000
     assert report.verdict.code == "not-input-bound"
@@ -33,12 +33,12 @@ def test_a_program_on_the_host_waits_as_tensorboard_says(public_traces):
 
 
 def test_modules_that_a_tpu_repeats_are_its_steps(public_traces):
-    report = api.report_on(public_traces / TPU)
+    report = report_of(public_traces / TPU)
     assert (report.fact("steps", "count"), report.fact("steps", "marker")) == (99, "jit_f")
     assert report.verdict.sentence.endswith("The steps were inferred from repeating compiled modules.")
 
 
 def test_calls_that_jax_repeats_are_steps(public_traces):
-    report = api.report_on(public_traces / MI300)
+    report = report_of(public_traces / MI300)
     assert (report.fact("steps", "count"), report.fact("steps", "marker")) == (9, "PjitFunction(forward_3d_conv)")
     assert classes(report)["device_compute"] == 3_586_493

@@ -102,7 +102,8 @@ def route(report, **options):
 def said(report, sections=None, **options):
     """A report as JSON, without the words that say that its export was kept."""
     read = api.ReadOptions(**options)
-    return api.to_text(api.report_on(report, sections=sections, read=read), "json").replace(f", {KEPT}", "")
+    asked = sections or ("capture", "cuda_api", "kernels")
+    return api.to_text(api.report_on(report, sections=asked, read=read), "json").replace(f", {KEPT}", "")
 
 
 def test_the_second_report_exports_nothing_and_says_the_same(place, exports, report):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.reports import report_of
 from traceviz import api
 from traceviz.analyses.derived.host.classes import CLASSES
 from traceviz.analyses.registry import analyses
@@ -92,7 +93,7 @@ def undefined(report: Report) -> set[str]:
 @pytest.mark.process
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.name)
 def test_every_figure_of_a_sample_has_a_definition(trace):
-    report = api.report_on(trace)
+    report = report_of(trace)
     assert len(report.run) >= 10
     assert undefined(report) == set()
 

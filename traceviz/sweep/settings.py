@@ -6,6 +6,7 @@ import shlex
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 
 from traceviz.core.errors import UsageError
@@ -159,9 +160,15 @@ def _words(text: Words) -> tuple[str, ...]:
     if not isinstance(text, str):
         return text
     try:
-        return tuple(shlex.split(text))
+        return _split(text)
     except ValueError as error:
         raise UsageError(f"{text!r} cannot be split into words.", f"{error}.") from None
+
+
+@lru_cache(maxsize=64)
+def _split(text: str) -> tuple[str, ...]:
+    """Split a command into words, once for all runs: ``shlex`` takes a microsecond or more for each character."""
+    return tuple(shlex.split(text))
 
 
 def _filled(

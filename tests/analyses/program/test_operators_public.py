@@ -7,7 +7,7 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from traceviz import api
+from tests.support.reports import tables_of
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.precision import PrecisionAnalysis
 from traceviz.analyses.program.modules import ModulesAnalysis
@@ -23,7 +23,7 @@ TRACELENS = ("Falconsai_nsfw_image_detection__1016002", "gaunernst_bert-small-un
 @pytest.fixture
 def view(public_traces):
     def opened(name):
-        return TraceView(api.open_trace(public_traces / "kineto" / name))
+        return TraceView(tables_of(public_traces / "kineto" / name))
 
     return opened
 
@@ -93,7 +93,7 @@ def test_the_modules_of_a_vision_transformer_hold_all_its_device_time(view):
 def test_no_device_work_of_any_trace_belongs_to_two_modules(public_traces):
     shares = {}
     for path in sorted((public_traces / "kineto").glob("*.json.gz")):
-        result = ModulesAnalysis().run(TraceView(api.open_trace(path)))
+        result = ModulesAnalysis().run(TraceView(tables_of(path)))
         if not isinstance(result, Skipped) and result.device_ns:
             shares[path.name] = (result.total("device_ns") + result.total("backward_ns")) / result.device_ns
     assert len(shares) >= 8

@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceviz import api
+from tests.support.reports import report_of
 
 VLLM_PREFILL = "AMD-AGI__TraceLens__eager_trace.json.gz"
 VLLM_DECODE = "AMD-AGI__TraceLens__inference_vllm_decode_full__graph_execution.json.gz"
@@ -11,7 +11,7 @@ SGLANG_DECODE = "AMD-AGI__TraceLens__inference_sglang_decode__sglang_Qwen3-8B_de
 
 @pytest.fixture
 def report(public_cases):
-    return lambda name: api.report_on(public_cases / "kineto" / name)
+    return lambda name: report_of(public_cases / "kineto" / name)
 
 
 def phase_of(document):

@@ -2,12 +2,12 @@
 
 import hashlib
 import re
-import shutil
 
 import pyarrow.parquet as pq
 import pytest
 
 from tests.archive.packing import packed_in
+from tests.parsers.kineto.files import compressed, op, trace
 from traceviz.archive.archive import Archive
 from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.sources.item import Item
@@ -51,13 +51,17 @@ def test_the_mark_of_a_user_is_that_of_the_innermost_folder_and_of_nobody_else()
     assert mark_of_user("x/ada", {"ada"}) == mark_of_user("x/y/z", {"ada"}) == ""
 
 
-def test_jobs_of_users_stay_apart_and_no_job_is_called_after_nothing(tmp_path, samples):
-    names = iter(sorted((samples / "synthetic").glob("torch_*.gz")))
+def small_trace(name, **header):
+    """A trace of one operation, which is added in little time."""
+    return compressed(trace([op(name, 0, 10)], header=header))
+
+
+def test_jobs_of_users_stay_apart_and_no_job_is_called_after_nothing(tmp_path):
     for job in ("anna", "bert/jobA", "bert/jobB", "carl/jobB"):
         for rank in (0, 1):
             target = tmp_path / "home" / job / f"rank{rank}.pt.trace.json.gz"
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(next(names), target)
+            target.write_bytes(small_trace(f"{job} {rank}"))
     archive = Archive(tmp_path / "archive")
     assert archive.add(tmp_path / "home", runner=SerialRunner()).added == 8
     rows = archive.rows().select("job", "rank").sort("job", "rank", nulls_last=True).rows()
@@ -78,12 +82,12 @@ def test_jobs_of_users_stay_apart_and_no_job_is_called_after_nothing(tmp_path, s
         ".tar.gz",
     ],
 )
-def test_an_archive_does_not_hold_the_names_of_the_folders_of_users(tmp_path, samples, source):
+def test_an_archive_does_not_hold_the_names_of_the_folders_of_users(tmp_path, source):
     folder = tmp_path / "source"
     for rank in (0, 1):
         target = folder / "home" / "adalovelace" / "proj" / f"rank{rank}.pt.trace.json.gz"
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(samples / "kineto" / "two_ranks" / target.name, target)
+        target.write_bytes(small_trace("aten::mm", distributedInfo={"rank": rank, "world_size": 2}))
     named = packed_in(folder, tmp_path / f"t{source}") if source.startswith(".") else folder / source
     archive = Archive(tmp_path / "archive")
     assert archive.add(named, runner=SerialRunner()).added in {1, 2}

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from tests.compare.sections_of import facts, run, section, side, table
-from traceviz import api
+from tests.support.reports import report_of
 from traceviz.compare.changes.device_use import compare_device_use
 from traceviz.compare.sides.sides import Side
 from traceviz.report import Bar, Bars, Column, Grid
@@ -69,7 +69,7 @@ def test_a_side_without_devices_is_said_and_one_that_was_only_sampled_is_compare
 
 @pytest.mark.parametrize("name", ["input_bound", "two_ranks"])
 def test_parts_of_the_devices_of_a_sample_add_up(samples, name):
-    whole = Side(name, (api.report_on(samples / "synthetic" / f"{name}.sqlite"),))
+    whole = Side(name, (report_of(samples / "synthetic" / f"{name}.sqlite"),))
     changes = compare_device_use(whole, whole)
     assert math.fsum(part.base for part in changes.parts) == pytest.approx(1)
     assert {part.base - part.new for part in changes.parts} == {0}

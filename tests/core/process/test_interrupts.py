@@ -14,7 +14,7 @@ TAIL = "\n    time.sleep(20)\nexcept interrupts.Stopped as stopped:\n    print('
 
 
 def output(body):
-    done = subprocess.run([sys.executable, "-c", HEAD + body], check=False, capture_output=True, text=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", HEAD + body], check=False, capture_output=True, text=True, timeout=120)
     return done.stdout.splitlines(), done.stderr
 
 

@@ -7,7 +7,7 @@ from traceviz.core import nsys_program
 
 REPORT = b"NVIDIA Tegra Profiler Report 2024@6@2@25-246234924588v0.\n and then protobuf"
 
-FAKE = """#!{python}
+FAKE = """#!{python} -IS
 import pathlib, shutil, sys, time
 words = sys.argv[1:]
 if "--version" in words:

@@ -316,7 +316,10 @@ class TestHostility:
     @pytest.mark.parametrize(
         "key", ["name", "tags", "status", "exit", "pid", "machine", "versions", "settings", "window"]
     )
-    def test_a_manifest_may_say_anything_about_a_run_without_losing_it(self, torch_run, key):
+    def test_a_manifest_may_say_anything_about_a_run_without_losing_it(self, tmp_path, key):
+        stated = {"started_unix_ns": TORCH_T0, "ended_unix_ns": TORCH_T0 + SECOND}
+        recorded = tables(steps=[(at, 1, at) for at in range(10)], run={"t0_unix_ns": TORCH_T0})
+        folder = run_folder(tmp_path / "run", {"torch": recorded}, stated)
         deep: object = 1
         for _ in range(400):
             deep = {"k": deep}
@@ -335,8 +338,8 @@ class TestHostility:
         ]
         for value in odd:
             cost = {"stop_cost_ns": value}
-            rewrite(torch_run, **{key: value}, collectors=[{"name": "torch", "state": "recorded", "facts": cost}])
-            assert open_trace(torch_run).rows("steps") == 10
+            rewrite(folder, **{key: value}, collectors=[{"name": "torch", "state": "recorded", "facts": cost}])
+            assert open_trace(folder).rows("steps") == 10
         assert len(odd) == 11
 
     def test_a_manifest_that_is_cut_off_is_named_as_the_fault(self, torch_run):

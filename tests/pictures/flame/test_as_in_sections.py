@@ -10,6 +10,7 @@ import pytest
 
 import traceviz
 from tests.pictures.flame.trees import EVERYTHING, checked, paths
+from tests.support.reports import tables_of
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.modules import ModulesAnalysis
 from traceviz.analyses.program.operators import OperatorsAnalysis
@@ -31,7 +32,7 @@ API = {"launch_call", "sync_call", "memory_call", "api_call", "compilation"}
 
 def opened(path):
     try:
-        return TraceView(traceviz.open(path))
+        return TraceView(tables_of(path))
     except traceviz.TracevizError:
         pytest.skip(f"{path.name} cannot be read")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.render.html.pages import Element, parsed, report_data
-from traceviz import api
+from tests.support.reports import report_of
 from traceviz.core.units import format_change, format_ratio, format_value
 from traceviz.render.html.page import page
 from traceviz.render.json import dumps, loads
@@ -29,7 +29,7 @@ TRACES = (
 
 @pytest.fixture(scope="module", params=TRACES)
 def report(request: pytest.FixtureRequest) -> Report:
-    return api.report_on(SAMPLES / request.param)
+    return report_of(SAMPLES / request.param)
 
 
 def section_of(root: Element, slug: str) -> Element:

@@ -30,7 +30,7 @@ def kill_tree(*roots: int) -> None:
     """Kill processes and their descendants: first stop all, so that none has children while we look."""
     stopped: set[int] = set()
     for _ in range(_ROUNDS):
-        running = {pid for root in roots for pid in (root, *descendants(root))} - stopped
+        running = {*roots, *descendants(*roots)} - stopped
         if not running:
             break
         for process in running:
@@ -40,19 +40,19 @@ def kill_tree(*roots: int) -> None:
         send_to(process, signal.SIGKILL)
 
 
-def descendants(pid: int) -> set[int]:
-    """Return the children of ``pid``, their children, and so on.
+def descendants(*roots: int) -> set[int]:
+    """Return the children of ``roots``, their children, and so on, without the roots.
 
     The kernel lists the children of each thread. A kernel without these lists shows no file of ours either; there,
-    all processes of the machine are asked for their parents.
+    all processes of the machine are asked for their parents, once for all roots.
     """
     if not _HAS_CHILDREN:
-        return _descendants_by_parent(pid)
-    found, fresh = set[int](), {pid}
+        return _descendants_by_parent(*roots)
+    found, fresh = set(roots), set(roots)
     while fresh:
-        fresh = {child for process in fresh for child in _children(process)} - found - {pid}
+        fresh = {child for process in fresh for child in _children(process)} - found
         found |= fresh
-    return found
+    return found - set(roots)
 
 
 def _children(pid: int) -> set[int]:
@@ -65,12 +65,12 @@ def _children(pid: int) -> set[int]:
     return children
 
 
-def _descendants_by_parent(pid: int) -> set[int]:
+def _descendants_by_parent(*roots: int) -> set[int]:
     parents = {process: _parent(process) for process in _all()}
-    family = {pid}
+    family = set(roots)
     while children := {child for child, parent in parents.items() if parent in family} - family:
         family |= children
-    return family - {pid}
+    return family - set(roots)
 
 
 def foreground(pid: int) -> set[int]:

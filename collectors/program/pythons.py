@@ -74,10 +74,10 @@ class Pythons:
 
     def look(self, roots: Iterable[int]) -> None:
         """Look at processes and their descendants: the last look at a process counts, as it may execute others."""
-        for root in roots:
-            for pid in (root, *descendants(root)):
-                with suppress(OSError, ValueError, IndexError):  # it has just ended, or belongs to another user
-                    self._look_at(pid)
+        roots = tuple(roots)
+        for pid in (*roots, *descendants(*roots)):
+            with suppress(OSError, ValueError, IndexError):  # it has just ended, or belongs to another user
+                self._look_at(pid)
 
     def _look_at(self, pid: int) -> None:
         folder = Path(f"/proc/{pid}")

@@ -54,6 +54,8 @@ _ASLEEP = 0.05
 """Share of a core that a waiting wrapper may use: nsys's agent looks for news several times a second."""
 _WHILE_S = 5.0
 """The least time over which that is a share."""
+_LOOKS = 10
+"""How often the wrapper is looked at before it counts as idle: each look reads all its processes."""
 _TRICKLE_B_PER_S = 1 << 14
 """What it may write meanwhile: the agent keeps a log of itself."""
 _FILE_TIME_NS = 20_000_000
@@ -231,6 +233,7 @@ class _Program:
         self._by_hand = 0
         self._vanished_s: float | None = None
         self._worked: _Work | None = None
+        self._next_look_s = 0.0
         self.is_apart = wrapper.own_session
         self.interrupted = False
         self.killed = False
@@ -313,8 +316,12 @@ class _Program:
 
     def _is_idle(self, for_s: float) -> bool:
         """Return whether the wrapper has hardly written or computed anything for so long."""
+        now_s = time.monotonic()
+        if now_s < self._next_look_s:
+            return False
+        self._next_look_s = now_s + for_s / _LOOKS
         ticks = sum(cpu_ticks(pid) for pid in (self._started, *descendants(self._started)))
-        now = _Work(time.monotonic(), ticks, self._wrapper.written())
+        now = _Work(now_s, ticks, self._wrapper.written())
         if self._worked is None or now.is_more_than(self._worked):
             self._worked = now
         return now.at_s - self._worked.at_s > for_s
@@ -376,7 +383,8 @@ class _Program:
 
     def tree(self) -> set[int]:
         """Process ids of the program and its descendants; none once it has ended."""
-        return {pid for root in self._pid() for pid in (root, *descendants(root))}
+        roots = self._pid()
+        return {*roots, *descendants(*roots)}
 
     def _pid(self) -> tuple[int, ...]:
         """The program's process id; none once it has ended and the wrapper is writing down what it recorded."""

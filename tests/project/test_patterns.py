@@ -39,7 +39,7 @@ KNOWN_WHEN_THEY_RUN = {
     "traceviz.collectors.sampler.machine:_of_processor",  # /proc/cpuinfo
     "traceviz.trace.names.cuda_names:_patterns",  # its table is among the patterns
     "traceviz.doctor.machine:_number",  # what programs of the machine print
-    "traceviz.trace.names.kernel_names:_Pattern.of",  # the catalogue is among the patterns
+    "traceviz.trace.names.kernel_names:_Pattern.regex",  # the catalogue is among the patterns
     "traceviz.trace.names.op_families:_compiled",  # the catalogue is among the patterns
     "traceviz.parsers.xplane.capture:_without_hosts",  # names as they are, without repeats
     "traceviz.render.first_screen:_states",  # a value as it is

@@ -52,7 +52,9 @@ def _prepared():
     collectives = importlib.import_module("traceviz.analyses.ranks.collectives")
     waits = importlib.import_module("traceviz.analyses.launch.waits")
     yield "traceviz.trace.names.cuda_names._patterns()", cuda_names._patterns()
-    yield "traceviz.trace.names.kernel_names.catalogue()", kernel_names.catalogue()
+    kernels = kernel_names.catalogue()
+    parts = (*kernels.families, *kernels.precisions, kernels.certainly_not, kernels.certainly)
+    yield "traceviz.trace.names.kernel_names.catalogue()", [part.regex for part in parts]
     yield "traceviz.trace.names.op_families.catalogue()", op_families.catalogue()
     yield "traceviz.scrub.secrets.redactor.Redactor._paths", redactor._paths
     yield "traceviz.scrub.secrets.redactor.Redactor._pattern", redactor._pattern

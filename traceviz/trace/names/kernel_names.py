@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib import resources
 from typing import Any
 
@@ -42,29 +42,30 @@ class KernelClass:
     tensor_core: bool | None
 
 
-@dataclass(frozen=True, slots=True)
 class _Pattern:
-    """A named alternation of regular expressions."""
+    """A named alternation of regular expressions, compiled when it is first searched: a search tries few of them."""
 
-    name: str
-    regex: re.Pattern[str]
+    def __init__(self, name: str, patterns: Iterable[str], flags: re.RegexFlag = re.NOFLAG) -> None:
+        self.name = name
+        self._text = "|".join(f"(?:{pattern})" for pattern in patterns)
+        self._flags = flags
 
-    @classmethod
-    def of(cls, name: str, patterns: Iterable[str], flags: re.RegexFlag = re.NOFLAG) -> _Pattern:
-        return cls(name, re.compile("|".join(f"(?:{pattern})" for pattern in patterns), flags))
+    @cached_property
+    def regex(self) -> re.Pattern[str]:
+        return re.compile(self._text, self._flags)
 
 
 @dataclass(frozen=True, slots=True)
 class KernelCatalogue:
-    """The patterns of one version of the data file, compiled."""
+    """The patterns of one version of the data file."""
 
     version: int
     labels: dict[str, str]
     families: tuple[_Pattern, ...]
     precisions: tuple[_Pattern, ...]
     never: frozenset[str]
-    certainly_not: re.Pattern[str]
-    certainly: re.Pattern[str]
+    certainly_not: _Pattern
+    certainly: _Pattern
 
     def classify(self, name: str) -> KernelClass:
         """Family, precision and tensor-core use of the kernel called ``name``."""
@@ -73,9 +74,9 @@ class KernelCatalogue:
         return KernelClass(family, _first(self.precisions, text), self._tensor_core(family, text))
 
     def _tensor_core(self, family: str, text: str) -> bool | None:
-        if family in self.never or self.certainly_not.search(text):
+        if family in self.never or self.certainly_not.regex.search(text):
             return False
-        return True if self.certainly.search(text) else None
+        return True if self.certainly.regex.search(text) else None
 
 
 def _first(patterns: tuple[_Pattern, ...], text: str) -> str:
@@ -94,11 +95,11 @@ def _compiled(data: dict[str, Any]) -> KernelCatalogue:
     return KernelCatalogue(
         version=data["version"],
         labels={entry["name"]: entry["label"] for entry in data["family"]} | {UNKNOWN: "Unknown"},
-        families=tuple(_Pattern.of(entry["name"], entry["patterns"], re.IGNORECASE) for entry in data["family"]),
-        precisions=tuple(_Pattern.of(entry["name"], entry["patterns"]) for entry in data["precision"]),
+        families=tuple(_Pattern(entry["name"], entry["patterns"], re.IGNORECASE) for entry in data["family"]),
+        precisions=tuple(_Pattern(entry["name"], entry["patterns"]) for entry in data["precision"]),
         never=frozenset(tensor_core["never"]),
-        certainly_not=_Pattern.of("no", tensor_core["no"]).regex,
-        certainly=_Pattern.of("yes", tensor_core["yes"]).regex,
+        certainly_not=_Pattern("no", tensor_core["no"]),
+        certainly=_Pattern("yes", tensor_core["yes"]),
     )
 
 

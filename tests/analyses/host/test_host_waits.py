@@ -112,4 +112,4 @@ def test_devices_that_always_work_leave_nothing_to_explain() -> None:
 def test_where_stacks_were_sampled_frames_are_not_what_to_record(samples: int, record: str) -> None:
     stacks = sampled((10, 100, "train.py:9 main", {"samples": samples}))
     view = trace(kernels=[(0, 10, "gemm"), (210, 10, "gemm")], host_ops=[], run={"framework": "PyTorch"}, **stacks)
-    assert result(view).record.startswith(record)
+    assert result(view).record[0].startswith(record)

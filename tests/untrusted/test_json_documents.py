@@ -132,7 +132,7 @@ def test_what_is_no_file_holds_no_document(tmp_path, make):
 @pytest.mark.parametrize("content", [DEEP, b'{"kind": ' * 5_000, b"\xff\xfe", b"9" * 10_000])
 def test_no_sniffer_fails_on_a_folder_with_hostile_json(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
-    assert [reader.sniff(b"", tmp_path).name for reader in READERS] == ["NO"] * len(READERS)
+    assert {reader.sniff(b"", tmp_path).name for reader in READERS} == {"NO"}
 
 
 @pytest.mark.process

@@ -53,8 +53,8 @@ FIGURES: Registry[FigureEntry] = Registry(
 
 
 def own_names(*schemas: str) -> tuple[str, ...]:
-    """Return the names of traceviz's figures that reports of these schemas may have, in order."""
-    return tuple(entry.name for entry in _OWN if not entry.homes.keys().isdisjoint(schemas))
+    """Return the names of traceviz's figures that reports of these schemas may have, in the order of the schemas."""
+    return tuple(dict.fromkeys(entry.name for schema in schemas for entry in _OWN if schema in entry.homes))
 
 
 def home_of(schema: str, name: str) -> str | None:

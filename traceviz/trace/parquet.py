@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from traceviz.trace import schema
 from traceviz.untrusted.parquet import open_parquet, read_group

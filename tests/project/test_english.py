@@ -13,8 +13,8 @@ import pytest
 from tests.conftest import REPOSITORY
 
 WORDS = re.compile(
-    r"\b(?:tells?|told|speaks? of|beside|whoever|whatever|nobody|somebody|where there (?:is|are|were)|of which"
-    r"|stretch(?:es)?|alike|beg[iau]ns?|meanwhile|ahead|in words|is said|mend(?:s|ed)?|spare[sd]?|anew|lets? go|makes it)\b",
+    r"\b(?:tells?|told|speaks? of|beside|whoever|whatever|nobody|somebody|where there (?:is|are|were)|of which|alike"
+    r"|stretch(?:es)?|beg[iau]ns?|meanwhile|ahead|in words|is said|mend(?:s|ed)?|spare[sd]?|anew|lets? go|makes it)\b",
     re.IGNORECASE,
 )
 OPENINGS = re.compile(r"(?:What|Which|Whether|Where|Whoever|Whose|Who|How)\b")

@@ -121,7 +121,7 @@ class Column:
 
 
 def hide_columns(columns: Iterable[Column], names: Collection[str]) -> tuple[Column, ...]:
-    """Reserve the columns of ``names`` for programs."""
+    """Return the columns, with those of ``names`` reserved for programs."""
     return tuple(replace(column, importance=9) if column.name in names else column for column in columns)
 
 

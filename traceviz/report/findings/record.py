@@ -105,7 +105,7 @@ class FindingRecord:
         severity: Rule for its severity.
         hint_if: Condition under which the analysis turns it into a hint although it has a share; empty for none.
         part_of: Codes of more precise findings about the same time: if one of them is raised, this one is not.
-        half_of: The same for findings that may be about little of that time: if one of them has half of its stake.
+        half_of: The same for findings about possibly little of that time: if one of them has half of its stake.
         compares_clocks: Its time at stake is idle time of devices while the host does something. It is as uncertain
             as the clock of the device.
         explains: Time classes whose time it explains; ``device_compute`` for a bound on the computing itself.
@@ -119,7 +119,7 @@ class FindingRecord:
         is_sampled: It comes from samples of all steps of a run; a profiler recorded only a few of these steps.
         is_of_input: The verdict on the input states it.
         is_of_run: Its time at stake is a share of the whole run, not of the judged time.
-        is_of_ranks: It is about communication between ranks: the rank waits for other ranks, and they do not wait for it.
+        is_of_ranks: It is about communication between ranks: the rank waits for others, and not the others for it.
         tables: Tables that support it, the most informative first: ``section`` for the first table of a section,
             ``section:1`` for the second, ``section:Other`` for the first whose title starts so.
         replaced_tables: Pairs of tables: if it is raised, the second supports the verdict in place of the first.

@@ -1,1 +1,1 @@
-"""Notebooks: how values are shown in them, and the magic that records a cell."""
+"""Notebooks: displaying values, and the magic that records a cell."""

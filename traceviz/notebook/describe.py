@@ -1,4 +1,4 @@
-"""Values in a few lines, and what a trace holds as a table: the words of what notebooks show."""
+"""Texts for notebooks: values in a few lines, and the content of a trace as a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RUN = (("producer", "recorded by"), ("framework", "framework"), ("span_ns", "ca
 
 
 def report_lines(report: Report, name: str = "report") -> tuple[str, ...]:
-    """The verdict, the first findings by name, and how to see the rest."""
+    """Return the verdict, the first findings by name, and how to see the rest."""
     found = [f"{finding.code} {finding.slug}" for finding in report.findings[:_FINDINGS]]
     more = len(report.findings) - len(found)
     findings = f"Findings: {', '.join(found)}{f' and {more} more' if more else ''}." if found else ""
@@ -33,7 +33,7 @@ def report_lines(report: Report, name: str = "report") -> tuple[str, ...]:
 
 
 def table_lines(tables: TraceTables) -> tuple[str, ...]:
-    """How many tables and rows there are, and how to get at one."""
+    """Count the tables and rows, and describe how to read one."""
     named = [f"{name} {tables.rows(name):,}" for name in tables if tables.rows(name)]
     listed = ", ".join(named[:_NAMED_TABLES]) + (f" and {len(named) - _NAMED_TABLES} more" if named[12:] else "")
     return (
@@ -44,7 +44,7 @@ def table_lines(tables: TraceTables) -> tuple[str, ...]:
 
 
 def run_of(tables: TraceTables) -> tuple[Fact, ...]:
-    """What the trace says of its run."""
+    """Return the facts that the trace states about its run."""
     stated = tables.run_facts()
     known = {column.name: column for column in schema.table("run").columns}
     return tuple(
@@ -55,32 +55,32 @@ def run_of(tables: TraceTables) -> tuple[Fact, ...]:
 
 
 def tables_of(tables: TraceTables) -> Grid:
-    """The tables of a trace, with what each holds."""
+    """List the tables of a trace with the meaning of their rows."""
     columns = (Column("table", "Table"), Column("rows", "Rows", "count"), Column("holds", "What a row is"))
     rows = tuple((name, tables.rows(name), schema.table(name).row) for name in tables)
     return Grid(columns, rows, complete=True)
 
 
 def empty_archive(archive: Archive) -> tuple[str, ...]:
-    """That nothing is there yet."""
+    """Describe an archive that does not exist yet."""
     return repr(archive), "There is no archive there yet: archive.add(PATH, ...) makes it."
 
 
 def outcome_lines(outcome: Outcome) -> tuple[str, ...]:
-    """What the recording said, where it is, and what went wrong."""
+    """Return the verdict of the recording, its folder and its problems."""
     how = f"{outcome.status}, exit code {outcome.exit_code}" if outcome.exit_code else outcome.status
     problems = (f"{problem.message} {problem.fix}".strip() for problem in outcome.problems)
     return (*outcome.verdict, f"The program {how}; the run is in {where(outcome.folder)}.", *problems)
 
 
 def recorded_lines(recorded: Recorded) -> tuple[str, ...]:
-    """Where a recorded cell is, and what went wrong."""
+    """Return the folder of a recorded cell, and its problems."""
     folder = where(recorded.folder)
     said = f"Recorded into {folder}: traceviz report {folder}, or traceviz.analyze({folder!r})."
     return (said, *recorded.problems)
 
 
 def where(folder: Path) -> str:
-    """A folder as it can be typed: below the current one without that."""
+    """Return a folder ready to type in a shell, relative to the current folder if it is below that."""
     here = Path.cwd()
     return shlex.quote(str(folder.relative_to(here) if folder.is_relative_to(here) else folder))

@@ -1,7 +1,7 @@
-"""Drawing values for notebooks: a piece of a page, and a few lines for those that show no page.
+"""Drawing values for notebooks: as a fragment of a page, and as a few lines of text.
 
-:mod:`traceviz.core.notebook_repr` asks for a value by its kind. Only the code that draws pages is slow
-to import: it is imported with the first value that is shown.
+:mod:`traceviz.core.notebook_repr` calls this by the kind of a value. Only the code that draws pages is slow to import.
+It is imported with the first value that is displayed.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from traceviz.trace.tables import TraceTables
 
 _ROWS = 50
-"""Traces of an archive that are listed."""
+"""Limit of the traces of an archive that are listed."""
 
 
 def html(value: Shown) -> str:
-    """The value as a piece of a page."""
+    """Draw the value as a fragment of a page."""
     return str(_DRAWN[value.shown_as][0](value))
 
 
 def text(value: Shown) -> str:
-    """The value in a few lines."""
+    """Describe the value in a few lines."""
     return "\n".join(map(bounded, _DRAWN[value.shown_as][1](value)))
 
 
@@ -73,7 +73,7 @@ def _archive_report(archive: Archive) -> Report | None:
 
     try:
         return listing(archive.store, archive.rows(), limit=_ROWS)
-    except UsageError:  # nothing was added yet
+    except UsageError:  # the archive does not exist yet
         return None
 
 
@@ -149,4 +149,4 @@ _DRAWN: dict[str, tuple[Callable[[Any], Markup], Callable[[Any], tuple[str, ...]
     "tables": (_tables, describe.table_lines),
     "trend": (_trend, _trend_lines),
 }
-"""Kind of value -> how it is drawn, and its lines."""
+"""Functions that draw a value and describe it, by its kind."""

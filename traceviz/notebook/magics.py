@@ -1,6 +1,6 @@
 """``%%traceviz``: record the cell below it, and show its report.
 
-The only module that needs IPython, which has loaded it: ``%load_ext traceviz``.
+Only this module needs IPython. ``%load_ext traceviz`` imports it, so IPython is already loaded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from traceviz.core.errors import TracevizError, UsageError
 from traceviz.notebook.recording import Recorded, with_report
 
 NAME = "cell"
-"""What a run is called, unless it is given a name."""
+"""Name of a run without a name of its own."""
 
 HELP = """Record the cell below, and show its report.
 
@@ -61,13 +61,13 @@ _WINDOW = ("--steps", "--delay", "--duration")
 
 
 def load(shell: Any) -> None:
-    """Register the magic, and put hooks in place so that they see what is imported and compiled from now on."""
+    """Register the magic, and install hooks that see everything imported and compiled from now on."""
     shell.register_magic_function(_magic, magic_kind="cell", magic_name="traceviz")
     watch_frameworks()
 
 
 def _magic(line: str, cell: str) -> Recorded | None:
-    __tracebackhide__ = True  # what the cell raises is shown as if it had run alone
+    __tracebackhide__ = True  # errors of the cell look as if it had run alone
     from IPython import get_ipython  # noqa: PLC0415 (the one that runs this)
 
     words = _words(line)
@@ -75,7 +75,7 @@ def _magic(line: str, cell: str) -> Recorded | None:
         print(HELP)  # noqa: T201 (magics answer so)
         return None
     shell: Any = get_ipython()
-    shell.compile.ast_parse(shell.transform_cell(cell))  # a cell that is no Python is not recorded
+    shell.compile.ast_parse(shell.transform_cell(cell))  # raises before recording if the cell is not valid Python
     try:
         options = cell_options(words)
         around = Around(frozenset(threads_of_kernel()), InteractiveShell.run_code.__code__)
@@ -94,10 +94,10 @@ _magic.__doc__ = HELP
 
 
 def cell_options(words: Sequence[str]) -> CollectOptions:
-    """The options of ``%%traceviz``: those of ``traceviz collect`` that fit a part of a program.
+    """Read the options of ``%%traceviz``: those of ``traceviz collect`` that apply to a part of a program.
 
     Raises:
-        UsageError: one of them is not what it should be, or does not fit.
+        UsageError: an option is invalid, or does not apply.
     """
     given = [_ALIASES.get(word, word) for word in words]
     for option in _WHOLE_PROGRAMS:
@@ -114,7 +114,7 @@ def cell_options(words: Sequence[str]) -> CollectOptions:
 
 
 _SHOWS = "showtraceback"
-"""The method of IPython's shell that shows what code raised."""
+"""Method of IPython's shell that shows exceptions."""
 
 
 def _words(line: str) -> list[str]:
@@ -125,7 +125,7 @@ def _words(line: str) -> list[str]:
 
 
 def _run(shell: Any, cell: str) -> BaseException | None:
-    """Run the cell; the error that ended it, which has not been shown yet."""
+    """Run the cell and return the error that ended it, which has not been shown yet."""
     with _errors_kept(shell):
         result = shell.run_cell(_in_place(cell), store_history=False)
     error: BaseException | None = result.error_before_exec or result.error_in_exec
@@ -133,17 +133,17 @@ def _run(shell: Any, cell: str) -> BaseException | None:
 
 
 def _in_place(cell: str) -> str:
-    """The cell with a line in place of the magic's, so that its lines have their numbers of the notebook."""
+    """Replace the line of the magic with a comment, so that line numbers match the notebook."""
     return cell if cell.lstrip().startswith("%%") else f"# %%traceviz\n{cell}"
 
 
 def threads_of_kernel() -> list[int]:
-    """Threads with which IPython and the kernel do their own work, by their identifiers."""
+    """Return the identifiers of threads that belong to IPython and the kernel."""
     return [thread.ident for thread in threading.enumerate() if thread.ident and _is_of_kernel(thread)]
 
 
 def _is_of_kernel(thread: threading.Thread) -> bool:
-    """Whether the thread, or the function that it runs, comes with them."""
+    """Return whether the thread, or the function that it runs, is part of IPython or the kernel."""
     target: Any = getattr(thread, "_target", None)
     homes = (type(thread), type(getattr(target, "__self__", None)), target)
     return any(str(getattr(home, "__module__", "")).partition(".")[0] in _KERNEL for home in homes)
@@ -151,7 +151,7 @@ def _is_of_kernel(thread: threading.Thread) -> bool:
 
 @contextmanager
 def _errors_kept(shell: Any) -> Iterator[None]:
-    """IPython shows what a cell raises as soon as it does; here that is raised again once the recording is complete."""
+    """Suppress IPython's own display of errors; the caller raises them again after the recording."""
     own = vars(shell).get(_SHOWS)
     setattr(shell, _SHOWS, lambda *_, **__: None)
     try:

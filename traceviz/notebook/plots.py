@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A figure and how large it is drawn. A notebook shows it; ``.svg`` is its text.
+    """A figure with its size. A notebook displays it; ``.svg`` is its text.
 
     Args:
         figure: Its values, independent of how they are drawn.
         width: Pixels.
-        height: Pixels, of figures that have no height of their own; ``None`` for what suits the figure.
+        height: Pixels, for figures without a height of their own; ``None`` for a height that suits the figure.
     """
 
     figure: Figure
@@ -37,7 +37,7 @@ class Plot:
         return svg(self.figure, self.width, height=self.height)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write an SVG file, which is complete or not there; the path is returned.
+        """Write an SVG file atomically and return its path.
 
         Raises:
             OutputExistsError: the file exists, and ``force`` is false.
@@ -67,16 +67,16 @@ def plot(
     width: int = WIDTH,
     height: int | None = None,
 ) -> Plot:
-    """One figure of a report, a comparison, a trace or the file of one.
+    """Create one figure of a report, a comparison, a trace or the file of one.
 
     Args:
         shown: A report, also of a comparison or a trend; tables, which are analysed; or a path, which is read.
-        figure: Its name: steps, api, utilization, curve, ...; ``None`` for the one that says most.
+        figure: Its name: steps, api, utilization, curve, ...; ``None`` for the most informative one.
         width: Pixels.
-        height: Pixels; ``None`` for what suits the figure.
+        height: Pixels; ``None`` for a height that suits the figure.
 
     Raises:
-        UsageError: there is no such figure, or the report has none; the error lists those that it has.
+        UsageError: there is no such figure, or the report lacks it; the error lists the available figures.
     """
     return Plot(figure_of(_report(shown), figure), width, height)
 

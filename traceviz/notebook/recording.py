@@ -1,4 +1,4 @@
-"""A cell that was recorded: its run folder with tables, like one of ``traceviz collect``, and the report on it."""
+"""A recorded cell: its run folder with tables, as from ``traceviz collect``, and its report."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Recorded(Shown):
     Args:
         folder: The run folder.
         status: ``finished``, ``failed`` or ``interrupted``.
-        report: The report on it; ``None`` where nothing was recorded that could be read.
-        problems: What went wrong in the recording, a sentence each.
+        report: Its report; ``None`` if nothing readable was recorded.
+        problems: What went wrong in the recording, one sentence each.
     """
 
     shown_as: ClassVar[str] = "recorded"
@@ -40,7 +40,7 @@ class Recorded(Shown):
 
 
 def with_report(part: Part) -> Recorded:
-    """Make tables of what was recorded and analyse them. Where that fails, what was recorded stays."""
+    """Make tables of the recording and analyse them; keep the recording if that fails."""
     manifest, options = part.manifest, part.run.options
     report = None
     try:

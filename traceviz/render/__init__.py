@@ -1,1 +1,1 @@
-"""Renderers: each turns a :class:`traceviz.report.Report` into text, and knows nothing of traces or files."""
+"""Renderers: each turns a :class:`traceviz.report.Report` into text, without access to traces or files."""

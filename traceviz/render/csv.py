@@ -1,7 +1,7 @@
 """Tables of a report as CSV (RFC 4180) for spreadsheets and plots: plain numbers in base units, named in the heading.
 
-A comparison gives one table with a row for each side. A report, or named sections of a comparison, give every table in
-turn, with an empty line between two. Tables that only programs read appear only where there are no others.
+A comparison gives one table with a row for each side. A report, or named sections of a comparison, give all tables,
+with an empty line between two. Tables for programs appear only if there are no others.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from traceviz.report import COMPARISON, MEASURES, Column, Grid, Report, Section
 _EFFECT = "effect"
 """Section of a comparison with the table of its sides."""
 _OF_WORDS = frozenset({"cross", MEASURES})
-"""Sections whose tables have words between the numbers: those for machines have the same in rows."""
+"""Sections whose tables mix text with numbers; their tables for programs hold the same data as rows."""
 _UNITS = {"ns": "ns", "bytes": "bytes", "bytes/s": "bytes/s", "joule": "J", "ratio": "ratio", "factor": "factor"}
-"""Units that a heading names; the others are plain numbers and words."""
+"""Units that a heading names; other units are plain numbers and text."""
 _FORMULA = re.compile(r"[=@]|[+\-](?![\d.,+\-− %]*$)")
-"""Text that a spreadsheet takes for a formula; a number with a sign is not."""
+"""Text that a spreadsheet interprets as a formula; a signed number is not."""
 
 
 class CsvRenderer:
-    """Complete rows and columns; width, colour and row limit do not matter."""
+    """All rows and columns as CSV; width, colour and row limit have no effect."""
 
     name: ClassVar[str] = "csv"
 
     def render(self, report: Report, options: RenderOptions) -> str:
-        """The tables, each with its heading; a lone newline where there is none."""
+        """Render the tables, each with its heading; a single newline if there is none."""
         is_comparison = report.schema == COMPARISON and options.sections is None
         sections = select(report, (_EFFECT,) if is_comparison else options.sections).sections
         all_grids = [(section.slug, grid) for section in sections for grid in _grids(section)]
@@ -42,7 +42,7 @@ class CsvRenderer:
 
 
 def _grids(section: Section) -> list[Grid]:
-    """Tables of a section; of one with words between its numbers those for machines, where it has any."""
+    """Return the tables of a section; if they mix text with numbers, its tables for programs, if any."""
     grids = [block for block in section.blocks if isinstance(block, Grid)]
     of_machines = [grid for grid in grids if grid.audience == "machine"]
     return of_machines if section.slug in _OF_WORDS and of_machines else grids
@@ -58,13 +58,13 @@ def _table(grid: Grid) -> str:
 
 
 def _heading(column: Column) -> str:
-    """``median_ns``, ``speedup [factor]``: the unit, where the name does not end with it."""
+    """Return ``median_ns`` or ``speedup [factor]``: the name, with its unit unless it already ends with it."""
     name, unit = visible(column.name), _UNITS.get(column.unit)
     return name if unit is None or name.endswith(unit) else f"{name} [{unit}]"
 
 
 def _cell(value: Value) -> Value:
-    """Numbers as they are, nothing for what was not measured; an apostrophe before what a spreadsheet would run."""
+    """Return numbers unchanged, and text with an apostrophe before anything that a spreadsheet would execute."""
     if not isinstance(value, str):
         return value
     shown = visible(value).strip()

@@ -1,4 +1,4 @@
-"""What figures mean: one sentence for each key of a fact, a column or a part of a bar, as ``data/definitions.toml``."""
+"""Definitions of figures from ``data/definitions.toml``: one sentence per key of a fact, a column or a bar's part."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ANY = "*"
 
 @cache
 def definition(key: str, slug: str = "") -> str:
-    """What the figure ``key`` of section (or finding) ``slug`` is, in a sentence; empty where nothing defines it."""
+    """Return the definition of the figure ``key`` of section (or finding) ``slug``; empty if it has none."""
     figures, of_sections = catalogue()
     exact = of_sections.get(slug, {}).get(key) or figures.get(key)
     return exact or next((text for known, text in figures.items() if _stands_for(known, key)), "")
@@ -19,7 +19,7 @@ def definition(key: str, slug: str = "") -> str:
 
 @cache
 def catalogue() -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Definitions by key, and those that hold in one section only, by its slug."""
+    """Return the definitions by key, and those for a single section, by its slug."""
     text = files("traceviz").joinpath("data", "definitions.toml").read_text(encoding="utf-8")
     tables = tomllib.loads(text)
     return tables["figures"], tables["sections"]

@@ -21,7 +21,7 @@ def explain_finding(record: FindingRecord, width: int) -> str:
 
 
 def list_findings(records: Iterable[FindingRecord], width: int) -> str:
-    """One line per record."""
+    """List records, one line each."""
     lines = [f"{record.code}  {record.slug:<30} {record.what}" for record in records]
     return "\n".join(textwrap.shorten(line, width, placeholder=" …") for line in lines) + "\n"
 

@@ -1,6 +1,6 @@
-"""What the first screen of a report shows: the verdict, where the time went, what to do about it, what to look at next.
+"""The first screen of a report: the verdict, the distribution of time, findings with advice, and further commands.
 
-The choice is a value, the same for every medium; renderers only draw it. A medium with little room asks for less
+The selection is a value, the same for every medium; renderers only draw it. A medium with little room requests less
 :class:`Detail`.
 """
 
@@ -37,16 +37,16 @@ from traceviz.report.verdicts import Cause
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """How much a first screen shows.
+    """Limits of the content of a first screen.
 
     Args:
-        findings: Findings with their evidence and first advice; others are named.
+        findings: Findings with their evidence and first advice; others are only named.
         rows: Rows of a table.
-        tables: Tables behind the largest cause.
-        parts: Parts of a bar; smaller ones are one.
-        notes: Notes that are more than information.
+        tables: Tables that support the largest cause.
+        parts: Parts of a bar; smaller ones are combined.
+        notes: Notes above the level of information.
         facts: Facts of the evidence of a finding.
-        characters: Length of one text, half of that of the verdict; whole sentences as far as they fit.
+        characters: Length of one text, half of that of the verdict; texts end after a whole sentence if possible.
     """
 
     findings: int = 3
@@ -71,29 +71,29 @@ DETAILS = (
     Detail(findings=1, rows=0, tables=0, parts=4, notes=1, facts=2, characters=200),
     Detail(findings=1, rows=0, tables=0, parts=3, notes=0, facts=2, characters=120),
 )
-"""From the most to the least: a medium takes the first that it has room for."""
+"""Limits from the most to the least detail; a medium uses the first that fits."""
 
 
 def most_lines(width: int) -> int:
-    """Lines that a first screen may have on a page of ``width`` cells."""
+    """Return the number of lines that a first screen may have on a page of ``width`` cells."""
     return 45 if width >= 100 else 4_800 // width
 
 
 @dataclass(frozen=True, slots=True)
 class FirstScreen:
-    """What is shown, in this order.
+    """The parts of the screen, in this order.
 
     Args:
         run: Facts about the run.
         verdict: The first sentence.
-        bars: Where the time of the whole run went, and that of its steps.
-        findings: Those that matter, with the evidence that the verdict does not state, and their first advice.
-        others: The names of the other findings, in words; empty where there are none.
-        tables: Sections of one table each: what is behind the largest cause.
-        rows: How many rows of them.
-        gates: The results of gates, where some were set.
-        notes: What may mislead.
-        unseen: What was not measured, in words.
+        bars: Distribution of the time of the whole run, and of its steps.
+        findings: The most important ones, with their first advice and the evidence that the verdict does not state.
+        others: The names of the other findings, as text; empty if there are none.
+        tables: Sections of one table each: support for the largest cause.
+        rows: Rows shown of each table.
+        gates: The results of gates, if any were set.
+        notes: Warnings about possible misreadings.
+        unseen: Data that was not measured, as text.
         more: How to see the rest.
     """
 
@@ -118,7 +118,7 @@ _STEP_BARS = (
     ("host_waits", "What the host did"),
     ("kernels", "What the device did"),
 )
-"""Sections with a bar that shows where the time went, the most telling first, and what the bar is called alone."""
+"""Sections with a bar of the distribution of time, the most informative first, with titles for the bar alone."""
 
 _INPUTS = frozenset({Cause.INPUT, Cause.POSSIBLE_INPUT})
 _ABSENT = {
@@ -134,11 +134,11 @@ _ABSENT = {
     "phases": "phases of the run",
     "steps": "steps",
 }
-"""What is not to be seen where a table is missing."""
+"""Names of the data that a missing table would hold."""
 _OF_DEVICES = frozenset({"cuda_api", "memcpy", "device_ops"})
-"""Tables that say nothing more where no device, or one that is no GPU, was captured."""
+"""Tables that add nothing if no device, or one that is not a GPU, was captured."""
 _ABOUT_THE_REPORT = frozenset({"window", "selection", "hooks-lost", "not-injected"})
-"""Codes of notes on which part of the run the report is about."""
+"""Codes of notes about the part of the run that the report covers."""
 FIGURES = "figures"
 """Fact with the figures of the whole run that the header shows."""
 _FIGURES = {
@@ -147,12 +147,12 @@ _FIGURES = {
     "latency_p50_ns": "latency {}",
     "energy_per_sample_j": "{} a sample",
 }
-"""These, and how they are said."""
+"""Keys of these figures, with their texts."""
 QUALITY = "quality"
-"""Section of figures of quality."""
+"""Section with figures of quality."""
 _MOST_NAMES = 8
 _WORTH_A_PART = 0.01
-"""Parts of a bar below this share are one, where there are several of them."""
+"""Parts of a bar below this share are combined if there are several."""
 _LONGEST_FACT = 60
 _LONGEST_NAME = 200
 _PLACE = re.compile(r"(?P<line>\S+:\d+) (?P<function>\S+)")
@@ -160,7 +160,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
 
 
 def first_screen(report: Report, detail: Detail = DETAILS[0]) -> FirstScreen:
-    """The first screen of ``report`` with as much as ``detail`` says."""
+    """Create the first screen of ``report`` within the limits of ``detail``."""
     lead = _lead(report)
     shown = _findings_that_matter(report, lead)[: detail.findings]
     gates = next((section for section in report.sections if section.slug == GATES), None)
@@ -182,7 +182,7 @@ def first_screen(report: Report, detail: Detail = DETAILS[0]) -> FirstScreen:
 
 
 def spoken(report: Report) -> tuple[str, ...]:
-    """The same in a few lines, for the end of a recording: the verdict, and what each finding adds to it."""
+    """Summarise the screen in a few lines, for the end of a recording: the verdict, then each serious finding."""
     screen = first_screen(report)
     serious = (finding for finding in screen.findings if finding.severity is not Severity.INFO)
     added = (f"{f.code} {f.slug}: {f.message or next(iter(f.advice), '')}" for f in serious)
@@ -190,7 +190,7 @@ def spoken(report: Report) -> tuple[str, ...]:
 
 
 def _facts_of_the_run(report: Report) -> Iterator[Fact]:
-    """Facts about the run; beside a longer run, the captured time is the part of it that was profiled."""
+    """Return facts about the run; if the run is longer than the capture, the captured time is marked as profiled."""
     has_run = any(_first_bars(report, _RUN_BARS))
     for fact in report.run:
         if has_run and fact.key == "span_ns" and fact.value is not None:
@@ -202,7 +202,7 @@ def _facts_of_the_run(report: Report) -> Iterator[Fact]:
 
 
 def _figures(report: Report) -> Iterator[Fact]:
-    """Figures of the whole run that neither the bars nor the verdict state."""
+    """Return figures of the whole run that are not in the bars or the verdict."""
     shown: dict[Value, str] = {}
     for grid in (grid for grid in report.grids(MEASURES) if grid.title == MEASURES):
         names = [column.name for column in grid.columns]
@@ -215,7 +215,7 @@ def _figures(report: Report) -> Iterator[Fact]:
 
 
 def _quality(report: Report) -> Iterator[Fact]:
-    """The figure that tells most of the quality of what was learned: the first that has a direction."""
+    """Return the most informative figure of model quality: the first that has a direction."""
     for grid in (grid for grid in report.grids(QUALITY) if grid.title == STATED):
         names = [column.name for column in grid.columns]
         row = dict(zip(names, grid.rows[0], strict=True)) if grid.rows else {}
@@ -224,7 +224,7 @@ def _quality(report: Report) -> Iterator[Fact]:
 
 
 def _lead(report: Report) -> Finding | None:
-    """The finding that the verdict is about, where it is about one."""
+    """Return the finding that the verdict is about, if any."""
     cause = report.verdict.cause
     codes = {candidate.evidence for candidate in report.verdict.candidates if candidate.leads}
     for finding in by_time_at_stake(report.findings):
@@ -239,7 +239,7 @@ def _is_of_input(finding: Finding) -> bool:
 
 
 def _findings_that_matter(report: Report, lead: Finding | None) -> list[Finding]:
-    """What the verdict is about, then what is worth a change, then one that explains more of the first."""
+    """Return the verdict's finding, then the serious ones, then one hint of the same kind as the first."""
     ordered = by_time_at_stake(report.findings)
     serious = [finding for finding in ordered if finding is not lead and finding.severity is not Severity.INFO]
     chosen = [lead, *serious] if lead else serious
@@ -252,7 +252,7 @@ def _findings_that_matter(report: Report, lead: Finding | None) -> list[Finding]
 def _compact(
     findings: Iterable[Finding], verdict: Verdict, lead: Finding | None, bars: tuple[Bars, ...], detail: Detail
 ) -> Iterator[Finding]:
-    """The findings without what is said beside them, with their first new advice."""
+    """Remove text that the verdict or the bars already state, and keep only the first new advice."""
     given: set[str] = set()
     beside = " ".join((verdict.sentence, *(part.whole for part in bars)))
     for finding in findings:
@@ -268,14 +268,14 @@ def _compact(
 
 
 def _states(text: str, value: str) -> bool:
-    """Whether a value stands in a text: ``2`` is not in ``2.3×``; places are written in two ways."""
+    """Return whether a text contains a value: ``2`` is not in ``2.3×``; places have two notations."""
     if place := _PLACE.fullmatch(value):
         return f"{place['function']} ({place['line']})" in text
     return re.search(rf"(?<![\w.,]){re.escape(value)}(?![.,]?\w)", text) is not None
 
 
 def _is_said(finding: Finding, verdict: Verdict) -> bool:
-    """Whether the verdict holds the message; after a colon its first letter is small."""
+    """Return whether the verdict contains the message; its first letter may be lower case there."""
     return finding.message[1:].rstrip(".") in verdict.sentence
 
 
@@ -289,7 +289,7 @@ def _clipped(text: str, most: int) -> str:
 
 
 def _sentences(text: str, most: int) -> str:
-    """The first sentences of ``text`` that have at most ``most`` characters; of a longer one, its start."""
+    """Return as many sentences of ``text`` as fit ``most`` characters; cut the first one if it is longer."""
     if len(text) <= most:
         return text
     first, *others = _SENTENCE_END.split(text)
@@ -319,13 +319,13 @@ def _first_bars(report: Report, kinds: tuple[tuple[str, str], ...]) -> tuple[Bar
 
 
 def _in_numbers(report: Report, whole: str) -> str:
-    """What a bar is a share of; of steady steps, with how many they are and how long they took."""
+    """Return the base of a bar's shares; for steady steps, with their number and time."""
     counted_steps = (block.whole for block in report.blocks("breakdown") if isinstance(block, Bars))
     return next(counted_steps, whole) if whole == STEADY_STEP_TIME else whole
 
 
 def _folded(bars: Bars, most: int) -> Bars:
-    """The bars without parts of nothing, the small ones as one part, ``most`` parts in all."""
+    """Drop empty parts and combine the small ones, leaving at most ``most`` parts."""
     parts = [bar for bar in bars.bars if bar.share > 0]
     ordered = sorted(parts, key=lambda bar: -bar.share)
     large = [bar for bar in ordered[: most - 1] if bar.share >= _WORTH_A_PART]
@@ -339,20 +339,20 @@ def _folded(bars: Bars, most: int) -> Bars:
 
 
 def _others(report: Report, shown: list[Finding]) -> str:
-    """Names of the findings that are not shown."""
+    """List the names of the findings that are not shown."""
     names = [finding.slug for finding in by_time_at_stake(report.findings) if finding not in shown]
     return f"Also: {_listed(names)} (--section {FINDINGS})." if names else ""
 
 
 def _notes(report: Report, detail: Detail) -> tuple[Note, ...]:
-    """What the report is about, where that is a part of the capture, and what may mislead."""
+    """Return the notes about a partial report, then the warnings."""
     ordered = sorted(report.notes, key=lambda note: (note.code not in _ABOUT_THE_REPORT, -note.severity.rank))
     serious = [note for note in ordered if note.severity is not Severity.INFO or note.code in _ABOUT_THE_REPORT]
     return tuple(replace(note, message=_sentences(note.message, detail.characters)) for note in serious[: detail.notes])
 
 
 def _unseen(report: Report) -> str:
-    """What the capture has nothing of: what its missing tables would hold, and steps where none were found."""
+    """List the data missing from the capture: content of missing tables, and steps if none were found."""
     missing = [table for skip in report.skipped for table in skip.tables or ("steps",) * (skip.slug == "steps")]
     is_no_gpu = "kernels" in missing or ("memcpy" in missing and any(report.blocks("device_programs")))
     beside = _OF_DEVICES if is_no_gpu else {"device_ops"}
@@ -368,7 +368,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _more(report: Report, shown: list[Finding], hidden: int) -> str:
-    """How to see what is not on the screen."""
+    """List the commands that show the rest."""
     sections = f"{counted(len(report.sections), 'section')}"
     ways = [f"all {sections}: --all" if len(report.sections) > 1 else "everything: --all", "one: --section NAME"]
     ways += [f"notes: --section {NOTES}"] if hidden else []

@@ -1,4 +1,4 @@
-"""The gates of a report, for the renderers that serve continuous integration."""
+"""The gates of a report, for renderers used in continuous integration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLUMNS = ("gate", "side", "limit", "outcome", "kind", "message")
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A row of section ``gates``: texts for people, ``outcome``, ``kind`` and ``message`` as in the JSON report."""
+    """A row of section ``gates``: readable texts, ``outcome``, ``kind`` and ``message`` as in the JSON report."""
 
     gate: str
     side: str
@@ -25,13 +25,13 @@ class Gate:
 
     @property
     def title(self) -> str:
-        """The condition, and the side that it is about: ``input_wait <= 5%``."""
+        """The condition, and the side that it applies to: ``input_wait <= 5%``."""
         condition = f"{self.gate} {self.limit}" if self.kind == "budget" else f"{self.gate}: {self.limit}"
         return f"{self.side}: {condition}" if self.side else condition
 
 
 def gates_of(report: Report) -> tuple[Gate, ...]:
-    """Gates of the report, worst first; none where it has no such section."""
+    """Return the gates of the report, worst first; empty if it has no such section."""
     gates: list[Gate] = []
     for grid in report.grids(GATES):
         names = [column.name for column in grid.columns]
@@ -45,5 +45,5 @@ def gates_of(report: Report) -> tuple[Gate, ...]:
 
 
 def source_of(report: Report) -> str:
-    """Name of the trace that the report is about; empty where it does not say."""
+    """Return the name of the report's trace; empty if the report does not state it."""
     return next((str(fact.value) for fact in report.run if fact.key == "source" and fact.value is not None), "")

@@ -1,6 +1,6 @@
-"""The report as commands of GitHub Actions, which show as annotations of a job.
+"""The report as commands of GitHub Actions, which become annotations of a job.
 
-The summary of the job shows the whole report: it is Markdown, and the command line writes it.
+The summary of the job shows the whole report. It is Markdown, written by the command line.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _IN_PROPERTIES = {**_IN_MESSAGES, ":": "%3A", ",": "%2C"}
 
 
 class GitHubRenderer:
-    """An error for each gate that did not pass, a warning for each finding that is one, and the verdict as a notice."""
+    """An error for each gate that did not pass, a warning for each serious finding, and the verdict as a notice."""
 
     name: ClassVar[str] = "github"
 
     def render(self, report: Report, options: RenderOptions) -> str:
-        """One command per line, ended by a newline; width, colour and row limit do not matter."""
+        """Render one command per line, ended by a newline; width, colour and row limit have no effect."""
         return "".join(f"{line}\n" for line in _commands(select(report, options.sections)))
 
 

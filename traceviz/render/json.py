@@ -1,7 +1,7 @@
-"""The report as JSON with stable names, and back: what a script reads today it can read tomorrow.
+"""The report as JSON, and back. Names are stable, so that scripts keep working with later versions.
 
-Values stay in base units (ns, bytes, ratio 0 to 1). ``run`` is an object of plain values for scripts;
-``run_facts`` holds the same facts with labels and units, so that nothing is lost on the way back.
+Values stay in base units (ns, bytes, ratio 0 to 1). ``run`` is an object of plain values for scripts. ``run_facts``
+holds the same facts with labels and units, so that nothing is lost on the way back.
 """
 
 from __future__ import annotations
@@ -50,43 +50,43 @@ from traceviz.untrusted.json_documents import MOST_REPORT_BYTES, document_of
 
 Object = dict[str, Any]
 Number = int | float
-"""A number as it is written: an integer stays one, so that a report that was read is written again byte for byte."""
+"""A number as in the file: integers stay integers, so that a report is written back byte for byte."""
 T = TypeVar("T")
 
 _AGAIN = "Copy it again, or write it with `traceviz report TRACE --format json`."
 
 
 class JsonRenderer:
-    """The report for scripts: complete whatever ``top`` says, and readable by :func:`loads`."""
+    """The report for scripts: complete regardless of ``top``, and readable by :func:`loads`."""
 
     name: ClassVar[str] = "json"
 
     def render(self, report: Report, options: RenderOptions) -> str:
-        """The document, indented, ended by a newline; width, colour and row limit do not matter."""
+        """Render the document, indented, ended by a newline; width, colour and row limit have no effect."""
         return dumps(select(report, options.sections))
 
 
 def dumps(report: Report) -> str:
-    """``report`` as JSON text in ASCII.
+    """Encode ``report`` as JSON text in ASCII.
 
     Raises:
-        ValueError: a value is not a finite number; JSON has no word for it, and ``None`` means *not measured*.
+        ValueError: a value is not a finite number; JSON cannot express it, and ``None`` means *not measured*.
     """
     document = _report(report)
-    try:  # the encoder of the standard library is compiled where it does not indent
+    try:  # the encoder of the standard library is only compiled without indentation
         return msgspec.json.format(json.dumps(document, allow_nan=False), indent=1) + "\n"
-    except msgspec.DecodeError:  # it has half of a surrogate pair, which msgspec takes for the end of the text
+    except msgspec.DecodeError:  # half of a surrogate pair, which msgspec takes for the end of the text
         return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
 def compact(report: Report) -> str:
-    """The same on one line, for an element of a page: no text ends the element, and texts are of bounded length."""
+    """Encode the report on one line of a page: no text can end the element, and texts have bounded length."""
     text = json.dumps(_bounded(_report(report)), allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _bounded(value: Any) -> Any:
-    """The same object, with the start and end of texts that are very long."""
+    """Shorten very long texts of an object to their start and end."""
     if isinstance(value, str):
         return bounded(value)
     if isinstance(value, dict):
@@ -95,10 +95,10 @@ def _bounded(value: Any) -> Any:
 
 
 def loads(text: str) -> Report:
-    """The report that :func:`dumps` wrote; ``loads(dumps(report)) == report``.
+    """Read a report that :func:`dumps` wrote; ``loads(dumps(report)) == report``.
 
     Raises:
-        DamagedTraceError: the text is not JSON, is of another schema, or lacks what the schema demands.
+        DamagedTraceError: the text is not JSON, is of another schema, or lacks required parts.
     """
     try:
         document = document_of(text, most_bytes=MOST_REPORT_BYTES, constant=_refuse_constant, keep_halves=True)
@@ -131,12 +131,12 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _plain(value: object) -> Any:
-    """A value of a dataclass as an object of its fields, in their order."""
+    """Convert a value of a dataclass to an object of its fields, in their order."""
     return to_builtins(value, enc_hook=_number)
 
 
 def _number(value: object) -> Number:
-    """A number of NumPy that is one of Python, too."""
+    """Convert a NumPy number to a Python one."""
     if isinstance(value, float):
         return float(value)
     raise TypeError(f"{type(value).__name__} is no value of a report")
@@ -188,12 +188,12 @@ def _grid(grid: Grid) -> Object:
 
 
 def _column(column: Column) -> Object:
-    """Only columns of changes have the keys ``signed`` and ``better``; hints for renderers have none."""
+    """Encode a column; only columns of changes have ``signed`` and ``better``, and none has hints for renderers."""
     omitted = {"additive", "shorten", "restates"} | (set() if column.signed else {"signed", "better"})
     return {key: value for key, value in _plain(column).items() if key not in omitted}
 
 
-# Reading: structs in the shape of the document. msgspec checks every field, and names the place of a wrong one.
+# Reading: structs in the shape of the document. msgspec checks every field, and reports the place of a wrong one.
 
 
 class _Fact(Struct):
@@ -335,7 +335,7 @@ def _read_report(document: _Document) -> Report:
 
 
 def _all(cls: type[T], items: Iterable[Struct]) -> tuple[T, ...]:
-    """Values of the report from structs that have the same fields."""
+    """Convert structs to report values with the same fields."""
     return tuple(cls(**structs.asdict(item)) for item in items)
 
 
@@ -357,10 +357,10 @@ def _read_block(block: _Facts | _Grid | _Bars | _Timeline | _Series | _Prose) ->
 
 
 def _read_grid(grid: _Grid) -> Grid:
-    """The grid with its rows, which are objects in the document, in the order of its columns.
+    """Return the grid with its rows, which are objects in the document, in the order of its columns.
 
     Raises:
-        ValueError: a row lacks a column, or has something there that is no value.
+        ValueError: a row lacks a column, or contains something that is not a value.
     """
     columns = _all(Column, grid.columns)
     names = [column.name for column in columns]

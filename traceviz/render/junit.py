@@ -1,6 +1,6 @@
 """The gates as JUnit XML, which build servers show as tests.
 
-A gate that failed is a failure, and a gate that cannot be judged an error: neither is a success.
+A failed gate is a failure. A gate that cannot be judged is an error. Neither counts as a success.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from traceviz.report import Report
 
 
 class JUnitRenderer:
-    """One test case per gate, and the verdict as the output; nothing else of the report."""
+    """One test case per gate, and the verdict as the output; no other parts of the report."""
 
     name: ClassVar[str] = "junit"
 
     def render(self, report: Report, options: RenderOptions) -> str:
-        """The document in ASCII, ended by a newline; width, colour and row limit do not matter."""
+        """Render the document in ASCII, ended by a newline; width, colour and row limit have no effect."""
         report = select(report, options.sections)
         gates = gates_of(report)
         failed, unknown = (sum(gate.outcome == kind for gate in gates) for kind in (FAILED, UNKNOWN))

@@ -1,6 +1,6 @@
 """The report as GitHub-flavoured Markdown, for an issue, a pull request or a job summary.
 
-Text from the trace is quoted so that it stays text: it opens no tag, breaks no table, and mentions nobody.
+Text from the trace is quoted so that it stays text: it opens no tag, breaks no table, and mentions no user.
 """
 
 from __future__ import annotations
@@ -61,19 +61,19 @@ _TIMELINE_CELLS = 60
 _PLOT_CELLS = 80
 _PICTURE_CELLS = 96
 _PLAIN = re.compile(r"(?:[^\W_]|[ .,%+/×'…→−-]|(?<=[^\W_])_(?=[^\W_]))*")
-"""Text that Markdown shows as it is: words, numbers, units; underscores inside words only."""
+"""Text that Markdown shows unchanged: words, numbers, units; underscores inside words only."""
 _PUNCTUATION = re.compile(r"[\\`*{}\[\]|~!$&<>]|(?<![^\W_])_|_(?![^\W_])|^[-+=#]")
 _NUMBERED = re.compile(r"^(\d+)([.)])(?=\s|$)")
 _LINKING = re.compile(r"([@#])(?=\w)")
 
 
 class MarkdownRenderer:
-    """Headings, tables and lists; ``top`` limits the rows, width and colour do not matter."""
+    """Headings, tables and lists; ``top`` limits the rows, width and colour have no effect."""
 
     name: ClassVar[str] = "markdown"
 
     def render(self, report: Report, options: RenderOptions) -> str:
-        """The document, ended by a newline."""
+        """Render the document, ended by a newline."""
         if has_first_screen(report, options):
             return _document(_first_parts(report, first_screen(report), options.top))
         report = select(report, options.sections)
@@ -88,7 +88,7 @@ def _document(parts: Iterable[str]) -> str:
 
 
 def _head(report: Report) -> tuple[str, str, str]:
-    """Title, verdict, and facts about the run."""
+    """Return title, verdict, and facts about the run."""
     verdict = f"> **{prose(report.verdict.sentence)}**" if report.verdict.sentence else ""
     about = _facts(tuple(fact for fact in report.run if fact.value is not None))
     return _HEADING.get(report.schema, "# Trace report"), verdict, about
@@ -107,9 +107,9 @@ def _first_parts(report: Report, screen: FirstScreen, top: int | None) -> Iterat
 
 
 def prose(text: str) -> str:
-    """A sentence whose every character is shown as it is."""
+    """Escape a sentence so that every character is shown unchanged."""
     escaped = _NUMBERED.sub(r"\1\\\2", _PUNCTUATION.sub(_escape, sentence(text)))
-    return _LINKING.sub("\\1&#8203;", escaped)  # a zero-width space, so that what follows names no user and no issue
+    return _LINKING.sub("\\1&#8203;", escaped)  # a zero-width space, so that no user and no issue is linked
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -118,7 +118,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def data(text: str) -> str:
-    """A name from a trace: as it is where it cannot be taken for markup, else as code."""
+    """Return a name from a trace: unchanged if it cannot be read as markup, else as code."""
     shown = visible(text).strip()
     if len(shown) > _NAME_LIMIT:
         shown = shown[: _NAME_LIMIT * 3 // 4] + ELLIPSIS + shown[-(_NAME_LIMIT // 4) + 1 :]
@@ -142,7 +142,7 @@ def _section(section: Section, top: int | None, picture: Curves | StackedBars | 
 
 
 def _picture(picture: Curves | StackedBars) -> str:
-    """The picture of the terminal, without colour."""
+    """Draw the picture of the terminal, without colour."""
     from traceviz.render.terminal.pictures import picture_lines  # noqa: PLC0415 (rich takes 0.1 s to import)
 
     drawn = [line.plain.rstrip() for line in picture_lines(picture, _PICTURE_CELLS, color=False)]
@@ -196,7 +196,7 @@ def _grid(grid: Grid, top: int | None) -> str:
 
 
 def _rest(rest: Row, hidden: int, positions: tuple[int, ...], columns: list[Column]) -> list[str]:
-    """The line for the rows that are not shown: how many they are, and their sums."""
+    """Return the line for the hidden rows: their number and their sums."""
     pairs = zip(positions, columns, strict=True)
     cells = ["" if rest[index] is None else _cell(rest[index], column) for index, column in pairs]
     label = next((position for position, column in enumerate(columns) if column.unit == "text"), 0)
@@ -235,7 +235,7 @@ def _timeline(timeline: Timeline) -> str:
 
 
 def _series(series: Series) -> str:
-    """The plot of the terminal; tables beside it hold its numbers."""
+    """Draw the plot of the terminal; tables next to it hold its numbers."""
     drawn = plot(series, _PLOT_CELLS)
     return _joined([prose(series.title), "\n".join(("```text", *drawn, "```"))]) if drawn else ""
 

@@ -11,27 +11,27 @@ from traceviz.report import SCHEMA, Report
 FINDINGS = "findings"
 NOTES = "notes"
 GATES = "gates"
-"""Slug of the section that always stays: whoever sets a gate wants to see its result."""
+"""Slug of the section that always stays, so that the result of a gate is always shown."""
 DEFAULT_TOP = 10
 
 LEAST_WIDTH, MOST_WIDTH = 40, 1_000
-"""Columns of a page: tables need some, and each line is filled to its end."""
+"""Limits of the columns of a page: tables need some, and each line is filled to its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
-    """The layout of a report. Renderers ignore what does not concern them.
+    """The layout of a report. Renderers ignore options that do not concern them.
 
     Args:
-        width: Page width in terminal cells; below 40 the page stays 40 wide, and above 1,000 that.
-        color: Whether ANSI colour may be used.
-        top: Rows shown per table. ``None`` shows ten, and folds small trailing rows where the table asks for it.
-        sections: Slugs of the sections to show, ``None`` for the whole report; ``"findings"`` and ``"notes"``
-            name parts that are not sections.
-        first_screen: Only what a first look needs (:mod:`traceviz.render.first_screen`), where people read it.
+        width: Page width in terminal cells, limited to 40 to 1,000.
+        color: True to allow ANSI colour.
+        top: Rows shown per table. ``None`` shows ten, and folds small trailing rows if the table requests it.
+        sections: Slugs of the sections to show, ``None`` for the whole report; ``"findings"`` and ``"notes"`` name
+            parts that are not sections.
+        first_screen: True for only the first screen (:mod:`traceviz.render.first_screen`) in formats for reading.
             Reports on one trace have such a screen; comparisons, lists and trends do not.
-        figure: Name of the figure to draw (:data:`traceviz.render.figures.declared.FIGURES`), where the format draws
-            one; ``None`` for the one that says most.
+        figure: Name of the figure to draw (:data:`traceviz.render.figures.declared.FIGURES`) in formats that draw one;
+            ``None`` for the most informative one.
         pixels: Width of that figure; ``None`` for 720.
     """
 
@@ -49,22 +49,22 @@ class RenderOptions:
 
 
 class Renderer(Protocol):
-    """A pure function from report to text, with a name to choose it by."""
+    """A pure function from report to text, with a name to select it."""
 
     name: ClassVar[str]
 
     def render(self, report: Report, options: RenderOptions) -> str:
-        """The whole report as text that ends with a newline."""
+        """Render the whole report as text that ends with a newline."""
         ...
 
 
 def has_first_screen(report: Report, options: RenderOptions) -> bool:
-    """Whether the first screen of ``report`` is asked for, and it has one."""
+    """Return whether the first screen of ``report`` is requested and exists."""
     return options.first_screen and options.sections is None and report.schema == SCHEMA
 
 
 def select(report: Report, sections: tuple[str, ...] | None) -> Report:
-    """The report reduced to the named sections; verdict, run facts and gates always stay.
+    """Reduce the report to the named sections; verdict, run facts and gates always stay.
 
     Raises:
         UsageError: a name is neither a section of this report nor one that was skipped.

@@ -1,8 +1,8 @@
-"""Colours of what is drawn, the same in pages, in SVG, on the timeline and in flame graphs.
+"""Colours of drawings, the same in pages, in SVG, on the timeline and in flame graphs.
 
-What is drawn has a key: a class of step time, a family of kernels, a kind of host work. Keys of this module have
+Everything drawn has a key: a class of step time, a family of kernels, a kind of host work. Keys of this module have
 colours of their own; others take those of :data:`SERIES` in the order in which they appear. Every colour has one value
-for light pages and one for dark ones, each with a contrast of 3:1 or more to its background, and neighbours differ for
+for light pages and one for dark ones, each with a contrast of at least 3:1 to its background. Neighbours differ for
 colour-blind readers too.
 """
 
@@ -43,7 +43,7 @@ SERIES = (
     Color("#b8418f", "#ec8fcb"),  # pink
     Color("#4c55b8", "#969ef5"),  # indigo
 )
-"""For keys without a colour of their own, in this order."""
+"""Colours for keys without one of their own, in this order."""
 
 _BLUE, _ORANGE, _GREEN, _PURPLE, _OCHRE, _TEAL, _RED, _OLIVE, _BROWN, _SLATE, _PINK, _INDIGO = SERIES
 _GREY = Color("#7d8590", "#8b949e")
@@ -100,7 +100,7 @@ COLORS: dict[str, Color] = {
     "fusion": Color("#8a3b12", "#d98a5f"),
     "compiled": Color("#4d7c0f", "#9acd5a"),
     "random": Color("#6e6a86", "#aaa5c4"),
-    # what the host does (traceviz.analyses.derived.causes.kinds)
+    # activities of the host (traceviz.analyses.derived.causes.kinds)
     "compute": _BLUE,
     "operator": _BLUE,
     "input_op": Color("#b5651d", "#ffbd85"),
@@ -120,5 +120,5 @@ COLORS: dict[str, Color] = {
 
 
 def color(key: str, position: int) -> Color:
-    """The colour of ``key``; of an unknown one, that of its ``position`` among what is drawn beside it."""
+    """Return the colour of ``key``; for an unknown key, the series colour of its ``position``."""
     return COLORS.get(key) or SERIES[position % len(SERIES)]

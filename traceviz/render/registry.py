@@ -1,4 +1,4 @@
-"""All renderers, sorted by name; those of plugins follow. One is loaded when it is asked for."""
+"""All renderers, sorted by name, then those of plugins. Each is loaded on first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from traceviz.render.options import Renderer
 
 
 def _accept(value: object) -> Renderer:
-    """Return a renderer; of a class, an instance."""
+    """Return a renderer; for a class, return an instance."""
     made = value() if isinstance(value, type) else value
     if not isinstance(getattr(made, "name", None), str) or not callable(getattr(made, "render", None)):
         raise TypeError(f"{value!r} has no name and no method render(report, options)")
@@ -38,7 +38,7 @@ RENDERERS: Registry[Renderer] = Registry(
 
 
 def check_format(name: str) -> None:
-    """Refuse a format that does not exist, without loading those that do.
+    """Reject a format that does not exist, without loading any renderer.
 
     Raises:
         UsageError: there is no such renderer; the error lists those that exist.

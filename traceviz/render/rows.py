@@ -1,4 +1,4 @@
-"""What people see of a report, whatever the medium: blocks, columns, rows and their rest, findings and notes."""
+"""Visible content of a report, for any medium: blocks, columns, rows and their rest, findings and notes."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _LEAST_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class ShownRows:
-    """The rows on the page, and how many others are ``hidden``.
+    """The rows on the page, and the number of others, ``hidden``.
 
-    ``rest`` sums the hidden rows where the table says that its rows are parts of one whole (it has a bar column)
-    and names them; columns that do not add up are ``None`` in it.
+    ``rest`` sums the hidden rows and names them, if the table's rows are parts of one whole (it has a bar column).
+    Columns that do not add up are ``None`` in it.
     """
 
     rows: tuple[Row, ...]
@@ -41,17 +41,17 @@ class ShownRows:
 
 
 def blocks_for_people(blocks: tuple[Block, ...]) -> list[Block]:
-    """The blocks, without those that only programs read."""
+    """Return the blocks, without those for programs."""
     return [block for block in blocks if not (isinstance(block, Facts | Grid | Series) and block.audience == "machine")]
 
 
 def by_time_at_stake(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Findings by the time at stake, largest first; equal ones by severity, then by code."""
+    """Sort findings by the time at stake, largest first; equal ones by severity, then by code."""
     return tuple(sorted(findings, key=lambda finding: (-finding.cost_ns, -finding.severity.rank, finding.code)))
 
 
 def time_at_stake(finding: Finding) -> str:
-    """``8.10 s at stake, 70.9 % of steady steps``; empty where no time can be named."""
+    """Return ``8.10 s at stake, 70.9 % of steady steps``; empty if the time is unknown."""
     if finding.cost_ns == 0:
         return ""
     stake = f"{format_ns(finding.cost_ns)} at stake"
@@ -62,17 +62,17 @@ def time_at_stake(finding: Finding) -> str:
 
 
 def times(note: Note) -> str:
-    """`` (3×)`` for a note of something that happened more than once; else empty."""
+    """Return `` (3×)`` for a note of something that happened more than once; else empty."""
     return f" ({note.count:,}×)" if note.count is not None and note.count > 1 else ""
 
 
 def absence(report: Report) -> str:
-    """Words for absent sections: a comparison also leaves out what only one side recorded."""
+    """Return the heading for absent sections: a comparison also omits data that only one side recorded."""
     return "not compared" if report.schema == COMPARISON else "not measured"
 
 
 def not_measured(skipped: Sequence[Skipped]) -> list[tuple[str, str]]:
-    """Sections that are absent, and why: those whose tables the capture does not have share one line."""
+    """Return absent sections with their reasons; those with missing tables share one line."""
     absent = [skip.slug for skip in skipped if skip.tables]
     if len(absent) < 2:
         return [(skip.slug, skip.reason) for skip in skipped]
@@ -81,28 +81,28 @@ def not_measured(skipped: Sequence[Skipped]) -> list[tuple[str, str]]:
 
 
 def bars_heading(bars: Bars) -> str:
-    """What a stacked bar shows, and what its shares are shares of."""
+    """Return the title of a stacked bar, and the base of its shares."""
     return ", ".join(part for part in (bars.title, f"share of {bars.whole}" if bars.whole else "") if part)
 
 
 def shown_columns(grid: Grid) -> tuple[int, ...]:
-    """Positions of the columns that are meant for people."""
+    """Return the positions of the readable columns."""
     return tuple(index for index, column in enumerate(grid.columns) if column.importance < MACHINE_ONLY)
 
 
 def shown_rows(grid: Grid, top: int | None) -> ShownRows:
-    """The leading rows: ``top`` of them, or by default ten without the small ones that the grid wants folded."""
+    """Return the leading rows: ``top``, or by default ten without the small ones that the grid folds."""
     if grid.complete:
         return ShownRows(grid.rows, 0, None)
     count = min(DEFAULT_TOP, max(_fold_from(grid), _LEAST_SHOWN)) if top is None else top
-    if len(grid.rows) <= count + 1:  # "one more" would take the line that the row itself needs
+    if len(grid.rows) <= count + 1:  # a line for one hidden row would be as long as the row
         return ShownRows(grid.rows, 0, None)
     hidden = grid.rows[count:]
     return ShownRows(grid.rows[:count], len(hidden), _totals(grid, hidden))
 
 
 def telling_columns(grid: Grid, shown: ShownRows) -> tuple[int, ...]:
-    """Positions of the columns for people, without unimportant ones that say nothing in the rows shown."""
+    """Return the positions of the readable columns, without unimportant ones that are empty in the rows shown."""
     return tuple(
         index
         for index in shown_columns(grid)
@@ -111,7 +111,7 @@ def telling_columns(grid: Grid, shown: ShownRows) -> tuple[int, ...]:
 
 
 def _fold_from(grid: Grid) -> int:
-    """Position of the first of the trailing rows whose bar is below ``grid.fold_below``."""
+    """Return the position of the first of the trailing rows whose bar is below ``grid.fold_below``."""
     bar = next((index for index, column in enumerate(grid.columns) if is_share(column)), None)
     if bar is None or grid.fold_below <= 0:
         return len(grid.rows)
@@ -134,19 +134,19 @@ def _totals(grid: Grid, rows: tuple[Row, ...]) -> Row | None:
 
 
 def is_share(column: Column) -> bool:
-    """Whether a column's bars are shares of one whole."""
+    """Return whether a column's bars are shares of one whole."""
     return column.bar and column.unit == "ratio" and not column.signed
 
 
 def bar_ratios(column: Column, values: Sequence[Value]) -> tuple[float, ...]:
-    """How much of its bar each value fills, -1 to 1: a share by itself, others against the largest of the column."""
+    """Return each value's fill of its bar, -1 to 1: shares as they are, others relative to the column's largest."""
     numbers = [number_of(value) for value in values]
     whole = 1.0 if is_share(column) else max(map(abs, numbers), default=0.0)
     return tuple(number / whole if whole else 0.0 for number in numbers)
 
 
 def number_of(value: Value) -> float:
-    """``value`` for comparing and drawing; anything but a finite number counts as 0."""
+    """Return ``value`` for comparing and drawing; anything but a finite number counts as 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return 0.0
     return float(value)

@@ -1,4 +1,4 @@
-"""Choice of the tables that support what takes the time."""
+"""Choice of the tables that support the main cause."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from traceviz.report.findings.registry import find_record
 from traceviz.report.findings.tables import BY_CAUSE, COMPUTING, ELSEWHERE, OTHER_THREADS, OUTSIDE
 
 _AS_LARGE = 0.9
-"""A finding with this part of the time of the first is as large: it may be about the same time."""
+"""Share of the first finding's time from which another counts as large; it may be about the same time."""
 _WORTH_A_TABLE = 0.05
-"""Causes of idle time of which none has this share are not worth a table."""
+"""Causes of idle time are not worth a table if none has this share."""
 _TURN = {"input": 0, "lock": 2}
 _TITLE_END = re.compile(r"[:,] | \(")
-"""Where the title of a table begins to explain itself."""
+"""Point in a table's title where its explanation starts."""
 
 
 def tables_behind(report: Report, first: Finding | None) -> tuple[Section, ...]:
-    """The tables behind what takes the time, the most telling first, each in a section of its own.
+    """Return the tables that support the main cause, the most informative first, each in a section of its own.
 
     Args:
         report: The report.
-        first: The finding that is shown first, if any is.
+        first: The finding that is shown first, if any.
     """
     places = list(_places(report.verdict.cause, first))
     serious = [finding for finding in by_time_at_stake(report.findings) if finding.severity is not Severity.INFO]
@@ -42,7 +42,7 @@ def tables_behind(report: Report, first: Finding | None) -> tuple[Section, ...]:
 
 
 def _places(cause: str, first: Finding | None) -> tuple[str, ...]:
-    """Where the tables are behind the cause that the verdict names, else behind the first finding."""
+    """Return the places of the tables for the verdict's cause, else for the first finding."""
     if cause in BY_CAUSE:
         return BY_CAUSE[cause]
     if first and first.severity is not Severity.INFO:
@@ -51,7 +51,7 @@ def _places(cause: str, first: Finding | None) -> tuple[str, ...]:
 
 
 def _of_finding(finding: Finding) -> tuple[str, ...]:
-    """Return the tables of a finding; of one that is unknown here, as in a saved report, those of any cause."""
+    """Return the tables of a finding; for an unknown one, as in a saved report, those of any cause."""
     record = find_record(finding.code)
     return record.tables if record else ELSEWHERE
 
@@ -90,12 +90,12 @@ def _as_they_are(grid: Grid) -> tuple[Row, ...]:
 
 
 def _busy_first(grid: Grid) -> tuple[Row, ...]:
-    """Rows of what threads prepare for the steps, then the others; waits for the next piece of work last."""
+    """Put rows of threads that prepare steps first, and waits for the next piece of work last."""
     kinds = [index for index, column in enumerate(grid.columns) if column.name == "kind"]
     return tuple(sorted(grid.rows, key=lambda row: _TURN.get(str(row[kinds[0]]), 1))) if kinds else grid.rows
 
 
 def _largest_first(grid: Grid) -> tuple[Row, ...]:
-    """The rows of a table that is in the order of time, the longest first."""
+    """Sort the rows of a chronological table by time, the longest first."""
     times = [index for index, column in enumerate(grid.columns) if column.unit == "ns"]
     return tuple(sorted(grid.rows, key=lambda row: -number_of(row[times[0]]))) if times else grid.rows

@@ -7,7 +7,7 @@ import re
 ELLIPSIS = "…"
 _DEEPEST_NESTING = 8
 _LONGEST = 16_000
-"""Characters of a name that is shortened; what is longer is no signature, and shortening would take long."""
+"""Limit of the characters of a name to simplify; longer ones are not signatures, and would take long."""
 _CALLED = re.compile(r"\w\(")
 _NAMESPACES = re.compile(r"(?<!\w)(?:(?:(?!const::)[A-Za-z_]\w*|\(anonymous namespace\)|<unnamed>)::)+")
 _INNERMOST_PARENTHESES = re.compile(r"\([^()]*\)")
@@ -16,10 +16,10 @@ _LAMBDA_NOISE = re.compile(r"::λ1\b|::\[lambda\s*\]|::operator\s*(?:const\b)?")
 
 
 def simplify_signature(name: str) -> str:
-    """A C++ signature without return types, namespaces, parameters and casts; any other name unchanged.
+    """Return a C++ signature without return types, namespaces, parameters and casts; any other name unchanged.
 
-    ``void at::native::f<(int)4, at::Add<float>>(int, char*)`` becomes ``f<4, Add<float>>``. Template arguments stay,
-    and so do the numbers of lambdas after the first (``::λ2``): they tell the instances of one kernel apart.
+    ``void at::native::f<(int)4, at::Add<float>>(int, char*)`` becomes ``f<4, Add<float>>``. Template arguments and the
+    numbers of lambdas after the first (``::λ2``) stay: they distinguish the instances of one kernel.
     """
     if len(name) > _LONGEST or not _is_signature(name):
         return name
@@ -33,5 +33,5 @@ def simplify_signature(name: str) -> str:
 
 
 def _is_signature(name: str) -> bool:
-    """In parts: as one pattern, each opening bracket of ``a(a(a(`` would be followed to the end."""
+    """Return whether a name is a signature; a single pattern would backtrack at each bracket of ``a(a(a(``."""
     return name.startswith("void ") or "<" in name or (name.endswith(")") and _CALLED.search(name) is not None)

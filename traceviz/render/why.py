@@ -1,4 +1,4 @@
-"""Why the first sentence of a report says what it says: its candidates, and the reason for each."""
+"""The reason for the verdict: its candidates, with the reason for each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLUMNS = (
     Column("leads", "Leads", "text", 9),
 )
 WORTH_SAYING = 0.02
-"""Candidates below this share have no line of their own."""
+"""Share below which a candidate has no line of its own."""
 _NONE: dict[str, str] = {
     Cause.HEALTHY: "Nothing takes 5 % of the judged time beside computing.",
     Cause.UNKNOWN: "Nothing that was recorded can lead: there is no judged time, or the program does nothing but "
@@ -35,7 +35,7 @@ _RULE = "The largest that is certain enough leads. The rule, with its reasons: d
 
 
 def why(report: Report) -> Report:
-    """The report reduced to its first sentence and the candidates for it."""
+    """Reduce the report to its verdict and the candidates for it."""
     candidates = report.verdict.candidates
     reasons = tuple(Prose(_because(c)) for c in candidates if c.leads or c.share >= WORTH_SAYING)
     grid: tuple[Block, ...] = (candidates_grid(report.verdict),) if candidates else ()
@@ -46,12 +46,12 @@ def why(report: Report) -> Report:
 
 
 def candidates_grid(verdict: Verdict) -> Grid:
-    """What may take the time, one row each."""
+    """List the candidate causes, one row each."""
     return Grid(_COLUMNS, tuple(_row(candidate) for candidate in verdict.candidates), complete=True)
 
 
 def _named(candidate: Candidate) -> str:
-    """Its label, with the code of the finding that it comes from: a part may have the same label."""
+    """Return its label, with the code of its finding, because a part may have the same label."""
     return f"{candidate.label} ({candidate.evidence})" if _IS_CODE.fullmatch(candidate.evidence) else candidate.label
 
 

@@ -1,9 +1,9 @@
-"""The report document: the results of the analyses, independent of how they are shown.
+"""The report document: the results of the analyses, independent of the output format.
 
-A :class:`Report` is one frozen value. Analyses fill sections with blocks (:class:`Facts`, :class:`Grid`,
-:class:`Bars`, :class:`Timeline`, :class:`Series`, :class:`Prose`) and add findings; a renderer turns it into
-text. Every value carries its base unit (:data:`traceviz.core.units.Unit`), every fact and column a stable key, so that
-scripts and comparisons join on keys and never on wording.
+A :class:`Report` is one frozen value. Analyses fill sections with blocks (:class:`Facts`, :class:`Grid`, :class:`Bars`,
+:class:`Timeline`, :class:`Series`, :class:`Prose`) and add findings; a renderer turns it into text. Every value has a
+base unit (:data:`traceviz.core.units.Unit`), every fact and column a stable key. Scripts and comparisons join on keys,
+never on wording.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ LISTING = "traceviz.listing/1"
 POPULATION = "traceviz.population/1"
 """Schema of a report on all traces of an archive."""
 TREND = "traceviz.trend/1"
-"""Schema of the course of a figure over many traces."""
+"""Schema of a trend: a figure over many traces."""
 
 BY_STEP, EVERY_STEP, IN_STEPS, BY_SHAPE = "By step", "Every step", "In steady steps", "By launch shape"
 STATED, OVER_TIME = "Figures that the program stated", "Over time"
-"""Titles of the grids for machines that comparisons, also of saved reports, are made from."""
+"""Titles of the grids for programs that comparisons, also of saved reports, are made from."""
 CLASSES_OF_SIDES, PARTS_OF_SIDES = "Classes of every side", "Parts of the runs of every side"
 AMOUNTS_OF_LANES = "Amounts at full height"
-"""Titles of the grids for machines that figures of comparisons are made from."""
+"""Title of the grids for programs that figures of comparisons are made from."""
 MEASURES = "measures"
 """Title of the grid with the figures of a whole run in base units."""
 STEADY_STEP_TIME = "steady step time"
@@ -49,18 +49,21 @@ TAG = "tag."
 """Prefix of the keys of facts that are tags of a run."""
 
 Audience = Literal["all", "machine"]
-"""Who a block is for: everybody, or only programs that read the JSON report."""
+"""Audience of a block: all readers, or only programs that read the JSON report."""
 
 Better = Literal["", "lower", "higher"]
-"""Which change is a gain; empty where neither is."""
+"""Direction of a change that is a gain; empty if neither direction is."""
 
 Certainty = Literal["measured", "at most", "suspected", "unexplained"]
-"""How sure it is that a candidate takes its time: recorded events cover it; it is a bound of what a change could save;
-it looks like that, and nothing shows it; nothing was recorded."""
+"""Certainty that a candidate takes its time.
+
+``measured``: recorded events cover it. ``at most``: an upper bound of the time that a change could save. ``suspected``:
+signs point to it, but no event proves it. ``unexplained``: nothing was recorded.
+"""
 
 
 class Severity(StrEnum):
-    """How much a finding or note matters; ordered from least to most by :attr:`rank`."""
+    """Importance of a finding or note; ordered from least to most by :attr:`rank`."""
 
     INFO = "info"
     WARNING = "warning"
@@ -74,7 +77,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One named value: ``key`` is stable, ``label`` is for people, ``value`` is in base ``unit``."""
+    """One named value: ``key`` is stable, ``label`` is readable, ``value`` is in base ``unit``."""
 
     key: str
     label: str
@@ -88,18 +91,19 @@ class Column:
 
     Args:
         name: Stable key of the column in the JSON report.
-        label: Heading for people.
+        label: Readable heading.
         unit: Base unit of the values.
-        importance: 0 is always shown; higher numbers are the first to go where the page is narrow.
-            Columns at 9 are for machines only and never shown in a terminal.
-        bar: Draw the value as a small bar beside it where the medium can: a ratio as a share of the whole, other
-            units and changes against the largest of the column.
-        signed: The value is a change: it is shown with its sign, and its bar grows from an axis to the left or right.
-        better: Which change is a gain; only of a signed column.
-        additive: Its values are parts of one whole, so that the rows that are left out have a sum. By default, shares
-            with a bar are additive, and other columns are not.
-        shorten: Narrow pages may cut its text; not if it is a figure, an id or one of a few words.
-        restates: It shows as text what other columns of the grid hold as numbers. CSV omits it.
+        importance: 0 is always shown; higher numbers are dropped first if the page is narrow. Columns at 9 are for
+            programs only and never shown in a terminal.
+        bar: True to draw the value as a small bar next to it if the medium can: a ratio as a share of the whole, other
+            units and changes relative to the column's largest.
+        signed: True if the value is a change: it is shown with its sign, and its bar grows from an axis to the left or
+            right.
+        better: Direction of a gain; only for a signed column.
+        additive: True if its values are parts of one whole, so that hidden rows have a sum. By default, shares with a
+            bar are additive, and other columns are not.
+        shorten: True if narrow pages may cut its text; false for a figure, an id or a text of a few words.
+        restates: True if it repeats as text the numbers of other columns of the grid. CSV omits it.
 
     The last three are for renderers; the JSON report does not contain them.
     """
@@ -117,7 +121,7 @@ class Column:
 
 
 def hide_columns(columns: Iterable[Column], names: Collection[str]) -> tuple[Column, ...]:
-    """The columns, with those of ``names`` for machines only."""
+    """Return the columns, with those of ``names`` reserved for programs."""
     return tuple(replace(column, importance=9) if column.name in names else column for column in columns)
 
 
@@ -137,11 +141,11 @@ class Grid(Shown):
     """A table: ``rows`` are complete, their values in the order of ``columns``; renderers choose how many to show.
 
     Args:
-        title: The meaning of a row; may be empty where the section's title tells it.
+        title: The meaning of a row; may be empty if the section's title states it.
         fold_below: Pictures may fold trailing rows whose bar column is below this ratio into "other".
-        audience: ``"machine"`` keeps the grid out of renderings for people (it is too long, and another grid of the
-            section says it better); the JSON report has it.
-        complete: Every row is shown, however many there are.
+        audience: ``"machine"`` keeps the grid out of readable output (it is too long, and another grid of the section
+            is better for readers); the JSON report has it.
+        complete: True to show every row, however many there are.
     """
 
     shown_as: ClassVar[str] = "grid"
@@ -160,13 +164,13 @@ class Grid(Shown):
             raise ValueError(f"two columns of grid {self.title!r} have the same name")
 
     def to_polars(self) -> pl.DataFrame:
-        """All rows in base units (ns, bytes, ratios 0 to 1), by the stable keys of the columns."""
+        """Return all rows in base units (ns, bytes, ratios 0 to 1), by the stable keys of the columns."""
         values = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
         columns = zip(self.columns, values, strict=True)
         return pl.DataFrame([pl.Series(column.name, list(rows), strict=False) for column, rows in columns])
 
     def to_pandas(self) -> pd.DataFrame:
-        """The same for pandas; ``.attrs["units"]`` has the unit of each column."""
+        """Return the same for pandas; ``.attrs["units"]`` has the unit of each column."""
         frame = self.to_polars().to_pandas()
         frame.attrs["units"] = {column.name: column.unit for column in self.columns}
         return frame
@@ -186,7 +190,7 @@ class Bar:
 class Bars:
     """Parts of one whole that add up to it: drawn as a single stacked bar with a legend.
 
-    ``whole`` names the denominator in words, for example ``"time of 57 steady steps"``.
+    ``whole`` names the denominator as text, for example ``"time of 57 steady steps"``.
     """
 
     title: str
@@ -197,9 +201,9 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One row of a timeline: a ratio 0 to 1 per equal slice of the span, ``None`` where nothing was measured.
+    """One row of a timeline: a ratio 0 to 1 per equal slice of the span, ``None`` for slices that were not measured.
 
-    ``whole`` is the amount that the ratio 1 stands for, with its unit; empty where the ratios speak for themselves.
+    ``whole`` is the amount of the ratio 1, with its unit; empty for plain ratios.
     """
 
     label: str
@@ -219,14 +223,14 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """A few sentences for people."""
+    """A few readable sentences."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of a :class:`Series`: its name and its value, ``None`` where nothing was measured."""
+    """One point of a :class:`Series`: its name and its value, ``None`` if it was not measured."""
 
     label: str
     value: float | None
@@ -234,7 +238,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The typical value of a series from the point at ``start`` on, until the next level begins."""
+    """The typical value of a series from the point at ``start`` until the next level starts."""
 
     start: int
     value: float
@@ -246,7 +250,7 @@ class Series:
 
     Args:
         points: In the order of time, or of their labels.
-        levels: In order; the figure changed where the second and each later level starts.
+        levels: In order; the figure changed at the start of the second and each later level.
         audience: See :class:`Grid`.
     """
 
@@ -277,15 +281,15 @@ class Section(Shown):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something worth changing, with the evidence for it.
+    """A problem worth fixing, with the evidence for it.
 
     Args:
         code: Code of its record (:mod:`traceviz.report.findings`), for ``traceviz explain``.
         slug: Name of the problem, from the record.
         severity: From the share of the run that is at stake.
-        message: One sentence with the figures that matter.
+        message: One sentence with the most important figures.
         evidence: The facts behind the message, with units.
-        advice: Things to do, the most promising first.
+        advice: Recommended actions, the most promising first.
         cost_ns: Time at stake: an upper bound of what the change can save in this capture.
         share: ``cost_ns`` as a share of the time that ``share_of`` names.
     """
@@ -303,12 +307,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """An analysis that could not run: not measured is never the same as fine.
+    """An analysis that could not run. Missing data is not a good result.
 
     Args:
-        slug: Of the analysis.
+        slug: Slug of the analysis.
         reason: Why it could not run.
-        tables: Tables that it needs and the capture does not have; empty where there is another reason.
+        tables: Required tables that the capture does not have; empty if there is another reason.
     """
 
     slug: str
@@ -318,7 +322,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that the reader dropped, repaired or could not see in the trace."""
+    """A problem of the trace: data that the reader dropped, repaired or could not see."""
 
     code: str
     severity: Severity
@@ -328,18 +332,18 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What may take the time: one of those from which the cause in the first sentence is chosen.
+    """A candidate cause. The cause in the first sentence is chosen from the candidates.
 
     Args:
         key: Stable key: a class of step time, a kind of cause, or the name of a finding.
-        label: The same for people.
+        label: Readable name.
         time_ns: Its time, summed over ranks.
         share: Its share of the time that ``share_of`` names.
-        share_of: That time in words.
-        certainty: How sure it is.
-        evidence: What shows it.
+        share_of: That time as text.
+        certainty: Certainty of its time.
+        evidence: Evidence for it.
         reason: Why it leads the first sentence, or why it does not.
-        leads: Whether it does.
+        leads: True if it leads the first sentence.
     """
 
     key: str
@@ -359,9 +363,9 @@ class Verdict:
 
     Args:
         code: The verdict on the input, or that of a comparison or an archive; stable.
-        sentence: The line, for people.
+        sentence: The readable line.
         cause: Key of the candidate that leads it, else :attr:`Cause.HEALTHY` or :attr:`Cause.UNKNOWN`.
-        candidates: What may take the time: the one that leads first, then the largest.
+        candidates: Candidate causes: the one that leads first, then the largest.
     """
 
     code: VerdictCode
@@ -384,16 +388,16 @@ class Report(Shown):
     schema: str = field(default=SCHEMA)
 
     def __repr__(self) -> str:
-        """One line: what it is about, and what it holds."""
+        """Return one line with the subject and the size of the report."""
         source = next((fact.value for fact in self.run if fact.key == "source"), None)
         held = f"{counted(len(self.sections), 'section')}, {counted(len(self.findings), 'finding')}"
         return f"Report({f'{str(source)[:100]!r}, ' if source else ''}{held})"
 
     def section(self, slug: str) -> Section:
-        """The section with this slug.
+        """Return the section with this slug.
 
         Raises:
-            KeyError: no such section; :attr:`skipped` may say why.
+            KeyError: no such section; :attr:`skipped` may give the reason.
         """
         for section in self.sections:
             if section.slug == slug:
@@ -401,19 +405,19 @@ class Report(Shown):
         raise KeyError(slug)
 
     def blocks(self, slug: str) -> Iterator[Block]:
-        """Blocks of the section with this slug; none where there is no such section."""
+        """Return the blocks of the section with this slug; empty if there is no such section."""
         return (block for section in self.sections if section.slug == slug for block in section.blocks)
 
     def facts(self, slug: str) -> Iterator[Fact]:
-        """Facts of the section with this slug; none where there is no such section."""
+        """Return the facts of the section with this slug; empty if there is no such section."""
         return (fact for block in self.blocks(slug) if isinstance(block, Facts) for fact in block.facts)
 
     def grids(self, slug: str) -> Iterator[Grid]:
-        """Grids of the section with this slug; none where there is no such section."""
+        """Return the grids of the section with this slug; empty if there is no such section."""
         return (block for block in self.blocks(slug) if isinstance(block, Grid))
 
     def fact(self, slug: str, key: str) -> Value:
-        """The value of fact ``key`` in section ``slug``.
+        """Return the value of fact ``key`` in section ``slug``.
 
         Raises:
             KeyError: no such section or fact.
@@ -426,7 +430,7 @@ class Report(Shown):
         raise KeyError(f"{slug}.{key}")
 
     def rows(self, slug: str) -> list[dict[str, Value]]:
-        """Rows of the first grid of section ``slug``, each as column name to value in base units.
+        """Return the rows of the first grid of section ``slug``, each as column name to value in base units.
 
         Raises:
             KeyError: no such section.
@@ -438,10 +442,10 @@ class Report(Shown):
         return []
 
     def grid(self, slug: str, title: str | None = None) -> Grid:
-        """A table of section ``slug``: the one with this title, else the first.
+        """Return a table of section ``slug``: the one with this title, else the first.
 
         Raises:
-            UsageError: there is no such section or table; the message says which there are, or why there is none.
+            UsageError: there is no such section or table; the message lists those that exist, or gives the reason.
         """
         skipped = next((skip.reason for skip in self.skipped if skip.slug == slug), "")
         if skipped:
@@ -459,7 +463,7 @@ class Report(Shown):
         raise UsageError.unknown(f"table of section {slug}", title, [grid.title for grid in grids])
 
     def to_polars(self, slug: str, title: str | None = None) -> pl.DataFrame:
-        """All rows of :meth:`grid` as a polars ``DataFrame``, in base units.
+        """Return all rows of :meth:`grid` as a polars ``DataFrame``, in base units.
 
         >>> report.to_polars("kernels").head(3)
         >>> report.to_polars("steps", title="Every step")
@@ -470,7 +474,7 @@ class Report(Shown):
         return self.grid(slug, title).to_polars()
 
     def to_pandas(self, slug: str, title: str | None = None) -> pd.DataFrame:
-        """The same for pandas; ``.attrs["units"]`` has the unit of each column.
+        """Return the same for pandas; ``.attrs["units"]`` has the unit of each column.
 
         Raises:
             UsageError: there is no such table.

@@ -1,4 +1,4 @@
-"""Verdicts as values: the code of a report's verdict, the verdict on the input, and causes that are no findings.
+"""Verdicts as values: the code of a report's verdict, the verdict on the input, and causes other than findings.
 
 The strings are those of the JSON report. Code compares members, so that mypy finds a misspelt one.
 """
@@ -46,17 +46,17 @@ class VerdictCode(StrEnum):
 
     @property
     def text(self) -> str:
-        """The code with spaces, as the catalogue of an archive has it: ``highly input-bound``."""
+        """The code with spaces, as in the catalogue of an archive: ``highly input-bound``."""
         return self.value.replace("-", " ", 1)
 
     @property
     def is_blind(self) -> bool:
-        """Whether the report could not judge the input, or was not asked to."""
+        """True if the report could not judge the input, or was not asked to."""
         return self in {VerdictCode.CANNOT_JUDGE, VerdictCode.PARTIAL}
 
 
 class InputVerdict(Enum):
-    """The verdict of section ``input_pipeline``; a program that trains on nothing is *not judged*.
+    """The verdict of section ``input_pipeline``; a program without training is *not judged*.
 
     No ``StrEnum``: mypy refuses to compare a member with a string.
     """
@@ -70,7 +70,7 @@ class InputVerdict(Enum):
 
     @classmethod
     def read(cls, value: object) -> InputVerdict | None:
-        """Return the verdict with this string, from the facts of a report; ``None`` if it is no such string."""
+        """Return the verdict with this string, from the facts of a report; ``None`` for any other value."""
         return next((verdict for verdict in cls if verdict.value == value), None)
 
     @property
@@ -87,22 +87,22 @@ class InputVerdict(Enum):
 
     @property
     def is_judged(self) -> bool:
-        """Whether there was an input that could be judged."""
+        """True if there was an input that could be judged."""
         return self not in {InputVerdict.CANNOT_JUDGE, InputVerdict.NOT_JUDGED}
 
     @property
     def is_measured(self) -> bool:
-        """Whether the wait for input was seen: a suspicion rests on what else the host does not show."""
+        """True if the wait for input was measured; a suspicion is inferred from the absence of other host activity."""
         return self.is_judged and self is not InputVerdict.POSSIBLY_BOUND
 
     @property
     def is_bound(self) -> bool:
-        """Whether steps were seen to wait for much of their time."""
+        """True if steps waited for a measured large part of their time."""
         return self in {InputVerdict.HIGHLY_BOUND, InputVerdict.MODERATELY_BOUND}
 
 
 NO_INPUT_VERDICT = frozenset(verdict.value for verdict in InputVerdict if not verdict.is_judged)
-"""Strings of the verdicts on an input that was not judged, as the facts of section ``input_pipeline`` have them."""
+"""Strings of the verdicts on an input that was not judged, as in the facts of section ``input_pipeline``."""
 
 
 class Cause(StrEnum):

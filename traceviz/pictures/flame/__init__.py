@@ -1,4 +1,4 @@
-"""From tables to flame graphs, by class of step time, and the difference of two."""
+"""Flame graphs from tables, by class of step time, and the difference of two."""
 
 from traceviz.pictures.flame.folded_stacks import folded
 

@@ -1,4 +1,4 @@
-"""Calls that nest on their threads as trees of names: inclusive time on the host, and of the device work launched."""
+"""Nested calls of threads as trees of names, with inclusive host time and the time of launched device work."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ Measure = Literal["host", "device", "samples"]
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a node says: its name, the key of its colour, and where it is written.
+    """A node's label: its name, the key of its colour, and its place in the source code.
 
-    Nodes with a ``group`` lie in a node of that name: operators of one type, which have names by the hundred.
+    A node with a ``group`` lies in a node of that name. Groups collect operators of one type, which can have hundreds
+    of names.
     """
 
     name: str
@@ -45,18 +46,18 @@ class Label:
 
 
 THREAD = "thread"
-"""Family of the outermost nodes: threads, and what else work belongs to."""
+"""Family of the outermost nodes: threads, and other owners of work."""
 TRAINING = Label(TRAINING_THREAD, THREAD)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tree:
-    """Names by the path of those around them, before their times are known.
+    """Names by the path of the names around them, before their times are known.
 
     Args:
         parents: Node around each; -1 for none.
         codes: Row of ``labels`` of each.
-        labels: What nodes say.
+        labels: Labels of nodes.
     """
 
     parents: Array
@@ -65,17 +66,17 @@ class Tree:
 
     @property
     def size(self) -> int:
-        """Nodes."""
+        """Number of nodes."""
         return int(self.parents.size)
 
     @property
     def training(self) -> Array:
-        """The node of the thread that trains, which is drawn first; empty where there is none."""
+        """The node of the training thread, which is drawn first; empty if there is none."""
         code = next((row for row, label in enumerate(self.labels) if label == TRAINING), None)
         return np.flatnonzero((self.parents < 0) & (self.codes == code)) if code is not None else self.parents[:0]
 
     def with_inside(self, around: Array, codes: Array, labels: tuple[Label, ...]) -> tuple[Tree, Array]:
-        """The tree with further nodes, by the node around each and their label; and the node of each row."""
+        """Add nodes, given the node around each and their label; return the tree and the node of each row."""
         group, first = alike(_narrow(around), _narrow(codes))
         tree = Tree(
             np.concatenate([self.parents, around[first]]),
@@ -87,7 +88,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """What a flame graph is called: its key, what is in it, and whose time it shows."""
+    """The identity of a flame graph: its key, its label, and whose time it shows."""
 
     key: str
     label: str
@@ -101,9 +102,9 @@ class Called:
     Args:
         tree: The calls and their nesting; with ``thread_id`` and ``process_id``.
         codes: Row of ``labels`` of each call.
-        labels: What calls are called.
-        launches: Which calls launch work and are not shown around it: calls of the device's API.
-        is_by_thread: Whether threads are the outermost nodes.
+        labels: Labels of calls.
+        launches: True for calls that launch work and are not shown around it: calls of the device's API.
+        is_by_thread: True if threads are the outermost nodes.
     """
 
     tree: CallTree
@@ -113,7 +114,7 @@ class Called:
     is_by_thread: bool = True
 
     def contexts(self, trace: TraceView) -> tuple[Tree, Array]:
-        """The tree of names, and the node of each call."""
+        """Return the tree of names, and the node of each call."""
         threads, names = threads_of(trace, self.tree.calls["thread_id"])
         if not self.is_by_thread:
             threads, names = np.zeros(threads.size, np.int32), ()
@@ -130,7 +131,7 @@ class Called:
         return _grouped(tree), shift + found.of_call.astype(np.int64)
 
     def ends(self) -> Array:
-        """End of each call, none later than that of the call around it."""
+        """Return the end of each call, limited to the end of the call around it."""
         if self.tree.nests:
             return self.tree.ends
         ends = self.tree.ends.copy()
@@ -140,14 +141,14 @@ class Called:
 
 
 def host_flame(trace: TraceView, called: Called, title: Title, time: Division, bounds: Bounds) -> Flame | None:
-    """Inclusive time of calls on their threads; ``None`` where there is none."""
+    """Draw inclusive time of calls on their threads; ``None`` if there is none."""
     tree, node = called.contexts(trace)
     time = time.within_host()
     processes = called.tree.calls["process_id"].to_numpy().astype(np.int64)
     spans = Spans(processes, called.tree.starts, called.ends())
     totals = np.zeros(tree.size, np.int64)
     np.add.at(totals, node, _lengths(time, spans))
-    sums = np.bincount(node, minlength=tree.size) == 0  # threads and groups, which are no calls
+    sums = np.bincount(node, minlength=tree.size) == 0  # threads and groups, which are not calls
     kept = folded(tree.parents, _summed(tree.parents, totals, sums), bounds, tree.training)
     owners = _whole(tree.parents, kept.whole, sums)[node]
     times = _divided(time, spans, owners, kept.count)
@@ -158,7 +159,7 @@ def host_flame(trace: TraceView, called: Called, title: Title, time: Division, b
 
 
 def _summed(parents: Array, values: Array, sums: Mask) -> Array:
-    """``values`` of nodes, with those of all children in place of nothing where a node is a sum."""
+    """Fill the values of nodes that are sums with the values of their children."""
     total = values.copy()
     for rows in reversed(levels(parents)[1:]):
         inside = rows[sums[parents[rows]]]
@@ -167,7 +168,7 @@ def _summed(parents: Array, values: Array, sums: Mask) -> Array:
 
 
 def _whole(parents: Array, whole: Array, sums: Mask) -> Array:
-    """:attr:`Folded.whole`, where what is in a sum that is too small to be drawn belongs to where the sum does."""
+    """Return :attr:`Folded.whole`; children of a sum too small to draw belong to the node that represents it."""
     found = whole.copy()
     for rows in levels(parents)[1:]:
         alone = rows[(found[rows] < 0) & sums[parents[rows]]]
@@ -178,9 +179,9 @@ def _whole(parents: Array, whole: Array, sums: Mask) -> Array:
 def owned_flame(  # noqa: PLR0917 (columns)
     tree: Tree, node: Array, spans: Spans, title: Title, time: Division, bounds: Bounds
 ) -> Flame | None:
-    """Time of stretches by the node that each belongs to and by all around it; -1 belongs to none.
+    """Draw the time of intervals by the node that owns each and by all nodes around it; -1 for no owner.
 
-    Work of devices counts as a whole; of others, what lies in time that counts.
+    Device work counts in full. Other work counts for its part within counted time.
     """
     time = replace(time, host=None) if title.measure == "device" else time.within_host()
     known = node >= 0
@@ -193,18 +194,18 @@ def owned_flame(  # noqa: PLR0917 (columns)
 
 
 def _lengths(time: Division, spans: Spans) -> Array:
-    """Nanoseconds of each stretch that count."""
+    """Return the nanoseconds of each interval that count."""
     return spans.ends - spans.starts if time.host is None else time.covered(spans)
 
 
 def _divided(time: Division, spans: Spans, owners: Array, count: int) -> Array:
-    """Nanoseconds of each owner in each class, and in the last column in none."""
+    """Return nanoseconds by owner and class; the last column holds time in no class."""
     times = time.times(spans, _narrow(owners), count)
     return np.concatenate([times, time.outside(spans, owners, times)[:, None]], axis=1)
 
 
 def _grouped(tree: Tree) -> Tree:
-    """The tree with a node around those that have a group and are in the same node."""
+    """Put nodes of one group in the same parent into a node of that group."""
     names = [label.group for label in tree.labels]
     groups = tuple(dict.fromkeys(filter(None, names)))
     if not groups:
@@ -222,7 +223,7 @@ def _grouped(tree: Tree) -> Tree:
 
 
 def drawn(title: Title, time: Division, tree: Tree, kept: Folded, times: Array) -> Flame | None:
-    """The graph of the nodes that stay, with the classes in which they have time; the last column is of none."""
+    """Draw the nodes that stay, with the classes in which they have time; the last column is time in no class."""
     top = kept.parents < 0
     used = np.flatnonzero(times[top].sum(axis=0))
     if not kept.count or not used.size:
@@ -246,7 +247,7 @@ def drawn(title: Title, time: Division, tree: Tree, kept: Folded, times: Array) 
 
 @once_per_trace
 def device_work(trace: TraceView) -> pl.DataFrame:
-    """All device work with its call and where its node was made, and ``leaf`` and ``family``: what the work is."""
+    """Return all device work with its call, where its node was made, and its ``leaf`` name and ``family``."""
     work = with_origins(trace, work_with_calls(trace))
     names = work["kernel"].unique().drop_nulls().cast(pl.String).to_list()
     leaves = {name: kernel_name(name) for name in names}
@@ -267,9 +268,10 @@ _MOST_SCOPES = 64
 
 
 def device_flame(trace: TraceView, called: Called, title: Title, time: Division, bounds: Bounds) -> Flame | None:
-    """Device work by the innermost call that launched it, or that made its node in a graph; the work is innermost.
+    """Draw device work by the innermost call that launched it, or that made its node in a graph.
 
-    Work without a known call belongs to the operator that it names, by its scopes.
+    The work itself is the innermost node. Work without a known call belongs to the operator that it names, by its
+    scopes.
     """
     work = device_work(trace)
     if not work.height:
@@ -292,7 +294,7 @@ def device_flame(trace: TraceView, called: Called, title: Title, time: Division,
 
 
 def counted(time: Division, work: pl.DataFrame) -> Mask:
-    """Which device work counts: what was launched in time that counts; where that is not known, what begins in it."""
+    """Return a mask of device work launched in counted time; if the launch is unknown, use the work's start."""
     processes = work["process_id"].to_numpy().astype(np.int64)
     return np.where(
         work["call_ns"].is_not_null().to_numpy(),
@@ -302,7 +304,7 @@ def counted(time: Division, work: pl.DataFrame) -> Mask:
 
 
 def _placed(trace: TraceView, work: pl.DataFrame, base: Tree, node: Array) -> tuple[Tree, Array]:
-    """The tree with nodes for work that lies in no call: by its thread, by its operator, or of nothing known."""
+    """Add nodes for work outside any call: by its thread, by its operator, or for an unknown call."""
     threads, names = threads_of(trace, work["thread_id"])
     has_thread = (node < 0) & work["thread_id"].is_not_null().to_numpy()
     tree, node = _at_top(base, node, has_thread, threads.astype(np.int64), tuple(Label(name, THREAD) for name in names))
@@ -320,7 +322,7 @@ def _placed(trace: TraceView, work: pl.DataFrame, base: Tree, node: Array) -> tu
 
 
 def _at_top(tree: Tree, node: Array, chosen: Mask, codes: Array, labels: tuple[Label, ...]) -> tuple[Tree, Array]:
-    """Put ``chosen`` work into outermost nodes by ``codes``, into those that are there where they say the same."""
+    """Put ``chosen`` work into outermost nodes by ``codes``; reuse outermost nodes of the same name."""
     if not chosen.any():
         return tree, node
     top = np.flatnonzero(tree.parents < 0)
@@ -337,11 +339,11 @@ def _at_top(tree: Tree, node: Array, chosen: Mask, codes: Array, labels: tuple[L
 
 
 def _scopes(tree: Tree, texts: list[str]) -> tuple[Tree, list[int]]:
-    """Nodes for operators by the scopes in their names, ``model/dense/MatMul``, and the node of each."""
+    """Add nodes for operators by the scopes in their names, ``model/dense/MatMul``; return the node of each."""
     root = tree.size
     paths: dict[tuple[int, str], int] = {}
     parents, labels, places = [-1], [Label(_BY_NAME, THREAD)], []
-    for text in texts:  # distinct operators, of which there are few
+    for text in texts:  # distinct operators, so only a few
         node = root
         parts = operation_name(text, "op").split("/")
         parts = (
@@ -364,7 +366,7 @@ def _scopes(tree: Tree, texts: list[str]) -> tuple[Tree, list[int]]:
 
 
 def _leaves(work: pl.DataFrame) -> tuple[tuple[Label, ...], Array]:
-    """What device work is called, and the row of each."""
+    """Return the distinct labels of device work, and the row of each piece of work."""
     distinct = work.select("leaf", "family").unique(maintain_order=True)
     labels = tuple(Label(leaf, family) for leaf, family in distinct.iter_rows())
     number = {label: row for row, label in reversed(list(enumerate(distinct["leaf"].to_list())))}
@@ -372,7 +374,7 @@ def _leaves(work: pl.DataFrame) -> tuple[tuple[Label, ...], Array]:
 
 
 def threads_of(trace: TraceView, threads: pl.Series) -> tuple[Codes, tuple[str, ...]]:
-    """For each thread the row of its label, and the labels; a thread that is not known is one of the others."""
+    """Return the row of each thread's label, and the labels; an unknown thread gets :data:`OTHER_THREADS`."""
     known = thread_labels(trace)
     names = list(dict.fromkeys([*known["label"].to_list(), OTHER_THREADS]))
     number = {name: row for row, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""Two flame graphs as one: nodes by their path, with the time of both sides.
+"""Two flame graphs merged into one: nodes by their path, with the time of both sides.
 
 ::
 
@@ -22,27 +22,27 @@ from traceviz.pictures.flame.folding import OTHER, Bounds, accumulated, folded
 from traceviz.report.pictures.flame import Flame
 
 FINE = Bounds(least=0.0001, most=20_000)
-"""How small nodes of the sides of a difference may be: what one side would fold away, the other may hold."""
+"""Limits for the sides of a difference: fine, because one side may keep what the other would fold."""
 
 _ORDER = {key: place for place, key in enumerate([*(known.key for known in CLASSES), OUTSIDE[0]])}
 
 
 def differences(base: Iterable[Flame], new: Iterable[Flame], bounds: Bounds | None = None) -> tuple[Flame, ...]:
-    """The differences of the graphs that both sides have, in the order of the new side."""
+    """Return the differences of the graphs that both sides have, in the order of the new side."""
     known = {flame.key: flame for flame in base}
     return tuple(difference(known[flame.key], flame, bounds) for flame in new if flame.key in known)
 
 
 def difference(base: Flame, new: Flame, bounds: Bounds | None = None) -> Flame:
-    """The new side, with the time of the base beside it.
+    """Merge two graphs: the new side, with the time of the base for each node.
 
-    Time is per step where both sides have steps, so that runs of different length compare. Nodes that one side has are
-    0 on the other. How small nodes may be is judged by the time of both together.
+    Time is per step if both sides have steps, so that runs of different length compare. Nodes of one side are 0 on the
+    other. The time of both sides together decides which nodes are too small.
 
     Args:
         base: The side to compare with.
         new: The side that is shown.
-        bounds: How small and how many nodes may be.
+        bounds: Limits for the size and number of nodes.
     """
     nodes: dict[tuple[int, str], int] = {}
     parents: list[int] = []
@@ -83,7 +83,7 @@ def _words(base: Flame, new: Flame, *, per_step: bool) -> str:
 def _placed(
     side: Flame, nodes: dict[tuple[int, str], int], parents: list[int], described: list[tuple[str, str, str]]
 ) -> Array:
-    """The node of each node of a side in the tree of both; what is not there yet is added."""
+    """Map each node of a side to its node in the merged tree; add missing nodes."""
     place = np.empty(len(side.names), np.int64)
     for node, (name, family, where) in enumerate(_described(side)):
         outer = int(side.parents[node])
@@ -101,7 +101,7 @@ def _described(side: Flame) -> Iterator[tuple[str, str, str]]:
 
 
 def _own(side: Flame, place: Array, count: int, classes: tuple[tuple[str, str], ...], steps: int) -> Array:
-    """Time of each node of the tree of both without that in it, by class, rounded so that sums stay what they are."""
+    """Return self time by node of the merged tree and class, rounded so that the sums are preserved."""
     inclusive = np.zeros((count, max(len(classes), 1)), np.int64)
     columns = [classes.index(known) for known in side.classes] or [0]
     rounded = (side.times + steps // 2) // steps

@@ -1,4 +1,4 @@
-"""What the time of a flame graph is divided by: the class of step time that the rank is in meanwhile.
+"""The division of flame graph time by the class of step time of the rank at that moment.
 
 ::
 
@@ -22,12 +22,12 @@ from traceviz.core.arrays.nested import Mask, Rows
 from traceviz.core.units import format_number
 
 OUTSIDE = ("outside", "no class known")
-"""Time that belongs to no class: outside of the capture, or of a process that no rank is known for."""
+"""Time of no class: outside the capture, or of a process without a known rank."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """One class of time, of every process that it is known of."""
+    """One class of time, for every process that has it."""
 
     key: str
     label: str
@@ -36,7 +36,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spans:
-    """Stretches of time of processes: one value per stretch in each array."""
+    """Intervals of processes: one value per interval in each array."""
 
     processes: Array
     starts: Array
@@ -49,9 +49,9 @@ class Division:
 
     Args:
         parts: Classes of the whole capture, by priority; no two share time of a process.
-        host: Time of the host in steady steps by process; ``None`` where there are no steps: then all time counts.
-        device: The same for what devices begin.
-        whole: What counts, in words.
+        host: Time of the host in steady steps by process; ``None`` if there are no steps: then all time counts.
+        device: The same for work of devices.
+        whole: The counted time as text.
         steps: Steady steps; 0 for none.
     """
 
@@ -62,7 +62,7 @@ class Division:
     steps: int
 
     def within_host(self) -> Division:
-        """The same classes, as far as they lie in time that counts for the host."""
+        """Return the same classes, limited to counted host time."""
         if self.host is None:
             return self
         nothing = IntervalSet.empty()
@@ -77,15 +77,15 @@ class Division:
         return Division(parts, self.host, self.device, self.whole, self.steps)
 
     def begins_of_host(self, processes: Array, moments: Array) -> Mask:
-        """Which moments of the host count."""
+        """Return a mask of the moments in counted host time."""
         return _contained(self.host, processes, moments)
 
     def begins_of_device(self, processes: Array, moments: Array) -> Mask:
-        """Which moments of devices count."""
+        """Return a mask of the moments in counted device time."""
         return _contained(self.device, processes, moments)
 
     def covered(self, spans: Spans) -> Array:
-        """Nanoseconds of each stretch that lie in any class."""
+        """Return the nanoseconds of each interval that lie in any class."""
         found = np.zeros(spans.starts.size, np.int64)
         for process in np.unique(spans.processes):
             rows = np.flatnonzero(spans.processes == process)
@@ -95,7 +95,7 @@ class Division:
         return found
 
     def times(self, spans: Spans, owners: Rows, count: int) -> Array:
-        """Nanoseconds of each owner in each class: ``count`` rows; stretches of negative owners are left out."""
+        """Return nanoseconds by owner (``count`` rows) and class; intervals of negative owners are ignored."""
         total = np.zeros((len(self.parts), count), np.int64)
         known = np.unique(spans.processes)
         for process in known:
@@ -106,7 +106,7 @@ class Division:
         return np.ascontiguousarray(total.T)
 
     def outside(self, spans: Spans, owners: Rows, times: Array) -> Array:
-        """Nanoseconds of each owner that :meth:`times` has in no class; none where only steps count."""
+        """Return the nanoseconds of each owner that are in no class; zeros if only steps count."""
         if self.host is not None:
             return np.zeros(times.shape[0], np.int64)
         whole = np.zeros(times.shape[0], np.int64)
@@ -117,7 +117,7 @@ class Division:
 
 @once_per_trace
 def division(trace: TraceView) -> Division:
-    """The classes of all ranks; processes beside a single rank (workers of a loader) have those of the rank."""
+    """Divide time by the classes of all ranks; a single rank's classes also apply to its loader workers."""
     classes = host_classes(trace)
     ranks = {rank: classes[rank].sets for rank in trace.ranks}
     others = set(trace.frame("processes", "process_id")["process_id"].to_list()) - set(ranks)

@@ -13,19 +13,18 @@ from traceviz.report.pictures.flame import Flame
 
 _MAKERS = (operator_flames, module_flames, range_flames, stack_flames)
 _MOST_TOGETHER = 5000
-"""Nodes of all graphs of a page: one takes some 35 bytes of it, and with long names of its own 170."""
+"""Limit of the nodes of all graphs of a page. A node takes about 35 bytes, or 170 with a long name of its own."""
 
 
 def flames(trace: TraceView, bounds: Bounds | None = None) -> tuple[Flame, ...]:
-    """Flame graphs of operators, modules, NVTX ranges and Python stacks, as far as the trace has them.
+    """Draw flame graphs of operators, modules, NVTX ranges and Python stacks, as far as the trace has them.
 
-    Time is that of steady steps, where there are some, and divided by the class of step time that the rank is in
-    meanwhile. Host time is what a call takes on its thread, with all in it; device time is the work that was launched
-    within, also where it runs later.
+    Graphs show the time of steady steps, if there are any, divided by the rank's class of step time. Host time is the
+    inclusive time of a call on its thread. Device time is the work launched within a call, even if it runs later.
 
     Args:
         trace: The trace.
-        bounds: How small and how many nodes may be; where not given, as suits a page.
+        bounds: Limits for the size and number of nodes; by default limits that suit a page.
     """
     found = _drawn(trace, bounds or Bounds())
     if bounds is None and sum(len(flame.names) for flame in found) > _MOST_TOGETHER:

@@ -1,4 +1,4 @@
-"""Folded stacks, the format of flamegraph.pl, inferno and speedscope: ``a;b;c 123``, time of its own in nanoseconds."""
+"""Folded stacks (``a;b;c 123``), the format of flamegraph.pl, inferno and speedscope; self time in nanoseconds."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from traceviz.report.pictures.flame import Flame
 
 
 def folded(flame: Flame, class_key: str | None = None) -> str:
-    """Each node with time of its own as a line; of a difference, the new side.
+    """Write each node with self time as a line; of a difference, the new side.
 
     Args:
         flame: The tree.
-        class_key: Time of this class of step time only; of all where not given.
+        class_key: Only time of this class of step time; all time by default.
     """
     keys = [key for key, _ in flame.classes]
     times = flame.times.sum(axis=1) if class_key is None else flame.times[:, keys.index(class_key)]
@@ -27,5 +27,5 @@ def folded(flame: Flame, class_key: str | None = None) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name without what the format uses: semicolons and line breaks."""
+    """Remove the separators of the format from a name: semicolons and line breaks."""
     return " ".join(name.replace(";", ":").split()) or "?"

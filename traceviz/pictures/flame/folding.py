@@ -1,4 +1,4 @@
-"""Which nodes of a tree stay: those with enough of the whole, and beside them what the others come to.
+"""Folding a tree: large nodes stay, and one node per parent sums the small ones.
 
 ::
 
@@ -19,16 +19,16 @@ from traceviz.core.arrays.intervals import Array
 from traceviz.core.arrays.nested import Mask, Rows
 
 OTHER = "(other)"
-"""Name of a node for those of its parent that are too small to be drawn."""
+"""Name of the node that sums the children of a node that are too small to draw."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How small and how many nodes may be.
+    """Limits for the size and number of nodes.
 
     Args:
         least: Share of the whole below which a node is not drawn by itself.
-        most: Nodes of a tree, those called :data:`OTHER` among them.
+        most: Nodes of a tree, including those called :data:`OTHER`.
         deepest: Nodes from the outermost to the innermost.
     """
 
@@ -42,10 +42,10 @@ class Folded:
     """The nodes that stay, in the order of the tree, siblings by their time.
 
     Args:
-        sources: The node of the tree that each is; -1 for what stands for several.
+        sources: The node of the tree that each is; -1 for a node that sums several.
         parents: The node around each; -1 for none.
-        whole: For each node of the tree the one that has its time and that of all in it; -1 if a node around it does.
-        own: For each node of the tree the one that time of its own belongs to; -1 where that is nobody's.
+        whole: For each node of the tree, the kept node with its inclusive time; -1 if a node around it has that time.
+        own: For each node of the tree, the kept node with its self time; -1 for none.
     """
 
     sources: Array
@@ -55,12 +55,12 @@ class Folded:
 
     @property
     def count(self) -> int:
-        """Nodes that stay."""
+        """Number of nodes that stay."""
         return int(self.sources.size)
 
 
 def depths(parents: Rows) -> Array:
-    """How many nodes are around each."""
+    """Count the nodes around each node."""
     depth, outer = (parents >= 0).astype(np.int64), parents.astype(np.int64)
     while (inside := outer >= 0).any():  # once per doubling of the depth
         depth = depth + np.where(inside, depth[outer], 0)
@@ -69,14 +69,14 @@ def depths(parents: Rows) -> Array:
 
 
 def levels(parents: Rows) -> list[Array]:
-    """The nodes of a tree by their depth, the outermost first."""
+    """Return the nodes of a tree by their depth, the outermost first."""
     depth = depths(parents)
     order = np.argsort(depth, kind="stable")
     return np.split(order, np.searchsorted(depth[order], np.arange(1, int(depth.max(initial=0)) + 1)))
 
 
 def accumulated(parents: Rows, own: Array) -> Array:
-    """For each node, its own values and those of all in it; ``own`` has one row per node."""
+    """Sum the values of each node and all nodes inside it; ``own`` has one row per node."""
     total = own.astype(np.int64, copy=True)
     for rows in reversed(levels(parents)[1:]):
         np.add.at(total, parents[rows], total[rows])
@@ -87,9 +87,9 @@ def folded(parents: Rows, times: Array, bounds: Bounds, first: Array | None = No
     """Fold a tree.
 
     Args:
-        parents: The node around each, before it or after it; -1 for none.
-        times: Inclusive time of each; none has more than the node around it.
-        bounds: How small and how many nodes may be.
+        parents: The node around each, in any order; -1 for none.
+        times: Inclusive time of each; at most that of the node around it.
+        bounds: Limits for the size and number of nodes.
         first: Nodes that come before their siblings, however small.
     """
     whole = int(times[parents < 0].sum())
@@ -100,9 +100,9 @@ def folded(parents: Rows, times: Array, bounds: Bounds, first: Array | None = No
 
 
 def _kept(parents: Rows, times: Array, least: float, bounds: Bounds) -> Mask:
-    """Which nodes stay, so that with those that stand for others there are not too many: the largest do."""
+    """Return a mask of the largest nodes that fit within the limits, together with the nodes that sum others."""
     depth, most = depths(parents), bounds.most
-    order = np.lexsort((depth, -times))  # of as much time the outer one comes first, so that parents stay
+    order = np.lexsort((depth, -times))  # for equal times the outer node comes first, so that parents stay
     order = order[: int(np.searchsorted(-times[order], -least, side="right"))]
     order = order[depth[order] < bounds.deepest - 1]
     allowed = min(order.size, most)
@@ -116,18 +116,18 @@ def _kept(parents: Rows, times: Array, least: float, bounds: Bounds) -> Mask:
 
 
 def _others(parents: Rows, times: Array, kept: Mask) -> Array:
-    """The nodes that stay and have children that do not; -1 for the top."""
+    """Return the kept nodes with children that are not kept; -1 for the top."""
     left = np.flatnonzero(~kept & (times > 0))
     left = left[(parents[left] < 0) | kept[parents[left]]]
     return np.asarray(np.unique(parents[left]), np.int64)
 
 
 def _placed(parents: Rows, times: Array, sizes: Array, kept: Mask) -> Folded:
-    """The nodes that stay in order: depth first, of siblings that of largest size first, and what is left last."""
+    """Order the kept nodes depth-first, the largest sibling first and the sum of the others last."""
     above = _others(parents, times, kept)
     rows = np.flatnonzero(kept)
     sources = np.concatenate([rows, np.full(above.size, -1, np.int64)])
-    number = np.full(parents.size + 1, -1, np.int64)  # the last stands for the top
+    number = np.full(parents.size + 1, -1, np.int64)  # the last entry is the top
     number[rows] = np.arange(rows.size)
     other = np.full(parents.size + 1, -1, np.int64)
     other[above] = rows.size + np.arange(above.size)
@@ -150,7 +150,7 @@ def _placed(parents: Rows, times: Array, sizes: Array, kept: Mask) -> Folded:
 
 
 def _depth_first(parents: Array, sizes: Array) -> Array:
-    """Nodes in the order of a tree: a node, then all in it; of siblings that with the largest size first."""
+    """Order nodes depth-first: a node, then all inside it; the largest sibling first."""
     children: dict[int, list[int]] = {}
     for node in np.lexsort((np.arange(sizes.size), -sizes)).tolist():
         children.setdefault(int(parents[node]), []).append(node)

@@ -1,4 +1,4 @@
-"""Parts of a PyTorch program, as the section ``modules`` has them: forward work, and backward work inside each part."""
+"""Parts of a PyTorch program, as in the section ``modules``: forward work, with backward work inside each part."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from traceviz.pictures.flame.texts import without_numbers
 from traceviz.report.pictures.flame import Flame
 
 BACKWARD = Label("(backward)", "backward")
-"""Inside a part, the work of the backward pass that belongs to it."""
+"""Node inside a part for its work of the backward pass."""
 _HOST = Title("modules-host", "Modules, host time", "host")
 _DEVICE = Title("modules-device", "Modules, device time", "device")
 
 
 def module_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[Flame | None]:
-    """Modules (or ranges of the program) on the host, and forward and backward on the device."""
+    """Draw modules (or ranges of the program) on the host, and forward and backward work on the device."""
     names = part_names(trace) if of_pytorch(trace) else None
     if names is None:
         return
@@ -49,7 +49,7 @@ def module_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[
 
 
 def _called(trace: TraceView, names: PartNames) -> Called:
-    """Calls of the parts. Ranges that differ by a running number are one part; modules are not."""
+    """Return the calls of the parts. Ranges that differ only in a running number are one part; modules are not."""
     of_ranges = names.source == "ranges"
     parts = {name: without_numbers(name) if of_ranges else bounded(name) for name in names.calls["part"].unique()}
     distinct = list(dict.fromkeys(parts.values()))
@@ -64,12 +64,12 @@ def _called(trace: TraceView, names: PartNames) -> Called:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Owners:
-    """Whose each piece of device work is.
+    """The owner of each piece of device work.
 
     Args:
-        node: The node of its part; -1 for none. Of a part of a graph, that of what launched the graph.
-        backward: The node of the part that it is the gradient of; -1 for none.
-        of_part: Whether the program names its part of a graph.
+        node: The node of its part; -1 for none. For a part of a graph, the node that launched the graph.
+        backward: The node of the part whose gradient it computes; -1 for none.
+        of_part: True if the program names its part of a graph.
     """
 
     node: Array
@@ -78,7 +78,7 @@ class _Owners:
 
 
 def _by_calls(trace: TraceView, operators: OperatorCalls, work: pl.DataFrame, called: Called, node: Array) -> _Owners:
-    """Owners where calls name the parts: as :func:`traceviz.analyses.program.module_paths.named_parts` has them."""
+    """Find owners by calls that name parts, like :func:`traceviz.analyses.program.module_paths.named_parts`."""
     launched, made = called.tree.around_known(work, "thread_id", "call_ns"), called.tree.around_known(work, *MADE)
     of_part = (made < 0) & work["named"].is_not_null().to_numpy()
     row = np.where(made >= 0, made, launched)
@@ -92,7 +92,7 @@ def _by_calls(trace: TraceView, operators: OperatorCalls, work: pl.DataFrame, ca
 
 
 def _by_hierarchy(trace: TraceView, operators: OperatorCalls, work: pl.DataFrame, of_operator: Array) -> _Owners:
-    """Owners where operators state the parts: other operators count as backward, where they are."""
+    """Find owners by operators that state their part; others count as backward if they are linked to a part."""
     nested = operators.tree
     made = nested.around_known(work, *MADE)
     of_part = (made < 0) & work["named"].is_not_null().to_numpy()
@@ -104,7 +104,7 @@ def _by_hierarchy(trace: TraceView, operators: OperatorCalls, work: pl.DataFrame
 
 
 def _forward_of(trace: TraceView, operators: OperatorCalls, row: Array) -> Array:
-    """For each operator (rows; -1 for none) the forward one that it is part of the gradient of; -1 for none."""
+    """Return, for each operator (rows; -1 for none), the forward operator of its gradient; -1 for none."""
     backward, forward = backward_links(trace, operators)
     is_linked = np.zeros(operators.tree.calls.height, np.bool_)
     is_linked[backward] = True
@@ -114,7 +114,7 @@ def _forward_of(trace: TraceView, operators: OperatorCalls, row: Array) -> Array
 
 
 def _device(tree: Tree, owners: _Owners, work: pl.DataFrame, time: Division, bounds: Bounds) -> Flame | None:
-    """Device work of the parts, and of what the program names in graphs inside the part that launched them."""
+    """Draw device work of the parts; named parts of a graph lie inside the part that launched the graph."""
     if not work.height:
         return None
     is_backward = (owners.node < 0) & (owners.backward >= 0)
@@ -135,7 +135,7 @@ def _device(tree: Tree, owners: _Owners, work: pl.DataFrame, time: Division, bou
 
 
 def _parts_of_graphs(tree: Tree, node: Array, work: pl.DataFrame, of_part: Mask) -> tuple[Tree, Array]:
-    """The tree with the paths that the program names, inside the node of what launched their graph."""
+    """Add the paths that the program names, inside the node that launched their graph."""
     rows = np.flatnonzero(of_part)
     around, paths = node[rows], work["named"].gather(rows).to_list()
     known: dict[tuple[int, str], int] = {}
@@ -164,7 +164,7 @@ def _parts_of_graphs(tree: Tree, node: Array, work: pl.DataFrame, of_part: Mask)
 
 
 def _stated(names: PartNames, operators: OperatorCalls) -> tuple[Tree, Array]:
-    """The tree of stated modules, and for each operator the node of its module; -1 for none."""
+    """Return the tree of stated modules, and the node of each operator's module; -1 for none."""
     distinct = names.hierarchy["path"].unique(maintain_order=True)
     tree = Tree(np.empty(0, np.int64), np.empty(0, np.int64), ())
     rows = pl.DataFrame({"named": distinct})
@@ -179,7 +179,7 @@ def _stated(names: PartNames, operators: OperatorCalls) -> tuple[Tree, Array]:
 def _host_of_operators(
     operators: OperatorCalls, tree: Tree, of_operator: Array, time: Division, bounds: Bounds
 ) -> Flame | None:
-    """Own time of operators by the module that they state."""
+    """Draw self time of operators by the module that they state."""
     segments = innermost(operators.tree)
     processes = operators.tree.calls["process_id"].to_numpy().astype(np.int64)[segments.owner]
     spans = Spans(processes, segments.starts, segments.ends)

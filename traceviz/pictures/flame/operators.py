@@ -1,4 +1,4 @@
-"""Operations of the host: operators, annotations, input stages, and the calls of the device's API that they make."""
+"""Operations of the host: operators, annotations, input stages, and their calls of the device's API."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from traceviz.report.pictures.flame import Flame
 
 
 def operator_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[Flame | None]:
-    """Operators on the host and on the device.
+    """Draw operators on the host and on the device.
 
-    Frames of Python are no operators: they have graphs of their own.
+    Python frames are not operators. They have graphs of their own.
     """
     called = called_operators(trace)
     what = "Operators" if _has_operators(called) else "Calls of the device's API"
@@ -36,7 +36,7 @@ def _has_operators(called: Called) -> bool:
 
 
 def called_operators(trace: TraceView) -> Called:
-    """All operations of the host but Python's, and the calls of the device's API."""
+    """Return all host operations except Python frames, and the calls of the device's API."""
     number, names = trace.host_name_rows, trace.host_names
     labels = [_label(name, category) for name, category in names.iter_rows()]
     distinct = list(dict.fromkeys(labels))
@@ -64,7 +64,7 @@ _COLUMNS = (*_TIMES, "op_id", "code")
 
 
 def _api_calls(trace: TraceView, first_code: int, first_id: int) -> tuple[pl.DataFrame, tuple[Label, ...]]:
-    """Calls of the device's API as operations, which come after those that begin and end with them."""
+    """Return device API calls as operations, ordered after operations with the same start and end."""
     calls = trace.frame("cuda_api", *_TIMES, "name")
     group, first = _distinct(calls["name"])
     names = calls["name"].gather(first).cast(pl.String).to_list()

@@ -1,4 +1,4 @@
-"""NVTX ranges: those of a thread nest; those that may cross threads stand by themselves."""
+"""NVTX ranges: ranges of a thread nest; ranges that may cross threads do not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from traceviz.report.pictures.flame import Flame
 
 
 def range_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[Flame | None]:
-    """Ranges on the host, and the device work that was launched in them."""
+    """Draw ranges on the host, and the device work that was launched in them."""
     called = called_ranges(trace)
     if called is None:
         return
@@ -27,9 +27,9 @@ def range_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[F
 
 
 def called_ranges(trace: TraceView) -> Called | None:
-    """The closed ranges of all threads; ``None`` where there are none.
+    """Return the closed ranges of all threads; ``None`` if there are none.
 
-    A range that may end on another thread nests with nothing: it has a thread of its own, which no work has.
+    A range that may end on another thread does not nest. It gets a thread of its own that has no work.
     """
     columns = ("start_ns", "dur_ns", "process_id", "thread_id", "range_id", "depth")
     events = trace.frame("nvtx", *columns, pl.col("name", "domain", "kind").cast(pl.String))

@@ -1,4 +1,4 @@
-"""Stacks of Python: samples of them, or the functions that a profiler recorded."""
+"""Python stacks: sampled, or as functions that a profiler recorded."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from traceviz.report.pictures.flame import Flame
 
 
 def stack_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[Flame | None]:
-    """Samples where stacks were sampled; else recorded functions, on the host and what they launched."""
+    """Draw sampled stacks, and recorded functions on the host with the device work that they launched."""
     if trace.tables.rows("stacks"):
         yield _sampled(trace, time, bounds)
     if not having(trace.host_names, "category", "python").height:
@@ -43,14 +43,14 @@ def stack_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[F
 
 
 def called_functions(trace: TraceView) -> Called:
-    """Calls of Python functions that a profiler recorded."""
+    """Return the calls of Python functions that a profiler recorded."""
     names, frames = recorded_names(trace)
     code, labels = _labelled(frames)
     return Called(recorded_calls(trace), np.ascontiguousarray(code[names], np.int32), labels)
 
 
 def _sampled(trace: TraceView, time: Division, bounds: Bounds) -> Flame | None:
-    """Time that samples stand for, by the stack at each of them."""
+    """Draw the time that samples represent, by the stack of each."""
     stacks = stack_tree(trace)
     code, labels = _labelled(stacks.frames)
     order = np.arange(stacks.parent.size)
@@ -61,7 +61,7 @@ def _sampled(trace: TraceView, time: Division, bounds: Bounds) -> Flame | None:
     threads, names = threads_of(trace, rows["thread_id"])
     used, thread = np.unique(threads, return_inverse=True)
     shift, size = used.size, first.size
-    offsets = shift + size * np.arange(shift)  # the tree of stacks once for each kind of thread
+    offsets = shift + size * np.arange(shift)  # one copy of the stack tree for each kind of thread
     tree = Tree(
         np.concatenate(
             [np.full(shift, -1), *(np.where(parents >= 0, parents + at, kind) for kind, at in enumerate(offsets))]
@@ -77,13 +77,13 @@ def _sampled(trace: TraceView, time: Division, bounds: Bounds) -> Flame | None:
 
 
 def _rows_of(ids: Array, sought: Array) -> Array:
-    """The row of each of ``sought`` among ascending ``ids``; -1 for none."""
+    """Return the row of each of ``sought`` in the ascending ``ids``; -1 for none."""
     row = np.minimum(np.searchsorted(ids, sought), max(ids.size - 1, 0))
     return np.where(ids[row] == sought, row, -1) if ids.size else np.full(sought.size, -1)
 
 
 def _labelled(frames: pl.DataFrame) -> tuple[Array, tuple[Label, ...]]:
-    """For each frame the row of its label, and the labels: one for each function, with the line that comes first."""
+    """Return each frame's label row, and the labels: one per function, with the line that occurs first."""
     texts = [frames[name].cast(pl.String).fill_null("").rank("dense").to_numpy() for name in ("function", "file")]
     group, first = alike(*(text.astype(np.int32) for text in texts))
     chosen = frames.select(pl.col("function", "file", "line", "origin").gather(first))
@@ -108,5 +108,5 @@ def _label(function: str, file: str, line: int | None, origin: str) -> Label:
 
 
 _MODULE = "nn.Module: "
-"""Frames that PyTorch's profiler makes for calls of modules."""
+"""Prefix of frames that PyTorch's profiler makes for calls of modules."""
 _FAMILIES = {"program": "python", "library": "library", "standard": "standard"}

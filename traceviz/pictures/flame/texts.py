@@ -1,4 +1,4 @@
-"""Names of nodes: without what differs from run to run, so that calls of one kind are one node."""
+"""Names of nodes without the parts that differ between runs, so that calls of one kind share a node."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from traceviz.trace.names.kernel_names import UNKNOWN as UNKNOWN_KERNEL
 from traceviz.trace.names.op_families import UNKNOWN, op_family, op_type
 
 _ARGUMENTS = re.compile(r"(?s)#\w+=.*$")
-"""What TensorFlow's profiler adds to names: ``#id=7,is_eager=0#``."""
+"""Suffix that TensorFlow's profiler adds to names: ``#id=7,is_eager=0#``."""
 _TYPED = re.compile(r"(?P<name>[^:]+):(?P<type>[A-Z_][A-Za-z0-9_.>]*)$")
 _RUNNING_NUMBER = re.compile(r"0x[0-9a-fA-F]+|(?<![\w.])\d+(?:\.\d+)?(?![\w.])|(?<=[_#])\d+$")
-"""As the section on ranges folds them."""
+"""Numbers that are replaced, as in the section on ranges."""
 _DIGITS = re.compile(r"\d+")
 TRAINING_THREAD = "training thread"
 OTHER_THREADS = "other threads"
@@ -48,18 +48,18 @@ _OF_API: dict[ApiKind, str] = {
 
 
 def without_numbers(name: str) -> str:
-    """``name`` with ``N`` for numbers that count instances: ``ProfilerStep#N``."""
+    """Replace numbers that count instances with ``N``: ``ProfilerStep#N``."""
     return _RUNNING_NUMBER.sub("N", bounded(name))
 
 
 def operation_name(name: str, category: str) -> str:
-    """The name of a host operation's node."""
+    """Return the name of a host operation's node."""
     plain = _ARGUMENTS.sub("", bounded(name)) or bounded(name)
     return without_numbers(plain) if category in {"step", "annotation"} else plain
 
 
 def operation_group(name: str, category: str) -> tuple[str, str]:
-    """The name of an operation of TensorFlow, ``dense/MatMul:MatMul``, and its type where that says something else."""
+    """Split a TensorFlow operation, ``dense/MatMul:MatMul``, into its name and its type; the type is empty if equal."""
     plain = operation_name(name, category)
     match = _TYPED.match(plain) if category in {"op", "input"} else None
     if match is None:
@@ -68,7 +68,7 @@ def operation_group(name: str, category: str) -> tuple[str, str]:
 
 
 def operation_family(name: str, category: str) -> str:
-    """The colour of a host operation's node: of an operator, what it computes."""
+    """Return the colour of a host operation's node; an operator's colour depends on what it computes."""
     if category != "op":
         return _OF_CATEGORY.get(category, "other")
     family = op_family(op_type(name))
@@ -76,23 +76,23 @@ def operation_family(name: str, category: str) -> str:
 
 
 def api_family(name: str) -> str:
-    """The colour of the node of a call of the device's API."""
+    """Return the colour of the node of a device API call."""
     return _OF_API[api_kind(name)]
 
 
 def kernel_family(family: str) -> str:
-    """The colour of the node of a kernel of this family (:mod:`traceviz.trace.names.kernel_names`)."""
+    """Return the colour of the node of a kernel of this family (:mod:`traceviz.trace.names.kernel_names`)."""
     return {UNKNOWN_KERNEL: "device_compute", "communication": "collective"}.get(family, family)
 
 
 def kernel_name(name: str) -> str:
-    """The name of a kernel's node: its function, without types and arguments."""
+    """Return the name of a kernel's node: its function, without types and arguments."""
     return bounded(function_of(bounded(name)))
 
 
 @once_per_trace
 def thread_labels(trace: TraceView) -> pl.DataFrame:
-    """``thread_id, label`` of each thread: what its kind is called in any run of the program."""
+    """Return ``thread_id, label`` of each thread; the label names its kind and is stable between runs."""
     training = {_training_thread(trace, rank) for rank in trace.ranks}
     labels: dict[int, str] = {}
     known_threads = trace.frame("threads", "thread_id", "process_id", pl.col("name").cast(pl.String))
@@ -107,12 +107,12 @@ def thread_labels(trace: TraceView) -> pl.DataFrame:
 
 
 def _kind_of_thread(name: str) -> str:
-    """The name of threads that differ by a number only."""
+    """Return a name shared by threads that differ only in a number."""
     plain = _DIGITS.sub("N", bounded(name))
     return plain if "thread" in plain.lower() else f"thread {plain}"
 
 
 def _training_thread(trace: TraceView, rank: int) -> int | None:
-    """The thread that trains; where no event says which, the one that runs the program's main code."""
+    """Return the training thread; if no event identifies it, the thread that runs the program's main code."""
     known = training_thread(trace, rank)
     return main_thread(trace, rank) if known == NO_THREAD else known

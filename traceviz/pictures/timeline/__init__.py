@@ -1,1 +1,1 @@
-"""From tables to a timeline: lanes, levels of detail, and what is kept of very large traces."""
+"""Timelines from tables: lanes, levels of detail, and the events kept of very large traces."""

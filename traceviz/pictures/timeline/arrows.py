@@ -1,4 +1,4 @@
-"""Which call launched which work on a device."""
+"""Arrows from calls to the device work that they launched."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from traceviz.report.pictures.timeline import Array, Arrows
 from traceviz.trace import schema
 
 CALLERS = ("cuda_api", "host_ops")
-"""Tables of what launches, the first that knows the work counts."""
+"""Tables of calls that launch work; the first one with a matching call is used."""
 _KEYS = ("process_id", "correlation_id")
 
 
 def launches(trace: TraceView, number_of: Array, firsts: Mapping[str, int]) -> tuple[Arrows, ...]:
-    """Arrows from calls to the work that they launched, as far as both are shown.
+    """Return arrows from calls to the work that they launched, if both are shown.
 
     Args:
         trace: The trace.
-        number_of: Number of each event of the trace in the timeline; -1 where it is not shown.
-        firsts: Where the events of a source begin; those of devices are the rows of their tables, one after another.
+        number_of: Number of each event of the trace in the timeline; -1 if it is not shown.
+        firsts: First event number of each source; device events are the rows of their tables, one after another.
     """
     if "device" not in firsts:
         return ()
@@ -43,7 +43,7 @@ def launches(trace: TraceView, number_of: Array, firsts: Mapping[str, int]) -> t
 
 
 def _callers(trace: TraceView, table: str, shown: Array, number_of: Array, firsts: Mapping[str, int]) -> Array:
-    """Number of the event that launched each of the rows ``shown`` of a table; -1 where it is not known or shown."""
+    """Return the number of the event that launched each of the ``shown`` rows; -1 if unknown or not shown."""
     found = np.full(shown.size, -1, np.int64)
     work = correlations(taken(trace.frame(table, *_KEYS), shown))
     for caller in CALLERS:

@@ -1,4 +1,4 @@
-"""Curves below the lanes: what was sampled of processes and devices, memory in use, how much of a device is used."""
+"""Curves below the lanes: samples of processes and devices, memory in use, device utilization."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from traceviz.pictures.timeline.sources import Making, numbers, starts_of
 from traceviz.report.pictures.timeline import Curve
 
 MOST_POINTS = 1_000
-"""Points of a curve: on no screen can more be told apart."""
+"""Limit of the points of a curve; no screen can show more."""
 MOST_OF_ALL = 50_000
-"""Points of all curves of a page."""
+"""Limit of the points of all curves of a page."""
 MOST_CURVES = 100
-"""Curves of a page; what the report shows comes first."""
+"""Limit of the curves of a page; curves that the report shows come first."""
 _BASE_UNITS = {"%": (0.01, "ratio"), "1/s": (1.0, "per_second")}
-"""Units of samples that are others in a page, and what makes them so."""
+"""Units of samples that change in a page: the factor and the new unit."""
 _LABELS = {metric.name: metric.label for metric in METRICS}
 _ORDER = {metric.name: place for place, metric in enumerate(METRICS)}
 
@@ -31,14 +31,14 @@ Floats = npt.NDArray[np.float64]
 
 
 def curves(making: Making, begin: int, end: int) -> tuple[Curve, ...]:
-    """All curves of a timeline from ``begin`` to ``end``."""
+    """Return all curves of a timeline from ``begin`` to ``end``."""
     found = [*_use(making, begin, end), *_memory(making), *_samples(making)][:MOST_CURVES]
     most = min(MOST_POINTS, MOST_OF_ALL // max(len(found), 1))
     return tuple(thinned(curve, most) for curve in found)
 
 
 def thinned(curve: Curve, most: int) -> Curve:
-    """A curve of at most so many points: the mean of neighbours, at the time of the first."""
+    """Reduce a curve to ``most`` points: the mean of neighbours, at the time of the first."""
     times, values = curve.times, curve.values
     if times.size <= most:
         return curve
@@ -51,7 +51,7 @@ def thinned(curve: Curve, most: int) -> Curve:
 
 
 def _use(making: Making, begin: int, end: int) -> Iterator[Curve]:
-    """The share of time in which each device works, in equal parts of the timeline."""
+    """Return the busy share of each device, in equal parts of the timeline."""
     edges = np.linspace(begin, end, MOST_POINTS + 1).astype(np.int64)
     edges = np.unique(edges)
     if edges.size < 2:
@@ -63,13 +63,13 @@ def _use(making: Making, begin: int, end: int) -> Iterator[Curve]:
 
 
 def _group_of_device(making: Making, device: int) -> str:
-    """The group of the only process that uses the device, else the machine."""
+    """Return the group of the only process that uses the device, else the machine."""
     users = [process for process, used in making.trace.owners if used == device]
     return making.owners.group(users[0]) if len(users) == 1 else MACHINE
 
 
 def _memory(making: Making) -> Iterator[Curve]:
-    """Memory in use after each allocation and release, as far as the trace says."""
+    """Return memory in use after each allocation and release, as far as the trace records it."""
     columns = ("start_ns", "process_id", "device_id", "pool", "in_use_bytes")
     events = making.trace.frame("memory_events", *columns).drop_nulls("in_use_bytes")
     if not events.height:
@@ -93,7 +93,7 @@ def _samples(making: Making) -> Iterator[Curve]:
     keys = (numbers(samples["process_id"], NOBODY), numbers(samples["device_id"], NOBODY), codes(samples["metric"]))
     group, first = alike(*(key.astype(np.int32) for key in keys))
     times = starts_of(samples)
-    values = samples["value"].to_numpy().astype(np.float64)  # null is NaN: not measured
+    values = samples["value"].to_numpy().astype(np.float64)  # null becomes NaN: not measured
     texts = samples[["metric", "unit"]][first].with_columns(pl.all().cast(pl.String)).rows()
     order = sorted(range(len(texts)), key=lambda number: (_ORDER.get(texts[number][0], len(_ORDER)), number))
     for number in order:

@@ -1,4 +1,4 @@
-"""Where a timeline shows every event, when it has more than a page holds."""
+"""Intervals in which a timeline shows every event, if there are more events than a page holds."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from traceviz.report.pictures.pictures import Place
 from traceviz.report.pictures.timeline import Array, Detail
 
 SHARE_OF_ONE = 4
-"""One step or place may take this part of the events, so that there is room for others."""
+"""One step or place may take at most one in this many events, which leaves room for others."""
 MOST_PLACES = 40
-"""Places of findings that are looked at; there are fewer rules."""
+"""Limit of the places of findings that are considered; there are fewer rules."""
 MARGIN = 10
-"""A place is shown with this part of its length before and after it."""
+"""The margin before and after a place is its length divided by this."""
 MOST_REASONS = 3
-"""Reasons that are given for one stretch."""
+"""Limit of the reasons given for one interval."""
 
 
 @dataclass
 class Chosen:
-    """Stretches of time as they are chosen.
+    """Intervals of time as they are chosen.
 
     Args:
-        starts: Begin of the events of each source, ascending.
+        starts: Start of the events of each source, ascending.
         budget: Events that may be shown.
     """
 
@@ -40,14 +40,14 @@ class Chosen:
     spent: int = 0
 
     def counts(self, begins: Array, ends: Array) -> Array:
-        """Events that begin in each of these stretches."""
+        """Count the events that start in each of these intervals."""
         found = np.zeros(begins.size, np.int64)
         for own in self.starts:
             found += np.searchsorted(own, ends) - np.searchsorted(own, begins)
         return found
 
     def cost(self, start: int, end: int) -> int:
-        """Events of a stretch that are not shown yet."""
+        """Count the events of an interval that are not shown yet."""
         new = IntervalSet.span(start, end).subtract(self.covered)
         return int(self.counts(new.starts, new.ends).sum())
 
@@ -57,21 +57,21 @@ class Chosen:
         return self.budget - self.spent
 
     def add(self, start: int, end: int, reason: str) -> None:
-        """Show all events of a stretch."""
+        """Show all events of an interval."""
         if end > start:
             self.spent += self.cost(start, end)
             self.covered = self.covered.union(IntervalSet.span(start, end))
             self.windows.append(Detail(start, end, reason))
 
     def add_begin(self, start: int, end: int, reason: str, most: int) -> None:
-        """Show a stretch, or its begin where it holds more than ``most`` events."""
+        """Show an interval, or only its start if it holds more than ``most`` events."""
         most = min(most, self.left)
         if self.cost(start, end) > most:
             end = _largest(start, end, lambda at: self.cost(start, at) <= most)
         self.add(start, end, reason)
 
     def add_around(self, middle: int, half: int, reason: str, most: int) -> None:
-        """Show what lies up to ``half`` before and after a moment; less where that is more than ``most`` events."""
+        """Show up to ``half`` before and after a moment; less if that holds more than ``most`` events."""
         most = min(most, self.left)
         if self.cost(middle - half, middle + half) > most:
             half = _largest(0, half, lambda size: self.cost(middle - size, middle + size) <= most)
@@ -79,7 +79,7 @@ class Chosen:
 
 
 def _largest(low: int, high: int, fits: Callable[[int], bool]) -> int:
-    """The largest number from ``low``, which fits, below ``high``, which does not, that fits."""
+    """Return the largest number that fits, at least ``low``, which fits, and below ``high``, which does not."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
@@ -87,13 +87,13 @@ def _largest(low: int, high: int, fits: Callable[[int], bool]) -> int:
 
 
 def details(trace: TraceView, starts: Iterable[Array], budget: int, places: Sequence[Place]) -> tuple[Detail, ...]:
-    """Stretches of time whose events are all shown: telling steps, places of findings, then what there is room for.
+    """Choose the intervals whose events are all shown: notable steps, places of findings, then as much as fits.
 
     Args:
         trace: The trace.
-        starts: Begin of the events of each source.
+        starts: Start of the events of each source.
         budget: Events that may be shown.
-        places: Where findings are to be seen.
+        places: Places of findings.
     """
     chosen = Chosen([_ascending(own) for own in starts], budget)
     most = budget // SHARE_OF_ONE
@@ -117,7 +117,7 @@ def _ascending(starts: Array) -> Array:
 
 
 def _telling(steps: pl.DataFrame) -> list[tuple[str, int]]:
-    """The steps that tell most of all: why, and their row."""
+    """Return the most informative steps: the reason, and their row."""
     if not steps.height:
         return []
     order = np.argsort(steps["end_ns"].to_numpy() - steps["start_ns"].to_numpy(), kind="stable")
@@ -127,7 +127,7 @@ def _telling(steps: pl.DataFrame) -> list[tuple[str, int]]:
 
 
 def _add_steps(chosen: Chosen, steps: pl.DataFrame) -> None:
-    """Further steps from the first steady one on, as many as there is room for."""
+    """Add further steps from the first steady one on, as many as fit."""
     if not steps.height:
         return
     begins, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
@@ -140,7 +140,7 @@ def _add_steps(chosen: Chosen, steps: pl.DataFrame) -> None:
 
 
 def joined(windows: Sequence[Detail]) -> tuple[Detail, ...]:
-    """Stretches by time; those that overlap or touch are one, with the reasons of each."""
+    """Sort intervals and merge those that overlap or touch, with the reasons of each."""
     found: list[tuple[int, int, list[str]]] = []
     for window in sorted(windows, key=lambda one: (one.start_ns, one.end_ns)):
         if found and window.start_ns <= found[-1][1]:

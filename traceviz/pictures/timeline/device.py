@@ -1,4 +1,4 @@
-"""Lanes of what devices do: streams with kernels, copies, fills and graphs, and what the trace says around them."""
+"""Lanes of devices: streams with kernels, copies, fills and graphs, and the operations recorded around them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PLURALS = {"module": "modules", "step": "steps", "scope": "scopes", "async_op":
 
 
 def kernel_families(names: Sequence[str]) -> list[Family]:
-    """The family of each kernel. Kernels that copy within the device are not the copies of a stream."""
+    """Return the family of each kernel. Kernels that copy within the device count as movement, not as copies."""
     found = (one.family for one in classify(names))
     return [Family("movement" if key == "copy" else key, _label(key)) for key in found]
 
@@ -46,7 +46,7 @@ def _label(family: str) -> str:
 
 
 def device_sources(making: Making) -> Iterator[Source]:
-    """Streams, and operations around them."""
+    """Return the sources of streams, and of the operations around them."""
     tables = making.trace.tables
     present = [name for name in schema.DEVICE_WORK if tables.rows(name)]
     if present:

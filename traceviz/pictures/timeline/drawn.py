@@ -1,4 +1,4 @@
-"""Spans of a lane as rows with their levels, cut to the stretches of time in which every event is shown."""
+"""Spans of a lane as rows with their levels, limited to the intervals in which every event is shown."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from traceviz.pictures.timeline.spans import Seat, Spans, row_numbers
 from traceviz.report.pictures.timeline import Detail, Level, Row
 
 LEAST_SPANS = 2_000
-"""Rows of fewer spans need no levels where they have them all: these can be drawn at once."""
+"""Complete rows with fewer spans need no levels: they can be drawn at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What all lanes share.
+    """Settings that all lanes share.
 
     Args:
-        begin: Begin of the timeline.
+        begin: Start of the timeline.
         whole: Its length.
-        details: Where every event is shown; none for everywhere.
+        details: Intervals in which every event is shown; empty means everywhere.
         cells_per_event: Cells of the finest level of a row for each of its spans.
-        least: Rows of fewer spans have them all, wherever detail is shown.
+        least: Rows with fewer spans keep all of them, regardless of ``details``.
     """
 
     begin: int
@@ -38,14 +38,14 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
-    """A lane as it was made: rows refer to events as the trace numbers them, and to names as they were added.
+    """A lane before numbering: its rows use event numbers of the trace, and names in the order they were added.
 
     Args:
-        seat: What it is.
+        seat: Identity and position of the lane.
         rows: Its rows.
         levels: Levels of each row.
-        events: Spans that it has.
-        total_ns: Their durations together.
+        events: Number of its spans.
+        total_ns: Sum of their durations.
     """
 
     seat: Seat
@@ -56,7 +56,7 @@ class Drawn:
 
 
 def drawn(source: Source, first: int, frame: Frame) -> Iterator[Drawn]:
-    """The lanes of a source, whose events are numbered from ``first`` on."""
+    """Draw the lanes of a source, whose events are numbered from ``first`` on."""
     for seat, spans in source.lanes(first):
         ordered = spans.in_order()
         rows, seen = [], []
@@ -74,7 +74,7 @@ def _levels(row: Spans, frame: Frame) -> tuple[Level, ...]:
 
 
 def _rows(spans: Spans) -> Iterator[Spans]:
-    """Spans by the row that they lie in; those for which there is none are left out."""
+    """Split spans by row; drop those without a row."""
     number = row_numbers(spans.starts, spans.starts + spans.durations)
     if not number.size or number.max() == 0:
         yield spans
@@ -86,7 +86,7 @@ def _rows(spans: Spans) -> Iterator[Spans]:
 
 
 def _shown(spans: Spans, details: Sequence[Detail]) -> Row:
-    """The spans that lie in one of these stretches, or reach into one."""
+    """Return the spans that lie in one of these intervals, or reach into one."""
     if details:
         begins = np.array([one.start_ns for one in details])
         ends = np.array([one.end_ns for one in details])

@@ -1,4 +1,4 @@
-"""Lanes of what threads do: operators, ranges, calls of CUDA and of the operating system."""
+"""Lanes of threads: operators, ranges, calls of CUDA and of the operating system."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CATEGORIES = {
 }
 _OTHER_WORK = Family("host_compute", "Other host work")
 _MODULE_CALL = "nn.Module: "
-"""How torch.profiler names the calls of modules among Python frames."""
+"""Prefix of torch.profiler for calls of modules among Python frames."""
 _OF_ONE_CALL = re.compile(r", (op_id|seq) = .*$", re.DOTALL)
 _ON_THREADS = ("start_ns", "dur_ns", "process_id", "thread_id")
 _KINDS: dict[str, tuple[LaneKind, str]] = {
@@ -50,7 +50,7 @@ _KINDS: dict[str, tuple[LaneKind, str]] = {
 
 
 def host_sources(making: Making) -> Iterator[Source]:
-    """Threads by table."""
+    """Return one source per table, with a lane for each thread."""
     for table in _KINDS:
         if making.trace.tables.rows(table):
             yield _source(making, table)
@@ -82,7 +82,7 @@ def _names(making: Making, table: str) -> Codes:
 
 
 def _without_number(name: str) -> str:
-    """The name of a range without the numbers that PyTorch gives each call: else no two calls had the same name."""
+    """Remove the numbers that PyTorch adds to each call of a range; otherwise no two calls would share a name."""
     return _OF_ONE_CALL.sub("", name)
 
 
@@ -91,7 +91,7 @@ def _codes(found: list[int]) -> Codes:
 
 
 def _operation(name: str, category: str) -> Family:
-    """What a call is: of an operator, what it computes, in the colours of its kernels."""
+    """Return the family of a call; operators get the family of their computation, with the colours of its kernels."""
     if name.startswith(_MODULE_CALL):
         return _MODULE
     family = op_family(op_type(name)) if category == "op" else UNKNOWN

@@ -1,7 +1,7 @@
-"""A row seen from afar: in equal cells the name that takes most of each, and how much of it is covered.
+"""Zoom levels of a row: equal cells, each with its dominant name and its covered share.
 
-The widest cells divide the timeline in 512; each further level has four times as many, as long as a cell holds some
-spans. Cells of a level are made of those of the next finer one, so that all spans are looked at once::
+The widest cells divide the timeline by 512. Each finer level has four times as many cells, as long as cells hold
+several spans. A level is computed from the next finer one, so that all spans are read only once::
 
     spans   |-a-||-b-|  |-a-|   |b|
     fine    |  a  |  b  |  a  |  b  |
@@ -21,16 +21,16 @@ from traceviz.report.pictures.timeline import Array, Level
 CELLS = 512
 """Cells of the coarsest level over the whole timeline."""
 GROWTH = 4
-"""Cells of one level that make one of the next."""
+"""Cells of one level that make one of the next coarser level."""
 PER_CELL = 4
-"""Spans that a cell of the finest level holds on average: what holds fewer is drawn as it is."""
+"""Mean number of spans in a cell of the finest level; with fewer, spans are drawn directly."""
 _FULL = 255
 _AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Parts:
-    """How long each name covers each cell; sorted by cell and name, each pair once."""
+    """Time of each name in each cell; sorted by cell and name, each pair once."""
 
     cells: Array
     names: Array
@@ -40,15 +40,15 @@ class _Parts:
 def levels(  # noqa: PLR0917 (columns, and what they are divided by)
     starts: Array, durations: Array, names: Codes, begin: int, whole: int, most: int
 ) -> tuple[Level, ...]:
-    """Levels of a row, the finest first.
+    """Compute the levels of a row, the finest first.
 
     Args:
-        starts: Begin of each span, ascending; spans do not overlap.
+        starts: Start of each span, ascending; spans do not overlap.
         durations: Nanoseconds of each.
         names: Number of the name of each.
-        begin: Begin of the timeline.
+        begin: Start of the timeline.
         whole: Its length.
-        most: Cells that the finest level may have.
+        most: Limit of the cells of the finest level.
     """
     finest = max(CELLS, min(starts.size // PER_CELL, most))
     steps = max(int(np.log2(finest / CELLS)) // 2, 0)
@@ -64,7 +64,7 @@ def levels(  # noqa: PLR0917 (columns, and what they are divided by)
 
 
 def _divided(starts: Array, durations: Array, names: Codes, width: int) -> _Parts:
-    """Spans by cell; so many at a time, as those of one cell are neighbours."""
+    """Divide spans by cell, in batches; spans of one cell are neighbours."""
     found = [_summed(*piece) for piece in _pieces(starts, durations, names, width)]
     if len(found) == 1:
         return found[0]
@@ -73,7 +73,7 @@ def _divided(starts: Array, durations: Array, names: Codes, width: int) -> _Part
 
 
 def _pieces(starts: Array, durations: Array, names: Codes, width: int) -> Iterator[tuple[Array, Array, Array]]:
-    """Cell, name and time of each span, or of each part of a span that lies in several cells."""
+    """Return cell, name and time of each span, or of each part of a span that lies in several cells."""
     for at in range(0, starts.size, _AT_ONCE):
         begins, lasts = starts[at : at + _AT_ONCE], durations[at : at + _AT_ONCE]
         own = names[at : at + _AT_ONCE].astype(np.int64)

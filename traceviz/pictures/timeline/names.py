@@ -1,4 +1,4 @@
-"""Names of spans, each with a number and a family, as a timeline is filled."""
+"""Names of spans, each with a number and a family, collected while a timeline is filled."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from traceviz.core.sanitize import bounded, visible
 from traceviz.report.pictures.timeline import Array, Family
 
 UNKNOWN = "?"
-"""Name of what has none."""
+"""Name of an event without one."""
 MOST_LOOKED_UP = 1 << 23
 """Codes below this number are looked up in a table."""
 
 Families = Callable[[Sequence[str]], Sequence[Family]]
-"""Families of distinct names."""
+"""Function that returns the families of distinct names."""
 
 
 def always(family: Family) -> Families:
-    """The same family for all names."""
+    """Return the same family for all names."""
     return lambda texts: [family] * len(texts)
 
 
 class Names:
-    """The names of a timeline: what is the same text of the same family is one name."""
+    """The names of a timeline; equal texts of one family are one name."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -39,7 +39,7 @@ class Names:
         self._family_numbers: dict[str, int] = {}
 
     def number(self, text: str, family: Family) -> int:
-        """The number of a name; texts are cut to what a page shows of them."""
+        """Return the number of a name; texts are cut to the length that a page shows."""
         shown = bounded(visible(bounded(text))) or UNKNOWN
         key = (shown, family.key)
         if key not in self._numbers:
@@ -55,13 +55,13 @@ class Names:
         return self._family_numbers[family.key]
 
     def of_texts(self, texts: Iterable[str | None], families: Families) -> Codes:
-        """Numbers of these names, in their order."""
+        """Return the numbers of these names, in their order."""
         known = [UNKNOWN if text is None else text for text in texts]
         numbers = [self.number(text, family) for text, family in zip(known, families(known), strict=True)]
         return np.array(numbers, np.int32)
 
     def of_column(self, column: pl.Series, families: Families, shown: Callable[[str], str] = str) -> Codes:
-        """Numbers of the names in a column of millions of rows, of which few are distinct, as they are ``shown``."""
+        """Return the numbers of the names in a large column with few distinct values, as converted by ``shown``."""
         coded = codes(column)
         firsts = first_of_each(coded)
         distinct = [None if text is None else shown(text) for text in column.gather(firsts).cast(pl.String)]
@@ -70,14 +70,14 @@ class Names:
     def of_groups(
         self, columns: Sequence[pl.Series], texts: Callable[[pl.DataFrame], list[tuple[str, Family]]]
     ) -> Codes:
-        """Numbers of names that are made of several columns: ``texts`` gets their distinct rows."""
+        """Return the numbers of names made of several columns; ``texts`` receives their distinct rows."""
         group, firsts = alike(*(codes(column) for column in columns))
         made = texts(pl.DataFrame([column.gather(firsts).cast(pl.String) for column in columns]))
         return np.array([self.number(*one) for one in made], np.int32)[group]
 
 
 def _looked_up(coded: Codes, distinct: Codes, numbers: Codes) -> Codes:
-    """The number of each code, where ``numbers`` are those of the ``distinct`` ones."""
+    """Return the number of each code; ``numbers`` are those of the ``distinct`` codes."""
     if not coded.size:
         return np.empty(0, np.int32)
     if int(distinct.max()) >= MOST_LOOKED_UP:
@@ -89,19 +89,19 @@ def _looked_up(coded: Codes, distinct: Codes, numbers: Codes) -> Codes:
 
 
 MOST_TEXT = 1_500_000
-"""Characters of all names of a page."""
+"""Limit of the characters of all names of a page."""
 
 
 def fewer(names: Names, weights: npt.NDArray[np.float64]) -> tuple[tuple[str, ...], Array, Array]:
-    """The names that a page holds: those that spans have, and of very many those that take most time.
+    """Select the names that a page holds: used names, and of very many those with the most time.
 
     Args:
-        names: All of them.
-        weights: What each takes; names that no span has are 0.
+        names: All names.
+        weights: The weight of each; 0 for names without spans.
 
     Returns:
-        The texts, for each the number of its family, and for each number of before its place among them. A name that
-        was left out has the place of a further one, which says how many names of its family it stands for.
+        The texts, the family number of each, and the new place of each old number. Names that were left out share one
+        place per family. The text of that place reports how many names it represents.
     """
     lengths = np.array([len(text) for text in names.texts], np.int64)
     families = np.array(names.family_of, np.int64)
@@ -120,4 +120,4 @@ def fewer(names: Names, weights: npt.NDArray[np.float64]) -> tuple[tuple[str, ..
 
 
 _OF_EACH = 8
-"""Characters that each name takes beside its text: quotes, comma, number of its family."""
+"""Characters that each name takes in addition to its text: quotes, comma, number of its family."""

@@ -1,4 +1,4 @@
-"""Processes, devices and threads of a trace as lanes call them."""
+"""Labels of processes, devices and threads in lanes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView
 
 MACHINE = "machine"
-"""Group of what belongs to no process."""
+"""Group of lanes that belong to no process."""
 NOBODY = -1
 
 
 class Owners:
-    """Labels for people of whom lanes belong to, and the order in which they are drawn.
+    """Readable labels of the owners of lanes, and the order in which these are drawn.
 
     Args:
         trace: The trace.
@@ -25,7 +25,7 @@ class Owners:
 
     @cached_property
     def groups(self) -> dict[int, str]:
-        """The group of each process, in the order in which they are drawn: ranks first."""
+        """The group of each process, in drawing order: ranks first."""
         rows = {row["process_id"]: row for row in self._trace.tables.arrow("processes").to_pylist()}
         ranks = [process for process in self._trace.ranks if process in rows]
         has_ranks = bool(stated_ranks(self._trace))
@@ -42,11 +42,11 @@ class Owners:
         return groups
 
     def group(self, process_id: int) -> str:
-        """The group of a process, which may be none."""
+        """Return the group of a process, or the machine's for no process."""
         return self.groups.get(process_id, MACHINE)
 
     def place(self, process_id: int) -> int:
-        """The place of its group; the machine's comes last."""
+        """Return the position of the process's group; the machine's comes last."""
         return self._places.get(process_id, len(self._places))
 
     @cached_property
@@ -64,7 +64,7 @@ class Owners:
         }
 
     def device(self, device_id: int) -> str:
-        """Kind and number of a device."""
+        """Return kind and number of a device."""
         return self.devices.get(device_id, f"device {device_id}")
 
     @cached_property
@@ -76,7 +76,7 @@ class Owners:
         }
 
     def thread(self, thread_id: int) -> str:
-        """Name and number of a thread."""
+        """Return name and number of a thread."""
         return self.threads.get(thread_id, f"thread {thread_id}")
 
     @cached_property

@@ -16,13 +16,13 @@ from traceviz.report.pictures.timeline import Timeline
 def timeline_and_places(
     trace: TraceView, findings: Sequence[Finding], events: int | None = None, start: int = 0
 ) -> tuple[Timeline | None, tuple[Place, ...]]:
-    """The timeline of a trace, and where in it findings are to be seen.
+    """Draw the timeline of a trace, and find the places of its findings.
 
     Args:
         trace: The trace.
-        findings: What was found in it.
-        events: Events that the timeline may have; ``None`` for :data:`MOST_EVENTS`, 0 for no timeline, and no places.
-        start: When the trace begins on the clock of the file that it is a part of: both are on that clock.
+        findings: Findings of the trace.
+        events: Events that the timeline may have; ``None`` for :data:`MOST_EVENTS`, 0 for no timeline and no places.
+        start: Start of the trace on the clock of the file that contains it. Both results use that clock.
     """
     if events == 0:
         return None, ()
@@ -36,7 +36,7 @@ def timeline_and_places(
 
 
 def moved(shown: Timeline, by: int) -> Timeline:
-    """The same, so many nanoseconds later."""
+    """Shift a timeline by this many nanoseconds."""
     if not by:
         return shown
     return replace(

@@ -1,7 +1,7 @@
 """Places of findings on the timeline, found by the function that the record of a finding names.
 
-A finding is about all of the judged time, a place is the interval that shows it best: the longest wait for input, the
-slowest rank's step. A finding that only a sum over the run shows, such as too many threads, has no place.
+A finding covers all of the judged time. Its place is the interval that shows it best, such as the longest wait for
+input or the slowest rank's step. A finding that only a sum over the run shows, such as too many threads, has no place.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from traceviz.trace.names.op_families import plain_name
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """A stretch of time, in a lane, and what it is."""
+    """An interval in a lane, with its description."""
 
     start_ns: int
     end_ns: int
@@ -52,7 +52,7 @@ Namer = Callable[[dict[str, object]], str]
 
 
 def places(trace: TraceView, findings: Sequence[Finding]) -> tuple[Place, ...]:
-    """The places of these findings, in their order: one for each code that has one."""
+    """Find the places of these findings, in their order: at most one per code."""
     found = {}
     for finding in findings:
         record = find_record(finding.code)
@@ -71,7 +71,7 @@ def _place(trace: TraceView, code: str, stretch: _Stretch) -> Place:
 
 
 def _step_words(trace: TraceView, stretch: _Stretch) -> str:
-    """The step in which a stretch begins, in words; empty for none."""
+    """Return the step in which an interval starts, as text; empty for none."""
     steps = training_steps(trace).frame
     inside = (steps["start_ns"] <= stretch.start_ns) & (steps["end_ns"] > stretch.start_ns)
     inside &= steps["process_id"] == stretch.process_id
@@ -80,13 +80,13 @@ def _step_words(trace: TraceView, stretch: _Stretch) -> str:
 
 
 def _judged(trace: TraceView, process: int) -> IntervalSet:
-    """The time that a process is judged by; all of the capture where nothing limits it."""
+    """Return the judged time of a process; the whole capture if nothing limits it."""
     known = judged_time(trace, process)
     return known if len(known) or steady_time(trace) else IntervalSet.span(*trace.program_window)
 
 
 def _idle_class(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
-    """The longest stretch of some classes, in judged time, on any rank."""
+    """Return the longest interval of some classes, in judged time, on any rank."""
     keys = place.keys or tuple(c.key for c in IDLE_CLASSES if c.key != "communication")
     return max(_longest_members(trace, place.label, keys), key=_length, default=None)
 
@@ -105,7 +105,7 @@ def _length(stretch: _Stretch) -> int:
 
 
 def _longest(trace: TraceView, rows: pl.DataFrame, words: str, lane: Namer) -> _Stretch | None:
-    """The longest of events that begin in judged time: ``start_ns, end_ns, process_id``, and what ``lane`` needs."""
+    """Return the longest event that starts in judged time; ``rows`` have times, process and columns for ``lane``."""
     best: _Stretch | None = None
     for process, own in parts_by(rows, "process_id").items():
         starts, ends = bounds(own)
@@ -128,7 +128,7 @@ def _stream(row: dict[str, object]) -> str:
 
 
 def _longest_kernel(trace: TraceView, place: TimelinePlace, names: list[str]) -> _Stretch | None:
-    """The longest of the kernels with some names."""
+    """Return the longest of the kernels with these names."""
     if not names:
         return None
     kernels = trace.frame("kernels", "start_ns", "dur_ns", "process_id", "device_id", "stream", "name")
@@ -150,7 +150,7 @@ def _full_precision_kernel(trace: TraceView, _: Finding, place: TimelinePlace) -
 
 
 def _small_grid(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
-    """The longest kernel with fewer blocks than its device has multiprocessors."""
+    """Return the longest kernel with fewer blocks than its device has multiprocessors."""
     devices = trace.frame("devices", "device_id", "sm_count")
     grid = ("grid_x", "grid_y", "grid_z")
     columns = ("start_ns", "dur_ns", "process_id", "device_id", "stream", *grid)
@@ -173,13 +173,13 @@ def _waiting_copy(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretc
 
 
 def _api_call(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
-    """The longest call of some kinds."""
+    """Return the longest call of some kinds."""
     calls = trace.api_calls(*cast("tuple[ApiKind, ...]", place.keys))
     return _longest(trace, calls, place.label, _of_thread("api"))
 
 
 def _phase(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
-    """The longest phase of some kinds; they are judged by the whole run."""
+    """Return the longest phase of some kinds, in the whole run."""
     phases = trace.frame("phases", "start_ns", end_ns(), "process_id", pl.col("kind").cast(pl.String))
     own = phases.filter(pl.col("kind").is_in(place.keys))
     if not own.height:
@@ -190,7 +190,7 @@ def _phase(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | Non
 
 
 def _run_part(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
-    """The longest stretch of some parts of the run, of the process that trains; a ``loop_part`` lies in its loop."""
+    """Return the longest interval of some parts of the training process's run; a ``loop_part`` lies in its loop."""
     run = run_parts(trace)
     if run is None:
         return None
@@ -203,7 +203,7 @@ def _run_part(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | 
 
 
 def _largest_operation(trace: TraceView, finding: Finding, place: TimelinePlace) -> _Stretch | None:
-    """The longest call of what the finding names as the largest."""
+    """Return the longest call of the operation that the finding names as the largest."""
     name = next((fact.value for fact in finding.evidence if fact.key == "largest"), None)
     texts = trace.host_names["name"].to_list()
     meant = np.array([name in {text, plain_name(text)} for text in texts], bool)
@@ -215,14 +215,14 @@ def _largest_operation(trace: TraceView, finding: Finding, place: TimelinePlace)
 
 
 def _sampled(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
-    """The longest stretch of samples of a training thread in which it does one of some kinds of things."""
+    """Return the longest interval of samples in which a training thread does one of some kinds of work."""
     threads = {training_thread(trace, process) for process in trace.ranks}
     rows = sampled_stacks(trace).filter(pl.col("kind").is_in(place.keys) & pl.col("thread_id").is_in(list(threads)))
     return _longest(trace, rows, place.label, _of_thread("stacks"))
 
 
 def _straggler(trace: TraceView, finding: Finding, place: TimelinePlace) -> _Stretch | None:
-    """The slowest step of the rank that the finding names."""
+    """Return the slowest step of the rank that the finding names."""
     rank = next((fact.value for fact in finding.evidence if fact.key == "rank"), None)
     process = next((process for process, number in rank_numbers(trace).items() if number == rank), None)
     if process is None:
@@ -232,7 +232,7 @@ def _straggler(trace: TraceView, finding: Finding, place: TimelinePlace) -> _Str
 
 
 def _uneven_step(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
-    """The step that takes one rank longest compared with the others."""
+    """Return the longest instance of the step whose duration differs most between ranks."""
     steps = training_steps(trace).steady.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns"))
     widest = steps.with_columns((pl.col("dur_ns").max() - pl.col("dur_ns").min()).over("step").alias("spread"))
     if not widest.height:
@@ -246,7 +246,7 @@ def _steps(row: dict[str, object]) -> str:
 
 
 def _late_collective(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
-    """The longest wait of a rank in a collective for the last one."""
+    """Return the longest wait of a rank in a collective for the last one."""
     arrivals = collective_skew(trace, RanksAnalysis().tolerance).arrivals if len(rank_numbers(trace)) > 1 else None
     if arrivals is None or not arrivals.height:
         return None
@@ -255,7 +255,7 @@ def _late_collective(trace: TraceView, _: Finding, place: TimelinePlace) -> _Str
 
 
 def _memory_peak(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
-    """Around the moment in which most memory of a pool was in use."""
+    """Return an interval around the moment of most memory in use of a pool."""
     events = trace.frame("memory_events", "start_ns", "process_id", "in_use_bytes").drop_nulls("in_use_bytes")
     if not events.height:
         return None
@@ -265,7 +265,7 @@ def _memory_peak(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch
 
 
 def _input(trace: TraceView, finding: Finding, place: TimelinePlace) -> _Stretch | None:
-    """The longest wait for input; where input is only seen as it is copied, the longest such copy."""
+    """Return the longest wait for input; if there is none, the longest copy of input."""
     return _idle_class(trace, finding, place) or max(_input_copies(trace), key=_length, default=None)
 
 

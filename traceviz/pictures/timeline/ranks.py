@@ -24,7 +24,7 @@ from traceviz.pictures.timeline.spans import Seat, Spans
 from traceviz.report.pictures.timeline import Array, Family
 
 MOST_NUMBERED = 5_000
-"""So many steps have their number as a name; of more, each name would be one for the page to hold."""
+"""Limit of steps that have their number in their name; each numbered name takes space in the page."""
 _STEP = Family("step", "Steps")
 _WARMUP = Family("idle", "Warm-up steps")
 _COLLECTIVE = Family("collective", "Collectives")
@@ -45,7 +45,7 @@ _OTHER_PHASE = Family("other", "Other")
 
 
 def rank_sources(making: Making) -> Iterator[Source]:
-    """Steps, classes, phases and overhead."""
+    """Return the sources of steps, classes, phases and overhead."""
     steps = training_steps(making.trace).frame
     if steps.height:
         last = (pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns")
@@ -76,7 +76,7 @@ def _steps(making: Making, steps: pl.DataFrame, first: int) -> Lanes:
 def _classes(making: Making) -> Iterator[Source]:
     for process, classes in host_classes(making.trace).items():
         sets = {key: owned for key, owned in classes.sets.items() if len(owned)}
-        if len(sets) > 1:  # else nothing was seen that tells one time from another
+        if len(sets) > 1:  # a single class distinguishes nothing
             seat = Seat(f"classes-{process}", "what the time is spent on", "classes", process)
             yield _exclusive(making, seat, sets, LABELS)
 
@@ -90,7 +90,7 @@ def _parts(making: Making) -> Iterator[Source]:
 
 
 def _exclusive(making: Making, seat: Seat, sets: Mapping[str, IntervalSet], labels: Mapping[str, str]) -> Source:
-    """The lane of sets of time of which no two share any."""
+    """Return the lane of disjoint sets of time."""
     starts = np.concatenate([owned.starts for owned in sets.values()])
     lasts = np.concatenate([owned.durations for owned in sets.values()])
     numbered = [making.names.number(labels[key], Family(key, labels[key])) for key in sets]
@@ -129,8 +129,8 @@ class Collectives:
 
     Args:
         source: Their lanes.
-        sources: Numbers of events, from 0, of which arrows go out;
-        targets: the same collective on the next rank.
+        sources: Numbers of events, from 0, at which arrows start.
+        targets: Events of the same collective on the next rank.
     """
 
     source: Source
@@ -139,7 +139,7 @@ class Collectives:
 
 
 def collectives(making: Making) -> Collectives | None:
-    """Collectives of each rank, and which of them are the same; ``None`` for a trace without, or of one rank alone."""
+    """Return the collectives of each rank and their links; ``None`` if there are none, or only one rank."""
     trace = making.trace
     if len(rank_numbers(trace)) < 2 and not trace.tables.rows("collectives"):
         return None
@@ -156,7 +156,7 @@ def collectives(making: Making) -> Collectives | None:
 
 
 def _joined(trace: TraceView, calls: pl.DataFrame) -> tuple[Array, Array]:
-    """Rows of ``calls``, and those of the same collective on the next rank."""
+    """Return rows of ``calls``, and those of the same collective on the next rank."""
     nothing = np.empty(0, np.int64)
     arrivals = collective_skew(trace, RanksAnalysis().tolerance).arrivals if len(rank_numbers(trace)) > 1 else None
     if arrivals is None or not arrivals.height:

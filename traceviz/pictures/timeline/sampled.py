@@ -1,4 +1,4 @@
-"""Lanes of sampled Python stacks: one row per depth, the same frame in samples after each other is one span."""
+"""Lanes of sampled Python stacks: one row per depth; consecutive samples of the same frame form one span."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OTHER = Family("other", "Other")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tree:
-    """Stacks by their frames alone, whatever line runs: a node is a frame with all those around it.
+    """Stacks by their frames, regardless of the running line: a node is a frame with all frames around it.
 
     Args:
         node: Node of each ``stack_id``.
@@ -42,7 +42,7 @@ class _Tree:
 
 
 def stack_sources(making: Making) -> Iterator[Source]:
-    """Stacks of threads."""
+    """Return the source of the stacks of threads."""
     tables = making.trace.tables
     if not tables.rows("stacks") or not tables.rows("stack_frames"):
         return
@@ -62,7 +62,7 @@ def _threads(making: Making, spans: Spans, processes: Array, threads: Array, fir
 
 
 def _tree(frames: pl.DataFrame, names: Names) -> _Tree:
-    """Rows of ``stack_frames`` are in order of ``stack_id``, and a caller comes before what it calls."""
+    """Build the tree; a caller must come before its callees in the order of ``stack_id``."""
     frames = frames.sort("stack_id")
     ids = frames["stack_id"].to_numpy()
     known = numbers(frames["parent_id"])
@@ -98,7 +98,7 @@ def _frame(function: str, file: str, origin: str) -> tuple[str, Family]:
 
 
 def _merged(stacks: pl.DataFrame, tree: _Tree) -> tuple[Spans, Array, Array]:
-    """Spans of all threads, their threads and their processes; rows of ``stacks`` are by thread and start."""
+    """Return spans of all threads with their threads and processes; ``stacks`` is sorted by thread and start."""
     starts, threads = starts_of(stacks), numbers(stacks["thread_id"])
     ends = starts + durations_of(stacks)
     at = tree.node[numbers(stacks["stack_id"])]
@@ -123,7 +123,7 @@ def _merged(stacks: pl.DataFrame, tree: _Tree) -> tuple[Spans, Array, Array]:
 def _runs(  # noqa: PLR0917 (columns)
     rows: Array, starts: Array, ends: Array, threads: Array, processes: Array, at: Array
 ) -> tuple[Array, ...]:
-    """Rows with the same frame that follow each other without a gap, as one: begin, end, thread, process, node."""
+    """Merge consecutive rows with the same frame: start, end, thread, process, node."""
     own = at[rows]
     goes_on = (own[1:] == own[:-1]) & (threads[rows][1:] == threads[rows][:-1]) & (starts[rows][1:] <= ends[rows][:-1])
     first = np.flatnonzero(np.concatenate([[True], ~goes_on])) if rows.size else rows

@@ -1,4 +1,4 @@
-"""Where the spans of a timeline come from: tables, and what is derived of them, lane by lane."""
+"""Sources of the spans of a timeline: tables, and data derived from them, lane by lane."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Source:
     """Events of one kind.
 
     Args:
-        key: Name of the table, or of what was derived.
-        starts: Begin of each event, in the order in which they are numbered.
-        end: When the last of them has ended; 0 where there is none.
+        key: Name of the table, or of the derived data.
+        starts: Start of each event, in the order in which they are numbered.
+        end: End of the last event; 0 if there is none.
         lanes: Makes their lanes, given the number of the first event.
     """
 
@@ -40,7 +40,7 @@ class Source:
 
     @classmethod
     def of(cls, key: str, frames: Sequence[pl.DataFrame], lanes: Callable[[int], Lanes]) -> Source:
-        """The rows of frames with ``start_ns`` and ``dur_ns``, one frame after the other."""
+        """Create a source from frames with ``start_ns`` and ``dur_ns``, one frame after the other."""
         starts = [starts_of(frame) for frame in frames]
         end = max(int((starts_of(frame) + durations_of(frame)).max(initial=0)) for frame in frames)
         return cls(key, starts[0] if len(starts) == 1 else np.concatenate(starts), end, lanes)
@@ -48,7 +48,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """What all sources need.
+    """Data that all sources need.
 
     Args:
         trace: The trace.
@@ -62,23 +62,23 @@ class Making:
 
 
 def starts_of(frame: pl.DataFrame) -> Array:
-    """Column ``start_ns`` as an array."""
+    """Return column ``start_ns`` as an array."""
     return frame["start_ns"].to_numpy().astype(np.int64, copy=False)
 
 
 def durations_of(frame: pl.DataFrame) -> Array:
-    """Column ``dur_ns`` as an array; of an event that never ended 0, as everywhere in a report."""
+    """Return column ``dur_ns`` as an array; 0 for an event that never ended, as in the whole report."""
     known: Array = without_nulls(frame["dur_ns"], 0).to_numpy().astype(np.int64, copy=False)
     return np.maximum(known, np.int64(0))
 
 
 def spans_of(frame: pl.DataFrame, names: Codes, first: int) -> Spans:
-    """The rows of a table as spans, numbered from ``first`` on."""
+    """Return the rows of a table as spans, numbered from ``first`` on."""
     return Spans(starts_of(frame), durations_of(frame), names, first + np.arange(frame.height))
 
 
 def by_group(spans: Spans, groups: Sequence[Groups]) -> Iterator[tuple[tuple[int, ...], Spans]]:
-    """Spans by the values of all ``groups``, each part in the order of before."""
+    """Split spans by the values of all ``groups``; each part keeps its order."""
     if not spans.starts.size:
         return
     changing = [group for group in groups if group.min() != group.max()]
@@ -98,5 +98,5 @@ def by_group(spans: Spans, groups: Sequence[Groups]) -> Iterator[tuple[tuple[int
 
 
 def numbers(column: pl.Series, missing: int = -1) -> Array:
-    """A column of ids as an array, with ``missing`` for null."""
+    """Return a column of ids as an array, with ``missing`` for null."""
     return without_nulls(column, missing).to_numpy().astype(np.int64, copy=False)

@@ -1,4 +1,4 @@
-"""Spans of one lane, and the rows that they lie in so that none of a row overlap."""
+"""Spans of one lane, and their rows, in which spans do not overlap."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from traceviz.core.arrays.nested import Codes
 from traceviz.report.pictures.timeline import Array, LaneKind
 
 MOST_ROWS = 200
-"""Rows of a lane: what overlaps or nests further is not drawn."""
+"""Limit of the rows of a lane; spans that overlap or nest further are not drawn."""
 
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """What a lane is, and where it is drawn.
+    """Identity and position of a lane.
 
     Args:
         key: Stable key, unique in the timeline.
-        label: For people.
-        kind: What it shows.
+        label: Readable label.
+        kind: Kind of its spans.
         process_id: Process that it belongs to; -1 for none.
         thread_id: Thread that it belongs to; -1 for none.
-        place: Place among lanes of its kind.
+        place: Position among lanes of its kind.
     """
 
     key: str
@@ -42,8 +42,8 @@ class Spans:
     """Spans of one lane.
 
     Args:
-        starts: Begin in nanoseconds.
-        durations: Nanoseconds; of an event that never ended 0, as everywhere in a report.
+        starts: Start in nanoseconds.
+        durations: Nanoseconds; 0 for an event that never ended, as in the whole report.
         names: Number of the name.
         origins: Number of the event among all events of the trace.
     """
@@ -54,11 +54,11 @@ class Spans:
     origins: Array
 
     def at(self, rows: npt.NDArray[np.integer] | Mask | slice) -> Spans:
-        """Those at these positions."""
+        """Return the spans at these positions."""
         return Spans(self.starts[rows], self.durations[rows], self.names[rows], self.origins[rows])
 
     def in_order(self) -> Spans:
-        """These by start, and of those that begin together the longest first."""
+        """Sort spans by start; of those with the same start, the longest comes first."""
         later = self.starts[1:] - self.starts[:-1]
         if not self.starts.size or np.all((later > 0) | ((later == 0) & (self.durations[1:] <= self.durations[:-1]))):
             return self
@@ -66,7 +66,7 @@ class Spans:
 
 
 def row_numbers(starts: Array, ends: Array, most: int = MOST_ROWS) -> Codes:
-    """For each span the first row that is free when it begins; -1 beyond ``most`` rows.
+    """Return the first row that is free at the start of each span; -1 beyond ``most`` rows.
 
     ::
 
@@ -74,12 +74,12 @@ def row_numbers(starts: Array, ends: Array, most: int = MOST_ROWS) -> Codes:
            |-- 1 --|  |---- 1 ----|
               |-- 2 --|
 
-    One pass per row, not per span: what a row takes depends on nothing in the rows below it.
+    One pass per row, not per span: the spans of a row do not depend on the rows below it.
 
     Args:
-        starts: Begin of each, ascending; of those that begin together, the longest comes first.
+        starts: Start of each, ascending; of those with the same start, the longest comes first.
         ends: End of each.
-        most: Rows that there may be.
+        most: Limit of rows.
     """
     rows = np.full(starts.size, -1, np.int32)
     left = np.arange(starts.size)
@@ -93,10 +93,10 @@ def row_numbers(starts: Array, ends: Array, most: int = MOST_ROWS) -> Codes:
 
 
 def _first_fit(starts: Array, ends: Array) -> Mask:
-    """Which spans one row takes: the first, then each time the next that begins when the last one has ended.
+    """Return a mask of the spans in one row: the first, then each next span that starts after the last one ended.
 
-    Those that begin after all before them have ended are taken whatever lies between. Where what lies between reaches
-    over the end of the one around it, the row has to be followed.
+    Spans that start after all earlier spans have ended are always taken. If a span between two such spans ends after
+    the first of them, the row is followed span by span.
     """
     reach = np.maximum.accumulate(ends)
     outer = np.ones(starts.size, bool)
@@ -111,7 +111,7 @@ def _first_fit(starts: Array, ends: Array) -> Mask:
 
 
 def _followed(starts: Array, ends: Array) -> Mask:
-    """:func:`_first_fit` by steps of doubling length: from each span to the next that fits, the 2nd, 4th, 8th next."""
+    """Compute :func:`_first_fit` by doubling: from each span to the next that fits, then the 2nd, 4th and 8th next."""
     count = starts.size
     following = np.maximum(np.searchsorted(starts, ends), np.arange(1, count + 1))
     following = np.append(following, count)

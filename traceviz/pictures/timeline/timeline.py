@@ -1,7 +1,7 @@
-"""From a trace to its timeline: lanes of all that was recorded, seen from afar and close by.
+"""The timeline of a trace: lanes of all recorded data, with zoom levels and full detail.
 
-Sources (``sources``) give the spans of each lane; ``drawn`` puts them into rows.
-Here lanes get their places, events their numbers, and arrows are drawn between them.
+Sources (``sources``) provide the spans of each lane; ``drawn`` puts them into rows. This module positions lanes,
+numbers events, and draws arrows between them.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from traceviz.report.pictures.pictures import Place
 from traceviz.report.pictures.timeline import Array, Arrows, Lane, LaneKind, Timeline
 
 MOST_EVENTS = 1_000_000
-"""Events that a page holds unless it is told otherwise: about 8 MB."""
+"""Default limit of the events of a page: about 8 MB."""
 MOST_CELLS = 1 << 18
-"""Cells of the finest levels of all rows together."""
+"""Limit of the cells of the finest levels of all rows together."""
 MOST_LANES = 400
-"""Lanes of a timeline; of more, those of the threads that did least are left out, which the last lane says."""
+"""Limit of lanes. The lanes of the least busy threads are left out; the last lane reports their number."""
 _SHARE_OF_SHORT = 2_000
-"""Rows with a smaller part of the events than one in so many have them all: the steps, the phases of a run."""
+"""Rows with less than one in this many events keep all of them: steps, phases of a run."""
 _OF_CURVES = ("samples", "memory_events")
-"""Tables of curves, which may begin before everything else."""
+"""Tables of curves, which may start before all events."""
 
 _KINDS: tuple[LaneKind, ...] = ("steps", "classes", "phases", "device_ops", "device", "collectives")
 """Lanes of a process in their order, before those of its threads."""
@@ -45,16 +45,15 @@ _THREAD_KINDS: tuple[LaneKind, ...] = ("ranges", "stacks", "ops", "api", "os")
 
 
 def timeline(trace: TraceView, budget: int = MOST_EVENTS, places: Sequence[Place] = ()) -> Timeline:
-    """The timeline of a trace.
+    """Draw the timeline of a trace.
 
     Args:
         trace: The trace.
-        budget: Events that it may have. Of more, all are there in some stretches of time, and levels everywhere.
-        places: Where findings are to be seen: these stretches are among them.
+        budget: Limit of its events. With more, only some intervals keep all events, and levels cover the rest.
+        places: Places of findings, which are among these intervals.
 
     Returns:
-        The timeline, from the first to the last moment of which anything is known. An event whose end was not recorded
-        has no length.
+        The timeline, from the first to the last moment with data. An event whose end was not recorded has no length.
     """
     making = Making(trace, Names(), Owners(trace))
     joint = collectives(making)
@@ -86,7 +85,7 @@ def timeline(trace: TraceView, budget: int = MOST_EVENTS, places: Sequence[Place
 
 
 def _extent(trace: TraceView, sources: Sequence[Source]) -> tuple[int, int]:
-    """The first and the last moment of which anything is known."""
+    """Return the first and the last moment with data."""
     firsts = [int(source.starts.min()) for source in sources if source.starts.size]
     lasts = [trace.span_ns, *(source.end for source in sources)]
     for table in _OF_CURVES:
@@ -98,13 +97,13 @@ def _extent(trace: TraceView, sources: Sequence[Source]) -> tuple[int, int]:
 
 
 def _firsts(sources: Sequence[Source]) -> dict[str, int]:
-    """The number of the first event of each source."""
+    """Return the number of the first event of each source."""
     sizes = np.array([source.starts.size for source in sources], np.int64)
     return dict(zip((source.key for source in sources), (np.cumsum(sizes) - sizes).tolist(), strict=True))
 
 
 def _seated(made: Sequence[Drawn], owners: Owners) -> tuple[list[Drawn], tuple[Lane, ...]]:
-    """Lanes in the order in which they are drawn, and one that says for how many there is no place."""
+    """Return the lanes in drawing order, and a lane that reports how many were left out."""
     work: Counter[int] = Counter()
     for lane in made:
         work[lane.seat.thread_id] += lane.events
@@ -119,7 +118,7 @@ def _seated(made: Sequence[Drawn], owners: Owners) -> tuple[list[Drawn], tuple[L
 
 
 def _place(lane: Drawn, owners: Owners, work: Counter[int]) -> tuple[int, ...]:
-    """By process; then what concerns all of it before its threads; of these the one that trains, then the busiest."""
+    """Order by process, then the lanes of the process before its threads: the training thread, then the busiest."""
     seat = lane.seat
     process = owners.place(seat.process_id)
     if seat.thread_id == NOBODY:
@@ -130,7 +129,7 @@ def _place(lane: Drawn, owners: Owners, work: Counter[int]) -> tuple[int, ...]:
 
 
 def _numbers(lanes: Sequence[Drawn], events: int) -> Array:
-    """For each event of the trace its number in the timeline, in the order in which lanes are drawn; -1 for none."""
+    """Return the timeline number of each event of the trace, in drawing order of the lanes; -1 for none."""
     number_of = np.full(events, -1, np.int64)
     count = 0
     for row in (row for lane in lanes for row in lane.rows):
@@ -140,7 +139,7 @@ def _numbers(lanes: Sequence[Drawn], events: int) -> Array:
 
 
 def _weights(lanes: Sequence[Drawn], names: int) -> npt.NDArray[np.float64]:
-    """The time of each name in what is shown, and a little for each span and cell, as long as there is any."""
+    """Return the time of each name in the drawn lanes, plus a little per span, so that used names are never 0."""
     weights = np.zeros(names)
     for lane in lanes:
         for row, seen in zip(lane.rows, lane.levels, strict=True):
@@ -151,7 +150,7 @@ def _weights(lanes: Sequence[Drawn], names: int) -> npt.NDArray[np.float64]:
 
 
 def _lanes(lanes: Sequence[Drawn], owners: Owners, place: Array) -> Iterator[Lane]:
-    """Lanes with their names as places among those of the page, and events numbered in their order."""
+    """Number the names and events of lanes as in the page."""
     count = 0
     for lane in lanes:
         rows = []
@@ -165,7 +164,7 @@ def _lanes(lanes: Sequence[Drawn], owners: Owners, place: Array) -> Iterator[Lan
 
 
 def _joint(joint: Collectives | None, number_of: Array, firsts: Mapping[str, int]) -> tuple[Arrows, ...]:
-    """Arrows between the same collective of ranks."""
+    """Return arrows between the same collective of ranks."""
     if joint is None or not joint.sources.size:
         return ()
     begin = firsts[joint.source.key]

@@ -11,14 +11,14 @@ from traceviz.render.figures.values import Axis, Figure, NoFigure, RankedBar, Ra
 from traceviz.report import Report
 
 LEAST_SHARE = 0.01
-"""Functions with less are one bar together."""
+"""Functions with a smaller share are combined in one bar."""
 _MOST = 20
-"""Bars beside that of the rest, at most."""
+"""Limit of bars, not counting the bar of the rest."""
 _SLUG = "cuda_api"
 
 
 def api(report: Report) -> Figure | NoFigure:
-    """A bar for each function with 1 % or more of the time, and one for the rest."""
+    """Draw a bar for each function with at least 1 % of the time of all calls, and one for the rest."""
     grid = grid_with(report, _SLUG, "name", "calls", "total_ns", "share_of_api")
     if grid is None:
         return NoFigure("no CUDA call was recorded")
@@ -36,7 +36,7 @@ def api(report: Report) -> Figure | NoFigure:
 
 
 def _bars(calls: Sequence[Row]) -> Iterator[RankedBar]:
-    """One bar a function; the API is named where two have functions of one name."""
+    """Return one bar per function; labels include the API if two functions share a name."""
     names = Counter(str(call["name"]) for call in calls)
     for call in calls:
         name = str(call["name"])
@@ -51,6 +51,6 @@ def _rest(calls: Sequence[Row]) -> Iterator[RankedBar]:
 
 
 def _detail(calls: Sequence[Row]) -> str:
-    """``92.0 ms in 4 calls``."""
+    """Describe time and number of calls: ``92.0 ms in 4 calls``."""
     total = format_value(sum(int(quantity(call["total_ns"])) for call in calls), "ns")
     return f"{total} in {counted(sum(int(quantity(call['calls'])) for call in calls), 'call')}"

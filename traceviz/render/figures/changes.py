@@ -1,4 +1,4 @@
-"""What changed most by name from the base to the new side: kernels, functions of the CUDA API."""
+"""The largest changes by name from the base to the new side: kernels, functions of the CUDA API."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from traceviz.render.figures.values import Axis, NoFigure, SignedBar, SignedBars
 from traceviz.report import Better, Report
 
 MOST = 12
-"""Bars of a figure; smaller changes are summed in a note."""
+"""Limit of the bars of a figure; a note sums the smaller changes."""
 _LEAST = 0.002
-"""Changes of less than this share of the largest are not drawn: nobody could see them."""
+"""Share of the largest change below which a change is too small to draw."""
 
 
 def kernels(report: Report) -> SignedBars | NoFigure:
-    """Kernel time of the base and of the new side per step, by kernel."""
+    """Draw kernel time per step of the base and the new side, by kernel."""
     grid = grid_with(report, "kernels", "name", "status", "difference_ns")
     if grid is None:
         return NoFigure("kernels were not compared")
@@ -24,7 +24,7 @@ def kernels(report: Report) -> SignedBars | NoFigure:
 
 
 def api_changes(report: Report) -> SignedBars | NoFigure:
-    """Time in functions of the CUDA API per step; without steady steps, shares of the API time."""
+    """Draw time in functions of the CUDA API per step; without steady steps, shares of the API time."""
     grid = grid_with(report, "cuda_api", "name", "share_difference", "difference_ns")
     if grid is None:
         return NoFigure("calls of the CUDA API were not compared")
@@ -37,7 +37,7 @@ def api_changes(report: Report) -> SignedBars | NoFigure:
 
 
 def _pair(report: Report, of: str) -> str:
-    """``slow → fast: per step, on average``."""
+    """Name both sides: ``slow → fast: per step, on average``."""
     facts = {fact.key: text(fact.value) for fact in report.run}
     between = f"{facts.get('base', '')} → {facts.get('new', '')}"
     return of if of.startswith(between) else f"{between}: {of}"
@@ -45,7 +45,7 @@ def _pair(report: Report, of: str) -> str:
 
 _KERNELS = "kernels"
 _SAME = "same"
-"""Status of what takes as long as before."""
+"""Status of names whose time did not change."""
 _TIMES = ("base_ns", "new_ns", "difference_ns")
 
 
@@ -78,10 +78,10 @@ def _changes(  # noqa: PLR0917 (what is drawn, and its words)
     rest = format_value(round(sum(change for _, change in left)), "ns") if unit == "ns" else ""
     more = f"{len(left):,} more {nouns if len(left) > 1 else noun} changed{f', by {rest} together' if rest else ''}."
     label = "change of time" if unit == "ns" else "change of the share of API time"
-    better: Better = "lower" if nouns == _KERNELS else ""  # a longer call may wait for what got faster
+    better: Better = "lower" if nouns == _KERNELS else ""  # a longer call may wait for work that got faster
     return SignedBars(title, subtitle, Axis(label, unit), bars, better, (more,) if left else ())
 
 
 def _remark(status: str) -> str:
-    """That a kernel is new or gone; that it is faster or slower, its bar says."""
+    """Return the status of a new, gone or renamed kernel; the bar shows other changes."""
     return status if status in {"new", "gone", "renamed"} else ""

@@ -1,4 +1,4 @@
-"""Declarations of all figures, without loading any: commands check names at their start."""
+"""Declarations of all figures, without loading any, so that commands can check names at their start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class FigureEntry:
     """A figure before it is loaded.
 
     Args:
-        name: Its name, as ``--figure`` takes it.
+        name: Its name for ``--figure``.
         homes: Module and function (``module:attribute``) that make it, by the schema of the reports that may have it.
             The function takes a report, and returns a value of :mod:`traceviz.render.figures.values`.
     """
@@ -44,7 +44,7 @@ _OWN = (
     FigureEntry("outliers", {POPULATION: f"{_HERE}.population:outliers"}),
     FigureEntry("trend", {TREND: f"{_HERE}.trend:trend"}),
 )
-"""The figures of traceviz. The first that a report has is drawn if the user names none."""
+"""The figures of traceviz. By default, the first one that a report has is drawn."""
 
 FIGURES: Registry[FigureEntry] = Registry(
     "figure", "traceviz.figures", {entry.name: entry for entry in _OWN}, instance_of(FigureEntry), attrgetter("name")
@@ -63,10 +63,10 @@ def home_of(schema: str, name: str) -> str | None:
 
 
 def check_figure(name: str, *schemas: str) -> None:
-    """Refuse a figure that does not exist, or that no report of these schemas has, without loading those that do.
+    """Reject a figure that does not exist, or that no report of these schemas has. No figure is loaded.
 
     Raises:
-        UsageError: there is no such figure; the error lists those that there are.
+        UsageError: there is no such figure; the error lists those that exist.
     """
     entry = FIGURES.find(name)
     if schemas and entry.homes.keys().isdisjoint(schemas):

@@ -11,7 +11,7 @@ SLUG = "cuda_api"
 
 
 def frameworks(report: Report) -> StackedBars | NoFigure:
-    """Functions that take 1 % of the API time of any framework."""
+    """Draw functions with at least 1 % of the API time of any framework."""
     grid = grid_with(report, SLUG, "by", "name", "share_of_api")
     if grid is None:
         said = sentences(report, SLUG)

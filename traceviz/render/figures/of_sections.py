@@ -1,4 +1,4 @@
-"""Which figures stand in which section of a report, where people read it as text."""
+"""Figures by the section of a report in which text shows them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
 }
 """Name of the figure of a section, by the schema of the report and the slug of the section."""
 MOST_PANELS = 2
-"""Panels of curves that text draws; tables and lanes have the others."""
+"""Limit of the panels of curves in text; tables and lanes show the others."""
 
 
 def text_figures(report: Report) -> dict[str, Curves | StackedBars]:
-    """Figures that text can draw, by the slug of the section that they stand in."""
+    """Return the figures that text can draw, by the slug of their section."""
     found = {}
     for slug, name in _NAMES.get(report.schema, {}).items():
         if any(section.slug == slug for section in report.sections):
@@ -30,7 +30,7 @@ def text_figures(report: Report) -> dict[str, Curves | StackedBars]:
 
 
 def without_lanes(blocks: Iterable[Block], picture: Curves | StackedBars | None) -> tuple[Block, ...]:
-    """Blocks of a section, without the lanes of timelines that its picture shows."""
+    """Return the blocks of a section without the lanes of timelines that its picture shows."""
     panels = picture.panels[:MOST_PANELS] if isinstance(picture, Curves) else ()
     shown = {f"{panel.axis.label}, {line.label}" for panel in panels for line in panel.lines}
     return tuple(

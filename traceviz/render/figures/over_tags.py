@@ -1,4 +1,4 @@
-"""Figures over the numbers of a tag (batch size, threads, devices): curves with intervals, and how they scale."""
+"""Figures over the numbers of a tag (batch size, threads, devices): curves with intervals, and scaling."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from traceviz.report import TAG, Grid, Report
 _MEASURE = "measure."
 """Prefix of the columns of further figures of a curve."""
 _FAR = 8.0
-"""From a largest number of this many times the smallest, equal factors are equally far apart."""
+"""Ratio of the largest to the smallest number from which the axis is logarithmic."""
 _IDEAL = "ideal"
 MOST = 8
-"""Curves of a panel at most."""
+"""Limit of the curves of a panel."""
 
 
 def curve(report: Report) -> Curves | NoFigure:
-    """The first figure of a curve with its intervals, the others below it, a line for each value of the other tags."""
+    """Draw a curve's first figure with its intervals and the others below, a line for each value of the other tags."""
     grid = grid_with(report, "curve", "value", "low", "high")
     tag = _tag(grid)
     if grid is None or tag is None:
@@ -30,7 +30,7 @@ def curve(report: Report) -> Curves | NoFigure:
 
 
 def scaling(report: Report) -> Curves | NoFigure:
-    """Speed-up beside the ideal and that by Amdahl's law, and efficiency below."""
+    """Draw the speed-up, with the ideal and Amdahl's law as references, and the efficiency below."""
     grid = grid_with(report, "scaling", "speedup", "ideal", "efficiency", "amdahl")
     tag = _tag(grid)
     if grid is None or tag is None:
@@ -81,7 +81,7 @@ def _panel(grid: Grid, tag: str, name: str, ends: tuple[str, str] | None = None)
 def _lines(
     grid: Grid, tag: str, name: str, ends: tuple[str, str] | None = None
 ) -> Iterator[tuple[str, str, tuple[CurvePoint, ...]]]:
-    """Key, label and points of every course: the values of the other tags."""
+    """Return key, label and points of each line: one per combination of the other tags."""
     others = [one.name for one in grid.columns if one.name.startswith(TAG) and one.name != tag]
     courses: dict[str, list[Row]] = {}
     for row in rows(grid):

@@ -1,4 +1,4 @@
-"""All traces of an archive: verdicts, what is at stake, what stands out."""
+"""Figures of all traces of an archive: verdicts, time at stake, outliers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from traceviz.render.figures.values import (
 from traceviz.report import Bars, Report
 
 MOST = 12
-"""Bars of a figure."""
+"""Limit of the bars of a figure."""
 _EVERY = "Every figure"
-"""Title of the grid with every figure that stands out."""
+"""Title of the grid with all outlying figures."""
 
 
 def verdicts(report: Report) -> StackedBars | NoFigure:
-    """How many traces wait for input, and how many do not."""
+    """Draw the number of traces by verdict on their input."""
     bars = next((block for block in report.blocks("verdicts") if isinstance(block, Bars)), None)
     if bars is None:
         return NoFigure("no trace has a verdict")
@@ -32,7 +32,7 @@ def verdicts(report: Report) -> StackedBars | NoFigure:
 
 
 def at_stake(report: Report) -> RankedBars | NoFigure:
-    """The findings that cost most over all traces: upper bounds."""
+    """Draw the findings with the most time at stake over all traces; the times are upper bounds."""
     grid = grid_with(report, "at_stake", "code", "name", "stake_ns", "gpu_stake_ns")
     table = list(rows(grid)) if grid is not None else []
     of_gpus = any(number(row["gpu_stake_ns"]) for row in table)
@@ -59,7 +59,7 @@ def at_stake(report: Report) -> RankedBars | NoFigure:
 
 
 def outliers(report: Report) -> SignedBars | NoFigure:
-    """Figures of single traces that are far from those of their like, in modified z-scores."""
+    """Draw figures of traces that are far from those of similar traces, in modified z-scores."""
     grid = titled(report, "outliers", _EVERY) or grid_with(report, "outliers", "source", "metric", "score")
     table = list(rows(grid)) if grid is not None else []
     scored = [row for row in table if number(row["score"]) is not None]

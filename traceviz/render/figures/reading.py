@@ -1,4 +1,4 @@
-"""What figures read from reports: rows of grids by the names of their columns, and numbers that can be drawn."""
+"""Reading reports for figures: rows of grids by column name, and numbers that can be drawn."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ Row = Mapping[str, Value]
 
 
 def grid_with(report: Report, slug: str, *names: str) -> Grid | None:
-    """The first grid of a section that has all these columns; ``None`` where there is none with any row."""
+    """Return the first non-empty grid of a section with all these columns; ``None`` if there is none."""
     wanted = set(names)
     grids = (grid for grid in report.grids(slug) if grid.rows)
     return next((grid for grid in grids if wanted <= {column.name for column in grid.columns}), None)
 
 
 def titled(report: Report, slug: str, title: str, *names: str) -> Grid | None:
-    """The grid of a section with this title and these columns; ``None`` where there is none with any row."""
+    """Return the non-empty grid of a section with this title and these columns; ``None`` if there is none."""
     wanted = set(names)
     grids = (grid for grid in report.grids(slug) if grid.title == title and grid.rows)
     return next((grid for grid in grids if wanted <= {column.name for column in grid.columns}), None)
 
 
 def rows(grid: Grid) -> Iterator[Row]:
-    """Rows as column name to value."""
+    """Iterate over rows as mappings of column name to value."""
     names = [column.name for column in grid.columns]
     return (dict(zip(names, row, strict=True)) for row in grid.rows)
 
 
 def column(grid: Grid, name: str) -> Column:
-    """The column of this name.
+    """Return the column of this name.
 
     Raises:
         KeyError: there is none.
@@ -44,38 +44,38 @@ def column(grid: Grid, name: str) -> Column:
 
 
 def number(value: Value) -> float | None:
-    """A number that can be drawn; ``None`` of anything else."""
+    """Return a number that can be drawn; ``None`` for any other value."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     return float(value) if is_number and isinstance(value, int | float) else None
 
 
 def text(value: Value) -> str:
-    """Text, empty where there is none."""
+    """Return the text; empty for any other value."""
     return "" if value is None else str(value)
 
 
 def about(report: Report) -> str:
-    """What a report is about, in a few words: the first fact of its run."""
+    """Name the subject of a report: the first fact of its run."""
     return next((str(fact.value) for fact in report.run if fact.value is not None), "")
 
 
 def of_trace(report: Report) -> str:
-    """``of slow.pt.trace.json.gz``, for subtitles; empty where no name is known."""
+    """Return ``of slow.pt.trace.json.gz``, for subtitles; empty if no name is known."""
     name = about(report)
     return f"of {name}" if name else ""
 
 
 def quantity(value: Value) -> float:
-    """A number of a report; zero where it has none, or none that can be drawn."""
+    """Return a number of a report; zero for a value that cannot be drawn."""
     return number(value) or 0.0
 
 
 def timelines(report: Report, slug: str) -> tuple[Timeline, ...]:
-    """Timelines of a section that show anything."""
+    """Return the timelines of a section that are not empty."""
     blocks = (block for block in report.blocks(slug) if isinstance(block, Timeline))
     return tuple(block for block in blocks if block.lanes and block.end_ns > block.start_ns)
 
 
 def sentences(report: Report, slug: str) -> tuple[str, ...]:
-    """Sentences of a section."""
+    """Return the sentences of a section."""
     return tuple(block.text for block in report.blocks(slug) if isinstance(block, Prose))

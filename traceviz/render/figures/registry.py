@@ -1,4 +1,4 @@
-"""Figures of reports, loaded when they are made: see :mod:`traceviz.render.figures.declared` for which there are."""
+"""Figures of reports, loaded when they are made; :mod:`traceviz.render.figures.declared` lists them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from traceviz.report import Report
 
 
 def figure(report: Report, name: str | None = None) -> Figure:
-    """The figure of this ``name``; without one, the first of all that ``report`` has.
+    """Return the figure of this ``name``; without a name, the first figure that ``report`` has.
 
     Raises:
-        UsageError: there is no such figure, or this report has none; the error lists those that it has.
+        UsageError: there is no such figure, or this report does not have it; the error lists the available ones.
     """
     if name is None:
         drawn = next(figures(report), None)
@@ -35,13 +35,13 @@ def figure(report: Report, name: str | None = None) -> Figure:
 
 
 def figure_or_none(report: Report, name: str) -> Figure | None:
-    """The figure of this name; ``None`` where the report has none."""
+    """Return the figure of this name; ``None`` if the report does not have it."""
     made = _made(report, name)
     return None if isinstance(made, NoFigure) else made
 
 
 def figures(report: Report) -> Iterator[tuple[str, Figure]]:
-    """Name and value of each figure that ``report`` has, in their order."""
+    """Return name and value of each figure that ``report`` has, in their order."""
     for entry in FIGURES.all():
         made = _made(report, entry.name)
         if not isinstance(made, NoFigure):

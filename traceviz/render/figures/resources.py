@@ -11,13 +11,13 @@ from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, NoFig
 from traceviz.report import AMOUNTS_OF_LANES, Lane, Report, Timeline
 
 _SECTIONS = ("resources", "device_use")
-"""Where lanes are: of the host and of its devices as sampled, and of the work of the devices."""
+"""Sections with lanes: samples of the host and its devices, and work of the devices."""
 MOST = 4
-"""Panels at most."""
+"""Limit of panels."""
 
 
 def resources(report: Report) -> Curves | NoFigure:
-    """A panel for every amount, a line for every side; time counts from the start of each run."""
+    """Draw a panel for each resource and a line for each side; time counts from the start of each run."""
     timelines = [(slug, timeline) for slug in _SECTIONS if (timeline := _timeline(report, slug)) is not None]
     panels = [panel for slug, timeline in timelines for panel in _panels(report, slug, timeline)]
     if not panels:
@@ -38,14 +38,14 @@ def resources(report: Report) -> Curves | NoFigure:
 
 
 def _left_out(report: Report, panels: list[Panel]) -> tuple[str, ...]:
-    """How many of the sides are drawn, where not all are."""
+    """Report how many sides are drawn, if not all are."""
     drawn = len({line.key for panel in panels for line in panel.lines})
     count = next((number(fact.value) for fact in report.run if fact.key == "sides"), None) or drawn
     return (f"{drawn} of {count:.0f} sides: others were not sampled, or come after them.",) if drawn < count else ()
 
 
 _FIRST = ("CPU", "memory", "GPU", "threads")
-"""Begins of labels, those first that say most."""
+"""Starts of labels, the most informative first."""
 
 
 def _importance(panel: Panel) -> int:
@@ -73,7 +73,7 @@ def _panels(report: Report, slug: str, timeline: Timeline) -> Iterator[Panel]:
 
 
 def _line(row: Row, lane: Lane, timeline: Timeline) -> Line:
-    """Means of equal slices, each from its start to the next one."""
+    """Return the means of equal slices; each holds until the start of the next."""
     amount, count = number(row["amount"]) or 0.0, max(len(lane.values), 1)
     width = (timeline.end_ns - timeline.start_ns) / count
     points = (
@@ -85,7 +85,7 @@ def _line(row: Row, lane: Lane, timeline: Timeline) -> Line:
 
 
 def _until_its_end(points: tuple[CurvePoint, ...], width: float) -> tuple[CurvePoint, ...]:
-    """The points up to the end of the last slice that was measured: after it, the run was over."""
+    """Return the points up to the end of the last measured slice, which is the end of the run."""
     last = max((index for index, point in enumerate(points) if point.y is not None), default=-1)
     if last < 0:
         return ()

@@ -10,18 +10,18 @@ from traceviz.render.figures.values import Axis, NoFigure, Part, StackedBars, St
 from traceviz.report import Report
 
 NOTABLE = 0.01
-"""Functions from this share on, in any bar, have a part of their own."""
+"""Functions with at least this share in any bar get a part of their own."""
 MOST = 11
-"""Parts of their own at most: more colours could not be told apart."""
+"""Limit of parts of their own; more colours could not be distinguished."""
 OTHER = "other"
 """Key of the part of all other functions."""
 
 Shares = dict[str, dict[str, float]]
-"""Share by function, by the name of the bar."""
+"""Shares by function, by the name of the bar."""
 
 
 def api(report: Report) -> StackedBars | NoFigure:
-    """Shares of the API time of the whole captures, of every side that recorded it."""
+    """Draw shares of the API time of the whole captures, for each side that recorded it."""
     shares = _of_sides(report)
     if len(shares) < 2:
         return NoFigure("calls of the CUDA API were not recorded on two sides")
@@ -51,7 +51,7 @@ def _triples(table: Iterable[object]) -> Iterable[tuple[str, str, float]]:
 
 
 def shares_by(triples: Iterable[tuple[str, str, float]]) -> Shares:
-    """Shares by bar and function, in their order."""
+    """Collect shares by bar and function, in their order."""
     found: Shares = {}
     for bar, name, share in triples:
         of_bar = found.setdefault(bar, {})
@@ -60,7 +60,7 @@ def shares_by(triples: Iterable[tuple[str, str, float]]) -> Shares:
 
 
 def stacked_shares(title: str, subtitle: str, shares: Shares, rows_label: str) -> StackedBars:
-    """Bars of all shares: functions with 1 % in any bar, the largest first; the others together."""
+    """Draw bars of all shares: functions with 1 % in any bar, the largest first, and the sum of the others."""
     most = {
         name: max(of_bar.get(name, 0.0) for of_bar in shares.values()) for of_bar in shares.values() for name in of_bar
     }

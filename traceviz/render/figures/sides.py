@@ -1,4 +1,4 @@
-"""Sides of a comparison: the time of each with its interval, and what the times consist of."""
+"""Sides of a comparison: the time of each with its interval, and the parts of the times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BASE = "base"
 
 
 def sides(report: Report) -> Intervals | NoFigure:
-    """The time of every side with its 95 % interval, and its speed-up beside it."""
+    """Draw the time of each side with its 95 % interval, followed by its speed-up."""
     grid = grid_with(report, _EFFECT, "side", "mean_ns", "low_ns", "high_ns")
     if grid is None or not any(number(row["mean_ns"]) is not None for row in rows(grid)):
         return NoFigure("no side has a time")
@@ -47,7 +47,7 @@ def sides(report: Report) -> Intervals | NoFigure:
 
 
 def _beside(time: Value, speedup: Value, verdict: str) -> str:
-    """``6.27 s · 2.78× faster``; of a side without a time why: ``crashed: out of memory``."""
+    """Return ``6.27 s · 2.78× faster``; for a side without a time, the reason: ``crashed: out of memory``."""
     factor = None if verdict == _BASE else number(speedup)
     judged = verdict if factor is None else f"{format_value(factor, 'factor')} {verdict}"
     return judged if number(time) is None else f"{format_value(time, 'ns')} · {judged}"
@@ -62,12 +62,12 @@ def _detail(low: Value, high: Value) -> str:
 
 
 def classes(report: Report) -> StackedBars | NoFigure:
-    """The mean step of every side by its exclusive classes."""
+    """Draw the mean step of each side by its exclusive classes."""
     return _stacked(report, CLASSES_OF_SIDES, "class", "Mean step by class of time", "mean step")
 
 
 def parts(report: Report) -> StackedBars | NoFigure:
-    """The whole run of every side by its exclusive parts."""
+    """Draw the whole run of each side by its exclusive parts."""
     return _stacked(report, PARTS_OF_SIDES, "part", "Whole run by its parts", "time of the run")
 
 
@@ -100,7 +100,7 @@ def _stacked(report: Report, title: str, key: str, heading: str, axis: str) -> S
 
 
 def _in_order(table: Sequence[Row], key: str) -> list[str]:
-    """What the bars consist of, in the order of the side that has most of it: parts follow each other in time."""
+    """Order the parts of the bars as in the side with the most of them: parts follow each other in time."""
     of_sides: dict[str, list[str]] = {}
     for row in table:
         of_sides.setdefault(text(row["side"]), []).append(text(row[key]))

@@ -1,4 +1,4 @@
-"""The time of every step, by class: what the steps wait for, and which of them differ."""
+"""The time of every step, by class; it shows waits and steps that differ."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from traceviz.render.figures.values import Axis, Figure, NoFigure, Part, Stacked
 from traceviz.report import BY_STEP, EVERY_STEP, Bars, Report
 
 MOST_BARS = 120
-"""Bars of a figure: of more, each is the mean of some that follow one another."""
+"""Limit of the bars of a figure; with more steps, a bar is the mean of several consecutive ones."""
 MOST_RANKS = 4
-"""Ranks whose bars stand beside each other; of more, a bar is the mean of all ranks."""
+"""Limit of ranks with a bar each per step; with more, a bar is the mean of all ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Steps:
 
 
 def steps(report: Report) -> Figure | NoFigure:
-    """Bars of the classes of each steady step; of the whole step where the report does not tell its classes."""
+    """Draw the classes of each steady step; the whole step if the report has no classes."""
     found = _classified(report) or _plain(report)
     if found is None or not found.steps:
         return NoFigure("no single step is known in it")
@@ -64,7 +64,7 @@ def steps(report: Report) -> Figure | NoFigure:
 
 
 def _classified(report: Report) -> _Steps | None:
-    """Steps with their classes; classes that take no time in any step are left out."""
+    """Return steps with their classes, without classes that take no time in any step."""
     grid = titled(report, "breakdown", BY_STEP, "step")
     if grid is None:
         return None
@@ -78,7 +78,7 @@ def _classified(report: Report) -> _Steps | None:
 
 
 def _plain(report: Report) -> _Steps | None:
-    """Steps without their classes, warm-up and cut ones left out."""
+    """Return steps without their classes, except warm-up and cut ones."""
     grid = titled(report, "steps", EVERY_STEP, "step", "dur_ns")
     if grid is None:
         return None
@@ -92,7 +92,7 @@ def _time(value: Value) -> float:
 
 
 def _rows(found: _Steps, numbers: Sequence[Value], each: int, ranks: Sequence[Value]) -> Iterator[StackedRow]:
-    """A bar for each ``each`` steps, of each of ``ranks``; of all ranks together where there are none to tell apart."""
+    """Return a bar per ``each`` steps and rank; of all ranks together if there are fewer than two."""
     by_number: dict[Value, list[_Step]] = {}
     for step in found.steps:
         by_number.setdefault(step.number, []).append(step)
@@ -111,7 +111,7 @@ def _rows(found: _Steps, numbers: Sequence[Value], each: int, ranks: Sequence[Va
 
 
 def _round_number(least: float) -> int:
-    """The smallest of 1, 2, 5, 10, 20, 50, ... that is not below ``least``."""
+    """Return the smallest of 1, 2, 5, 10, 20, 50, ... that is not below ``least``."""
     power: int = 10 ** math.floor(math.log10(max(least, 1)))
     return next(part * power for part in (1, 2, 5, 10) if part * power >= least)
 
@@ -119,7 +119,7 @@ def _round_number(least: float) -> int:
 def _bar(
     label: str, remark: str, classes: Sequence[tuple[str, str]], steps: Sequence[_Step], group: str = ""
 ) -> StackedRow:
-    """The mean of some steps, and the longest of them."""
+    """Return a bar with the mean of some steps, and a mark for the longest."""
     means = [sum(step.times[number] for step in steps) / len(steps) for number in range(len(classes))]
     total = sum(means)
     parts = (
@@ -130,7 +130,7 @@ def _bar(
 
 
 def _whole(report: Report, classes: Sequence[tuple[str, str]]) -> tuple[Part, ...]:
-    """The classes of all steps together, as the report states them."""
+    """Return the classes of all steps together, as stated in the report."""
     known: Mapping[str, Part] = {
         bar.key: Part(bar.key, bar.label, quantity(bar.value), bar.share)
         for block in report.blocks("breakdown")

@@ -1,4 +1,4 @@
-"""A figure in words, for who hears it or cannot see it."""
+"""Figures as text, for readers who cannot see them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from traceviz.render.figures.values import (
 )
 
 _MOST = 12
-"""Bars, rows, curves that are named, at most."""
+"""Limit of the bars, rows and curves that are named."""
 _LONGEST = 120
 
 
 def in_words(figure: Figure) -> str:
-    """What the figure shows: its values where they are few, else their range."""
+    """Describe the figure: its values if there are few, else their range."""
     return " ".join(
         filter(None, (f"{figure.subtitle}." if figure.subtitle else "", *_sentences(figure), *figure.notes))
     )

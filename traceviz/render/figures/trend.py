@@ -1,4 +1,4 @@
-"""A figure from run to run, the levels between which it changed, and where it did."""
+"""A figure from run to run, its levels, and the changes between them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from traceviz.report import Report, Series
 
 _SLUG = "trend"
 MOST = 4
-"""Groups at most, the worst first."""
+"""Limit of groups, the worst first."""
 RUN, LEVEL = "run", "level"
 """Keys of the points and of the levels."""
 _NUMBERS = re.compile(r"(\d+)")
 
 
 def trend(report: Report) -> Curves | NoFigure:
-    """A panel for every group: its runs, its levels, and a mark where the level changed."""
+    """Draw a panel for each group: its runs, its levels, and a mark at each change of level."""
     series = [block for block in report.blocks(_SLUG) if isinstance(block, Series) and block.points]
     if not series:
         return NoFigure("no run has the figure")
@@ -40,14 +40,14 @@ def trend(report: Report) -> Curves | NoFigure:
 
 
 def _names(series: list[Series]) -> tuple[str, ...]:
-    """Names of the places: of one group its runs; of several all their keys, each once, in natural order."""
+    """Return the names on the axis: the runs of one group, or the sorted unique keys of several groups."""
     if len(series) == 1:
         return tuple(point.label for point in series[0].points)
     return tuple(sorted({point.label for one in series for point in one.points}, key=_natural))
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
-    """Sorts ``v2`` before ``v10``; dates by themselves."""
+    """Return a sort key that orders ``v2`` before ``v10``; dates need no special treatment."""
     parts = [part for part in _NUMBERS.split(name) if part]
     return [(0, int(part), "") if part.isdecimal() and len(part) < 4_000 else (1, 0, part) for part in parts]
 
@@ -66,14 +66,14 @@ def _panel(series: Series, places: dict[str, int], *, is_one: bool) -> Panel:
 
 
 def _start(series: Series) -> float | None:
-    """Zero, or below the smallest value where all lie close together: a change of 5 % is to be seen."""
+    """Return the axis start: below the smallest value if all are close, so that a change of 5 % is visible."""
     values = [point.value for point in series.points if point.value is not None]
     low, high = min(values, default=0.0), max(values, default=0.0)
     return low - (high - low) * 0.25 if low > 0 and high < 2 * low and high > low else None
 
 
 def _marks(report: Report, series: Series) -> tuple[Mark, ...]:
-    """Where levels changed: halfway to the run before, with how much."""
+    """Mark the changes of level, halfway to the run before, with their size."""
     grid = grid_with(report, _SLUG, "at", "before", "after", "change", "verdict")
     changes = {text(row["at"]): number(row["change"]) for row in rows(grid)} if grid is not None else {}
     marks = []

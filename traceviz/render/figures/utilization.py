@@ -1,4 +1,4 @@
-"""Devices and host over time: how busy they are, and what they use."""
+"""Utilization of devices and host over time."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from traceviz.report import Lane, Report, Timeline
 
 _DEVICES, _HOST, _MEMORY = "device_use", "host", "memory"
 _SLUGS = (_DEVICES, _HOST, _MEMORY)
-"""Sections whose timelines share the trace's clock, in the order in which they are drawn."""
+"""Sections whose timelines share the trace's clock, in drawing order."""
 _LEAST = 0.001
-"""Shares below this cannot be told from zero."""
+"""Smallest share that can be distinguished from zero."""
 _MOST = 16
-"""Lanes of a figure: of more, no one is told from its neighbour."""
+"""Limit of the lanes of a figure; more could not be distinguished."""
 
 
 def utilization(report: Report) -> Figure | NoFigure:
-    """A panel for each device and each resource of the host."""
+    """Draw a panel for each device and each resource of the host."""
     found = [(slug, timeline) for slug in _SLUGS for timeline in timelines(report, slug)]
     if all(_is_empty(lane) for _, timeline in found for lane in timeline.lanes):
         return NoFigure("neither devices nor the host were busy in it, or nobody sampled them")
@@ -45,11 +45,11 @@ def _title(slugs: set[str]) -> str:
 
 
 _KEYS = {_DEVICES: "device_compute", _HOST: "host_compute", _MEMORY: "copy"}
-"""Keys of their colours."""
+"""Colour keys by section."""
 
 
 def _is_empty(lane: Lane) -> bool:
-    """Whether a curve would be a line at zero."""
+    """Return whether a curve would be a line at zero."""
     return all(value is None or value < _LEAST for value in lane.values)
 
 
@@ -64,7 +64,7 @@ def _panels(slug: str, timeline: Timeline) -> Iterator[Panel]:
 
 
 def _points(timeline: Timeline, lane: Lane) -> Iterator[CurvePoint]:
-    """One point a slice, at its begin: its value holds until the next one."""
+    """Return one point at the start of each slice; its value holds until the next one."""
     span = timeline.end_ns - timeline.start_ns
     for number, value in enumerate(lane.values):
         yield CurvePoint(timeline.start_ns + span * number / len(lane.values), value)

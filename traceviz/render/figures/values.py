@@ -1,8 +1,8 @@
-"""Figures: what is drawn, whatever draws it (SVG, a page, a terminal).
+"""Figures as values, independent of the medium (SVG, a page, a terminal).
 
 A figure is a frozen value of numbers in base units (:data:`traceviz.core.units.Unit`), with keys for colours
-(:func:`traceviz.render.palette.color`) and labels for people. It knows no pixels and no colours. What draws it chooses
-ticks, formats values with :mod:`traceviz.core.units`, makes labels harmless (:func:`traceviz.core.sanitize.visible`).
+(:func:`traceviz.render.palette.color`) and readable labels. It has no pixels and no colours. The medium chooses ticks,
+formats values with :mod:`traceviz.core.units`, and sanitizes labels (:func:`traceviz.core.sanitize.visible`).
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from traceviz.core.units import Unit
 from traceviz.report import Better
 
 Style = Literal["line", "dashed", "steps", "area", "points"]
-"""How a line is drawn: through its points; dashed (a level, a reference); each value until the next one; filled down to
-zero, each value until the next one; points alone."""
+"""Style of a line.
+
+``line`` connects its points. ``dashed`` is a level or a reference. ``steps`` and ``area`` hold each value until the
+next point; ``area`` is filled down to zero. ``points`` are drawn alone.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What one direction of a figure measures.
+    """One direction of a figure.
 
     Args:
-        label: In words, without the unit: ``"step time"``; empty where the title says it.
+        label: Its quantity, without the unit: ``"step time"``; empty if the title names it.
         unit: Base unit of its values.
-        start: Where it begins; ``None`` lets the drawing choose from the values. Bars always begin at zero.
-        end: Where it ends, likewise.
-        log: Each tick is a factor of the one before. All values have to be above zero.
+        start: Its start; ``None`` derives it from the values. Bars always start at zero.
+        end: Its end, likewise.
+        log: True for equal factors between ticks. All values must be above zero.
         names: Categories in place of numbers: the values are positions in it, 0 for the first.
     """
 
@@ -54,14 +57,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class StackedRow:
-    """One bar of parts that follow one another.
+    """One bar of consecutive parts.
 
     Args:
         label: Name of the bar: a step, a side.
-        parts: In the order in which they are drawn, from the axis on.
-        remark: A few words beside its name, such as ``"warm-up"``.
-        most: Largest of what the bar is the mean of, drawn as a thin mark; ``None`` where it is no mean.
-        group: Neighbours of one group stand closer and share its name, such as the ranks of one step; empty for none.
+        parts: In drawing order, from the axis on.
+        remark: Text after its name, such as ``"warm-up"``.
+        most: Largest value of those that the bar is the mean of, drawn as a thin mark; ``None`` if it is not a mean.
+        group: Adjacent bars of one group stand closer and share its name, such as the ranks of one step; empty for
+            none.
     """
 
     label: str
@@ -78,18 +82,18 @@ class StackedRow:
 
 @dataclass(frozen=True, slots=True)
 class StackedBars:
-    """Bars beside one another, each the sum of its parts.
+    """Several bars, each the sum of its parts.
 
     Args:
-        title: What is shown, in a few words.
-        subtitle: Of what: ``"10 steady steps of slow.pt.trace.json.gz"``.
-        axis: What the length of a bar measures.
+        title: Title of the figure.
+        subtitle: Subject of the figure: ``"10 steady steps of slow.pt.trace.json.gz"``.
+        axis: Quantity of the length of a bar.
         rows: The bars, in order.
-        rows_label: What a bar is: ``"step"``.
-        upright: Bars stand on the axis, from left to right, for many bars with short names; else they lie below one
-            another, for few with long names.
-        whole: The parts of all bars together, whose shares stand in the legend; empty for a legend without them.
-        notes: Sentences below the figure: what it leaves out or cannot say.
+        rows_label: Name of what a bar stands for: ``"step"``.
+        upright: True for bars that stand on the axis, from left to right: many bars with short names. False for rows
+            one below another: few bars with long names.
+        whole: The parts of all bars together, with shares for the legend; empty for a legend without shares.
+        notes: Sentences below the figure: omissions and limitations.
     """
 
     title: str
@@ -103,15 +107,15 @@ class StackedBars:
 
     @property
     def classes(self) -> tuple[tuple[str, str], ...]:
-        """Key and label of each kind of part, in the order in which they are drawn: the legend."""
+        """Key and label of each kind of part, in drawing order, for the legend."""
         return tuple({part.key: (part.key, part.label) for row in self.rows for part in row.parts}.values())
 
 
 @dataclass(frozen=True, slots=True)
 class RankedBar:
-    """One bar: ``low`` to ``high`` is the interval of its ``value``, ``share`` that of a whole where there is one.
+    """One bar: ``low`` to ``high`` is the interval of its ``value``; ``share`` is its share of a whole, if any.
 
-    ``value`` is ``None`` where nothing was measured. ``detail`` is more about it, for who asks: ``"1,204 calls"``.
+    ``value`` is ``None`` if it was not measured. ``detail`` is shown on hover: ``"1,204 calls"``.
     """
 
     key: str
@@ -125,9 +129,10 @@ class RankedBar:
 
 @dataclass(frozen=True, slots=True)
 class RankedBars:
-    """Bars below one another, each with its value: the largest first, or sides in their order.
+    """Bars one below another, each with its value: the largest first, or sides in their order.
 
-    Fields are those of :class:`StackedBars`. ``one_color`` draws all bars in the first colour: they differ by name.
+    Fields are those of :class:`StackedBars`. ``one_color`` draws all bars in the first colour: their names distinguish
+    them.
     """
 
     title: str
@@ -140,9 +145,9 @@ class RankedBars:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value and how exact it is: ``low`` to ``high``; ``None`` where that was not measured.
+    """A value and its interval, ``low`` to ``high``; ``None`` for values that were not measured.
 
-    ``beside`` are a few words at the end of its row: ``"2.78× faster"``.
+    The text of ``beside`` ends its row: ``"2.78× faster"``.
     """
 
     key: str
@@ -156,9 +161,9 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Values below one another with their intervals, and a line at ``reference`` (no change, the baseline).
+    """Values one below another with their intervals, and a line at ``reference`` (no change, the baseline).
 
-    ``interval`` says what an interval is: ``"95 % interval of the median"``. Other fields as in :class:`StackedBars`.
+    ``interval`` describes the intervals: ``"95 % interval of the median"``. Other fields as in :class:`StackedBars`.
     """
 
     title: str
@@ -173,9 +178,9 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True)
 class SignedBar:
-    """One change: a bar to the right of zero where ``value`` is above it, to the left where it is below.
+    """One change: a bar to the right of zero for a positive ``value``, to the left for a negative one.
 
-    ``beside`` are a few words at the end of its row (``"1.20 → 0.80 ms"``), ``remark`` one after its name (``"gone"``).
+    ``beside`` is text at the end of its row (``"1.20 → 0.80 ms"``), ``remark`` text after its name (``"gone"``).
     """
 
     key: str
@@ -187,9 +192,9 @@ class SignedBar:
 
 @dataclass(frozen=True, slots=True)
 class SignedBars:
-    """Changes below one another, the largest first.
+    """Changes one below another, the largest first.
 
-    ``better`` says which direction is a gain, and so the colours; empty where neither is. Other fields as in
+    ``better`` is the direction of a gain, which sets the colours; empty if neither direction is. Other fields as in
     :class:`StackedBars`.
     """
 
@@ -203,9 +208,9 @@ class SignedBars:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """One point of a curve: ``y`` is ``None`` where nothing was measured, which interrupts the line.
+    """One point of a curve: ``y`` is ``None`` if it was not measured, which interrupts the line.
 
-    ``low`` to ``high`` is the interval of ``y``; ``label`` names the point for who asks.
+    ``low`` to ``high`` is the interval of ``y``; ``label`` names the point on hover.
     """
 
     x: float
@@ -227,10 +232,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Curves that share a vertical axis. The axis begins at zero unless it says otherwise.
+    """Curves that share a vertical axis. The axis starts at zero by default.
 
-    ``full`` is the amount that the end of an axis of ratios stands for, with its unit, ``"16 cores"``; ``remark`` is a
-    few words above its right end.
+    ``full`` is the amount at the end of an axis of ratios, with its unit, ``"16 cores"``. ``remark`` is text above the
+    right end of the panel.
     """
 
     axis: Axis
@@ -241,7 +246,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place on the horizontal axis that is pointed at: a change, a step that took long."""
+    """A marked position on the horizontal axis: a change, a slow step."""
 
     x: float
     label: str
@@ -249,7 +254,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Curves over one horizontal axis, in one panel or in several below one another, such as of different units.
+    """Curves over one horizontal axis, in one or several panels one below another, for example for different units.
 
     ``marks`` are drawn through all panels. Other fields as in :class:`StackedBars`.
     """
@@ -263,7 +268,7 @@ class Curves:
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
-        """Key and label of each curve, each once, in the order of the panels: the legend."""
+        """Key and label of each distinct curve, in the order of the panels, for the legend."""
         return tuple({line.key: (line.key, line.label) for panel in self.panels for line in panel.lines}.values())
 
 
@@ -272,6 +277,6 @@ Figure = StackedBars | RankedBars | Intervals | SignedBars | Curves
 
 @dataclass(frozen=True, slots=True)
 class NoFigure:
-    """Why a report has no figure of a name: a clause for people, such as ``"no step was found"``."""
+    """The reason why a report lacks a figure: a readable clause, such as ``"no step was found"``."""
 
     reason: str

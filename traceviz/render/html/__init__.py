@@ -1,1 +1,1 @@
-"""A report as one page of HTML that loads nothing from elsewhere."""
+"""A report as one HTML page that loads nothing from elsewhere."""

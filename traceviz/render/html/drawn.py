@@ -1,7 +1,7 @@
 """Figures of a report in its page: those of :mod:`traceviz.render.figures`, in the colours of the page.
 
-Each is there twice: in the width of a page, and in that of a telephone, where letters of the first would be too small.
-The style sheet shows one of them.
+Each figure is drawn twice: at the width of a page, and at that of a phone, where the letters of the first would be too
+small. The style sheet shows one of them.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from traceviz.report import COMPARISON, POPULATION, TREND, Report
 
 _WIDE = "tv-wide-figure"
 _WIDTHS = {_WIDE: 960, "tv-narrow-figure": 400}
-"""Pixels of both, by their class."""
+"""Widths in pixels of both versions, by their class."""
 _SHOWN: Mapping[str, tuple[str, ...]] = {
     COMPARISON: ("sides", "curve", "scaling", "classes", "parts", "kernels", "api", "api_changes", "resources"),
     POPULATION: ("frameworks", "at_stake", "outliers"),
     TREND: ("trend",),
 }
-"""Figures of a page, by the schema of its report: what was asked first, then where it comes from."""
+"""Figures of a page, by the schema of its report: the results first, then their explanations."""
 
 
 def figure_parts(report: Report, *, for_telephones: bool = True) -> Markup:
-    """All figures that ``report`` has, one below the other; nothing where it has none.
+    """Draw all figures that ``report`` has, one below the other; empty if it has none.
 
     Args:
         report: Any report document.
-        for_telephones: Draw each for narrow screens as well; the style sheet of a page shows one of the two.
+        for_telephones: True to draw each for narrow screens as well; the style sheet of a page shows one of the two.
     """
     names = tuple(_WIDTHS) if for_telephones else (_WIDE,)
     return joined(

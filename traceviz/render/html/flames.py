@@ -1,4 +1,4 @@
-"""Flame graphs in a page: the choices above them, and their data for the script that draws them."""
+"""Flame graphs in a page: the controls above them, and the data for the script that draws them."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _SAME_COLOR = {
     "standard": "host_compute",
     "native": "other",
 }
-"""Families without a colour of their own have that of a key that is never beside them."""
+"""Families without a colour of their own, with the key whose colour they use. The two are never adjacent."""
 
 _MOST_CHARACTERS = 200_000
-"""Characters of all names and places together, where 120 of each fit into that."""
+"""Limit of the characters of all names and places together, unless 120 of each exceed it."""
 _WITHOUT_SCRIPT = (
     "The graphs are drawn by the script of this page, which does not run here. The sections on operators, modules and "
     "ranges have their figures."
@@ -64,7 +64,7 @@ _OF_DIFFERENCES = (
 
 
 def flame_parts(pictures: Pictures) -> Markup:
-    """The choices, a place for the graph, and the data."""
+    """Draw the controls, the place for the graph, and the data."""
     data = Markup(flame_data(pictures.flames))  # noqa: S704 (JSON without < and >)
     return element(
         "div",
@@ -104,10 +104,11 @@ def _views() -> Markup:
 
 
 def flame_data(flames: tuple[Flame, ...]) -> str:
-    """The graphs as JSON without ``<``, ``>`` and ``&``.
+    """Encode the graphs as JSON without ``<``, ``>`` and ``&``.
 
-    ``texts`` are what names and places are numbers of; ``families`` have the colours. Of each graph ``parents``,
-    ``names``, ``places`` and ``families`` have one number per node, ``times`` and ``base`` one list per class.
+    ``texts`` holds the texts that names and places refer to by number. ``families`` holds the colours. For each graph,
+    ``parents``, ``names``, ``places`` and ``families`` have one number per node; ``times`` and ``base`` have one list
+    per class.
     """
     texts: dict[str, int] = {"": 0}
     families = {family: place for place, family in enumerate(dict.fromkeys(f for one in flames for f in one.families))}
@@ -141,7 +142,7 @@ def _graph(flame: Flame, texts: dict[str, int], families: dict[str, int]) -> dic
 
 
 def _place(family: str) -> int:
-    """Among the colours of a series, the same in every page."""
+    """Return the position among the colours of a series, which is the same in every page."""
     known = [*catalogue().labels, *kernels().labels]
     return known.index(family) if family in known else 0
 

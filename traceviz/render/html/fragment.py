@@ -1,6 +1,6 @@
-"""The report as a piece of a page that others made: a notebook, documentation. No script, and no style but its own.
+"""The report as a fragment of a foreign page: a notebook, documentation. It has no script, and only its own style.
 
-What a first screen shows is open; all sections are below it, folded. Long tables are cut, so that a notebook with many
+The content of the first screen is open. All sections follow, folded. Long tables are cut, so that a notebook with many
 reports stays small.
 """
 
@@ -26,22 +26,22 @@ from traceviz.render.rows import blocks_for_people, by_time_at_stake
 from traceviz.report import SCHEMA, Block, Fact, Grid, Report, Section
 
 MOST_CHARACTERS = 180_000
-"""Of a report, with its style: some notebooks hold dozens of them."""
+"""Limit of the characters of a report with its style; some notebooks hold dozens of them."""
 _ROWS = (50, 20, 10, 5)
-"""Rows of a table, the first number with which the report is short enough."""
+"""Limits of the rows of a table; the first that keeps the report short enough is used."""
 _FEW = 3
-"""So many folded sections need no fold around them."""
+"""Up to this many folded sections need no common fold."""
 _NOT_SHOWN = frozenset({"format", "source_schema", "t0_unix_ns", "reader", "driver_version", "cuda_version", "host"})
-"""Facts about the recording that few ask for."""
+"""Facts about the recording that are rarely needed."""
 
 
 def fragment(report: Report, foot: str = "", most: int = MOST_CHARACTERS) -> Markup:
-    """What ran, the verdict, where the time went, findings that fold open, and the sections, folded.
+    """Draw the run, the verdict, the distribution of time, folded findings, and all sections, folded.
 
     Args:
         report: Any report document.
-        foot: What comes last.
-        most: Characters that it may have.
+        foot: Markup at the end.
+        most: Limit of its characters.
     """
     figures = figure_parts(report, for_telephones=False)
     for rows, drawn in (*((rows, figures) for rows in _ROWS), (_ROWS[-1], Markup())):
@@ -53,25 +53,25 @@ def fragment(report: Report, foot: str = "", most: int = MOST_CHARACTERS) -> Mar
 
 
 def section_blocks(section: Section, rows: int = _ROWS[0]) -> Markup:
-    """What is in a section, for people."""
+    """Draw the readable content of a section."""
     return joined(_block(item, section, rows) for item in blocks_for_people(section.blocks))
 
 
 def grid_of(table: Grid, rows: int = _ROWS[0], slug: str = "", caption: str = "") -> Markup:
-    """A table of its first ``rows`` rows, how many more there are, and what has all of them."""
+    """Draw the first ``rows`` rows of a table, the number of the others, and the call that returns all."""
     words = ", ".join(repr(text) for text in (slug, table.title if slug else "") if text)
     return grid(table, GridStyle(rows, slug, caption, most=rows, command=f".to_pandas({words})"))
 
 
 def scoped(body: Markup) -> Markup:
-    """Components within an element that brings their style, which holds for it alone."""
+    """Wrap components in an element with their style, which applies only inside it."""
     components = f".tv-fragment:not(#tv) {{\n{asset('components.css')}}}\n"
     sheet = f"{properties_in_others('.tv-fragment')}{components}{asset('fragment.css')}"
     return element("div", element("style", Markup(sheet)), body, class_="tv-fragment")  # noqa: S704 (our own text)
 
 
 def _head(report: Report, rows: int) -> Markup:
-    """What is always open."""
+    """Draw the part that is always open."""
     said = element("p", prose(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else ""
     found = joined(finding(item) for item in by_time_at_stake(report.findings))
     if report.schema != SCHEMA:
@@ -83,7 +83,7 @@ def _head(report: Report, rows: int) -> Markup:
 
 
 def _titled(section: Section) -> Section:
-    """The section with its title above each table, which stands without it."""
+    """Move the title of the section to each of its tables, which is shown without the section."""
     blocks = tuple(
         replace(item, title=" · ".join(filter(None, (section.title, item.title)))) if isinstance(item, Grid) else item
         for item in section.blocks
@@ -96,8 +96,9 @@ def _about(run: tuple[Fact, ...]) -> Markup:
 
 
 def _sections(report: Report, rows: int, figures: Markup) -> Markup:
-    """All sections and the figures, each folded, and all of them in one; of a document whose head is short, the first
-    section and the figures are open before that.
+    """Draw all sections and the figures, each folded, inside a common fold.
+
+    If the head of the document is short, the first section and the figures come before that fold, open.
     """
     is_short = report.schema != SCHEMA
     folds = [

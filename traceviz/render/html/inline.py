@@ -1,8 +1,7 @@
 """Scripts and style sheets of a page: the files of ``assets``, joined into one text each.
 
-Scripts are ES modules that import their neighbours. Nothing is loaded from a page, so that the modules are put one
-after the other, what is imported first, without the words ``import`` and ``export``; names of their top level are
-unique among all files.
+Scripts are ES modules that import each other. A page loads nothing, so the modules are concatenated, imported ones
+first, without ``import`` and ``export``. Top-level names are unique among all files.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _EXPORT = re.compile(r"^export (?=async |function|const|let|class)", re.MULTILIN
 
 
 def script(*entries: str) -> str:
-    """The text of the modules ``entries`` and of all that they import, each of them once."""
+    """Return the text of the modules ``entries`` and of all that they import, each once."""
     order: dict[str, None] = {}
     for entry in entries:
         order.update(dict.fromkeys(_with_imports(entry, ())))
@@ -27,23 +26,23 @@ def script(*entries: str) -> str:
 
 
 def style(names: Iterable[str]) -> str:
-    """The text of these style sheets."""
+    """Return the text of these style sheets."""
     return "\n".join(asset(name) for name in names)
 
 
 @cache
 def asset(name: str) -> str:
-    """The text of one file of ``assets``."""
+    """Return the text of one file of ``assets``."""
     return files("traceviz.render.html").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def content_hash(text: str) -> str:
-    """How a Content-Security-Policy names an inline text that it allows."""
+    """Return the hash by which a Content-Security-Policy allows an inline text."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _with_imports(name: str, importing: tuple[str, ...]) -> Iterator[str]:
-    """What ``name`` imports, directly or not, then itself.
+    """Return all direct and indirect imports of ``name``, then ``name`` itself.
 
     Raises:
         ValueError: modules import each other in a circle.

@@ -1,7 +1,7 @@
-"""The page: one document with its style, its script and the report that it shows, allowed to load nothing.
+"""The page: one document with its style, its script and its report, which may load nothing.
 
-Its parts, from the top: what ran, the verdict, where the time went, what may take it, findings, pictures, all
-sections, notes. Without script everything is there to be read; the script sorts, filters, folds and copies.
+From the top it has the run, the verdict, the distribution of time, candidate causes, findings, pictures, all sections
+and notes. Everything is readable without the script, which sorts, filters, folds and copies.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ from traceviz.report.pictures.pictures import Pictures
 _KINDS = {COMPARISON: "Comparison", LISTING: "Traces", POPULATION: "Archive report", TREND: "Trend"}
 _REST = "other"
 _BEHIND = frozenset({"format", "source_schema", "t0_unix_ns", "reader", "driver_version", "cuda_version", "host"})
-"""Facts about the recording that few ask for."""
+"""Facts about the recording that are rarely needed."""
 _POLICY = "default-src 'none'; style-src '{}'; script-src '{}'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 @dataclass(frozen=True, slots=True)
 class _Carried:
-    """How much of a report a page holds.
+    """The amount of a report that a page holds.
 
     Args:
-        rows: Rows of a table, at most.
-        for_machines: Whether its data have the blocks that only programs read, and all rows.
-        as_json: Whether it has the report as data at all.
+        rows: Limit of the rows of a table.
+        for_machines: True if its data include the blocks for programs, and all rows.
+        as_json: True if it includes the report as data.
     """
 
     rows: int
@@ -67,7 +67,7 @@ class _Carried:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """One part of a page; ``has_command`` where ``--section`` prints it alone."""
+    """One part of a page; ``has_command`` if ``--section`` can print it alone."""
 
     slug: str
     title: str
@@ -77,7 +77,7 @@ class _Section:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What a page is made from."""
+    """The input of a page."""
 
     report: Report
     options: RenderOptions
@@ -86,16 +86,16 @@ class _Content:
 
 
 MOST_BYTES = 400_000
-"""A page without a timeline is shorter."""
+"""Limit of the size of a page without pictures."""
 _STEPS = (_Carried(1000), _Carried(300), _Carried(300, for_machines=False), _Carried(100, for_machines=False))
 _LEAST = (_Carried(30, for_machines=False), _Carried(10, for_machines=False), _Carried(10, as_json=False))
-"""From the most to the least: a page takes the first that it has room for."""
+"""Amounts from the most to the least; a page uses the first that fits."""
 
 
 def page(report: Report, options: RenderOptions, pictures: Pictures | None = None) -> str:
-    """The whole page, ended by a newline; ``pictures`` are drawn where there are some.
+    """Render the whole page, ended by a newline; ``pictures`` are optional.
 
-    Of tables with very many rows it has so many that it stays below :data:`MOST_BYTES`, and says how to get the others.
+    Long tables are cut to keep the page below :data:`MOST_BYTES`. The page names the command for the other rows.
     """
     report = select(report, options.sections)
     text = ""
@@ -117,7 +117,7 @@ def _page(report: Report, options: RenderOptions, pictures: Pictures | None, car
 
 
 def _reduced(report: Report, carried: _Carried) -> Report:
-    """The report that a page holds for programs: what people see of it, where all of it is too much."""
+    """Return the report as data for programs; limited to its visible content if all of it is too large."""
     if carried.for_machines:
         return report
     sections = (
@@ -147,7 +147,7 @@ def _head(report: Report, styles: str, scripts: str) -> Markup:
 
 
 def _raw(tag: str, text: str, **attributes: str) -> Markup:
-    """An element whose text a browser takes as it is: a text of this package, or JSON without ``<``."""
+    """Return an element with unescaped text: a text of this package, or JSON without ``<``."""
     return element(tag, Markup(text), **attributes)  # noqa: S704
 
 
@@ -157,12 +157,12 @@ def _source(report: Report) -> str:
 
 
 def kind(report: Report) -> str:
-    """What the document is, in a word or two."""
+    """Return the kind of the document in a word or two."""
     return _KINDS.get(report.schema, "Trace report")
 
 
 def command(report: Report) -> str:
-    """The command that prints the report, without options; empty where a file name alone does not tell it."""
+    """Return the command that prints the report, without options; empty for reports on more than one trace."""
     return f"traceviz report {shlex.quote(_source(report))}" if report.schema == SCHEMA else ""
 
 
@@ -192,7 +192,7 @@ def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -
 
 
 def _reported_section(section: Section, content: _Content) -> _Section:
-    """A section of the report; those that other options make have no command."""
+    """Draw a section of the report; sections made by other options have no command."""
     has_command = section.slug not in {WHY, GATES}
     return _Section(section.slug, section.title, _blocks(section, content), has_command=has_command)
 
@@ -218,7 +218,7 @@ def _banner(report: Report) -> Markup:
 
 
 def _tools() -> Markup:
-    """What only a script can do: it shows them."""
+    """Draw the controls that need the script, which makes them visible."""
     field = element(
         "input", class_="tv-search", type_="search", placeholder="Search ( / )", aria_label="Search the whole page"
     )
@@ -246,7 +246,7 @@ def _verdict(report: Report) -> Markup:
 
 
 def _reported(report: Report, pictures: Pictures | None) -> list[_Section]:
-    """What is said first: where the time went, what may take it, and what to do about it."""
+    """Draw the first parts: the distribution of time with its candidate causes, and the findings with advice."""
     charts = first_screen(report).bars if report.schema == SCHEMA else ()
     drawn = joined(bars(chart, _slug_of(report, chart)) for chart in charts)
     places = pictures.places if pictures is not None else ()
@@ -269,7 +269,7 @@ def _reported(report: Report, pictures: Pictures | None) -> list[_Section]:
 
 
 def _slug_of(report: Report, chart: Bars) -> str:
-    """The section that a bar of the first screen is from: there, its parts have the meaning that they have here."""
+    """Return the section of a bar of the first screen, which defines its parts."""
     keys = {part.key for part in chart.bars} - {_REST}
     for section in report.sections:
         for item in section.blocks:
@@ -289,7 +289,7 @@ def _blocks(section: Section, content: _Content) -> Markup:
         has_script=True,
     )
     blocks = blocks_for_people(section.blocks)
-    if content.report.schema == TREND:  # its figure has them
+    if content.report.schema == TREND:  # its figure shows them
         blocks = [item for item in blocks if not isinstance(item, Series)]
     return joined(block(item, style_of_tables) for item in blocks)
 

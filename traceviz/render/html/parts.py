@@ -1,7 +1,7 @@
-"""Parts of a page that draw pictures beside the report.
+"""Parts of a page that draw pictures in addition to the report.
 
 A part has three files: a module of this folder with a function from the pictures to markup, and in ``assets`` a style
-sheet ``NAME.css`` and a script ``NAME-main.js``, which starts it. Pages without its pictures carry none of them.
+sheet ``NAME.css`` and a script ``NAME-main.js``, which starts it. Pages without its pictures include none of them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Part:
     """One part.
 
     Args:
-        name: Stem of its style sheet and script, and where links of the page find it.
+        name: Stem of its style sheet and script, and its anchor in the page.
         title: Its heading.
         draws: Module of this folder and function that draws it.
-        is_there: Whether the pictures have something for it.
+        is_there: Function that returns true if the pictures contain data for it.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Part:
     is_there: Callable[[Pictures], bool]
 
     def markup(self, pictures: Pictures) -> Markup:
-        """What it draws."""
+        """Draw the part."""
         module, _, function = self.draws.partition(":")
         drawn: Markup = getattr(import_module(f"traceviz.render.html.{module}"), function)(pictures)
         return drawn
@@ -42,9 +42,9 @@ PARTS = (
     Part("timeline", "Timeline", "timeline:timeline_parts", lambda pictures: pictures.timeline is not None),
     Part("flame", "Flame graphs", "flames:flame_parts", lambda pictures: bool(pictures.flames)),
 )
-"""All of them, in the order of a page."""
+"""All parts, in the order of a page."""
 
 
 def parts_of(pictures: Pictures | None) -> tuple[Part, ...]:
-    """The parts for which there are pictures."""
+    """Return the parts that have pictures."""
     return tuple(part for part in PARTS if pictures is not None and part.is_there(pictures))

@@ -1,4 +1,4 @@
-"""The report as a page that a browser opens."""
+"""The report as a page for a browser."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from traceviz.report import Report
 
 
 class HtmlRenderer:
-    """One file that loads nothing; ``top`` limits the rows that are to be seen before a table is unfolded."""
+    """One file that loads nothing; ``top`` limits the rows shown before a table is unfolded."""
 
     name: ClassVar[str] = "html"
 
     def render(self, report: Report, options: RenderOptions) -> str:
-        """The page, without a timeline; width and colour do not matter."""
+        """Render the page, without a timeline; width and colour have no effect."""
         from traceviz.render.html.page import page  # noqa: PLC0415 (other formats need none of it)
 
         return page(report, options)

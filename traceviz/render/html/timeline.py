@@ -1,6 +1,6 @@
-"""The timeline of a page: its controls, its data, and its lanes as a table for those who cannot see the drawing.
+"""The timeline of a page: its controls, its data, and its lanes as a table for readers who cannot see the drawing.
 
-Scripts draw it (``assets/timeline*.js``). Without script the table of lanes is there, and controls are not to be seen.
+Scripts draw it (``assets/timeline*.js``). Without scripts the page shows the table of lanes, and hides the controls.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CONTROLS = (
     (("whole", "Whole", "Show the whole timeline"), ("mark", "Select view", "Select the time that is in view")),
     (("previous", "‹ Span", "Previous span of the lane"), ("following", "Span ›", "Next span of the lane")),
 )
-"""Groups of buttons: what each does (``TIMELINE_BUTTONS`` of timeline.js), its text, and its name."""
+"""Groups of buttons: action (``TIMELINE_BUTTONS`` of timeline.js), text and name of each."""
 _KEYS = (
     ("A D, ← →", "pan"),
     ("W S, + −", "zoom in and out"),
@@ -43,13 +43,13 @@ _NAME = "Timeline. Arrow keys pan, W and S zoom, brackets step through spans, qu
 
 
 def timeline_parts(pictures: Pictures) -> Markup:
-    """The timeline of ``pictures``; nothing where they have none."""
+    """Draw the timeline of ``pictures``; empty if they have none."""
     timeline = pictures.timeline
     if timeline is None:
         return Markup()
     texts = packed(timeline, pictures.places)
     data = (
-        # Both texts have nothing in them that could end their element (see packed).
+        # Neither text can end its element (see packed).
         element("script", Markup(texts.header), type="application/json", id="tv-timeline"),  # noqa: S704
         element("script", Markup(texts.data), type="application/octet-stream", id="tv-timeline-data"),  # noqa: S704
     )
@@ -90,7 +90,7 @@ def _about(timeline: Timeline) -> Markup:
 
 
 def _detail(detail: Detail) -> Markup:
-    """A button that shows the stretch, and its reason where there is no script."""
+    """Draw a button that shows the interval, and its reason if there is no script."""
     button = element(
         "button",
         shown(detail.reason),
@@ -144,7 +144,7 @@ def _help() -> Markup:
 
 
 def _lanes(timeline: Timeline) -> Markup:
-    """What the drawing shows, as a table: for each lane its events and the time that they cover."""
+    """Draw the content as a table: for each lane its events and the time that they cover."""
     heads = (("Group", False), ("Lane", False), ("Events", True), ("Time covered", True), ("Share", True))
     head = element("tr", *(element("th", text, scope="col", class_=_number(number)) for text, number in heads))
     length = max(timeline.end_ns - timeline.start_ns, 1)

@@ -27,26 +27,26 @@ from traceviz.render.svg.rows import axis_below
 from traceviz.render.svg.scales import Scale, Tick, named_scale, scale
 
 _ONE_PANEL, _PANEL, _LANE = 280.0, 150.0, 40.0
-"""Pixels of a panel: alone, one of several, one of several ratios over time."""
+"""Height of a panel in pixels: alone, one of several, one of several with ratios over time."""
 _FEW = 12
-"""Numbers that the horizontal axis names all, at most."""
+"""Limit of the numbers that the horizontal axis names all."""
 _DIRECT = 6
-"""Curves whose names stand at their ends, at most."""
+"""Limit of the curves whose names stand at their ends."""
 _MOST_OF_WIDTH = 0.28
 _MOST_FULL = 110.0
-"""Pixels of the amount that an axis ends at."""
+"""Width in pixels for the amount at the end of an axis."""
 _TOLD = 400
-"""Points that say something under a pointer, at most."""
+"""Limit of the points with text on hover."""
 _WITH_DOTS, _WITH_WHISKERS = 60, 40
-"""Points of a curve that are drawn as dots, and with whiskers; those of more are a line and a band."""
+"""Limits of the points of a curve drawn as dots, and with whiskers; longer curves are a line and a band."""
 _TICKS_APART, _TIMES_APART = 48.0, 90.0
 _NAMES_APART = 26.0
-"""Pixels between names below an axis: the first may be moved to the right, and the last to the left."""
+"""Pixels between names below an axis; the first name may move to the right, and the last to the left."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where panels lie."""
+    """Position of panels."""
 
     left: float
     width: float
@@ -54,7 +54,7 @@ class _Frame:
 
 
 def keys(figure: Curves) -> tuple[Key, ...]:
-    """The legend; none where the names stand at the curves, or there is but one."""
+    """Return the legend; empty if the names stand at the curves, or there is only one."""
     if (
         len(figure.lines) < 2
         or _is_direct(figure)
@@ -66,7 +66,7 @@ def keys(figure: Curves) -> tuple[Key, ...]:
 
 
 def draw(figure: Curves, width: float, height: float | None) -> Drawing:
-    """The panels above the horizontal axis."""
+    """Draw the panels above the horizontal axis."""
     colours = inks(key for key, _ in figure.lines)
     each = _panel_height(figure, height)
     verticals = [_vertical(panel, each) for panel in figure.panels]
@@ -96,7 +96,7 @@ def draw(figure: Curves, width: float, height: float | None) -> Drawing:
 
 
 def _is_lane(panel: Panel) -> bool:
-    """Whether a panel shows ratios over time, for which little height is enough."""
+    """Return whether a panel shows ratios over time, which need little height."""
     return bool(panel.lines) and all(of.style == "area" for of in panel.lines)
 
 
@@ -160,13 +160,13 @@ def _last(axis: Axis, most: float) -> float:
 
 
 def _thinned(horizontal: Scale, gap: float = 10.0) -> Scale:
-    """The scale with as many of its ticks as have room."""
+    """Return the scale with as many of its ticks as fit."""
     places = [horizontal.place(tick.value) for tick in horizontal.ticks]
     return replace(horizontal, ticks=thinned(horizontal.ticks, places, gap))
 
 
 def _head(panel: Panel, vertical: Scale, frame: _Frame, y: float) -> Iterator[Element]:
-    """What a panel shows, above it at the left, and its remark at the right."""
+    """Draw the title of a panel above it at the left, and its remark at the right."""
     room = frame.left + frame.width
     remark = shortened(panel.remark, room / 2, LABEL_SIZE)
     title = shortened(axis_title(panel.axis, vertical), room - width_of(remark, LABEL_SIZE) - 12, LABEL_SIZE)
@@ -229,7 +229,7 @@ Place = tuple[float, float, CurvePoint]
 
 
 def _fewer(run: Sequence[Place]) -> Iterator[Place]:
-    """The lowest and the highest point of each half pixel, in their order: more cannot be seen."""
+    """Return the lowest and the highest point of each half pixel, in order; more points would not be visible."""
     for _, places in groupby(run, lambda place: int(place[0] * 2)):
         within = list(places)
         if len(within) <= 2:
@@ -243,7 +243,7 @@ def _fewer(run: Sequence[Place]) -> Iterator[Place]:
 
 
 def _intervals(runs: Sequence[Sequence[Place]], count: int, ink: Ink, vertical: Scale) -> Iterator[Element]:
-    """Whiskers of few points, a band of many."""
+    """Draw whiskers for few points, a band for many."""
 
     def height(value: float) -> float:
         return vertical.length - vertical.place(value)
@@ -261,7 +261,7 @@ def _intervals(runs: Sequence[Sequence[Place]], count: int, ink: Ink, vertical: 
 
 
 def _stairs(points: Sequence[CurvePoint], of: Line, ink: Ink, frame: _Frame, vertical: Scale) -> Iterator[Element]:
-    """Each value until the next point, the last one to the end of the axis; nothing where nothing was measured."""
+    """Hold each value until the next point, the last one to the end of the axis; leave gaps for unmeasured points."""
     zero = vertical.length - vertical.place(max(vertical.start, 0))
     begins = [*(frame.x.place(point.x) for point in points), frame.width]
     steps = [(begin, end, point.y) for (begin, end), point in zip(pairwise(begins), points, strict=True)]
@@ -289,7 +289,7 @@ def _told(figure: Curves, panel: Panel, of: Line, point: CurvePoint) -> str:
 
 
 def _end_names(figure: Curves, width: float) -> dict[str, str]:
-    """Names that stand at the ends of curves, by key."""
+    """Return the names that stand at the ends of curves, by key."""
     if not _is_direct(figure):
         return {}
     return {key: shortened(label, width * _MOST_OF_WIDTH, LABEL_SIZE) for key, label in figure.lines}
@@ -298,7 +298,7 @@ def _end_names(figure: Curves, width: float) -> dict[str, str]:
 def _ends(  # noqa: PLR0917 (what is drawn, and where)
     panel: Panel, names: Mapping[str, str], colours: Mapping[str, Ink], frame: _Frame, vertical: Scale, top: float
 ) -> Iterator[Element]:
-    """Names at the ends of curves, moved apart where those are close together."""
+    """Draw names at the ends of curves, moved apart if they are close together."""
     ends = []
     for of in panel.lines:
         seen = [point for point in of.points if point.y is not None and _can_be_drawn(point, frame.x, vertical)]
@@ -320,7 +320,7 @@ def _ends(  # noqa: PLR0917 (what is drawn, and where)
 
 
 def _marks(marks: Sequence[Mark], frame: _Frame, begin: float, bottom: float) -> Iterator[Element]:
-    """A line through all panels for each mark, named above where there is room."""
+    """Draw a line through all panels for each mark, with its name above if it fits."""
     free = 0.0
     for mark in marks:
         x = frame.left + frame.x.place(mark.x)

@@ -1,4 +1,4 @@
-"""A figure as SVG: small, the same for the same figure, and readable where nobody runs a script."""
+"""Figures as SVG: small, deterministic, and readable without scripts."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from traceviz.render.svg.layout import MARGIN, Drawing, Key, below_each_other, h
 
 WIDTH = 720
 LEAST_WIDTH = 320
-"""Pixels below which no figure is drawn: letters need some."""
+"""Least width of a figure in pixels; letters need some room."""
 _GAP = 12.0
 
 
 def svg(figure: Figure, width: int = WIDTH, *, height: int | None = None, standalone: bool = True) -> str:
-    """The figure as an ``<svg>`` element.
+    """Draw the figure as an ``<svg>`` element.
 
     Args:
-        figure: What to draw.
-        width: Pixels; below 320 it stays 320 wide.
-        height: Pixels of bars that stand and of curves, letters and axes among them; rows that lie below one another
-            take the height that they need. ``None`` for what suits the figure.
-        standalone: With colours and a background of its own, dark where the reader's pages are; else with those of the
-            page around it (``--tv-…``), and no background.
+        figure: The figure.
+        width: Pixels, at least 320.
+        height: Pixels of upright bars and of curves, including letters and axes; rows one below another take the height
+            that they need. ``None`` for a height that suits the figure.
+        standalone: True for colours and a background of its own, which are dark if the reader's pages are. False for
+            the colours of the page around it (``--tv-…``), and no background.
     """
     wide = max(width, LEAST_WIDTH)
     inner = wide - 2 * MARGIN

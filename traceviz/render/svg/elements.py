@@ -1,4 +1,4 @@
-"""Elements of an SVG, and the text that they become: alone in a file, or inside of a page."""
+"""Elements of an SVG, and their text: as a file of its own, or inside a page."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from traceviz.render import palette
 from traceviz.render.palette import Color
 
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', Arial, sans-serif"
-"""The font of the reader's system; SVG in papers takes the first of these that the program knows."""
+"""The font of the reader's system; SVG in papers uses the first of these that the program knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ink:
-    """A colour by its name in pages, where it is the custom property ``--tv-NAME``."""
+    """A colour by its name in pages, the custom property ``--tv-NAME``."""
 
     name: str
     color: Color
@@ -32,7 +32,7 @@ BAD = Ink("bad", palette.BAD)
 
 
 def inks(keys: Iterable[str]) -> dict[str, Ink]:
-    """The colour of each key: its own, or those of a series in the order in which keys without one appear."""
+    """Return the colour of each key: its own, or series colours in the order in which keys without one appear."""
     found: dict[str, Ink] = {}
     unknown = 0
     for key in keys:
@@ -52,7 +52,7 @@ Attribute = str | float | Ink | None
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element: its attributes in order, and elements or text inside. Text is harmless once it is here."""
+    """One element: its attributes in order, and elements or text inside. Its text is already sanitized."""
 
     tag: str
     attributes: tuple[tuple[str, Attribute], ...] = ()
@@ -60,46 +60,46 @@ class Element:
 
 
 def element(tag: str, *children: Element | str, **attributes: Attribute) -> Element:
-    """An element; ``_`` in names of attributes is ``-``. Attributes of ``None`` are left out."""
+    """Create an element; ``_`` in names of attributes is ``-``. Attributes of ``None`` are omitted."""
     named = ((name.rstrip("_").replace("_", "-"), value) for name, value in attributes.items())
     harmless = (visible(bounded(child)) if isinstance(child, str) else child for child in children)
     return Element(tag, tuple((name, value) for name, value in named if value is not None), tuple(harmless))
 
 
 def group(*children: Element, **attributes: Attribute) -> Element:
-    """Elements that have attributes in common."""
+    """Group elements that have attributes in common."""
     return element("g", *children, **attributes)
 
 
 def text(x: float, y: float, content: str, **attributes: Attribute) -> Element:
-    """A line of text that begins at ``x`` on the base line ``y``."""
+    """Create a line of text that starts at ``x`` on the base line ``y``."""
     return element("text", content, x=x, y=y, **attributes)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, **attributes: Attribute) -> Element:
-    """A straight line."""
+    """Create a straight line."""
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, **attributes)
 
 
 def rect(x: float, y: float, width: float, height: float, said: str = "", **attributes: Attribute) -> Element:
-    """A rectangle, and what it says of itself under a pointer."""
+    """Create a rectangle with text on hover."""
     told = (element("title", said),) if said else ()
     return element("rect", *told, x=x, y=y, width=width, height=height, **attributes)
 
 
 def number(value: float) -> str:
-    """A coordinate, to a hundredth of a pixel."""
+    """Format a coordinate to a hundredth of a pixel."""
     written = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if written == "-0" else written
 
 
 def written(element: Element, *, standalone: bool) -> str:
-    """The text of an element: with colours of its own, or with those of the page around it."""
+    """Return the text of an element: with colours of its own, or with those of the page around it."""
     return "".join(_pieces(element, standalone=standalone))
 
 
 def used(element: Element) -> Iterator[tuple[str, Ink]]:
-    """Attribute and colour wherever an element or one inside of it has a colour."""
+    """Return each attribute with a colour in an element and the elements inside it."""
     yield from ((name, value) for name, value in element.attributes if isinstance(value, Ink))
     for child in element.children:
         if isinstance(child, Element):
@@ -130,9 +130,10 @@ def _class_name(attribute: str, ink: Ink) -> str:
 
 
 def dark_style(element: Element) -> str:
-    """Rules that give the colours of ``element`` their dark values where the reader's pages are dark.
+    """Return rules that give the colours of ``element`` their dark values if the reader's pages are dark.
 
-    Its light values are attributes, which these rules override: programs that know no rules show the light figure.
+    Its light values are attributes, which these rules override. Programs without support for rules show the light
+    figure.
     """
     colours = dict.fromkeys(used(element))
     rules = "".join(f".{_class_name(name, ink)}{{{name}:{ink.color.dark}}}" for name, ink in colours)
@@ -140,5 +141,5 @@ def dark_style(element: Element) -> str:
 
 
 def identity(content: str) -> str:
-    """A short name that the same content always has."""
+    """Return a short name that is the same for the same content."""
     return f"tv-{hashlib.sha256(content.encode()).hexdigest()[:10]}"

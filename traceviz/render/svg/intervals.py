@@ -1,4 +1,4 @@
-"""Values below one another, each with its interval, and a line to compare them with."""
+"""Values one below another, each with its interval, and a reference line."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from traceviz.render.svg.rows import ROW_HEIGHT, Rows, base_line, lay_rows, room
 
 _RADIUS = 4.5
 _MOST_BESIDE = 0.3
-"""Part of the figure's width that the words at the end of rows may take."""
+"""Part of the figure's width that the text at the end of rows may take."""
 
 
 def draw(figure: Intervals, width: float) -> Drawing:
-    """The intervals above their axis."""
+    """Draw the intervals above their axis."""
     colours = inks(row.key for row in figure.rows)
     names = [row.label for row in figure.rows]
     values = [

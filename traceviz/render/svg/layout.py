@@ -1,4 +1,4 @@
-"""What all figures have: sizes of letters, a title, a legend, axes, notes."""
+"""Elements common to all figures: letter sizes, a title, a legend, axes, notes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TICK_GAP = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Elements from pixel 0 downward, and the height that they take."""
+    """Elements from pixel 0 downward, with their height."""
 
     elements: tuple[Element, ...] = ()
     height: float = 0.0
@@ -33,7 +33,7 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One entry of a legend: a colour and what it means."""
+    """One entry of a legend: a colour and its meaning."""
 
     ink: Ink
     label: str
@@ -41,7 +41,7 @@ class Key:
 
 
 def below_each_other(drawings: Iterable[Drawing], x: float, y: float, gap: float) -> Drawing:
-    """Drawings one below the other, from (x, y) on, ``gap`` pixels apart; empty ones take none."""
+    """Stack drawings from (x, y) downward, ``gap`` pixels apart; empty ones take no gap."""
     elements = []
     for drawing in drawings:
         if not drawing.elements:
@@ -52,7 +52,7 @@ def below_each_other(drawings: Iterable[Drawing], x: float, y: float, gap: float
 
 
 def heading(title: str, subtitle: str, width: float) -> Drawing:
-    """The title and the subtitle, on as many lines as they take."""
+    """Draw the title and the subtitle, on as many lines as they need."""
     lines: list[Element] = []
     y = 0.0
     for line_of_title in wrapped(title, width / BOLD, TITLE_SIZE):
@@ -65,7 +65,7 @@ def heading(title: str, subtitle: str, width: float) -> Drawing:
 
 
 def notes(sentences: Sequence[str], width: float) -> Drawing:
-    """Sentences below the figure."""
+    """Draw sentences below the figure."""
     lines = [part for sentence in sentences for part in wrapped(sentence, width, NOTE_SIZE)]
     height = NOTE_SIZE * _LINE_HEIGHT
     placed = (text(0, height * number + NOTE_SIZE, part) for number, part in enumerate(lines))
@@ -73,7 +73,7 @@ def notes(sentences: Sequence[str], width: float) -> Drawing:
 
 
 def legend(keys: Sequence[Key], width: float) -> Drawing:
-    """Colours and what they mean, side by side, on as many lines as they take."""
+    """Draw colours and their meanings side by side, on as many lines as they need."""
     if not keys:
         return Drawing()
     x, y, height = 0.0, 0.0, LABEL_SIZE * 1.6
@@ -94,18 +94,18 @@ def legend(keys: Sequence[Key], width: float) -> Drawing:
 
 
 def axis_title(axis: Axis, scale: Scale) -> str:
-    """``step time (ms)``."""
+    """Return the title of an axis: ``step time (ms)``."""
     unit = f"({scale.unit})" if axis.label and scale.unit else scale.unit
     return " ".join(filter(None, (axis.label, unit)))
 
 
 def label_width(ticks: Iterable[Tick]) -> float:
-    """Pixels of the widest label of an axis."""
+    """Return the width of the widest label of an axis in pixels."""
     return max((width_of(tick.label, LABEL_SIZE) for tick in ticks), default=0.0)
 
 
 def vertical_axis(scale: Scale, left: float, width: float, top: float) -> Element:
-    """Ticks of an axis whose values grow upward, each with a line through the figure."""
+    """Draw the ticks of an axis whose values grow upward, each with a line through the figure."""
     lines, labels = [], []
     for tick in scale.ticks:
         y = top + scale.length - scale.place(tick.value)
@@ -120,7 +120,7 @@ def vertical_axis(scale: Scale, left: float, width: float, top: float) -> Elemen
 def horizontal_axis(
     scale: Scale, left: float, top: float, height: float, *, width: float, grid: bool = True
 ) -> Element:
-    """Ticks of an axis whose values grow to the right, ``height`` below ``top``; their labels are below it.
+    """Draw ticks of an axis whose values grow to the right, ``height`` below ``top``, with labels below it.
 
     Labels stay within ``width`` pixels from 0 on, and a part of the margins.
     """
@@ -138,12 +138,12 @@ def horizontal_axis(
 
 
 def thinned(ticks: Sequence[Tick], spaces: Sequence[float], gap: float = 10.0) -> tuple[Tick, ...]:
-    """Every so many ticks, from the first on, that no two labels touch.
+    """Return every n-th tick, from the first on, such that no two labels touch.
 
     Args:
         ticks: All ticks.
         spaces: Their places in pixels, ascending.
-        gap: Pixels between two labels, at least.
+        gap: Least number of pixels between two labels.
     """
     widths = [width_of(tick.label, LABEL_SIZE) for tick in ticks]
     for every in _round_numbers(len(ticks)):
@@ -161,10 +161,10 @@ def _round_numbers(most: int) -> Iterable[int]:
 
 
 def said(*parts: str) -> str:
-    """What an element says under a pointer: its parts that are not empty."""
+    """Join the non-empty parts of a text that is shown on hover."""
     return " · ".join(filter(None, parts))
 
 
 def with_title(tag: str, told: str, **attributes: str | float | Ink | None) -> Element:
-    """An element that says something under a pointer."""
+    """Create an element with text on hover."""
     return element(tag, element("title", told), **attributes) if told else element(tag, **attributes)

@@ -1,7 +1,7 @@
-"""How wide text will be, before anybody has drawn it.
+"""Estimates of the width of text before it is drawn.
 
-The reader's system chooses the font. Widths here are those of DejaVu Sans, which is wider than the usual ones (Segoe
-UI, San Francisco, Roboto, Arial): what fits by them, fits in those.
+The reader's system chooses the font. Widths here are those of DejaVu Sans, which is wider than the usual fonts (Segoe
+UI, San Francisco, Roboto, Arial). Text that fits these widths fits those fonts.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _WIDTHS = {
 _OTHER, _WIDE = 0.8, 1.05
 """Widths of other characters, and of wide ones and pictures of control characters, in font sizes."""
 BOLD = 1.13
-"""Bold letters are wider by this."""
+"""Factor by which bold letters are wider."""
 ELLIPSIS = "…"
 _AT_START = 0.6
-"""Part of a name that is shortened inside that stands before the ellipsis."""
+"""Part of a shortened name that stands before an ellipsis inside it."""
 
 
 def width_of(text: str, size: float) -> float:
-    """Pixels that ``text`` takes at most at a font size."""
+    """Return an upper bound of the width of ``text`` in pixels at a font size."""
     return size * sum(map(_width, text))
 
 
 def shortened(text: str, most: float, size: float) -> str:
-    """``text``, harmless and not wider than ``most`` pixels: the end of what is longer becomes an ellipsis."""
+    """Sanitize ``text`` and limit it to ``most`` pixels; an ellipsis replaces the end of longer text."""
     text = visible(bounded(text))
     if width_of(text, size) <= most:
         return text
@@ -44,7 +44,7 @@ def shortened(text: str, most: float, size: float) -> str:
 
 
 def shortened_inside(text: str, most: float, size: float) -> str:
-    """The same, with the ellipsis inside: names of kernels and files often differ at their ends."""
+    """Shorten ``text`` likewise, with the ellipsis inside: names of kernels and files often differ at their ends."""
     text = visible(bounded(text))
     if width_of(text, size) <= most:
         return text
@@ -55,7 +55,7 @@ def shortened_inside(text: str, most: float, size: float) -> str:
 
 
 def _start(text: str, room: float) -> str:
-    """The characters that fit ``room`` font sizes."""
+    """Return the characters that fit ``room`` font sizes."""
     for kept, character in enumerate(text):
         room -= _width(character)
         if room < 0:
@@ -64,7 +64,7 @@ def _start(text: str, room: float) -> str:
 
 
 def wrapped(text: str, most: float, size: float) -> list[str]:
-    """Lines of ``text``, none wider than ``most`` pixels; a word that is wider alone is shortened."""
+    """Break ``text`` into lines of at most ``most`` pixels; a longer word is shortened."""
     return list(_lines(visible(bounded(text)).split(), most, size))
 
 

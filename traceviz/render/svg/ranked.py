@@ -1,4 +1,4 @@
-"""Bars below one another, each with its name and its value."""
+"""Bars one below another, each with its name and its value."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from traceviz.render.svg.layout import LABEL_SIZE, Drawing, said
 from traceviz.render.svg.rows import ROW_HEIGHT, base_line, lay_rows, room_right, row_top
 
 _FIRST = "series-0"
-"""Key of the colour of bars that differ by name; no key of a report is like it."""
+"""Key of the colour of bars that differ by name; no report uses this key."""
 
 
 def draw(figure: RankedBars, width: float) -> Drawing:
-    """The bars above their axis."""
+    """Draw the bars above their axis."""
     colours = inks([_FIRST] if figure.one_color else [bar.key for bar in figure.bars])
     names = [bar.label for bar in figure.bars]
     values = [format_value(bar.value, figure.axis.unit) for bar in figure.bars]
@@ -49,7 +49,7 @@ def _told(bar: RankedBar, unit: Unit) -> str:
 
 
 def whisker(low: float, high: float, middle: float) -> list[Element]:
-    """An interval as a line with ends, lying at the height ``middle``."""
+    """Draw a horizontal interval line with ends, at the height ``middle``."""
     return [
         line(low, middle, high, middle),
         line(low, middle - 4, low, middle + 4),

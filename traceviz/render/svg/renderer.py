@@ -11,14 +11,14 @@ from traceviz.report import Report
 
 
 class SvgRenderer:
-    """The figure that is asked for, else the one that says most; layouts of text do not matter."""
+    """The requested figure, or the most informative one; text layout options have no effect."""
 
     name: ClassVar[str] = "svg"
 
     def render(self, report: Report, options: RenderOptions) -> str:
-        """An ``<svg>`` element that stands alone.
+        """Render a standalone ``<svg>`` element.
 
         Raises:
-            UsageError: there is no such figure, or this report has none; the error lists those that it has.
+            UsageError: there is no such figure, or this report does not have it; the error lists the available ones.
         """
         return svg(figure(report, options.figure), options.pixels or WIDTH) + "\n"

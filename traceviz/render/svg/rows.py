@@ -1,4 +1,4 @@
-"""Rows that lie below one another: their names, their places, and the axis below them."""
+"""Rows one below another: their names, their positions, and the axis below them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _TICKS_APART = 84.0
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Where the rows of a figure lie.
+    """Positions of the rows of a figure.
 
     Args:
         names: The name of each row.
-        axis: What the horizontal axis shows.
-        scale: Its places, from ``left``.
+        axis: The horizontal axis.
+        scale: Its scale, relative to ``left``.
         width: Pixels of the whole figure.
-        left: Where the axis starts.
+        left: Start of the axis in pixels.
         length: Pixels of the axis.
     """
 
@@ -42,7 +42,7 @@ class Rows:
 
     @property
     def height(self) -> float:
-        """Pixels of all rows, without the axis."""
+        """Height of all rows in pixels, without the axis."""
         return max(len(self.names), 1) * (ROW_HEIGHT + ROW_GAP) - ROW_GAP + 8
 
     def drawing(self, *body: Element, head: float = 0.0) -> Drawing:
@@ -64,11 +64,11 @@ def lay_rows(
 
     Args:
         names: The name of each row.
-        axis: What the horizontal axis shows.
-        values: What the axis has room for.
+        axis: The horizontal axis.
+        values: Values that must fit on the axis.
         width: Pixels of the whole figure.
         right: Pixels that stay free right of the axis.
-        at_zero: Whether the axis shows zero.
+        at_zero: True if the axis includes zero.
     """
     widest = max((width_of(visible(bounded(simplify_signature(name))), LABEL_SIZE) for name in names), default=0.0)
     left = min(widest, width * _MOST) + _GAP
@@ -82,22 +82,22 @@ def room_right(texts: Sequence[str], gap: float = 14.0) -> float:
 
 
 def row_top(number: int) -> float:
-    """Where a row begins."""
+    """Return the top of a row."""
     return 4 + number * (ROW_HEIGHT + ROW_GAP)
 
 
 def base_line(number: int) -> float:
-    """Where the letters of a row stand."""
+    """Return the base line of the letters of a row."""
     return row_top(number) + ROW_HEIGHT / 2 + LABEL_SIZE * 0.35
 
 
 def named(label: str, remark: str) -> str:
-    """A name with a remark: ``gemm (new)``."""
+    """Return a name with a remark: ``gemm (new)``."""
     return f"{label} ({remark})" if remark else label
 
 
 def axis_below(title: str, left: float, length: float, height: float) -> tuple[Element, ...]:
-    """The title of an axis below its ticks, in its middle."""
+    """Draw the centred title of an axis below its ticks."""
     if not title:
         return ()
     title, middle = shortened(title, length, LABEL_SIZE), left + length / 2
@@ -106,7 +106,7 @@ def axis_below(title: str, left: float, length: float, height: float) -> tuple[E
 
 
 def row_labels(names: Sequence[str], left: float) -> Element:
-    """The names, each left of its row; under a pointer a shortened one says its whole name."""
+    """Draw the names, each left of its row; a shortened name shows all of it on hover."""
     return group(
         *(_label(name, number, left) for number, name in enumerate(names)),
         font_size=LABEL_SIZE,

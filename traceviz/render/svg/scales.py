@@ -1,4 +1,4 @@
-"""From values to pixels, and the round values that an axis names."""
+"""Conversion of values to pixels, and the round values on an axis."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from traceviz.render.figures.values import Axis
 _STEPS = (1, 2, 2.5, 5, 10)
 _FARTHEST_LOG = 1e30
 _FARTHEST, _SMALLEST, _NEAREST = 1e300, 1e-290, 1e-12
-"""What is farther than the first, or nearer to its neighbour than the last of its size, has no place of its own."""
+"""Limits of drawable values: the largest, the smallest, and the least distance relative to their size."""
 _DECADES_WITH_PARTS = 1.5
-"""A logarithmic axis of fewer powers of ten also names 2 and 5 times of each."""
+"""Number of powers of ten up to which a logarithmic axis also names 2 and 5 times each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A value that an axis names."""
+    """A value that is named on an axis."""
 
     value: float
     label: str
@@ -27,7 +27,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Places of values: ``start`` lies at pixel 0 and ``end`` at pixel ``length``."""
+    """Positions of values: ``start`` lies at pixel 0 and ``end`` at pixel ``length``."""
 
     start: float
     end: float
@@ -37,11 +37,11 @@ class Scale:
     log: bool = False
 
     def shows(self, value: float | None) -> bool:
-        """Whether a value has a place on the axis."""
+        """Return whether a value has a position on the axis."""
         return value is not None and math.isfinite(value) and not (self.log and _within(value) <= 0)
 
     def place(self, value: float) -> float:
-        """Pixels from the begin of the axis; what has no place on it, such as zero on a logarithmic one, is there."""
+        """Return pixels from the axis start; 0 for values without a position, such as zero on a logarithmic axis."""
         if not self.shows(value):
             return 0.0
         value = _within(value)
@@ -52,14 +52,14 @@ class Scale:
 
 
 def scale(axis: Axis, values: Sequence[float], length: float, spacing: float, *, at_zero: bool = False) -> Scale:
-    """The scale of an axis of ``length`` pixels that shows all of ``values``.
+    """Return the scale of an axis of ``length`` pixels that shows all of ``values``.
 
     Args:
-        axis: Its unit, and where it begins and ends.
-        values: All that it has to show, in base units; not finite ones do not count.
+        axis: Its unit, and its start and end.
+        values: All values that it must show, in base units; those that are not finite are ignored.
         length: Pixels.
-        spacing: Pixels between ticks, at least about.
-        at_zero: Whether it has a zero, as of bars; then it is not logarithmic.
+        spacing: Approximate least number of pixels between ticks.
+        at_zero: True if it includes zero, as for bars; then it is never logarithmic.
     """
     finite = [_within(value) for value in values if math.isfinite(value)]
     is_log = axis.log and not at_zero
@@ -120,13 +120,13 @@ def _logarithmic(axis: Axis, low: float, high: float, length: float, spacing: fl
 
 
 def named_scale(names: Sequence[str], length: float) -> Scale:
-    """The scale of categories: each has its own equal part of the axis, and its place is the middle of that."""
+    """Return the scale of categories: each has an equal part of the axis, and its position is the middle of it."""
     ticks = tuple(Tick(position, name) for position, name in enumerate(names))
     return Scale(-0.5, len(names) - 0.5, length, ticks, "")
 
 
 def _round_step(least: float) -> float:
-    """The smallest of 1, 2, 2.5 and 5 times a power of ten that is not below ``least``."""
+    """Return the smallest of 1, 2, 2.5 and 5 times a power of ten that is not below ``least``."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(step for step in _STEPS if step * power >= least * (1 - 1e-9)) * power
 

@@ -1,4 +1,4 @@
-"""Changes below one another: bars from zero to the right or to the left, coloured by whether they are a gain."""
+"""Changes one below another: bars from zero to the right or left, in the colours of gain and loss."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from traceviz.render.svg.lettering import shortened
 from traceviz.render.svg.rows import ROW_HEIGHT, base_line, lay_rows, named, room_right, row_top
 
 _MOST_BESIDE = 0.34
-"""Part of the figure's width that the words at the end of rows may take."""
+"""Part of the figure's width that the text at the end of rows may take."""
 
 
 def draw(figure: SignedBars, width: float) -> Drawing:
-    """The bars above their axis, and the change and a few words at the right of each."""
+    """Draw the bars above their axis, each followed by its change and text."""
     names = [named(bar.label, bar.remark) for bar in figure.bars]
     changes = [format_change(bar.value, figure.axis.unit) for bar in figure.bars]
     beside = [named(change, bar.beside) for bar, change in zip(figure.bars, changes, strict=True)]
@@ -36,7 +36,7 @@ def draw(figure: SignedBars, width: float) -> Drawing:
 
 
 def _ink(bar: SignedBar, figure: SignedBars) -> Ink:
-    """Green for a gain and red for a loss; one colour where neither is."""
+    """Return green for a gain and red for a loss; one colour if neither direction is a gain."""
     if not figure.better or not bar.value:
         return inks(["series"])["series"]
     is_gain = (bar.value < 0) == (figure.better == "lower")

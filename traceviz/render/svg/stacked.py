@@ -1,4 +1,4 @@
-"""Bars of parts: upright from left to right, or lying below one another."""
+"""Bars of parts: upright from left to right, or as rows one below another."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _GROUP_GAP = 0.7
 """Space between two groups of bars, in widths of a bar."""
 _WIDEST = 56.0
 _FEW = 14
-"""Bars that have their sums above them, at most."""
+"""Limit of the bars with their sums above them."""
 _PARTS_TOLD = 40
-"""Bars of which each part says what it is; of more, each bar does: the file stays small."""
+"""Limit of bars with hover text per part; with more, each bar has one text, which keeps the file small."""
 _TICKS_APART = 38.0
 
 
 def keys(figure: StackedBars) -> tuple[Key, ...]:
-    """The legend: each kind of part, with its share of all bars where that is known."""
+    """Return the legend: each kind of part, with its share of all bars if that is known."""
     colours = inks(key for key, _ in figure.classes)
     shares = {part.key: part.share for part in figure.whole}
     return tuple(Key(colours[key], _with_share(label, shares.get(key))) for key, label in figure.classes)
@@ -58,7 +58,7 @@ def _with_share(label: str, share: float | None) -> str:
 
 
 def draw(figure: StackedBars, width: float, height: float | None) -> Drawing:
-    """The bars with their axes, ``width`` pixels wide and, if they stand, ``height`` pixels high."""
+    """Draw the bars with their axes, ``width`` pixels wide and, if upright, ``height`` pixels high."""
     colours = inks(key for key, _ in figure.classes)
     if figure.upright:
         return _upright(figure, colours, width, height or _HEIGHT)
@@ -128,7 +128,7 @@ def _upright(figure: StackedBars, colours: Mapping[str, Ink], width: float, heig
 
 
 def _told(figure: StackedBars, row: StackedRow) -> list[tuple[tuple[str, float], str]]:
-    """Key and length of each part that can be seen, and what it says under a pointer."""
+    """Return key, length and hover text of each visible part."""
     of = _name(figure, row)
     return [
         (
@@ -142,21 +142,21 @@ def _told(figure: StackedBars, row: StackedRow) -> list[tuple[tuple[str, float],
 
 
 def _name(figure: StackedBars, row: StackedRow) -> str:
-    """``step 3``, ``steps 40 to 49``; ``slow (4 runs)``."""
+    """Return ``step 3``, ``steps 40 to 49`` or ``slow (4 runs)``."""
     if figure.upright:
         return " ".join(filter(None, (figure.rows_label, row.label, row.remark)))
     return named(row.label, row.remark)
 
 
 def _told_together(figure: StackedBars, row: StackedRow) -> str:
-    """What a bar of many says of all of its parts."""
+    """Return one hover text for all parts of a bar."""
     parts = ", ".join(f"{part.label} {format_value(part.value, figure.axis.unit)}" for part in row.parts if part.value)
     most = "" if row.most is None else f"the longest {format_value(row.most, figure.axis.unit)}"
     return f"{_name(figure, row)}: {said(format_value(row.total, figure.axis.unit), most, parts)}"
 
 
 def _places(rows: Sequence[StackedRow], room: float) -> tuple[list[float], float]:
-    """The middle of each bar, and the width that it has for itself."""
+    """Return the middle of each bar, and the width available to it."""
     units, at = [], 0.0
     for position, row in enumerate(rows):
         if position and (row.group or rows[position - 1].group) and row.group != rows[position - 1].group:
@@ -168,7 +168,7 @@ def _places(rows: Sequence[StackedRow], room: float) -> tuple[list[float], float
 
 
 def _named_groups(rows: Sequence[StackedRow], places: Sequence[float]) -> list[tuple[Tick, float]]:
-    """A name and its place below each bar; one below all bars of a group."""
+    """Return a name and its position below each bar; one for all bars of a group."""
     found: list[tuple[Tick, float]] = []
     begin = 0
     for position, row in enumerate(rows):
@@ -185,7 +185,7 @@ def _named_groups(rows: Sequence[StackedRow], places: Sequence[float]) -> list[t
 def _lying(figure: StackedBars, colours: Mapping[str, Ink], width: float) -> Drawing:
     names = [named(row.label, row.remark) for row in figure.rows]
     sums = [format_value(row.total, figure.axis.unit) for row in figure.rows]
-    has_sums = figure.axis.unit != "ratio"  # shares of a whole add up to it
+    has_sums = figure.axis.unit != "ratio"  # shares of a whole always sum to it
     right = room_right(sums, 10.0) if has_sums and sums else 12.0
     rows = lay_rows(names, figure.axis, [row.total for row in figure.rows], width, right, at_zero=True)
     bars: dict[str, list[Element]] = {key: [] for key in colours}

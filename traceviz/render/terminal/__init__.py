@@ -1,1 +1,1 @@
-"""Pieces of a terminal page: each turns one kind of block into lines of styled text that fit a width."""
+"""Components of a terminal page: each turns one kind of block into lines of styled text of limited width."""

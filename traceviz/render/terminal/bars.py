@@ -15,16 +15,16 @@ from traceviz.report import Bar, Bars
 _FILLS = "█░▓╱▒═▚·╳─▀┊"
 """Fills of a stacked bar without colour, ordered so that neighbours differ."""
 _COLORS = (75, 214, 36, 175, 221, 26, 167, 109, 141, 179, 66, 245)
-"""Fills with colour, from the 256-colour palette; neighbours differ for colour-blind readers too."""
+"""Colours of fills, from the 256-colour palette; neighbours differ for colour-blind readers too."""
 _GAP = 2
 _COLUMNS = 3
 _VALUE_LIMIT = 18
 
 
 def bars_lines(bars: Bars, width: int, *, color: bool, is_short: bool = False) -> list[Text]:
-    """A stacked bar with its legend; parts of zero are named in one line.
+    """Draw a stacked bar with its legend; empty parts are named in one line.
 
-    The legend leaves out the values, but not their shares, where it ``is_short`` and takes fewer lines without them.
+    With ``is_short``, the legend omits the values, but not their shares, if that takes fewer lines.
     """
     parts = [part for part in bars.bars if _share(part) > 0]
     zero = [visible(part.label) for part in bars.bars if _share(part) <= 0]
@@ -43,7 +43,7 @@ def _share(part: Bar) -> float:
 
 
 def fill(index: int, *, color: bool) -> tuple[str, str]:
-    """Character and style of the part at ``index``."""
+    """Return character and style of the part at ``index``."""
     if color:
         return "█", f"color({_COLORS[index % len(_COLORS)]})"
     return _FILLS[index % len(_FILLS)], ""
@@ -58,7 +58,7 @@ def _stack(parts: list[Bar], width: int, *, color: bool) -> Text:
 
 
 def _legend(bars: Bars, parts: list[Bar], width: int, *, color: bool, has_values: bool = True) -> list[Text]:
-    """One entry a part (fill, label, value, share), in as many columns as fit, read downwards."""
+    """Return one entry per part (fill, label, value, share), in as many columns as fit, read downwards."""
     values = [shorten(value, _VALUE_LIMIT) for value in aligned([part.value for part in parts], bars.unit)]
     shares = aligned([_share(part) for part in parts], "ratio")
     value_width, share_width = (_GAP + widest(values)) * has_values, widest(shares)

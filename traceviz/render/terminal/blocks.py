@@ -1,4 +1,4 @@
-"""Pictures made of block characters, as plain text: bars, the cells of a stacked bar, ratios over time."""
+"""Pictures of block characters as plain text: bars, the cells of a stacked bar, ratios over time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNMEASURED = "·"
 
 
 def bar(share: float, width: int) -> str:
-    """A bar of ``share`` (0 to 1) of ``width`` cells, in eighths of a cell; any share above zero is visible."""
+    """Draw a bar of ``share`` (0 to 1) of ``width`` cells, in eighths of a cell; any share above zero is visible."""
     eighths = round(min(max(share, 0.0), 1.0) * width * 8)
     if share > 0 and width > 0:
         eighths = max(eighths, 1)
@@ -22,7 +22,7 @@ def bar(share: float, width: int) -> str:
 
 
 def bar_from_axis(change: float, width: int) -> str:
-    """A bar of ``change`` (-1 to 1) on one side of an axis in the middle, in halves of a cell.
+    """Draw a bar of ``change`` (-1 to 1) on one side of a central axis, in halves of a cell.
 
     ::
 
@@ -42,7 +42,7 @@ def bar_from_axis(change: float, width: int) -> str:
 
 
 def cells_of(shares: Sequence[float], width: int) -> tuple[int, ...]:
-    """Whole cells for each share of a bar ``width`` wide: largest remainders first, so that the sum is right."""
+    """Divide ``width`` cells by shares; the largest remainders are rounded up, so that the sum is right."""
     whole = max(math.fsum(shares), 1.0)
     exact = [share / whole * width for share in shares]
     cells = [math.floor(part) for part in exact]
@@ -53,7 +53,7 @@ def cells_of(shares: Sequence[float], width: int) -> tuple[int, ...]:
 
 
 def resample(values: Sequence[float | None], slices: int) -> list[float | None]:
-    """``values`` in ``slices`` equal slices, each the mean of what it covers; ``None`` where nothing was measured."""
+    """Average ``values`` into ``slices`` equal slices; ``None`` for slices without measurements."""
     count = len(values)
     result: list[float | None] = []
     for index in range(slices if count else 0):
@@ -64,13 +64,13 @@ def resample(values: Sequence[float | None], slices: int) -> list[float | None]:
 
 
 def mean(values: Sequence[float | None]) -> float | None:
-    """Mean of what was measured; ``None`` where nothing was."""
+    """Return the mean of the measured values; ``None`` if there are none."""
     measured = [value for value in values if value is not None and math.isfinite(value)]
     return math.fsum(measured) / len(measured) if measured else None
 
 
 def sparkline(values: Sequence[float | None], width: int) -> str:
-    """Ratios over time, one block a slice: higher for more, a space for zero, ``·`` where nothing was measured."""
+    """Draw ratios over time, one block per slice: a space for zero, ``·`` for slices that were not measured."""
     return "".join(_block(value) for value in resample(values, width))
 
 

@@ -1,4 +1,4 @@
-"""Named values, aligned, in two columns where they fit."""
+"""Named values, aligned, in two columns if they fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_LINES = 3
 
 
 def facts_lines(facts: Facts, width: int) -> list[Text]:
-    """``label  value`` with the values below each other, read along the line where there are two columns."""
+    """Return ``label  value`` pairs with aligned values; with two columns, read them line by line."""
     if not facts.facts:
         return []
     pairs = [(visible(fact.label), sentence(format_value(fact.value, fact.unit))) for fact in facts.facts]
@@ -43,7 +43,7 @@ class _Column:
         self.width = self.label_width + 2 + widest([value for _, value in pairs])
 
     def cell(self, row: int) -> Text:
-        """The pair at ``row``, as wide as all others."""
+        """Return the pair at ``row``, padded to the common width."""
         label, value = self.pairs[row]
         start = pad(label, self.label_width) + "  "
         return Text.assemble((start, QUIET), pad(value, self.width - self.label_width - 2))

@@ -1,4 +1,4 @@
-"""Findings, notes and what was not measured, as paragraphs."""
+"""Findings, notes and missing sections, as paragraphs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BODY = " " * (INDENT + 3)
 
 
 def summary_line(findings: tuple[Finding, ...], width: int) -> list[Text]:
-    """One sentence for the top of the page: how many findings there are, and what they are called."""
+    """Return one sentence for the top of the page with the number of findings and their names."""
     if not findings:
         return []
     names = ", ".join(
@@ -36,9 +36,9 @@ def summary_line(findings: tuple[Finding, ...], width: int) -> list[Text]:
 
 
 def finding_lines(finding: Finding, width: int, given: Collection[str] = ()) -> list[Text]:
-    """Heading with the time at stake, message, evidence, advice; info findings show their first advice only.
+    """Return heading with time at stake, message, evidence and advice; info findings show only their first advice.
 
-    Advice that findings above have ``given`` is not repeated.
+    Advice already ``given`` by findings above is not repeated.
     """
     lines = _heading(finding, width)
     lines += [Text(_BODY + line) for line in wrap(sentence(finding.message), width - len(_BODY))]
@@ -54,7 +54,7 @@ def finding_lines(finding: Finding, width: int, given: Collection[str] = ()) -> 
 
 
 def shown_advice(finding: Finding) -> tuple[str, ...]:
-    """All advice of a finding with time at stake; of an info finding, the most promising."""
+    """Return all advice of a finding with time at stake; of an info finding, only the most promising."""
     return finding.advice[:1] if finding.severity is Severity.INFO else finding.advice
 
 
@@ -66,12 +66,12 @@ def _heading(finding: Finding, width: int) -> list[Text]:
 
 
 def note_lines(note: Note, width: int) -> list[Text]:
-    """Marker, message, and how often it happened."""
+    """Return marker, message, and the number of occurrences."""
     mark = " " * INDENT + SEVERITY_MARK[note.severity] + " "
     return paragraph(sentence(note.message) + times(note), width, first=mark, first_style=SEVERITY_STYLE[note.severity])
 
 
 def skipped_lines(names: str, reason: str, width: int, absence: str) -> list[Text]:
-    """What was not measured, or not compared, and why: not the same as fine."""
+    """Report the sections that were not measured or compared, with the reason; missing data is not a good result."""
     text = f"{visible(names)} ({sentence(reason)})"
     return paragraph(text, width, first=" " * INDENT + f"{absence}: ", style=QUIET, first_style=QUIET)

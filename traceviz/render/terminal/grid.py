@@ -1,4 +1,4 @@
-"""Tables that fit: columns give way by importance, names are cut in the middle, numbers line up with their units."""
+"""Tables that fit: unimportant columns are dropped, names are cut in the middle, numbers are aligned with units."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _OTHER_TEXT_LEAST = 14
 _LEAST = 4
 _SHORT_NAME = 14
 _BEFORE_NAMES = 1
-"""Columns of this importance stay, and names are shortened further instead."""
+"""Up to this importance, names are shortened further before a column is dropped."""
 _BEFORE_BARS = 2
-"""Columns of this importance stay, and bars that only repeat a number go instead."""
+"""Up to this importance, bars that only repeat a number are dropped before a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,14 @@ class Track:
     """One column on the page.
 
     Args:
-        column: What it shows.
+        column: The column of the grid.
         cells: Text of each row, units aligned; names in full.
-        bars: A ratio for each row, of changes with its sign; empty where no bar is drawn.
-        styles: How each row is coloured.
+        bars: A ratio for each row, signed for changes; empty if no bar is drawn.
+        styles: Style of each row.
         width: Cells for the text.
         bar_width: Cells for the bar behind the text.
-        least: Cells below which the text does not shrink while a less important column can go instead.
-        names_rows: Whether this is the column that says what a row is.
+        least: Cells below which the text does not shrink while a less important column can be dropped instead.
+        names_rows: True if this column names the rows.
     """
 
     column: Column
@@ -69,7 +69,7 @@ class Track:
 
     @property
     def is_text(self) -> bool:
-        """Whether the column is left-aligned and may be shortened."""
+        """True if the column is left-aligned and may be shortened."""
         return self.column.unit in {"text", "bool"}
 
     @property
@@ -79,7 +79,7 @@ class Track:
 
 
 def grid_lines(grid: Grid, width: int, top: int | None) -> list[Text]:
-    """The table within ``width`` cells, ``top`` rows of it; hidden rows are counted, and summed where they add up."""
+    """Return ``top`` rows of the table within ``width`` cells; hidden rows are counted, and summed if they add up."""
     if not shown_columns(grid):
         return []
     lines = paragraph(sentence(grid.title), width, first=" " * INDENT, style=QUIET)
@@ -95,13 +95,13 @@ def grid_lines(grid: Grid, width: int, top: int | None) -> list[Text]:
 
 
 def shown_columns_at(grid: Grid, width: int) -> tuple[str, ...]:
-    """Names of the columns that :func:`grid_lines` shows on a page of ``width`` cells, of all rows."""
+    """Return the names of the columns that :func:`grid_lines` shows on a page of ``width`` cells, for all rows."""
     tracks = fit(_tracks(grid, ShownRows(grid.rows, 0, None), width), width - INDENT)
     return tuple(track.column.name for track in tracks)
 
 
 def _rest_lines(tracks: list[Track], shown: ShownRows) -> list[Text]:
-    """The sums of the hidden rows, or at least their number."""
+    """Return the sums of the hidden rows, or at least their number."""
     if not shown.hidden:
         return []
     if shown.rest is None or not any(track.names_rows for track in tracks):
@@ -112,7 +112,7 @@ def _rest_lines(tracks: list[Track], shown: ShownRows) -> list[Text]:
 
 
 def fit(tracks: list[Track], width: int) -> list[Track]:
-    """The tracks that fit ``width`` cells: the least important go first, then bars of changes, then names shrink."""
+    """Fit tracks into ``width`` cells: drop the least important, then bars of changes, then shorten names."""
     kept = list(tracks)
     while len(kept) > 1 and _line_width(kept) - sum(track.width - track.least for track in kept) > width:
         importance, droppable = max((track.column.importance, index) for index, track in enumerate(kept))
@@ -124,7 +124,7 @@ def fit(tracks: list[Track], width: int) -> list[Track]:
             kept = [replace(track, least=_SHORT_NAME) if _is_long_name(track) else track for track in kept]
         else:
             del kept[droppable]
-    # Even what is always shown may not fit: then the first column stays.
+    # Even the columns that always stay may not fit: then only the first one stays.
     while len(kept) > 1 and _line_width(kept) - sum(max(t.width - _LEAST, 0) for t in kept if t.is_text) > width:
         kept.pop()
     return _with_roomy_heads(_shrink(kept, width), width)
@@ -135,7 +135,7 @@ def _is_long_name(track: Track) -> bool:
 
 
 def _is_extra(track: Track) -> bool:
-    """Whether the bar only repeats the number: one of shares is the picture of a whole."""
+    """Return whether the bar only repeats the number; a bar of shares shows parts of a whole."""
     return bool(track.bars) and not is_share(track.column)
 
 
@@ -152,7 +152,7 @@ def _shrink(tracks: list[Track], width: int) -> list[Track]:
 
 
 def _with_roomy_heads(tracks: list[Track], width: int) -> list[Track]:
-    """Spend spare cells on headings that would otherwise take a second line."""
+    """Widen columns with free cells for headings that would otherwise need a second line."""
     spare = width - _line_width(tracks)
     roomy: list[Track] = []
     for track in tracks:
@@ -168,7 +168,7 @@ def _line_width(tracks: list[Track]) -> int:
 
 
 def _tracks(grid: Grid, shown: ShownRows, width: int) -> list[Track]:
-    """A track for each column that is for people and says anything."""
+    """Return a track for each readable column that is not empty."""
     positions = telling_columns(grid, shown)
     texts = [index for index in positions if grid.columns[index].unit == "text"]
     names = [index for index in texts if grid.columns[index].shorten] or texts
@@ -198,7 +198,7 @@ def _track(grid: Grid, shown: ShownRows, index: int, width: int, *, names_rows: 
 
 
 def _style(column: Column, value: Value) -> str:
-    """Colour of a change; without colour its sign says the same."""
+    """Return the colour of a change; its sign has the same meaning."""
     number = number_of(value)
     if not number or not column.signed or not column.better:
         return ""
@@ -206,7 +206,7 @@ def _style(column: Column, value: Value) -> str:
 
 
 def _cells(values: list[Value], shown: ShownRows, index: int, column: Column, *, names_rows: bool) -> list[str]:
-    """Text of each row, and of the row for the hidden ones, where a column without a sum stays blank."""
+    """Return the text of each row, and of the row for the hidden ones, with blanks in columns without a sum."""
     if shown.rest is None:
         return aligned(values, column.unit, signed=column.signed)
     if names_rows:
@@ -218,12 +218,12 @@ def _cells(values: list[Value], shown: ShownRows, index: int, column: Column, *,
 
 
 def _head_words(column: Column, limit: int = _HEAD_LIMIT) -> list[str]:
-    """Words of a heading, none wider than ``limit``: longer ones are broken, if possible where parts of a name join."""
+    """Return the words of a heading, limited to ``limit`` cells; longer ones break, if possible between name parts."""
     return [piece for word in visible(column.label).split() for piece in _pieces(word, limit)] or [""]
 
 
 def _pieces(word: str, limit: int) -> list[str]:
-    """``gpu_keras_input_bound``: ``gpu_keras_`` and ``input_bound``; a part without a joint is cut at the limit."""
+    """Split ``gpu_keras_input_bound`` into ``gpu_keras_`` and ``input_bound``; cut longer parts at the limit."""
     pieces: list[str] = []
     for part in _JOINT.split(word) if cell_len(word) > limit else [word]:
         if pieces and cell_len(pieces[-1] + part) <= limit:
@@ -234,7 +234,7 @@ def _pieces(word: str, limit: int) -> list[str]:
 
 
 def _head(tracks: list[Track]) -> list[Text]:
-    """Headings, broken into as many lines as the longest of them needs at its column's width."""
+    """Return the headings, broken into as many lines as the longest needs at its column's width."""
     widths = [track.total_width for track in tracks]
     heads = [wrap(" ".join(_head_words(track.column, size)), size) for track, size in zip(tracks, widths, strict=True)]
     height = max(len(head) for head in heads)

@@ -29,11 +29,11 @@ _NUMBER_LIMIT = 20
 _WORDS_LIMIT = 40
 _APART_ROUNDS = 2
 _BREAK = re.compile(r"(?<!\d) | (?!(?:%|[nµm]?s|min|h|[kMGT]?B|[mkMG]?J)(?!\w))")
-"""Where a line may be broken: at spaces, but not between a number and its unit."""
+"""Places where a line may be broken: at spaces, but not between a number and its unit."""
 
 
 def clip(text: str, width: int) -> str:
-    """The longest start of ``text`` that fits ``width`` cells. ``text`` is already :func:`visible`."""
+    """Return the longest start of ``text`` that fits ``width`` cells. ``text`` is already :func:`visible`."""
     used = 0
     for index, character in enumerate(text):
         used += cell_len(character)
@@ -43,7 +43,7 @@ def clip(text: str, width: int) -> str:
 
 
 def shorten(name: str, width: int) -> str:
-    """``name`` in at most ``width`` cells: C++ signatures lose what repeats, then the middle makes way for ``…``."""
+    """Shorten ``name`` to ``width`` cells: simplify C++ signatures, then replace the middle with ``…``."""
     text = visible(name)
     if cell_len(text) <= width:
         return text
@@ -56,10 +56,10 @@ def shorten(name: str, width: int) -> str:
 
 
 def shorten_apart(names: Sequence[str], width: int) -> list[str]:
-    """Every name shortened by :func:`shorten`; names that would then look the same show where they differ instead.
+    """Shorten all names by :func:`shorten`; names that would then look equal show their difference instead.
 
-    Of ``elementwise_kernel<128, 2, Copy<...>>`` and ``elementwise_kernel<128, 2, Multiply<...>>`` the common start is
-    cut short, so that ``Copy`` and ``Multiply`` are seen.
+    The common start of ``elementwise_kernel<128, 2, Copy<...>>`` and ``elementwise_kernel<128, 2, Multiply<...>>`` is
+    cut short, so that ``Copy`` and ``Multiply`` stay visible.
     """
     shown = [shorten(name, width) for name in names]
     for _ in range(_APART_ROUNDS):
@@ -74,7 +74,7 @@ def shorten_apart(names: Sequence[str], width: int) -> list[str]:
 
 
 def _from_difference(name: str, alike: set[str], width: int) -> str:
-    """``name`` cut where it begins to differ from ``alike``, with a little of what comes before."""
+    """Cut ``name`` where it starts to differ from the names in ``alike``, and keep a little of its start."""
     common = len(commonprefix([simplify_signature(visible(other)) for other in alike]))  # noqa: RUF071 (no paths)
     text = simplify_signature(visible(name))
     start = clip(text, width * 2 // 5)
@@ -86,13 +86,13 @@ def _from_difference(name: str, alike: set[str], width: int) -> str:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """``text`` filled with spaces to ``width`` cells, at its right edge or (``right``) at its left."""
+    """Pad ``text`` with spaces to ``width`` cells, on its right or, with ``right``, so that it is right-aligned."""
     fill = " " * max(0, width - cell_len(text))
     return fill + text if right else text + fill
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """``text`` broken into lines of at most ``width`` cells; longer words are cut."""
+    """Break ``text`` into lines of at most ``width`` cells; longer words are cut."""
     lines: list[str] = []
     line = ""
     for word in _BREAK.split(text):
@@ -102,7 +102,7 @@ def wrap(text: str, width: int) -> list[str]:
             continue
         if line:
             lines.append(line)
-        while cell_len(rest[: 4 * width]) > width or cell_len(rest) > width:  # a long text is measured at its start
+        while cell_len(rest[: 4 * width]) > width or cell_len(rest) > width:  # measure only the start of a long text
             part = clip(rest, width)
             lines.append(part)
             rest = rest[len(part) :]
@@ -111,7 +111,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def paragraph(text: str, width: int, *, first: str = "", style: str = "", first_style: str = "") -> list[Text]:
-    """``text`` wrapped to ``width`` cells, behind ``first`` on the first line and spaces of its width on the others."""
+    """Wrap ``text`` to ``width`` cells, with ``first`` before the first line and the others indented by its width."""
     hang = cell_len(first)
     lines = wrap(text, width - hang)
     starts = [(first, first_style), *[(" " * hang, "")] * (len(lines) - 1)]
@@ -119,20 +119,20 @@ def paragraph(text: str, width: int, *, first: str = "", style: str = "", first_
 
 
 def widest(texts: Iterable[str]) -> int:
-    """Cells of the widest of ``texts``, 0 for none."""
+    """Return the cells of the widest of ``texts``, 0 for none."""
     return max(map(cell_len, texts), default=0)
 
 
 def aligned(values: Sequence[Value], unit: Unit, *, signed: bool = False) -> list[str]:
-    """Text for each value; numbers of one column get equally wide units, so that their digits line up.
+    """Return text for each value; units of a column have equal width, so that digits line up.
 
-    Words in a column of numbers say why there is none (``crashed: out of memory``), and stay as they are.
+    Text in a column of numbers gives the reason for a missing one (``crashed: out of memory``), and stays unchanged.
     """
     texts = [visible((format_change if signed else format_value)(value, unit)) for value in values]
     if unit == "text":
         return texts
     if unit == "number" and any("." in text for text in texts):
-        # 4.89, 14.6 and 4.00: a measured number among others is not exact because it is whole
+        # 4.89, 14.6 and 4.00: a whole value among measured numbers is not exact
         texts = [
             f"{value:.2f}" if isinstance(value, float) and text == f"{value:.0f}" and abs(value) < 10 else text
             for value, text in zip(values, texts, strict=True)
@@ -151,13 +151,13 @@ def aligned(values: Sequence[Value], unit: Unit, *, signed: bool = False) -> lis
 
 
 def _unit_width(text: str) -> int:
-    """Cells of the unit behind a number and of the space between; a dash has no unit, and stands below the digits."""
+    """Return the cells of the space and unit after a number; 0 for a dash, which aligns with the digits."""
     number, space, unit = text.rpartition(" ")
     return cell_len(space + unit) if number else 0
 
 
 def rule(title: str, width: int, aside: str = "") -> Text:
-    """A section's heading: the title, a thin line, and ``aside`` at the right where there is room for it."""
+    """Return a section's heading: the title, a thin line, and ``aside`` at the right if it fits."""
     name = shorten(title, width - 4)
     left = width - cell_len(name) - 1
     tail = f" {visible(aside)}" if aside and cell_len(visible(aside)) + 5 <= left else ""
@@ -165,7 +165,7 @@ def rule(title: str, width: int, aside: str = "") -> Text:
 
 
 def to_text(lines: Iterable[Text], *, color: bool) -> str:
-    """The lines as text, with ANSI styles where ``color``, whatever the environment says."""
+    """Convert lines to text, with ANSI styles if ``color`` is true; the environment has no effect."""
     stream = io.StringIO()
     console = Console(
         file=stream,
@@ -180,6 +180,6 @@ def to_text(lines: Iterable[Text], *, color: bool) -> str:
     trimmed = [line.copy() for line in lines]
     for line in trimmed:
         line.rstrip()
-    if trimmed:  # at once: rich takes half a millisecond for each call
+    if trimmed:  # in one call: each call of rich takes half a millisecond
         console.print(Text("\n").join(trimmed), soft_wrap=True)
     return stream.getvalue()

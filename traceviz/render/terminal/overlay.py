@@ -1,4 +1,4 @@
-"""Several curves in one plot of characters: a mark for each, strokes for intervals, and a legend.
+"""Several curves in one plot of characters, with a mark for each, strokes for intervals, and a legend.
 
 ::
 
@@ -11,7 +11,7 @@
           └─────┬───────┬──────────┬
                 8       16         32
 
-A cell that several curves pass shows the last of them. Where there is no colour, marks tell the curves apart.
+A cell that several curves cross shows the last of them. Without colour, marks distinguish the curves.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Panel
 from traceviz.render.terminal.lines import INDENT, QUIET, clip, pad, paragraph, shorten, widest
 
 HEIGHT = 9
-"""Rows of a plot of one panel without its axis."""
+"""Rows of the only panel's plot, without its axis."""
 LOW_HEIGHT = 7
-"""Rows of each of several."""
+"""Rows of each plot if there are several panels."""
 MARKS = "•×+o*#%@"
-"""Marks of curves, in order; more curves are left to the table."""
+"""Marks of curves, in order; further curves are only in the table."""
 COLORS = (75, 214, 36, 175, 221, 26, 167, 109)
 """Colours of curves, from the 256-colour palette."""
 _THREAD, _DASH, _STROKE, _CUT = "·", "╌", "│", "↑"
 _LEAST_CELLS = 16
 _CLOSE = 6
-"""Points of a curve that are so many cells apart, or fewer, are connected by its marks."""
+"""Points of a curve up to this many cells apart are connected by its marks."""
 _FACTOR = 50.0
-"""As in :mod:`traceviz.render.terminal.plot`."""
+"""Ratio for a logarithmic scale, as in :mod:`traceviz.render.terminal.plot`."""
 _LONGEST_STROKE = 1.25
-"""Intervals are cut at this multiple of the largest value: they must not press the values together."""
+"""Intervals are cut at this multiple of the largest value, so that they do not compress the values."""
 _TICK_GAP, _SHORT = 2, 3
 """Cells between names of places, and of a short name."""
 
 Cell = tuple[str, int | None]
-"""A character, and which curve it is of."""
+"""A character, and the index of its curve."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Where values are between both ends of one direction: in ``cells`` with a ``margin`` before and behind them."""
+    """The positions of values between both ends of one direction: ``cells`` with a ``margin`` on each side."""
 
     start: float
     end: float
@@ -64,18 +64,18 @@ class _Scale:
 
     @property
     def last(self) -> int:
-        """The last cell, with the margin behind it."""
+        """The last cell, including the margin after it."""
         return self.cells - 1 + 2 * self.margin
 
     def place(self, value: float) -> int:
-        """The cell of a value; beyond an end, that of the end."""
+        """Return the cell of a value; values beyond an end get the end's cell."""
         if self.end <= self.start or self.cells < 2:
             return self.margin
         start, end, at = map(math.log, (self.start, self.end, value)) if self.is_log else (self.start, self.end, value)
         return self.margin + round(min(max((at - start) / (end - start), 0.0), 1.0) * (self.cells - 1))
 
     def value(self, place: int) -> float:
-        """The value of a cell."""
+        """Return the value of a cell."""
         part = place / max(self.cells - 1, 1)
         if self.is_log:
             return math.exp(math.log(self.start) + (math.log(self.end) - math.log(self.start)) * part)
@@ -84,9 +84,9 @@ class _Scale:
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """A curve, its number among those with marks (``None`` of a reference), and how far it stands beside its place.
+    """A curve, its number among those with marks (``None`` for a reference), and its horizontal offset.
 
-    Points of several curves have the same places: beside each other, all of them and their strokes are seen.
+    Points of several curves share positions. The offset keeps all of them and their strokes visible.
     """
 
     line: Line
@@ -95,16 +95,16 @@ class _Curve:
 
     @property
     def measured(self) -> Iterator[CurvePoint]:
-        """Its points that have a value."""
+        """Its points with a value."""
         return (point for point in self.line.points if point.y is not None)
 
     def column(self, point: CurvePoint, x: _Scale) -> int:
-        """The cell of a point."""
+        """Return the cell of a point."""
         return min(max(x.place(point.x) + self.aside, 0), x.last)
 
 
 def _curves(panel: Panel, x: _Scale) -> list[_Curve]:
-    """The curves that have marks, and the references."""
+    """Return the curves that have marks, and the references."""
     found: list[_Curve] = []
     marked = [line for line in panel.lines if line.style != "dashed"][: len(MARKS)]
     for line in panel.lines:
@@ -117,7 +117,7 @@ def _curves(panel: Panel, x: _Scale) -> list[_Curve]:
 
 
 def curves_lines(curves: Curves, width: int, *, color: bool) -> list[Text]:
-    """The first panels with one legend; nothing where there is no room, or nothing was measured."""
+    """Draw the first panels with one legend; empty if there is no room, or no values."""
     panels = [panel for panel in curves.panels[:MOST_PANELS] if _values(panel)]
     height = HEIGHT if len(panels) == 1 else LOW_HEIGHT
     drawn = [(panel, _plot(panel, curves.x, width - INDENT, height)) for panel in panels]
@@ -126,7 +126,7 @@ def curves_lines(curves: Curves, width: int, *, color: bool) -> list[Text]:
     lines = _legend(panels, width, color=color)
     for number, (panel, rows) in enumerate(drawn):
         lines += [Text()] if number else []
-        heading = _heading(panel) if len(drawn) > 1 else ""  # of one, the title of the section says it
+        heading = _heading(panel) if len(drawn) > 1 else ""  # the title of the section names a single panel
         lines += paragraph(sentence(heading), width, first=" " * INDENT, style=QUIET)
         lines += [_styled(row, color=color) for row in rows]
     return lines
@@ -137,12 +137,12 @@ def _values(panel: Panel) -> list[float]:
 
 
 def _heading(panel: Panel) -> str:
-    """``CPU, of 2 cores``."""
+    """Return ``CPU, of 2 cores``."""
     return f"{panel.axis.label}{f', of {panel.full}' if panel.full else ''}"
 
 
 def _legend(panels: Sequence[Panel], width: int, *, color: bool) -> list[Text]:
-    """Marks with the names of their curves, and what strokes and dashes are; nothing for a single plain curve."""
+    """Return marks with curve names, and the meaning of strokes and dashes; empty for a single plain curve."""
     lines = [line for line in panels[0].lines[: len(MARKS)] if line.style != "dashed"]
     entries: list[tuple[str, str, str]] = []
     if len(lines) > 1:
@@ -177,7 +177,7 @@ def _style(index: int | None, *, color: bool) -> str:
 
 
 def _styled(row: Sequence[Cell], *, color: bool) -> Text:
-    """A row of cells, neighbours of one curve together."""
+    """Convert a row of cells to styled text."""
     text = Text(" " * INDENT)
     for character, index in row:
         text.append(character, _style(index, color=color))
@@ -185,7 +185,7 @@ def _styled(row: Sequence[Cell], *, color: bool) -> Text:
 
 
 def _plot(panel: Panel, x: Axis, width: int, height: int) -> list[list[Cell]]:
-    """Rows of cells, from the top: the plot, its axis, and names of places below; none where there is no room."""
+    """Draw the rows from the top: the plot, its axis, and names of places below; empty if there is no room."""
     vertical = _vertical(panel, height)
     labels = _labels(vertical, panel.axis)
     cells = width - widest(labels) - 2
@@ -209,7 +209,7 @@ def _plain(text: str) -> list[Cell]:
 
 
 def _vertical(panel: Panel, height: int) -> _Scale:
-    """From zero, unless the axis says otherwise or values of many sizes need equal factors to be equally high."""
+    """Scale from zero, unless the axis sets a start or the values span so many sizes that a log scale is needed."""
     values = _values(panel)
     highs = [point.high for line in panel.lines for point in line.points if point.high is not None]
     most = max(values)
@@ -231,7 +231,7 @@ def _horizontal(panel: Panel, x: Axis, cells: int) -> _Scale:
 
 
 def _labels(scale: _Scale, axis: Axis) -> list[str]:
-    """Texts at the left of the rows: both ends, and one between."""
+    """Return the texts left of the rows: both ends, and one between."""
     last = scale.cells - 1
     shown = {0, last // 2, last}
     texts = [
@@ -242,12 +242,12 @@ def _labels(scale: _Scale, axis: Axis) -> list[str]:
 
 
 def _rounded(value: float) -> float | int:
-    """Whole numbers as such: 25 threads."""
+    """Return whole numbers as integers: 25 threads."""
     return int(value) if float(value).is_integer() else round(value, 1) if abs(value) >= 10 else value
 
 
 def _draw(canvas: list[list[Cell]], curves: Sequence[_Curve], x: _Scale, y: _Scale) -> None:
-    """Strokes below, then what connects points, and their marks above all."""
+    """Draw strokes first, then connections of points, and marks on top."""
     for curve in curves:
         for point in curve.measured:
             _stroke(canvas, curve, point, x, y)
@@ -262,7 +262,7 @@ def _draw(canvas: list[list[Cell]], curves: Sequence[_Curve], x: _Scale, y: _Sca
 
 
 def _stroke(canvas: list[list[Cell]], curve: _Curve, point: CurvePoint, x: _Scale, y: _Scale) -> None:
-    """The interval of a point; an arrow where it goes on beyond the plot."""
+    """Draw the interval of a point, with an arrow if it continues beyond the plot."""
     if point.low is None or point.high is None:
         return
     for place in range(y.place(max(point.low, y.start)), y.place(point.high) + 1):
@@ -273,7 +273,7 @@ def _stroke(canvas: list[list[Cell]], curve: _Curve, point: CurvePoint, x: _Scal
 def _connect(  # noqa: PLR0917 (two points on a canvas with its scales)
     canvas: list[list[Cell]], curve: _Curve, first: CurvePoint, second: CurvePoint, x: _Scale, y: _Scale
 ) -> None:
-    """The cells between two points, where both were measured: as marks where they are close to each other."""
+    """Fill the cells between two measured points: with marks if they are close to each other."""
     if first.y is None or second.y is None:
         return
     begin, end = curve.column(first, x), curve.column(second, x)
@@ -289,9 +289,9 @@ def _put(canvas: list[list[Cell]], column: int, place: int, cell: Cell) -> None:
 
 
 def _ticks(panel: Panel, x: Axis, scale: _Scale) -> list[tuple[int, int, str]]:
-    """Cell, first cell of its text, and text of each place that is named: points where there are few, else both ends.
+    """Return cell, first cell of its text, and text of each named place: all points if there are few, else the ends.
 
-    A text that would touch its neighbour is left out; those of both ends come first.
+    A text that would touch its neighbour is omitted; those of both ends have priority.
     """
     xs = sorted({point.x for line in panel.lines for point in line.points})
     few = len(xs) * (_TICK_GAP + _SHORT) <= scale.cells

@@ -1,4 +1,4 @@
-"""The page of the terminal: verdict first, sections in order, findings near the end, which stays in sight."""
+"""The terminal page: verdict first, sections in order, findings near the end, which stays visible."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ _VERDICT_STYLE = {
     VerdictCode.REGRESSION: SEVERITY_STYLE[Severity.ERROR],
     VerdictCode.CANNOT_JUDGE: SEVERITY_STYLE[Severity.WARNING],
 }
-"""Colours of verdicts that do not follow from the findings."""
+"""Colours of verdicts that do not depend on the findings."""
 _TITLE_KEYS = ("source", "trace", "path")
 
 
 def page(report: Report, options: RenderOptions) -> str:
-    """The whole report as text that fits ``options.width``."""
+    """Render the whole report as text that fits ``options.width``."""
     width, pictures = _width(options), text_figures(report)
     parts = [
         header_lines(report.run, width),
@@ -68,14 +68,14 @@ def page(report: Report, options: RenderOptions) -> str:
 
 
 def first_page(report: Report, options: RenderOptions) -> str:
-    """The first screen of the report, as detailed as it fits the lines that it may have."""
+    """Render the first screen of the report, in as much detail as fits its limit of lines."""
     width = _width(options)
     room = most_lines(width)
     lines: list[Text] = []
     for detail in DETAILS:
         parts = _first_parts(report, first_screen(report, detail), width, options)
         lines = _apart([part for _, part in parts])
-        if len(lines) > room:  # without the empty lines between bars, and between tables
+        if len(lines) > room:  # drop the empty lines between bars, and between tables
             kinds = groupby(parts, key=itemgetter(0))
             lines = _apart([[line for _, part in group for line in part] for _, group in kinds])
         if len(lines) <= room:
@@ -86,7 +86,7 @@ def first_page(report: Report, options: RenderOptions) -> str:
 def _first_parts(
     report: Report, screen: FirstScreen, width: int, options: RenderOptions
 ) -> list[tuple[str, list[Text]]]:
-    """What kind of part each is, and its lines."""
+    """Return the kind and the lines of each part."""
     tables = replace(options, top=options.top or screen.rows or None)
     quiet = [text for text in (screen.unseen, screen.more) if text]
     last = [line for note in screen.notes for line in note_lines(note, width)]
@@ -103,14 +103,14 @@ def _first_parts(
 
 
 def _first_bars(bars: Bars, width: int, *, color: bool) -> list[Text]:
-    """The bar below a heading like that of a section."""
+    """Draw the bar below a heading like that of a section."""
     aside = f"share of {bars.whole}" if bars.whole else ""
     below = bars_lines(replace(bars, title="", whole=""), width, color=color, is_short=True)
     return [rule(bars.title, width, aside), *below]
 
 
 def _first_findings(screen: FirstScreen, width: int) -> list[Text]:
-    """Findings below each other, without empty lines between them."""
+    """Draw findings without empty lines between them."""
     if not screen.findings:
         return []
     lines = [rule("Findings", width)]
@@ -124,12 +124,12 @@ def _width(options: RenderOptions) -> int:
 
 
 def _apart(parts: list[list[Text]]) -> list[Text]:
-    """All lines, with an empty one between the parts."""
+    """Join all lines, with an empty one between the parts."""
     return [line for part in parts if part for line in (Text(), *part)][1:]
 
 
 def header_lines(run: tuple[Fact, ...], width: int) -> list[Text]:
-    """Which trace this is: its name, then what recorded it, on what, for how long."""
+    """Identify the trace: its name, its recorder, its hardware, its duration."""
     facts = {fact.key: fact for fact in run if fact.value is not None}
     title = next((_plain(facts[key]) for key in _TITLE_KEYS if key in facts), "")
     about = [_plain(facts[key]) for key in _HEADLINE if key in facts and key != "producer_version"]
@@ -144,7 +144,7 @@ def _plain(fact: Fact) -> str:
 
 
 def verdict_lines(report: Report, width: int) -> list[Text]:
-    """The sentence that matters most, behind a bar in the colour of the worst finding."""
+    """Draw the main sentence, behind a bar in the colour of the worst finding."""
     worst = max((finding.severity for finding in report.findings), key=lambda severity: severity.rank, default=None)
     style = FINE_STYLE if worst in {None, Severity.INFO} else SEVERITY_STYLE[worst or Severity.INFO]
     if worst is not Severity.ERROR:
@@ -156,7 +156,7 @@ def verdict_lines(report: Report, width: int) -> list[Text]:
 def section_lines(
     section: Section, width: int, options: RenderOptions, picture: Curves | StackedBars | None = None
 ) -> list[Text]:
-    """A heading, the picture of the section, and the blocks below it; blocks that show nothing leave no trace."""
+    """Draw a heading, the picture of the section, and its blocks; empty blocks are skipped."""
     drawn = picture_lines(picture, width, color=options.color) if picture else []
     lines = [rule(section.title or section.slug, width), *drawn]
     blocks = without_lanes(section.blocks, picture) if drawn else section.blocks
@@ -169,7 +169,7 @@ def section_lines(
 
 
 def block_lines(block: Block, width: int, options: RenderOptions) -> list[Text]:
-    """One block as lines."""
+    """Draw one block as lines."""
     match block:
         case Facts():
             return facts_lines(block, width)

@@ -10,7 +10,7 @@ from traceviz.render.terminal.stacks import stacked_lines
 
 
 def picture_lines(picture: Curves | StackedBars, width: int, *, color: bool) -> list[Text]:
-    """A picture as lines of characters; none where there is no room for it."""
+    """Draw a picture as lines of characters; empty if there is no room for it."""
     if isinstance(picture, Curves):
         return curves_lines(picture, width, color=color)
     return stacked_lines(picture, width, color=color)

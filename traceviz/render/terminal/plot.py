@@ -1,4 +1,4 @@
-"""A series as a plot of characters: points, the levels between which it changed, and where each change begins.
+"""A series as a plot of characters: points, its levels, and the start of each change.
 
 ::
 
@@ -9,8 +9,7 @@
            └─────────────────────┴───────
             1 May               ▲ 22 May
 
-Where the largest value is many times the smallest, and shares of it matter rather than differences, equal factors are
-equally high: ``log`` below the scale says so.
+If the largest value is many times the smallest, the scale is logarithmic, marked with ``log`` below it.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ _POINT, _LEVEL, _CHANGE, _MARK = "•", "─", "┊", "▲"
 _LEAST_CELLS = 12
 _LONGEST_LABEL = 20
 _FACTOR = 50.0
-"""Where the largest value is this many times the smallest, an even scale leaves one row to all others."""
+"""Ratio of the largest to the smallest value from which a linear scale would leave one row to all others."""
 _EQUAL = 1e-9
-"""Values whose relative difference is smaller differ by rounding only."""
+"""Relative difference below which values differ by rounding only."""
 _LOG = "log"
 
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """Which row a value is in, from 0 for the largest, and the value of each row."""
+    """The row of each value, from 0 for the largest, and the value of each row."""
 
     low: float
     high: float
@@ -61,7 +60,7 @@ class _Axis:
 
 
 def plot(series: Series, width: int) -> list[str]:
-    """Lines of at most ``width`` characters; none where nothing was measured or there is no room."""
+    """Draw lines of at most ``width`` characters; empty if there are no values or no room."""
     values = [point.value for point in series.points]
     measured = [value for value in values if value is not None and math.isfinite(value)]
     bounds = [*measured, *(level.value for level in series.levels)]
@@ -84,7 +83,7 @@ def plot(series: Series, width: int) -> list[str]:
 
 
 def _scale(axis: _Axis, series: Series) -> list[str]:
-    """The texts at the left of the rows: the largest value, the smallest, and one between."""
+    """Return the texts left of the rows: the largest value, the smallest, and one between."""
     height = axis.height
     shown = {0: axis.high, height - 1: axis.low}
     if height > 4:
@@ -95,12 +94,12 @@ def _scale(axis: _Axis, series: Series) -> list[str]:
 
 
 def _place(index: int, count: int, cells: int) -> int:
-    """The column of a point; the last point has the last cell."""
+    """Return the column of a point; the last point has the last cell."""
     return 0 if count < 2 else index * (cells - 1) // (count - 1)
 
 
 def _changes(series: Series, cells: int) -> dict[int, int]:
-    """Points at which changes begin, by the column of their mark: halfway to the point before."""
+    """Return the points at which changes start, by the column of their mark: halfway to the point before."""
     count = len(series.points)
     starts = [level.start for level in series.levels[1:]]
     return {(_place(start - 1, count, cells) + _place(start, count, cells) + 1) // 2: start for start in starts}
@@ -124,7 +123,7 @@ def _canvas(series: Series, axis: _Axis, cells: int) -> list[list[str]]:
 
 
 def _names(series: Series, cells: int) -> str:
-    """The names of points where changes begin, and of both ends as far as there is room."""
+    """Return the names of points at which changes start, and of both ends if there is room."""
     count = len(series.points)
     names = [(column, f"{_MARK} {_name(series, start)}") for column, start in _changes(series, cells).items()]
     last = _name(series, count - 1)
@@ -142,7 +141,7 @@ def _names(series: Series, cells: int) -> str:
 
 
 def _is_free(column: int, text: str, placed: Sequence[tuple[int, str]]) -> bool:
-    """Whether no other text is within a cell of it."""
+    """Return whether no other text is within a cell of it."""
     spans = sorted([(column, column + _cells_of(text)), *((at, at + _cells_of(other)) for at, other in placed)])
     return all(end < begin for (_, end), (begin, _) in pairwise(spans))
 
@@ -152,7 +151,7 @@ def _name(series: Series, index: int) -> str:
 
 
 def _cells_of(text: str) -> int:
-    """Cells of a text in a terminal: characters of East Asia take two, combining marks none."""
+    """Return the cells of a text in a terminal: East Asian characters take two, combining marks none."""
     marks = {"Mn", "Me"}
     return sum(
         0 if unicodedata.category(letter) in marks else 2 if unicodedata.east_asian_width(letter) in {"W", "F"} else 1

@@ -9,16 +9,16 @@ from traceviz.report import Report
 
 
 class TerminalRenderer:
-    """Text that fits the width asked for; ANSI colour only where asked for.
+    """Text of the requested width; ANSI colour only if requested.
 
-    The header takes ``source``, ``producer``, ``producer_version``, ``framework``, ``device`` or ``devices`` and
-    ``span_ns`` from the run facts.
+    The header uses ``source``, ``producer``, ``producer_version``, ``framework``, ``device`` or ``devices`` and
+    ``span_ns`` of the run facts.
     """
 
     name: ClassVar[str] = "terminal"
 
     def render(self, report: Report, options: RenderOptions) -> str:
-        """The page, without trailing spaces, ended by a newline."""
+        """Render the page, without trailing spaces, ended by a newline."""
         from traceviz.render.terminal.page import first_page, page  # noqa: PLC0415 (rich takes 0.1 s to import)
 
         if has_first_screen(report, options):

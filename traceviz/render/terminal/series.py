@@ -11,7 +11,7 @@ from traceviz.report import Series
 
 
 def series_lines(series: Series, width: int) -> list[Text]:
-    """The title and the plot; nothing where nothing was measured."""
+    """Draw the title and the plot; empty if there are no values."""
     drawn = plot(series, width - INDENT)
     if not drawn:
         return []

@@ -1,4 +1,4 @@
-"""Bars of several sides below one another, of the same parts, with one legend."""
+"""Bars of several sides one below another, of the same parts, with one legend."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST_CELLS = 16
 
 
 def stacked_lines(figure: StackedBars, width: int, *, color: bool) -> list[Text]:
-    """A line for each bar, scaled to the longest, and the legend; nothing where there is no room."""
+    """Draw a line for each bar, scaled to the longest, and the legend; empty if there is no room."""
     longest = max((row.total for row in figure.rows), default=0.0)
     labels = shorten_apart([row.label for row in figure.rows], min(_LONGEST_LABEL, width // 3))
     label_width = widest(labels)
@@ -38,7 +38,7 @@ def stacked_lines(figure: StackedBars, width: int, *, color: bool) -> list[Text]
 
 
 def _legend(figure: StackedBars, width: int, *, color: bool) -> list[Text]:
-    """Fills and names, in as many columns as fit, read downwards."""
+    """Return fills and names, in as many columns as fit, read downwards."""
     names = shorten_apart([label for _, label in figure.classes], max(width - 2, 1))
     entry = 2 + widest(names)
     columns = max(1, (width + _GAP) // (entry + _GAP))

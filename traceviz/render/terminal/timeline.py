@@ -16,14 +16,14 @@ from traceviz.report import Lane, Timeline
 _LABEL_LIMIT = 24
 _END_WIDTH = 9
 _LEAST_TICK = 14
-"""Cells between two labels of the time axis, at least."""
+"""Least number of cells between two labels of the time axis."""
 _STEPS_NS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 
 
 def timeline_lines(timeline: Timeline, width: int) -> list[Text]:
-    """One line a lane, higher blocks for larger ratios, below them the time axis.
+    """Draw one line per lane, with higher blocks for larger ratios, and the time axis below.
 
-    At the end of a lane stands its mean, or, where it has an amount, that of the full height.
+    A lane ends with its mean or, if it has one, the amount of the full height.
     """
     if not timeline.lanes:
         return []
@@ -49,7 +49,7 @@ def _end(lane: Lane) -> str:
 
 
 def _axis(timeline: Timeline, slices: int) -> str:
-    """Times of both ends, and round ones between them as far as there is room; each begins in the cell of its time."""
+    """Return the times of both ends, and round times between them as far as they fit, each starting in its cell."""
     start, end = _time(timeline.start_ns), _time(timeline.end_ns)
     if cell_len(start) + 1 + cell_len(end) > slices:
         return ""
@@ -62,7 +62,7 @@ def _axis(timeline: Timeline, slices: int) -> str:
 
 
 def _round_times(timeline: Timeline, slices: int) -> range:
-    """Multiples of a round step within the timeline."""
+    """Return the multiples of a round step within the timeline."""
     span_ns = timeline.end_ns - timeline.start_ns
     least_ns = span_ns * _LEAST_TICK / slices
     power = 1000 ** max(int(math.log(max(least_ns, 1), 1000)), 0)

@@ -1,1 +1,1 @@
-"""One file per finding, with everything known of it (:class:`traceviz.report.findings.record.FindingRecord`)."""
+"""One file per finding, with all its data (:class:`traceviz.report.findings.record.FindingRecord`)."""

@@ -1,4 +1,4 @@
-"""The record of a finding: everything known of one kind of problem, as data that every stage reads."""
+"""The record of a finding: all data about one kind of problem, read by every stage."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Literal
 from traceviz.report.document import Certainty, Severity
 
 WARNING_SHARE = 0.05
-"""From this share of the judged time on, a finding is a warning."""
+"""Share of the judged time from which a finding is a warning."""
 ERROR_SHARE = 0.20
-"""From this share on, it is an error: fix this first."""
+"""Share of the judged time from which a finding is an error, to be fixed first."""
 
 READ_RARELY = "Read results (loss.item(), numpy(), print) every N steps, not in each."
 """Advice about waits for results. Analyses leave it out if the operation that waits has advice of its own."""
@@ -103,9 +103,9 @@ class FindingRecord:
         references: Further reading.
         section: Slug of the report section whose analysis raises it.
         severity: Rule for its severity.
-        hint_if: Condition under which the analysis makes it a hint although it has a share; empty if there is none.
+        hint_if: Condition under which the analysis turns it into a hint although it has a share; empty for none.
         part_of: Codes of more precise findings about the same time: if one of them is raised, this one is not.
-        half_of: The same for findings that may be about little of that time: if one of them has half of its stake.
+        half_of: The same for findings about possibly little of that time: if one of them has half of its stake.
         compares_clocks: Its time at stake is idle time of devices while the host does something. It is as uncertain
             as the clock of the device.
         explains: Time classes whose time it explains; ``device_compute`` for a bound on the computing itself.
@@ -116,12 +116,12 @@ class FindingRecord:
         heading_end: Text after which the heading of its messages ends (*Saving: 48 % ...*); empty if they have none.
         counts_later_time: Its time at stake includes time after its classes: it leads only if they are half of it.
         disjoint_from: Codes of findings on other parts of the time of the same classes.
-        is_sampled: It comes from samples of all steps of a run, of which a profiler recorded few.
+        is_sampled: It comes from samples of all steps of a run; a profiler recorded only a few of these steps.
         is_of_input: The verdict on the input states it.
         is_of_run: Its time at stake is a share of the whole run, not of the judged time.
-        is_of_ranks: It is about communication between ranks: the rank waits for others, not they for it.
-        tables: Tables that support it, the most telling first: ``section`` for the first table of a section,
-            ``section:1`` for the second, ``section:Other`` for the first whose title begins so.
+        is_of_ranks: It is about communication between ranks: the rank waits for others, and not the others for it.
+        tables: Tables that support it, the most informative first: ``section`` for the first table of a section,
+            ``section:1`` for the second, ``section:Other`` for the first whose title starts so.
         replaced_tables: Pairs of tables: if it is raised, the second supports the verdict in place of the first.
         place: Place on the timeline; ``None`` if only a sum over the run shows it.
         supposes: Code of the finding that a better capture raises instead; empty if there is none.
@@ -160,7 +160,7 @@ class FindingRecord:
     needs_same_recorder: bool = False
 
     def severity_of(self, share: float) -> Severity:
-        """Severity of a finding with ``share`` (0 to 1) of the judged time at stake."""
+        """Return the severity of a finding with ``share`` (0 to 1) of the judged time at stake."""
         if self.severity != "by share":
             return Severity.INFO if self.severity == "hint" else Severity.WARNING
         if share >= ERROR_SHARE:

@@ -1,4 +1,4 @@
-"""All findings by code and slug. A record is imported when it is first asked for: most reports raise few findings."""
+"""All findings by code and slug. A record is imported on first use, because most reports raise few findings."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from traceviz.report.findings.record import FindingRecord
 
 @cache
 def _slugs() -> dict[str, str]:
-    """Slugs by code, from file names such as ``tv101_input_bound.py``: no record is imported to find one of them."""
+    """Return slugs by code, from file names such as ``tv101_input_bound.py``; no record is imported."""
     names = (module.name for module in iter_modules(findings.__path__) if module.name.startswith("tv"))
     return {code.upper(): slug.replace("_", "-") for code, _, slug in (name.partition("_") for name in sorted(names))}
 
 
 def _accept(value: object) -> FindingRecord:
-    """Return a record; one of a plugin has a code and a slug of its own."""
+    """Return a record; reject one of a plugin that reuses a code or a slug."""
     if not isinstance(value, FindingRecord):
         raise TypeError(f"{value!r} is no {FindingRecord.__module__}.FindingRecord")
     if value.code not in _slugs() and not re.fullmatch(r"(?!TV)[A-Z]{2,8}[0-9]{1,4}", value.code):
@@ -44,12 +44,12 @@ register = FINDINGS.register
 
 
 def codes() -> tuple[str, ...]:
-    """Codes of all findings, in order."""
+    """Return the codes of all findings, in order."""
     return FINDINGS.names()
 
 
 def records() -> tuple[FindingRecord, ...]:
-    """All records, by code. It imports each of them; :func:`find_record` imports one."""
+    """Return all records, by code. This imports each of them; :func:`find_record` imports one."""
     return FINDINGS.all()
 
 

@@ -1,7 +1,7 @@
-"""Tables that support a cause or a finding, the most telling first, for causes that several findings share.
+"""Tables that support a cause or a finding, the most informative first, for causes that several findings share.
 
 ``section`` is the first table of a section, ``section:1`` the second; ``section:Other`` is the first whose title starts
-with this text.
+with ``Other``.
 """
 
 OTHER_THREADS = "host_time:Other threads"
@@ -9,7 +9,7 @@ OUTSIDE = "whole_run:1"
 """The time outside of steps, in the order of time."""
 COMPUTING = ("cpu_steps", "kernels", "operators", "framework_ops", "host_time", "totals", "totals:1")
 ELSEWHERE = ("host_time", "host_waits", "cpu_steps", "kernels", "operators", "framework_ops", "cuda_api", "os_calls")
-"""Tables for any other cause, and if nothing that supports a cause was recorded."""
+"""Tables for any other cause, or if no evidence for a cause was recorded."""
 INPUT = ("input_pipeline", "host_time", "input_pipeline:1", "os_calls", "host_waits")
 LAUNCHES = ("launch", "kernels", "cuda_api")
 COPIES = ("copies", "cuda_api", "host_waits")

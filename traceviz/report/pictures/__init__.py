@@ -1,1 +1,1 @@
-"""What a page draws beside the report: values, independent of what they were made from and of how they are drawn."""
+"""Pictures of a page as values, independent of their source and of the drawing."""

@@ -13,21 +13,21 @@ Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flame:
-    """One tree. Nodes are numbers in its order: a node, then all in it; of siblings mostly that of most time first.
+    """One tree. Nodes are numbered depth-first: a node, then all inside it; siblings mostly by time, the largest first.
 
     Args:
         key: Stable key: ``operators-host``, ``modules-device``, ``ranges-host``, ``stacks-samples``.
-        label: For people.
-        measure: Whose time it is: of the host, of the device, or of sampled stacks.
-        whole: What the root is, in words: ``29 steady steps``.
+        label: Readable label.
+        measure: Source of the time: the host, the device, or sampled stacks.
+        whole: The time of the root as text: ``29 steady steps``.
         parents: Node around each node; -1 for those at the top.
         names: Texts of the nodes.
         families: Keys of colours (:mod:`traceviz.render.palette`).
-        classes: Key and label of each class of step time; empty where the time is not divided.
-        times: Inclusive nanoseconds, one row per node, one column per class; one column where there are no classes.
-        base: The same of the other side, where this is a difference; ``None`` where it is none.
-        places: ``file:line`` of a node, empty where there is none.
-        steps: Steps that the time is of; 0 where it is not of steps.
+        classes: Key and label of each class of step time; empty if the time is not divided.
+        times: Inclusive nanoseconds, one row per node, one column per class; one column if there are no classes.
+        base: The same of the other side of a difference; ``None`` if this is not a difference.
+        places: ``file:line`` of a node, empty if there is none.
+        steps: Number of steps that the time covers; 0 if it is not time of steps.
     """
 
     key: str

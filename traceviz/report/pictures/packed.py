@@ -1,4 +1,4 @@
-"""A timeline as two texts of a page: a header in JSON, and all columns of numbers, delta-coded, deflated, in base64.
+"""A timeline as two texts of a page: a JSON header, and all number columns, delta-coded, deflated, in base64.
 
 ``<script type="application/json" id="tv-timeline">`` holds the header::
 
@@ -19,15 +19,15 @@ where each number in a ``columns`` of a row, level, curve or arrows is a place i
 as one stream of raw deflate (``DecompressionStream("deflate-raw")``). A column is a sequence of unsigned LEB128
 varints:
 
-* gap: begin of a span, counted from the end of the one before; of the first, from the start of the timeline;
+* gap: start of a span, counted from the end of the previous one; of the first, from the start of the timeline;
 * duration, name of a span, name and covered of a cell: as they are;
-* event, source: difference to the one before (of the first: to 0), zigzag;
-* cell: difference to the one before; of the first, as it is;
-* time: difference to the one before; of the first, to the start of the timeline;
+* event, source: difference to the previous one (of the first: to 0), zigzag;
+* cell: difference to the previous one; of the first, as it is;
+* time: difference to the previous one; of the first, to the start of the timeline;
 * target: difference to the source of the same arrow, zigzag.
 
 Times are whole nanoseconds, exact up to 2^53 from the start of the timeline on. Values of curves keep four significant
-digits, and null is not measured. All texts are visible (:mod:`traceviz.core.sanitize`), of 2,000 characters at most.
+digits; null means not measured. All texts are sanitized (:mod:`traceviz.core.sanitize`), up to 2,000 characters.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ from traceviz.report.pictures.timeline import Array, Arrows, Curve, Lane, Level,
 VERSION = 1
 """Version of the packing."""
 MOST_CHARACTERS = 800_000
-"""Characters of all names together, where 120 of each fit into that."""
+"""Limit of the characters of all names together, unless 120 of each exceed it."""
 _RAW = -15
 """Window of zlib without header and checksum: deflate-raw."""
 _AT_ONCE = 1 << 18
-"""Numbers that are coded at once: temporary arrays stay small."""
+"""Numbers coded per batch, which keeps temporary arrays small."""
 _MASK, _MORE, _BITS = np.uint64(0x7F), np.uint8(0x80), 7
 _DIGITS = 4
 _UNSAFE = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
-"""What could end a script element, or a line of a script, inside JSON: all of it occurs in strings only."""
+"""Characters that could end a script element or a line of a script; in JSON they occur only in strings."""
 
 Bytes = npt.NDArray[np.uint8]
 Unsigned = npt.NDArray[np.uint64]
@@ -66,7 +66,7 @@ Unsigned = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The two texts: neither can end the script element that it is in.
+    """The two texts. Neither can end the script element that contains it.
 
     Args:
         header: JSON.
@@ -78,10 +78,10 @@ class Packed:
 
 
 def packed(timeline: Timeline, places: Iterable[Place] = ()) -> Packed:
-    """``timeline`` and ``places`` as the page holds them.
+    """Encode ``timeline`` and ``places`` for a page.
 
     Raises:
-        ValueError: spans of a row overlap, or what must ascend does not.
+        ValueError: spans of a row overlap, or a column that must ascend does not.
     """
     columns = _Columns()
     start = timeline.start_ns
@@ -140,7 +140,7 @@ def _curve(curve: Curve, start: int, columns: _Columns) -> dict[str, Any]:
 
 
 def _rounded(value: float) -> float | int | None:
-    """``value`` with four significant digits; ``None`` for what is no number."""
+    """Round ``value`` to four significant digits; ``None`` for values that are not finite."""
     if not math.isfinite(value):
         return None
     short = float(f"{value:.{_DIGITS}g}")
@@ -162,13 +162,13 @@ def _differences(values: Array, first: int = 0) -> Array:
 
 
 def _zigzag(values: Array) -> Array:
-    """0, -1, 1, -2 ... as 0, 1, 2, 3 ...: small numbers stay small."""
+    """Map 0, -1, 1, -2 ... to 0, 1, 2, 3 ..., so that small numbers stay small."""
     return (values << 1) ^ (values >> 63)
 
 
 @dataclass
 class _Columns:
-    """Columns as one stream of deflated bytes, and where each lies in what was deflated."""
+    """Columns as one stream of deflated bytes, with the place of each in the uncompressed bytes."""
 
     spans: list[list[int]] = field(default_factory=list)
     _deflated: list[bytes] = field(default_factory=list)
@@ -176,7 +176,7 @@ class _Columns:
     _deflate: Any = field(default_factory=lambda: zlib.compressobj(9, zlib.DEFLATED, _RAW))
 
     def add(self, *columns: Array) -> list[int]:
-        """Places of ``columns`` in the header's list."""
+        """Add columns and return their places in the header's list."""
         return [self._add(column) for column in columns]
 
     def _add(self, column: Array) -> int:
@@ -190,12 +190,12 @@ class _Columns:
         return len(self.spans) - 1
 
     def text(self) -> str:
-        """All of them in base64."""
+        """Return all columns in base64."""
         return b64encode(b"".join([*self._deflated, self._deflate.flush()])).decode("ascii")
 
 
 def _varints(values: Array) -> Iterator[bytes]:
-    """``values`` as LEB128, so many at a time."""
+    """Encode ``values`` as LEB128, in batches."""
     for begin in range(0, values.size, _AT_ONCE):
         yield _coded(values[begin : begin + _AT_ONCE].astype(np.uint64))
 

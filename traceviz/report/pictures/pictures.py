@@ -1,4 +1,4 @@
-"""What a page shows beside the report."""
+"""Pictures of a page in addition to the report."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from traceviz.report.pictures.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the timeline a finding is to be seen.
+    """The place of a finding in the timeline.
 
     Args:
         code: Code of the finding.
-        start_ns: Begin, on the trace's clock.
+        start_ns: Start, on the trace's clock.
         end_ns: End.
-        lane: Key of the lane that shows it; empty where none does alone.
-        label: What is there, in words: ``the longest wait for input, 4.66 ms in step 12``.
+        lane: Key of the lane that shows it; empty if no single lane does.
+        label: Description as text: ``the longest wait for input, 4.66 ms in step 12``.
     """
 
     code: str
@@ -29,7 +29,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """A timeline, flame graphs, and where findings are in the timeline; each may be missing."""
+    """A timeline, flame graphs, and the places of findings in the timeline; each may be missing."""
 
     timeline: Timeline | None = None
     flames: tuple[Flame, ...] = ()

@@ -1,4 +1,4 @@
-"""Names in the data of a page, which no reader needs whole where they are many and long."""
+"""Names in the data of a page, shortened if they are many and long."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from traceviz.core.sanitize import bounded, visible
 
 _LENGTHS = 2_000, 1_000, 500, 250, 120
-"""How long a name may be, if all are to fit."""
+"""Limits of the length of a name, tried in order until all names fit."""
 
 
 def plain(text: str) -> str:
-    """A text as people see it, of 2,000 characters at most."""
+    """Return a sanitized text of up to 2,000 characters."""
     return bounded(visible(bounded(text)))
 
 
 def fitting(texts: Iterable[str], most_characters: int) -> list[str]:
-    """The texts as people see them; the longest lose their middle until all have ``most_characters`` together.
+    """Sanitize texts, and cut the middle of the longest until all have at most ``most_characters`` together.
 
-    They keep 120 characters each, however many they are: names of kernels differ at both ends.
+    Each text keeps at least 120 characters: names of kernels differ at both ends.
     """
     shown = [plain(text) for text in texts]
     lengths = np.array([len(text) for text in shown], np.int64)

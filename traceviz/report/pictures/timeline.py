@@ -1,7 +1,7 @@
 """A timeline: lanes of spans, curves, and arrows between spans, as values.
 
-A :class:`Lane` is one stream, one thread, the steps of one rank. Spans that nest or overlap lie in several rows of it:
-the spans of one :class:`Row` never overlap, so that a row is a sequence of gaps and spans. Names are numbers into
+A :class:`Lane` is one stream, one thread, the steps of one rank. Nested and overlapping spans lie in several rows of a
+lane. The spans of one :class:`Row` never overlap, so a row is a sequence of gaps and spans. Names are indices into
 :attr:`Timeline.names`; each name has one family, which gives the colour.
 """
 
@@ -16,8 +16,8 @@ import numpy.typing as npt
 Array = npt.NDArray[np.int64]
 
 LaneKind = Literal[
-    "steps",  # steps of a rank, as the trace declares them or as they were found
-    "classes",  # the one class that every nanosecond of a rank belongs to; idle time of the device by its cause
+    "steps",  # steps of a rank, declared by the trace or detected
+    "classes",  # the exclusive class of every nanosecond of a rank; idle time of the device by its cause
     "device",  # kernels, copies and fills of one stream
     "device_ops",  # modules, scopes, asynchronous operations around device work
     "collectives",  # collectives of a rank, joined across ranks by arrows
@@ -26,13 +26,13 @@ LaneKind = Literal[
     "api",  # CUDA calls of one thread
     "os",  # calls of the operating system's library
     "stacks",  # Python stacks of one thread
-    "phases",  # parts of a run as hooks in the program saw them
+    "phases",  # parts of a run, recorded by hooks in the program
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Names that share a colour: ``key`` is stable (see :mod:`traceviz.render.palette`), ``label`` is for people."""
+    """Names that share a colour: ``key`` is stable (see :mod:`traceviz.render.palette`), ``label`` is readable."""
 
     key: str
     label: str
@@ -43,8 +43,8 @@ class Row:
     """Spans that do not overlap, in order of time; all arrays have one value per span.
 
     Args:
-        starts: Begin, in nanoseconds on the trace's clock.
-        durations: Nanoseconds, 0 and more.
+        starts: Start, in nanoseconds on the trace's clock.
+        durations: Nanoseconds, at least 0.
         names: Position of the name in :attr:`Timeline.names`.
         events: Number of the event, unique among all rows of the timeline; arrows refer to it.
     """
@@ -57,13 +57,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """A row seen from afar: equal cells from :attr:`Timeline.start_ns` on, only those that hold something.
+    """A zoom level of a row: equal cells from :attr:`Timeline.start_ns` on, without empty ones.
 
     Args:
         width_ns: Width of a cell.
         cells: Positions of the cells, ascending.
-        names: The name that takes most of the cell.
-        covered: How much of the cell spans cover, 1 to 255 for all of it: what is there is never nothing.
+        names: The name with the most time in the cell.
+        covered: Part of the cell that spans cover, from 1 to 255 for all of it; a cell with spans is never 0.
     """
 
     width_ns: int
@@ -78,9 +78,9 @@ class Lane:
 
     Args:
         key: Stable key, unique in the timeline.
-        label: For people: ``stream 7``, ``MainThread (4711)``.
-        kind: What it shows.
-        group: What it belongs to, for people: ``rank 0``, ``cuda:0``; lanes of a group are neighbours.
+        label: Readable label: ``stream 7``, ``MainThread (4711)``.
+        kind: Kind of its spans.
+        group: Readable name of its owner: ``rank 0``, ``cuda:0``; lanes of a group are neighbours.
         rows: From the outermost to the innermost, or as overlapping spans need them.
         levels: For each row its levels of detail, the finest first; none for a row of few spans.
     """
@@ -95,7 +95,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """A figure over time: CPU, memory, use of a device, power. ``values`` are in base ``unit``; NaN is not measured."""
+    """A figure over time: CPU, memory, device use, power. ``values`` are in base ``unit``; NaN means not measured."""
 
     key: str
     label: str
@@ -107,7 +107,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrows:
-    """What set off what: from the span of event ``sources[i]`` to that of event ``targets[i]``.
+    """Arrows from a cause to its effect: from the span of event ``sources[i]`` to that of event ``targets[i]``.
 
     ``kind`` is ``launch`` (call to device work) or ``collective`` (the same collective on another rank).
     """
@@ -119,7 +119,7 @@ class Arrows:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A stretch of time in which every event is there, and why it was chosen."""
+    """An interval of time with every event, and the reason for its choice."""
 
     start_ns: int
     end_ns: int
@@ -128,20 +128,20 @@ class Detail:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Timeline:
-    """All of it.
+    """The whole timeline.
 
     Args:
-        start_ns: Begin of the span that is shown.
+        start_ns: Start of the span that is shown.
         end_ns: Its end.
         names: Texts that spans refer to.
-        families: What gives the colours.
+        families: Families, which give the colours.
         family_of: For each name the position of its family.
-        lanes: In the order in which they are drawn.
+        lanes: In drawing order.
         curves: Figures over time, drawn below the lanes of their group.
-        arrows: What set off what.
-        events: Spans that the trace has.
-        kept: Spans that are here; fewer than ``events`` where the budget did not allow for all.
-        details: Where every event is here, if not everywhere.
+        arrows: Arrows from causes to their effects.
+        events: Number of spans in the trace.
+        kept: Number of spans in the timeline; less than ``events`` if the budget did not allow all.
+        details: Intervals in which every event is present, if not everywhere.
     """
 
     start_ns: int

@@ -1,1 +1,1 @@
-"""Blocks of a report as HTML: small functions that know nothing of the page they are on, and need no script."""
+"""Blocks of a report as HTML: small functions, independent of the page around them, that need no script."""

@@ -18,7 +18,7 @@ _HEIGHT = 24
 
 
 def bars(block: Bars, slug: str = "") -> Markup:
-    """A figure: heading, the bar, and a table of its parts with their values; parts of nothing are named."""
+    """Draw a figure: heading, the bar, and a table of its parts with their values; empty parts are only named."""
     heading = line(bars_heading(block))
     colors = fills([part.key for part in block.bars])
     parts = [(part, color) for part, color in zip(block.bars, colors, strict=True) if part.share > 0]
@@ -88,7 +88,7 @@ def _part(part: Bar, color: str, unit: Unit, slug: str) -> Markup:
 
 
 def _nothing(block: Bars, slug: str) -> Markup:
-    """The parts that take nothing."""
+    """List the parts that take no time."""
     parts = [part for part in block.bars if part.share <= 0]
     if not parts:
         return Markup()

@@ -1,4 +1,4 @@
-"""Any block of a section."""
+"""Any block of a section as HTML."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from traceviz.report import Bars, Block, Facts, Grid, Prose, Series, Timeline
 
 
 def block(item: Block, style: GridStyle) -> Markup:
-    """The block, whatever it is; ``style`` is for tables."""
+    """Draw a block of any kind; ``style`` is for tables."""
     match item:
         case Facts():
             return facts(item.facts, style.slug)

@@ -1,4 +1,4 @@
-"""What may take the time, and how sure that is."""
+"""Candidate causes, with their confidence."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ _CAPTION = "What may take the time, and how sure that is"
 
 
 def candidates(verdict: Verdict) -> Markup:
-    """A table of the candidates for the first sentence; nothing where there is none."""
+    """Draw a table of the candidates for the verdict; empty if there are none."""
     return grid(candidates_grid(verdict), GridStyle(caption=_CAPTION, slug="why")) if verdict.candidates else Markup()

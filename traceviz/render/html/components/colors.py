@@ -1,4 +1,4 @@
-"""Colours of what is drawn in a page: properties of its style sheet, so that they follow its theme."""
+"""Colours of a page as properties of its style sheet, so that they follow its theme."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ _GREY = frozenset({"other", "unexplained", "unsampled", "profiler"})
 
 
 def fill(key: str, position: int) -> str:
-    """The colour of ``key``; of an unknown one, that of its ``position`` among what is drawn beside it."""
+    """Return the colour of ``key``; for an unknown key, the series colour of its ``position``."""
     return f"var({_property(key)})" if key in COLORS else f"var(--tv-series-{position % len(SERIES)})"
 
 
 def fills(keys: Sequence[str]) -> list[str]:
-    """The colours of ``keys``, which are drawn beside each other: what is known has its own, the first of a colour.
+    """Return the colours of ``keys``, which are drawn next to each other.
 
-    Others take colours that no known one has. What is other, or not explained, is grey.
+    The first known key of a colour has it. Others take series colours that no known key uses. Keys for other and
+    unexplained time may all be grey.
     """
     first = {COLORS[key]: key for key in reversed(keys) if key in COLORS}
     free = cycle([number for number, color in enumerate(SERIES) if color not in first] or range(len(SERIES)))
@@ -57,7 +58,7 @@ def fills(keys: Sequence[str]) -> list[str]:
 
 
 def properties(root: str) -> str:
-    """All colours as custom properties of what the selector ``root`` finds, for light and dark pages."""
+    """Return all colours as custom properties of the selector ``root``, for light and dark pages."""
     light = _declared({name: color.light for name, color in _colors().items()})
     dark = _declared({name: color.dark for name, color in _colors().items()})
     return (
@@ -69,7 +70,7 @@ def properties(root: str) -> str:
 
 
 def properties_in_others(root: str) -> str:
-    """The same within pages that others made: dark where these say that they are, whatever the system prefers."""
+    """Return the same for foreign pages: dark if the page declares it, regardless of the system's preference."""
     light = _declared({name: color.light for name, color in _colors().items()})
     dark = _declared({name: color.dark for name, color in _colors().items()})
     dark_roots = ",\n".join(f"{page} {root}" for page in _DARK_PAGES)
@@ -84,7 +85,7 @@ _DARK_PAGES = (
     '[data-theme="dark"]',  # documentation, and pages of traceviz
     ".dark",  # marimo
 )
-"""How pages that may hold a fragment say that they are dark."""
+"""Selectors of pages that declare that they are dark."""
 
 
 def _colors() -> dict[str, Color]:

@@ -1,4 +1,4 @@
-"""Elements of HTML and SVG: what is in them is escaped unless it is markup already."""
+"""Elements of HTML and SVG; their content is escaped unless it is already markup."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _OF_PYTHON = {"class_": "class", "for_": "for", "type_": "type", "id_": "id"}
 
 
 def element(tag: str, *children: str, **attributes: Attribute) -> Markup:
-    """``<tag attribute="value">children</tag>``.
+    """Return ``<tag attribute="value">children</tag>``.
 
     Args:
         tag: Name of the element.
         children: Texts, which are escaped, and markup.
-        attributes: Their names have hyphens for underscores; ``class_``, ``for_``, ``type_`` and ``id_`` stand for
-            words of Python. ``None`` and ``False`` leave an attribute out, ``True`` gives it no value.
+        attributes: Underscores in names become hyphens; ``class_``, ``for_``, ``type_`` and ``id_`` stand for Python
+            keywords and built-ins. ``None`` and ``False`` omit an attribute, ``True`` gives it no value.
     """
     opened = f"<{tag}{''.join(_attribute(name, value) for name, value in attributes.items())}>"
     if tag in _VOID:
@@ -31,27 +31,27 @@ def element(tag: str, *children: str, **attributes: Attribute) -> Markup:
 
 
 def joined(parts: Iterable[str]) -> Markup:
-    """Texts and markup, one after the other."""
+    """Concatenate texts and markup."""
     return Markup("").join(parts)
 
 
 def shown(text: str) -> str:
-    """A text from a trace: on one line, of bounded length, with nothing in it that reorders its neighbours."""
+    """Return text from a trace on one line, of bounded length, without characters that reorder the text around it."""
     return visible(bounded(text))
 
 
 def line(text: str) -> str:
-    """A sentence or title: its line breaks become spaces, the rest as :func:`shown`."""
+    """Return a sentence or title on one line: line breaks become spaces, the rest as in :func:`shown`."""
     return sentence(bounded(text))
 
 
 def prose(text: str) -> Markup:
-    """A sentence for people; lines do not end between a number and its unit."""
+    """Return a readable sentence whose lines do not break between a number and its unit."""
     return Markup(_BEFORE_UNIT.sub("&nbsp;", str(escape(line(text)))))  # noqa: S704 (it is escaped)
 
 
 def number(value: float) -> str:
-    """A length or position in a drawing: two digits after the point are enough."""
+    """Format a length or position in a drawing; two decimals are enough."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 

@@ -14,7 +14,7 @@ from traceviz.report import Fact
 
 
 def facts(items: Iterable[Fact], slug: str = "") -> Markup:
-    """A list of labels and values; nothing where there is none."""
+    """Draw a list of labels and values; empty if there are none."""
     entries = joined(_fact(fact, slug) for fact in items)
     return element("dl", entries, class_="tv-facts") if entries else Markup()
 

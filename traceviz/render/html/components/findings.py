@@ -1,4 +1,4 @@
-"""Findings that fold open: what shows them, what to do, what they mean, and where they are to be seen."""
+"""Findings that fold open: evidence, advice, meaning, and places on the timeline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from traceviz.report.pictures.pictures import Place
 
 
 def finding(item: Finding, places: Sequence[Place] = (), *, is_open: bool = False) -> Markup:
-    """One finding; ``places`` are those of the timeline where it is to be seen."""
+    """Draw one finding; ``places`` are its places on the timeline."""
     stake = time_at_stake(item)
     summary = element(
         "summary",
@@ -38,7 +38,7 @@ def _list(heading: str, texts: Iterable[str]) -> Markup:
 
 
 def _places(places: Sequence[Place]) -> Markup:
-    """Buttons of which the page's script makes use; without it they are not to be seen."""
+    """Draw the buttons for places, which are hidden unless the page's script runs."""
     buttons = (
         element(
             "button",
@@ -57,7 +57,7 @@ def _places(places: Sequence[Place]) -> Markup:
 
 
 def _explained(code: str) -> Markup:
-    """Return the text of ``traceviz explain``, without the advice; nothing for a finding that is unknown here."""
+    """Return the text of ``traceviz explain``, without the advice; empty for an unknown finding."""
     known = find_record(code)
     if known is None:
         return Markup()

@@ -1,4 +1,4 @@
-"""Tables: what their script sorts by stands beside what people read."""
+"""Tables, with the raw values that their script sorts by next to the readable ones."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from traceviz.report import Column, Grid, Row
 _TEXTS = frozenset({"text", "bool"})
 _BAR = 60
 _NARROW = 40
-"""Texts of so many characters are not broken within words."""
+"""Texts of up to this many characters are not broken within words."""
 
 
 @dataclass(frozen=True, slots=True)
 class GridStyle:
-    """How a table is shown.
+    """Display settings of a table.
 
     Args:
-        top: Rows that are shown while it is folded; ``None`` for ten, small ones folded.
-        slug: Of the section that it belongs to, for the definitions of its columns.
-        caption: What screen readers say of a table without a title.
-        most: Rows that are there at all.
-        command: What prints the others; empty where nothing does that a page can tell.
-        has_script: Whether a script folds the table and unfolds it; without one, what is folded is not there.
+        top: Rows shown while it is folded; ``None`` for ten, with small ones folded.
+        slug: Slug of its section, for the definitions of its columns.
+        caption: Text for screen readers if the table has no title.
+        most: Limit of rows in the page.
+        command: Command that prints the other rows; empty if the page cannot name one.
+        has_script: True if a script folds and unfolds the table. Without one, folded rows are omitted.
     """
 
     top: int | None = None
@@ -41,7 +41,7 @@ class GridStyle:
 
 
 def grid(block: Grid, style: GridStyle) -> Markup:
-    """The table; rows to fold are marked, and what all of these sum up to is a row of its own."""
+    """Draw the table; rows to fold are marked, and their sums have a row of their own."""
     title = line(block.title)
     if not shown_columns(block):
         return Markup()
@@ -112,7 +112,7 @@ def _cell(value: Value, column: Column, ratio: float | None, *, is_head: bool) -
 
 
 def _direction(column: Column, value: float | None) -> str:
-    """Whether a change is a gain or a loss."""
+    """Return the class of a gain or a loss."""
     if not column.better or not value:
         return ""
     return " tv-gain" if (value < 0) == (column.better == "lower") else " tv-loss"
@@ -127,7 +127,7 @@ def _bar(ratio: float, *, signed: bool) -> Markup:
 
 
 def _foot(folded: ShownRows, positions: tuple[int, ...], columns: list[Column]) -> Markup:
-    """The line for the rows that are folded: how many they are, and their sums."""
+    """Draw the row for the folded rows: their number and their sums."""
     if folded.rest is None:
         return Markup()
     rest: Row = folded.rest
@@ -146,7 +146,7 @@ def _sum(value: Value, column: Column) -> str:
 
 
 def _elsewhere(count: int, style: GridStyle) -> Markup:
-    """How many rows are not there, and what prints them."""
+    """Report how many rows are omitted, and the command that prints them."""
     if not count:
         return Markup()
     how = element("code", style.command, class_="tv-command") if style.command else "--format csv"

@@ -12,9 +12,9 @@ _TAIL = 30
 
 
 def name(text: str) -> Markup:
-    """The name; a signature without what is the same in all of them, a long name as its start and end.
+    """Draw a name: a signature without its boilerplate, a long name as its start and end.
 
-    What is shortened opens to all of it.
+    A shortened name can be opened to show all of it.
     """
     whole = shown(text)
     short = simplify_signature(whole)

@@ -1,4 +1,4 @@
-"""What may mislead, and what was not measured."""
+"""Warnings, and sections that were not measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from traceviz.report import Note, Skipped
 
 
 def notes(items: Iterable[Note]) -> Markup:
-    """A list of notes; nothing where there is none."""
+    """Draw a list of notes; empty if there are none."""
     entries = joined(
         element(
             "li",
@@ -26,7 +26,7 @@ def notes(items: Iterable[Note]) -> Markup:
 
 
 def skipped(items: tuple[Skipped, ...]) -> Markup:
-    """Sections that are absent, each with its reason; nothing where there is none."""
+    """Draw the absent sections, each with its reason; empty if there are none."""
     entries = joined(
         element("li", element("b", shown(names)), ": ", prose(reason)) for names, reason in not_measured(items)
     )

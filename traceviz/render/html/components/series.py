@@ -1,4 +1,4 @@
-"""A figure from point to point, and the levels between which it changed."""
+"""A figure from point to point, with its levels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WIDTH, _HEIGHT = 1000, 200
 
 
 def series(block: Series) -> Markup:
-    """A figure: its points, the levels, the largest and the least value, and what the first and last point are."""
+    """Draw a figure: its points, its levels, the extreme values, and the labels of the first and last point."""
     values = [point.value for point in block.points if point.value is not None]
     if not values:
         return Markup()
@@ -52,7 +52,7 @@ def _y(value: float, low: float, high: float) -> float:
 
 
 def _lines(block: Series, low: float, high: float) -> Markup:
-    """Points that follow each other are joined; where nothing was measured the line ends."""
+    """Join consecutive points; a line ends at a point that was not measured."""
     drawn = []
     for is_measured, run in groupby(enumerate(block.points), key=lambda item: item[1].value is not None):
         if is_measured:

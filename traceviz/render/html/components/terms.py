@@ -1,4 +1,4 @@
-"""Names of figures, with what they mean on hover and on focus."""
+"""Names of figures, with their definition on hover and on focus."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from traceviz.render.html.components.element import element, shown
 
 
 def term(label: str, key: str, slug: str = "") -> Markup:
-    """The label of a figure; where the catalogue defines its key, with the definition as its title."""
+    """Draw the label of a figure, with its definition as title if the catalogue has one."""
     meaning = definition(key, slug)
     if not meaning:
         return element("span", shown(label))

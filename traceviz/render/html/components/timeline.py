@@ -17,7 +17,7 @@ _HEIGHT = 20
 
 
 def timeline(block: Timeline) -> Markup:
-    """A table with one curve per lane, and its mean; nothing where there is no lane."""
+    """Draw a table with a curve and a mean per lane; empty if there are no lanes."""
     if not block.lanes:
         return Markup()
     span = f"{format_ns(block.start_ns)} to {format_ns(block.end_ns)}"
@@ -48,7 +48,7 @@ def _lane(lane: Lane, color: str) -> Markup:
 
 
 def _curve(lane: Lane, color: str) -> Markup:
-    """Slices as steps of an area; where nothing was measured there is nothing."""
+    """Draw slices as steps of an area, with gaps for slices that were not measured."""
     drawn = element("path", d=_area(lane.values), fill=color)
     box = f"0 0 {max(len(lane.values), 1)} {_HEIGHT}"
     return element(

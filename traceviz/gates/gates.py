@@ -42,7 +42,7 @@ class Gates:
     Args:
         budgets: Limits for figures.
         fail_on: Findings of this severity or worse fail.
-        regression: Share of the base's mean step by which a step that is longer beyond chance fails.
+        regression: Smallest increase of the mean step, as a share of the base's, that fails if it is beyond chance.
     """
 
     budgets: tuple[Budget, ...] = ()

@@ -1,4 +1,4 @@
-"""Output of a run to stdout and stderr, of which only the start and the end are kept."""
+"""Output of a run to stdout and stderr, limited to its start and its end."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from traceviz.sweep.times import roughly, times_of
 
 
 def preview(sweep: Sweep, plan: Plan, jobs: int, folder: str) -> list[str]:
-    """The lines of ``--dry-run``: the runs that would be made, in their order, each as a shell command.
+    """Return the lines of ``--dry-run``: the runs that would be made, in their order, each as a shell command.
 
     Args:
         sweep: The sweep.

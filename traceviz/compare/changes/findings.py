@@ -35,8 +35,8 @@ class FindingChange:
         seen: Change from the base to the new side.
         base: The most serious finding on the base; ``None`` if it has none.
         new: The same for the new side.
-        base_ns: Cost per steady step, in the runs that have it. ``None`` if no run has it (a cost below a finding's
-            threshold is not measured, and need not be zero), or if its cost does not lie in steady steps.
+        base_ns: Cost per steady step, in the runs that have it. ``None`` if no run has it, or if its cost does not lie
+            in steady steps. A cost below a finding's threshold is not measured, and need not be zero.
         new_ns: The same for the new side.
         base_share: Cost as a share of the time that it names, mean over the runs that have it; ``None`` if none has it,
             or its cost is unknown.

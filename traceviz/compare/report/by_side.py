@@ -93,7 +93,7 @@ def host_by_side(sides: Sequence[Side]) -> list[Block]:
     return [Grid(columns, rows, "each side, mean over its runs", complete=True)]
 
 
-# Composition of the times of all sides, for machines -----------------------------------------------------------------
+# Composition of the times of all sides, for machines ------------------------------------------------------------------
 
 
 def classes_by_side(sides: Sequence[Side]) -> Iterator[Grid]:

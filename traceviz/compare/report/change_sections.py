@@ -155,7 +155,7 @@ def stage_blocks(pair: Pair, per: str) -> Blocks:
 
 
 def device_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (compares whole captures)
-    """Show the devices' use, efficiency and power, their busy time and idle time by cause, and both over time."""
+    """Show use, efficiency and power of the devices, their busy time and idle time by cause, and use over time."""
     device = pair.device
     if device.why_not:
         return [], device.why_not

@@ -40,7 +40,7 @@ def are_mixed(reports: Iterable[Report]) -> bool:
 def timed_alike(sided: Callable[[Read], Sides], read: Callable[[Path, StepTime], Report]) -> Sides:
     """Return the sides that ``sided`` makes of the reports of ``read``, with steps that are timed in the same way.
 
-    Saved reports stay as they are, and so do sides if no choice gives the same timing.
+    Saved reports stay as they are. If no choice gives the same timing, the sides with host steps are returned.
     """
     known: dict[Path, Report] = {}
 

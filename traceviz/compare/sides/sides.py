@@ -307,7 +307,7 @@ def apportioned(parts: Sequence[Fraction], total: int) -> list[int]:
     return floors
 
 
-# Steps of a job; all its ranks do each step together -----------------------------------------------------------
+# Steps of a job; all its ranks do each step together ------------------------------------------------------------------
 #
 #     rank 0   | step 0 | step 1 | step 2 |          the ranks of a job wait for one another:
 #     rank 1     | step 0 | step 1 | step 2 |        four ranks show one step four times

@@ -41,7 +41,7 @@ _BEST, _AS_GOOD = "best", "as good"
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A point with its value and its rank.
+    """A point with its value, compared with the base and the best.
 
     Args:
         point: The point.

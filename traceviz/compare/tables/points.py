@@ -121,7 +121,7 @@ def tag_and_number(tag: str, number: float) -> str:
     return f"{tag}={format_value(shown_number(number), 'number')}"
 
 
-# Figures of tables as text -------------------------------------------------------------------------------------------
+# Figures of tables as text --------------------------------------------------------------------------------------------
 
 
 def interval_words(low: float | None, high: float | None, unit: Unit) -> str | None:

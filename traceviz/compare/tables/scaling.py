@@ -185,10 +185,10 @@ def _law_in_words(tag: str, law: SerialShare) -> str:
     )
 
 
-# The part of a program that more devices do not speed up -----------------------------------------------------------
+# The part of a program that more devices do not speed up --------------------------------------------------------------
 #
 # Amdahl (1967): n devices share the divisible work, and one device does the rest. A run takes
-# ``a + b / n``, and the serial share is ``a / (a + b)``. No number of devices makes it faster than ``1 / share``.
+# ``a + b / n``, and the serial share is ``a / (a + b)``. The speed-up never exceeds ``1 / share``.
 # Karp and Flatt (1990) give the share that a single measured speed-up implies. If it grows with n, the cost of
 # dividing the work grows, and Amdahl's law is too optimistic.
 

@@ -77,6 +77,6 @@ def table_sections(comparison: Comparison) -> Iterator[Section]:
 
 
 def _is_crossed(comparison: Comparison) -> bool:
-    """Return whether any value of one tag occurs with several of the other. Otherwise there is no table to show."""
+    """Return whether any value of one tag occurs with several of the other. A list of pairs is not a table."""
     seen = [values_of(side, comparison.by) for side in comparison.sides]
     return len(seen) > max(len(set(values)) for values in zip(*seen, strict=True))

@@ -170,12 +170,12 @@ class Side:
 
     @cached_property
     def tags(self) -> Mapping[str, str]:
-        """Tags that ``traceviz collect --tag`` gave the runs, if all agree."""
+        """Tags from ``traceviz collect --tag`` on which all runs agree."""
         return _agreed([tags(report) for report in self.reports])
 
     @property
     def groups(self) -> Mapping[str, str]:
-        """Values to group runs by, if all agree: :attr:`tags`, the framework and the number of computing devices."""
+        """Values to group by on which all runs agree: :attr:`tags`, the framework, the number of computing devices."""
         return _agreed([grouping(report) for report in self.reports])
 
     def facts(self, slug: str, key: str) -> tuple[Value, ...]:

@@ -1,1 +1,1 @@
-"""Comparing runs: is one faster, by how much, how sure is that, and where does the difference come from."""
+"""Comparison of runs: which is faster, by how much, how certain that is, and what causes the difference."""

@@ -1,4 +1,4 @@
-"""Where the difference of a step lies: its exclusive classes, whose differences add up to it."""
+"""Attribution of the step time difference to exclusive classes, whose differences add up to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from traceviz.compare.options import Limits
 from traceviz.compare.sides.sides import Side, apportioned
 
 MATTERS = 0.01
-"""A class that one side does not measure matters from this share of the other's steps on."""
+"""Share of the other side's step time from which a class that one side does not measure matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +20,16 @@ class ClassChange:
     """A class of step time, per step on average.
 
     Args:
-        key: Of the class.
-        base_ns: Time on the base; 0 where :attr:`in_base` says that it was not measured.
-        new_ns: The same of the new side.
-        low_ns: Lower end of the 95 % interval of the difference: between runs where a side has several, else between
-            steps. ``None`` where there are too few.
+        key: Key of the class.
+        base_ns: Time on the base; 0 if :attr:`in_base` is false.
+        new_ns: Time on the new side.
+        low_ns: Lower end of the 95 % interval of the difference, between runs if a side has several, else between
+            steps. ``None`` if there are too few.
         high_ns: Its upper end.
-        in_base: Whether the base measured it.
-        in_new: Whether the new side did.
-        comparable: Whether both sides mean the same by it. Where a side does not measure a class, its time is in the
-            classes after it.
+        in_base: True if the base measured it.
+        in_new: True if the new side measured it.
+        comparable: True if both sides mean the same by it. If a side does not measure a class, the time is in later
+            classes.
     """
 
     key: str
@@ -43,12 +43,12 @@ class ClassChange:
 
     @property
     def difference_ns(self) -> int:
-        """Positive where the new side takes longer."""
+        """Positive if the new side takes longer."""
         return self.new_ns - self.base_ns
 
     @property
     def is_certain(self) -> bool | None:
-        """Whether the interval leaves out zero; ``None`` where it is unknown whether the class changed."""
+        """True if the interval excludes zero; ``None`` if it is unknown whether the class changed."""
         if self.low_ns is None or self.high_ns is None or not self.comparable:
             return None
         return self.low_ns > 0 or self.high_ns < 0
@@ -56,9 +56,9 @@ class ClassChange:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """The mean step of both sides and its classes, which add up to it to the nanosecond, and so do the differences.
+    """Mean step of both sides and its classes. Classes and differences add up exactly, to the nanosecond.
 
-    ``is_change`` tells whether the mean step changed beyond chance, and by enough for shares of the change to matter.
+    ``is_change`` is true if the mean step changed beyond chance, and by enough for shares of the change to matter.
     """
 
     base_ns: int
@@ -68,21 +68,21 @@ class Attribution:
 
     @property
     def difference_ns(self) -> int:
-        """Positive where the mean step of the new side is longer."""
+        """Positive if the mean step of the new side is longer."""
         return self.new_ns - self.base_ns
 
     def share(self, change: ClassChange) -> float | None:
-        """The share of the difference that a class makes; ``None`` where the step did not change."""
+        """Return the share of the step time difference in a class; ``None`` if the step did not change."""
         return change.difference_ns / self.difference_ns if self.is_change and self.difference_ns else None
 
 
 def attribute(base: Side, new: Side, limits: Limits | None = None) -> Attribution | None:
-    """Classes of both sides; ``None`` where the report of a side does not have them.
+    """Compare the classes of both sides; return ``None`` if the report of a side lacks them.
 
     Args:
-        base: What the new side is compared with.
-        new: What may be faster or slower.
-        limits: From how many steps on there are intervals, and what counts as a difference.
+        base: The side that the new side is compared with.
+        new: The side that may be faster or slower.
+        limits: Fewest steps for intervals, and the smallest change that counts as a difference.
     """
     if not all(side.classes and side.steps for side in (base, new)):
         return None
@@ -103,23 +103,23 @@ def attribute(base: Side, new: Side, limits: Limits | None = None) -> Attributio
 
 
 def classes_of(sides: Iterable[Side]) -> list[str]:
-    """Keys of the classes that any side has, in the order in which they take time."""
+    """Return the keys of the classes that any side has, in the order in which classes take time."""
     return sorted(dict.fromkeys(key for side in sides for key in side.classes), key=_place)
 
 
 def _place(key: str) -> int:
-    """Position in the order in which classes take time; keys that are no known class come last."""
+    """Return the position in the order in which classes take time. Keys that are no known class come last."""
     return CLASS_KEYS.index(key) if key in CLASS_KEYS else len(CLASS_KEYS)
 
 
 def _is_elsewhere(key: str, base: Side, new: Side) -> bool:
-    """Whether only one side measures a class, and has much of it: on the other, that is in the classes after it."""
+    """Return whether only one side measures a class and has much of it. The other side counts it in later classes."""
     both = ((base, new), (new, base))
     return any(key not in other.measured and share_of(side, key) >= MATTERS for side, other in both)
 
 
 def share_of(side: Side, key: str) -> float:
-    """Share of the steady step time of a side in a class."""
+    """Return the share of a side's steady step time that a class takes."""
     total = sum(int(times.sum()) for times in side.classes.values())
     return int(side.classes[key].sum()) / total if total and key in side.classes else 0.0
 
@@ -128,7 +128,7 @@ Ends = tuple[float | None, float | None]
 
 
 def _intervals(base: Side, new: Side, keys: list[str], limits: Limits) -> list[Ends]:
-    """Ends of the intervals of the step and its classes."""
+    """Return the interval ends of the step and its classes."""
     if min(base.steps, new.steps) < limits.min_steps:
         return [(None, None)] * (len(keys) + 1)
     low, high = mean_differences(base.tables(keys), new.tables(keys)).tolist()
@@ -136,7 +136,7 @@ def _intervals(base: Side, new: Side, keys: list[str], limits: Limits) -> list[E
 
 
 def mean_classes(side: Side, keys: Sequence[str]) -> list[int]:
-    """Mean step and mean classes in whole nanoseconds; the classes add up to the step."""
+    """Return the mean step and mean classes in whole nanoseconds. The classes add up to the step."""
     parts = [side.per_step(int(side.classes[key].sum()) if key in side.classes else 0) for key in keys]
     step = round(sum(parts, Fraction(0)))
     return [step, *apportioned(parts, step)]

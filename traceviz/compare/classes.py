@@ -1,4 +1,4 @@
-"""Keys of the classes of step time, of every basis, in the order in which classes take time."""
+"""Keys of the classes of step time for every basis, in the order in which classes take time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _HOST_KEYS = (
     *("input_wait", "synchronisation", "allocation", "kernel_launch", "compilation"),
     *("host_blocked", "profiler", "host_compute"),
 )
-"""Device idle: what the host did instead."""
+"""Classes of device idle time: the host's activity during it."""
 
 _OTHER_BASES_KEYS = (
     *("device_to_device", "device_collectives", "infeed", "outfeed", "compile", "other", "host_to_host"),

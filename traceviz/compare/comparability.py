@@ -1,7 +1,7 @@
-"""Whether two sides can be compared at all, and what to bear in mind where they can.
+"""Checks of whether two sides can be compared, and remarks on those that can.
 
-Work that differs forbids a verdict: a step of 128 samples takes longer than one of 32, and is not slower for it. Other
-remarks forbid less: other devices, another profiler, classes that only one side measured, lost events.
+Different work forbids a verdict: a step of 128 samples takes longer than one of 32, but is not slower. Other remarks
+forbid less: different devices, another profiler, classes that only one side measured, lost events.
 """
 
 from __future__ import annotations
@@ -35,21 +35,22 @@ from traceviz.core.units import counted, format_ratio, format_value
 from traceviz.report import IN_STEPS, Report, Severity
 
 FEW_STEPS = 10
-"""Intervals of fewer steps than this are wide, and one slow step moves them."""
+"""Step count below which intervals are wide and one slow step moves them."""
 MANY_MORE = 2
-"""From this ratio on, numbers of steps are remarked on."""
+"""Ratio of step counts from which a remark is made."""
 OVERHEAD = 0.05
-"""Overheads of profilers, as shares of the captured time, are remarked on where they differ by more than this."""
+"""Smallest difference of profiler overheads, as shares of the captured time, that gets a remark."""
 MORE_BYTES = 0.05
-"""Copies to the device are remarked on where they differ by more than this share of the larger,"""
+"""Copies to the device get a remark if they differ by more than this share of the larger."""
 FEW_BYTES = 64 * 1024
-"""and where there are more bytes than this."""
+"""They also have to exceed this many bytes."""
 
 
 def remarks(base: Side, new: Side, options: CompareOptions, basis: Basis = STEP) -> tuple[Remark, ...]:
-    """All remarks on a pair of sides: those that forbid something first, of these other work, then the more serious.
+    """Return all remarks on a pair of sides.
 
-    Times of whole runs compare whatever a step does: another batch is another way to do the same work.
+    Remarks that forbid something come first (different work before others), then the more serious. Times of whole runs
+    stay comparable if steps do different work: another batch size is another way to do the same work.
     """
     of_programs = Programs() if options.same_work else programs(base, new)
     any_step = bool(options.per) or not basis.is_step
@@ -64,16 +65,16 @@ def remarks(base: Side, new: Side, options: CompareOptions, basis: Basis = STEP)
 
 
 _VOUCHED_FOR = frozenset({"step-source", "kernel-set"})
-"""Remarks that doubt whether steps do the same work, which the user can set aside."""
+"""Remarks that doubt whether steps do the same work; the user can set them aside."""
 _SHOWN = frozenset({"kernel-set"})
-"""Those that parameters, modules or operators set aside: other kernels then do the same work."""
+"""Remarks that equal parameters, modules or operators set aside: different kernels then do the same work."""
 
 
 # Steps
 
 
 def _step_numbers(base: Side, new: Side) -> Iterator[Remark]:
-    """None, few, or many more on one side."""
+    """Remark on sides with no steps, few steps, or many more than the other."""
     for side in (base, new):
         if not side.steps:
             skipped = (skip for report in side.reports for skip in report.skipped)
@@ -94,7 +95,7 @@ def _step_numbers(base: Side, new: Side) -> Iterator[Remark]:
 
 
 def _step_sources(base: Side, new: Side) -> Iterator[Remark]:
-    """Where steps come from, and what marks them."""
+    """Remark on differences in how steps were found or marked."""
     sources = [_values(side, "steps", "source") for side in (base, new)]
     inferred = [is_inferred(side) for side in (base, new)]
     markers = [_values(side, "steps", "marker") for side in (base, new)]
@@ -116,7 +117,7 @@ def _step_sources(base: Side, new: Side) -> Iterator[Remark]:
 
 
 def _step_time(base: Side, new: Side) -> Iterator[Remark]:
-    """Whose time the steps are: saved reports cannot be timed anew."""
+    """Remark on a mix of host and device step times. Saved reports cannot be timed again."""
     if are_mixed((*base.reports, *new.reports)):
         why = "some steps are as the host marked them, others as devices ran what it had launched ahead"
         yield warning(
@@ -125,7 +126,7 @@ def _step_time(base: Side, new: Side) -> Iterator[Remark]:
 
 
 def _inferred(base: Side, new: Side) -> Iterator[Remark]:
-    """Steps that nobody declared, on both sides in the same way."""
+    """Remark on steps that both sides inferred in the same way."""
     sources = [_values(side, "steps", "source") for side in (base, new)]
     if all(is_inferred(side) for side in (base, new)) and set(sources[0]) == set(sources[1]):
         doubt = "what repeats may be a layer and no step. Shares and speed-up are of what repeats"
@@ -133,14 +134,17 @@ def _inferred(base: Side, new: Side) -> Iterator[Remark]:
 
 
 def _ranks(base: Side, new: Side) -> Iterator[Remark]:
-    """Processes that have steps."""
+    """Remark on different numbers of ranks that have steps."""
     if base.ranks and new.ranks and base.ranks != new.ranks:
         ranks = f"{counted(base.ranks, 'rank')} against {new.ranks:,}"
         yield warning("ranks", f"{ranks}: steps may share their work among them")
 
 
 def _copies(base: Side, new: Side) -> Iterator[Remark]:
-    """The same recordings on both sides, or twice on one; steps that all last equally long prove nothing."""
+    """Remark on the same recording on both sides, or twice on one.
+
+    Steps that all have the same duration prove nothing.
+    """
     recordings = [[recording(run) for run in side.runs if np.unique(run).size > 1] for side in (base, new)]
     for side, of_side in zip((base, new), recordings, strict=True):
         if len(set(of_side)) < len(of_side):
@@ -160,7 +164,7 @@ _STOPPED = frozenset({"run-failed", "run-killed", "run-interrupted", "run-timed-
 
 
 def _stopped(base: Side, new: Side) -> Iterator[Remark]:
-    """Runs that did not end by themselves: what they left out may be what takes time."""
+    """Remark on runs that did not end by themselves: the missing part may be the one that takes time."""
     for side in (base, new):
         messages = dict.fromkeys(
             note.message for report in side.reports for note in report.notes if note.code in _STOPPED
@@ -174,7 +178,7 @@ def _stopped(base: Side, new: Side) -> Iterator[Remark]:
 
 
 def _busy(base: Side, new: Side) -> Iterator[Remark]:
-    """Other programs that kept those of a side waiting: times of several runs tell, those of one may be chance."""
+    """Remark on sides that other programs slowed down. One run's times may be chance; several runs show more."""
     busy = [side.label for side in (base, new) if was_busy(side)]
     if busy:
         yield warning(
@@ -187,7 +191,7 @@ _HOW_MANY = re.compile(r"^\d+ × | \(\d+ used\)$")
 
 
 def _machines(base: Side, new: Side) -> Iterator[Remark]:
-    """Devices and machine."""
+    """Remark on different devices and machines."""
     if _differ(base, new, "devices"):
         which = _against(base.run_fact("devices"), new.run_fact("devices"))
         models = [{_HOW_MANY.sub("", device) for device in side.run_fact("devices")} for side in (base, new)]
@@ -207,7 +211,7 @@ _SOFTWARE = (("driver_version", "driver"), ("cuda_version", "CUDA"))
 
 
 def _software(base: Side, new: Side) -> Iterator[Remark]:
-    """Frameworks, and what lies below them."""
+    """Remark on different frameworks, drivers and CUDA versions."""
     if _differ(base, new, "framework"):
         yield info("framework", f"frameworks differ: {_against(base.run_fact('framework'), new.run_fact('framework'))}")
     versions = [
@@ -220,7 +224,7 @@ def _software(base: Side, new: Side) -> Iterator[Remark]:
 
 
 def _recorders(base: Side, new: Side) -> Iterator[Remark]:
-    """Profilers: each costs the program something else, and sees something else."""
+    """Remark on different profilers. Each has its own cost, and records different events."""
     cost = "what recording costs the program, and what it sees, differs"
     if _differ(base, new, "format"):
         formats = _against(base.run_fact("format"), new.run_fact("format"))
@@ -232,7 +236,7 @@ def _recorders(base: Side, new: Side) -> Iterator[Remark]:
 
 
 def _overhead(base: Side, new: Side) -> Iterator[Remark]:
-    """The profilers' share of the captured time, where it is known."""
+    """Remark on profiler overheads that differ, as shares of the captured time, if one is known."""
     shares = [_overhead_of(side) for side in (base, new)]
     known = [share for share in shares if share is not None]
     if not known or max(known) - (min(known) if len(known) == 2 else 0) <= OVERHEAD:
@@ -247,7 +251,7 @@ def _overhead(base: Side, new: Side) -> Iterator[Remark]:
 
 
 def _overhead_of(side: Side) -> float | None:
-    """Mean over the runs that state it."""
+    """Return the mean overhead share of the runs that state it."""
     shares = [
         overhead / span
         for report in side.reports
@@ -259,9 +263,9 @@ def _overhead_of(side: Side) -> float | None:
 
 
 def _detail(base: Side, new: Side) -> Iterator[Remark]:
-    """What only one side recorded: every event that is recorded costs the program time of its own."""
+    """Remark on details that only one side recorded. Recording each event costs the program time."""
     if _differ(base, new, "format"):
-        return  # said already
+        return  # already in another remark
     details = [
         {name for name, shows in _DETAILS if side.reports and all(map(shows, side.reports))} for side in (base, new)
     ]
@@ -284,17 +288,17 @@ _DETAILS: tuple[tuple[str, Callable[[Report], bool]], ...] = (
     ("ranges", lambda report: any(table.rows for table in report.grids("ranges"))),
     ("calls of the operating system", lambda report: any(report.blocks("os_calls"))),
 )
-"""What a profiler records where it is told to, and whether a report shows it."""
+"""Optional details that a profiler can record, with a test of whether a report shows them."""
 
 
 LOST = "TV901"
-"""Finding of events that are missing from a capture."""
+"""Code of the finding about events that are missing from a capture."""
 DAMAGED = "damaged"
-"""Note of a file that is cut off or broken."""
+"""Code of the note on a file that is cut off or broken."""
 
 
 def _losses(base: Side, new: Side) -> Iterator[Remark]:
-    """Events that are missing."""
+    """Remark on missing events."""
     for side in (base, new):
         messages = dict.fromkeys(message for report in side.reports for message in _lost(report))
         if messages:
@@ -314,7 +318,7 @@ def _lost(report: Report) -> Iterator[str]:
 
 
 def _basis(base: Side, new: Side) -> Iterator[Remark]:
-    """Rules by which steps were divided into classes."""
+    """Remark on different rules for dividing steps into classes."""
     bases = [_values(side, "breakdown", "basis") for side in (base, new)]
     if all(bases) and set(bases[0]) != set(bases[1]):
         rules = [f"of {in_words(of_side)} in {side.label}" for of_side, side in zip(bases, (base, new), strict=True)]
@@ -329,7 +333,7 @@ def _basis(base: Side, new: Side) -> Iterator[Remark]:
 
 
 def _classes(base: Side, new: Side) -> Iterator[Remark]:
-    """Classes that only some of the runs measured: elsewhere their time counts as another class."""
+    """Remark on classes that only some runs measured. In the other runs their time counts as another class."""
     if not base.classes or not new.classes:
         return
     for side, other in ((base, new), (new, base)):
@@ -343,7 +347,7 @@ def _classes(base: Side, new: Side) -> Iterator[Remark]:
 
 
 def _kernels(base: Side, new: Side) -> Iterator[Remark]:
-    """Kernels with little in common: by names that cannot be compared, or because they are others."""
+    """Remark on kernels with little in common, because names cannot be compared or the kernels differ."""
     changes = compare_kernels(base, new)
     if changes.common is None or changes.common >= IN_COMMON:
         return
@@ -354,7 +358,7 @@ def _kernels(base: Side, new: Side) -> Iterator[Remark]:
 
 
 def _other_kernels(base: Side, new: Side, changes: KernelChanges) -> Remark:
-    """Kernels that all differ: another program, unless another framework or library does the same work."""
+    """Remark on entirely different kernels: a different program, unless the framework or library differs."""
     text = (
         f"hardly a kernel runs on both sides: {format_ratio(changes.common or 0.0)} of kernel time is in those that do"
     )
@@ -367,7 +371,7 @@ def _other_kernels(base: Side, new: Side, changes: KernelChanges) -> Remark:
 
 
 def _bytes(base: Side, new: Side) -> Iterator[Remark]:
-    """Bytes copied to the device."""
+    """Remark on different numbers of bytes copied to the device."""
     if why_not(base, new, "copies", "copies", IN_STEPS):
         return
     before, after = (bytes_by_kind(side).get("h2d", Fraction(0)) for side in (base, new))
@@ -385,12 +389,12 @@ def _bytes(base: Side, new: Side) -> Iterator[Remark]:
 
 
 def _values(side: Side, slug: str, key: str) -> tuple[str, ...]:
-    """Distinct values of a fact over the runs of a side, as text."""
+    """Return the distinct values of a fact over the runs of a side, as text."""
     return tuple(dict.fromkeys(str(value) for value in side.facts(slug, key)))
 
 
 def _differ(base: Side, new: Side, key: str) -> bool:
-    """Whether a fact of the runs differs; not where a side lacks it."""
+    """Return whether a fact of the runs differs; false if a side lacks it."""
     values = set(base.run_fact(key)), set(new.run_fact(key))
     return all(values) and values[0] != values[1]
 
@@ -400,7 +404,7 @@ def _against(base: Iterable[str], new: Iterable[str]) -> str:
 
 
 def _mixtures(base: Side, new: Side) -> Iterator[Remark]:
-    """Runs of a side that are no repeats: a mean over several programs, not comparable where each side mixes others."""
+    """Remark on sides that mix several programs. They are not comparable if each side mixes different ones."""
     for mix, alike in mixtures(base, new):
         if alike:
             yield warning("mixture", f"{mix}: a side is a mixture of them, and what they differ in counts as chance")
@@ -431,4 +435,4 @@ _CHECKS: tuple[Callable[[Side, Side], Iterator[Remark]], ...] = (
     _bytes,
 )
 _ABOUT_STEPS = frozenset({_step_numbers, _step_sources, _step_time, _inferred, _bytes})
-"""Checks that do not matter where times of whole runs are compared."""
+"""Checks that do not matter if times of whole runs are compared."""

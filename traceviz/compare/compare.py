@@ -1,4 +1,4 @@
-"""Comparison of sides: each with the first, and where they are a path, each with the one before."""
+"""Comparison of each side with the first, and of each side of a path with the one before it."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from traceviz.core.notebook_repr import Shown
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A side against the base: whether it is faster, and where the difference comes from.
+    """A side and the base: whether the side is faster, and where the difference comes from.
 
-    ``attribution`` is ``None`` where ``why_no_attribution`` says why.
+    If ``attribution`` is ``None``, ``why_no_attribution`` gives the reason.
     """
 
     base: Side
@@ -57,7 +57,7 @@ class Pair:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Other differences that may make steps longer, in a few words each, for beside the verdict."""
+        """Other differences that may make steps longer, as short texts shown next to the verdict."""
         return tuple(dict.fromkeys(remark.brief for remark in self.remarks if remark.brief and not remark.forbids))
 
 
@@ -66,12 +66,12 @@ class PathChange:
     """One side of a path against the one before it.
 
     Args:
-        before: The one before.
+        before: The previous side.
         after: The side.
-        judgement: Whether it is faster. The speed-ups of all changes multiply to that of the last side against the
-            first, and their differences add up to it.
-        attribution: Where the difference lies; ``None`` where it cannot be told.
-        changed: What was changed, as far as the reports show it.
+        judgement: The verdict on ``after``. The speed-ups of all changes multiply to the speed-up of the last side over
+            the first; their differences add up as well.
+        attribution: Classes of the difference; ``None`` if unknown.
+        changed: Settings that differ, as far as the reports show them.
     """
 
     before: Side
@@ -83,15 +83,15 @@ class PathChange:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Shown):
-    """Sides, of which the first is the base of all others.
+    """Compared sides; the first is the base of all others.
 
     Args:
         sides: Two or more.
-        pairs: Each of the others against the first.
-        path: Each against the one before; empty where there are two sides, or the sides are no path.
-        options: How they were compared.
-        basis: What the verdicts are about.
-        by: Tags whose values the sides are; empty where the user named the sides.
+        pairs: Each other side compared with the first.
+        path: Each side compared with the one before; empty for two sides, or if the sides are no path.
+        options: The options of the comparison.
+        basis: The figure that the verdicts are about.
+        by: Tags whose values define the sides; empty if the user named the sides.
         left_out: Runs that lack one of these tags.
     """
 
@@ -111,8 +111,8 @@ class Comparison(Shown):
     def shown(self) -> Pair:
         """The pair that is shown in full: the end of a path, else the fastest side that can be judged.
 
-        Where none can be judged, the fastest of those that do the same work. Sides whose tags name the model of the
-        base come before others, and those of its row or column, where a table compares within these.
+        If none can be judged, it is the fastest side that does the same work. Sides with the base's model tag come
+        before others. In a cross table, so do sides of the row or column within which it compares.
         """
         if not self.by:
             return self.pairs[-1]
@@ -124,11 +124,11 @@ class Comparison(Shown):
 
 
 def _of_same_work(pairs: Sequence[Pair], fixed: Sequence[str]) -> list[Pair]:
-    """Pairs whose tags name one model, data set or the like: that another model is faster is no news.
+    """Return the pairs whose tags name the same model, data set and so on. A different, faster model is no news.
 
     Args:
-        pairs: Each with the base.
-        fixed: Further tags that have one value.
+        pairs: Pairs with the base.
+        fixed: Further tags that must have the same value.
     """
     return [
         pair
@@ -152,13 +152,13 @@ def compare(
 
     Args:
         sides: Two or more, the base first.
-        options: How to compare.
-        by: Tags whose values the sides are, where they are; they are then no path.
-        left_out: Runs that lack one of these tags, to be named.
+        options: Options of the comparison.
+        by: Tags whose values define the sides, if any. Such sides are no path.
+        left_out: Runs that lack one of these tags; the report names them.
 
     Raises:
-        UsageError: there are fewer than two sides, the tag of ``options.per`` does not say how much work they do, or
-            there is no measure ``options.measure``.
+        UsageError: there are fewer than two sides, the tag ``options.per`` does not give their amount of work, or there
+            is no measure ``options.measure``.
     """
     options = options or CompareOptions()
     if len(sides) < 2:
@@ -183,13 +183,13 @@ def _path_change(before: Side, after: Side, options: CompareOptions, basis: Basi
 def _judge_and_attribute(
     base: Side, new: Side, known: Sequence[Remark], limits: Limits, basis: Basis
 ) -> tuple[Judgement, Attribution | None]:
-    """The judgement, and the attribution; ``None`` where a remark forbids it, or classes are not known."""
+    """Return judgement and attribution; the latter is ``None`` if a remark forbids it or classes are unknown."""
     attribution = None if _forbidding(known, "attribution") else attribute(base, new, limits)
     ended = next(filter(None, (without_figure(side, basis) for side in (base, new))), "")
-    if ended:  # and whether it does other work is no question
+    if ended:  # different work does not matter then
         return Judgement(Outcome.UNKNOWN, None, ended, basis), attribution
     other_work = next((remark.text for remark in known if remark.code in OTHER_WORK and remark.forbids), "")
-    if other_work:  # whatever else keeps them from being judged: more steps would not help
+    if other_work:  # takes precedence over other reasons: more steps would not help
         return Judgement(Outcome.UNKNOWN, None, other_work, basis), attribution
     return judge(base, new, limits, _forbidding(known, "verdict"), basis), attribution
 
@@ -219,12 +219,12 @@ def _pair(base: Side, new: Side, options: CompareOptions, basis: Basis) -> Pair:
 
 
 def _without_classes(side: Side) -> str:
-    """Why the classes of its steps are unknown; empty where they are known."""
+    """Return why the classes of a side's steps are unknown; empty if they are known."""
     if not side.steps:
         return "has no steady steps"
     return "" if side.classes else "does not say what each step consists of"
 
 
 def _forbidding(known: Sequence[Remark], conclusion: Forbids) -> str:
-    """The first remark that forbids a conclusion; empty where none does."""
+    """Return the text of the first remark that forbids a conclusion; empty if none does."""
     return next((remark.text for remark in known if remark.forbids == conclusion), "")

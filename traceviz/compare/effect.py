@@ -1,20 +1,20 @@
 """The difference between two sides in one figure per step, with an interval.
 
-The figure is the mean steady step: what a program does in an hour follows from it, and not from the median, which of
-steps that take turns (8 and 232 ms) is one kind of them, or what lies between. The medians stand beside it.
+The figure is the mean steady step, because a program's throughput follows from it. It does not follow from the median:
+if steps take turns (8 and 232 ms), the median is one kind of step or a value in between. Medians are shown next to the
+mean.
 
-Steps of one run are resampled in blocks that hold whole periods and what neighbours have in common
-(:mod:`traceviz.core.resampling`). The interval is widened for few blocks, as Student's is against the normal one
-(Hesterberg 2015, "What teachers should know about the bootstrap"). docs/compare.md has how often it is right.
+Steps of one run are resampled in blocks (:mod:`traceviz.core.resampling`). Blocks hold whole periods and cover the
+correlation of neighbours. The interval is widened for few blocks, as Student's t interval is wider than the normal one
+(Hesterberg 2015, "What teachers should know about the bootstrap"). docs/compare.md states how often it is right.
 
-Where a side has several runs, runs differ by more than their steps tell (another node, another memory layout), and the
-run is the unit: Welch's interval for the difference of the means of the logarithms of the runs' figures. Were the
-variance pooled, a side of two runs that scatter ten times as much as the six of the other would be called different in
-41 of 100 pairs of equals; by Welch it is in 8. A side of a single run has no variance of its own and borrows that of
-the other.
+Runs differ by more than their steps show (another node, another memory layout). If a side has several runs, the run is
+therefore the unit: Welch's interval for the difference of the mean logarithms of the runs' figures. Suppose one side
+has two runs that scatter ten times as much as the six of the other. Pooled variance would find a difference in 41 of
+100 pairs of equal sides, Welch's in 8. A side with a single run has no variance and borrows that of the other.
 
-The interval is that of the ratio of both sides: what makes a machine slower makes all its steps slower by the same
-share. So no interval tells of a gain of more than all of a step, and with the sides exchanged it is the inverse.
+The interval is computed for the ratio of both sides: a cause that slows a machine down slows all its steps by the same
+share. So no interval shows a gain of more than a whole step, and exchanging the sides inverts the interval.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from traceviz.core.resampling import Z_975, Figures, Resamples, Times, resample,
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How much the mean step of the new side differs from that of the base.
+    """Difference of the mean step of the new side from that of the base.
 
     Args:
-        base_ns: Mean step of the base; over several runs, what :func:`typical` says of their means.
-        new_ns: The same of the new side.
-        low_ns: Lower end of the 95 % interval of ``new_ns - base_ns``: of their ratio, at ``base_ns``; ``None`` of two
-            single figures, which tell nothing of chance.
+        base_ns: Mean step of the base; over several runs, the :func:`typical` value of their means.
+        new_ns: Mean step of the new side.
+        low_ns: Lower end of the 95 % interval of ``new_ns - base_ns``, computed from their ratio at ``base_ns``.
+            ``None`` for two single figures, which do not show chance.
         high_ns: Its upper end.
-        base_median_ns: Median step of the base, for beside the mean; over several runs, as their means. ``None`` of
+        base_median_ns: Median step of the base, shown next to the mean; combined over runs like means. ``None`` for
             figures of whole runs.
-        new_median_ns: The same of the new side.
-        runs: Whether the interval covers the spread between runs, or only that between steps of one run a side.
+        new_median_ns: Median step of the new side.
+        runs: True if the interval covers the spread between runs, false if only between steps of one run per side.
     """
 
     base_ns: float
@@ -54,7 +54,7 @@ class Effect:
 
     @property
     def difference_ns(self) -> float:
-        """Positive where the new side is slower."""
+        """Positive if the new side is slower."""
         return self.new_ns - self.base_ns
 
     @property
@@ -64,7 +64,7 @@ class Effect:
 
     @property
     def median_ratio(self) -> float | None:
-        """The difference of the medians as a share of that of the base."""
+        """The difference of the medians as a share of the base's median."""
         if self.base_median_ns is None or self.new_median_ns is None:
             return None
         return self.new_median_ns / self.base_median_ns - 1
@@ -78,12 +78,12 @@ class Effect:
 
     @property
     def speedup(self) -> float:
-        """How many times as fast the new side is."""
+        """Speed of the new side as a multiple of the base's."""
         return self.base_ns / self.new_ns
 
     @property
     def speedup_interval(self) -> tuple[float, float] | None:
-        """The same as 95 % interval."""
+        """The 95 % interval of the speed-up."""
         if self.interval is None:
             return None
         low, high = self.interval
@@ -91,12 +91,12 @@ class Effect:
 
 
 def effect(base: Sequence[Times], new: Sequence[Times], seed: int = 0) -> Effect:
-    """Difference of the mean steps.
+    """Compute the difference of the mean steps.
 
     Args:
         base: Steps of every run of the base; none is empty, and no mean is zero.
-        new: The same of the new side.
-        seed: Of the resampling; the same seed gives the same interval.
+        new: Steps of every run of the new side.
+        seed: Seed of the resampling; the same seed gives the same interval.
     """
     means = [np.array([[run.mean()] for run in side]) for side in (base, new)]
     base_ns, new_ns = (typical(side[:, 0]) for side in means)
@@ -119,12 +119,12 @@ Ends = tuple[float, float]
 
 
 def effect_of_runs(base: Sequence[float], new: Sequence[float], within: Sequence[Ends | None] = (None, None)) -> Effect:
-    """Difference of a time of whole runs.
+    """Compute the difference of a time of whole runs.
 
     Args:
         base: The time of every run of the base, ns; above zero.
-        new: The same of the new side.
-        within: Interval of the time within the run, of each side that has one run and states it.
+        new: The time of every run of the new side.
+        within: For each side with a single run that states it: the interval of the time within that run.
     """
     base_ns, new_ns = (typical(np.array(side)) for side in (base, new))
     ends = interval_of_runs(base, new, within)
@@ -135,12 +135,12 @@ def effect_of_runs(base: Sequence[float], new: Sequence[float], within: Sequence
 def interval_of_runs(
     base: Sequence[float], new: Sequence[float], within: Sequence[Ends | None] = (None, None)
 ) -> Ends | None:
-    """95 % interval of the change of a figure of whole runs, as shares of the base.
+    """Return the 95 % interval of the change of a figure of whole runs, as shares of the base.
 
-    Between runs, where a side has several: Welch's, of the logarithms. Of one run on each side what the runs state of
-    themselves. ``None`` where neither can be had, or a figure is not above zero.
+    If a side has several runs, use Welch's interval of the logarithms. With one run per side, use the intervals that
+    the runs state. Return ``None`` if neither exists, or a figure is not above zero.
     """
-    if sorted(base) == sorted(new):  # the same recordings, or a count: no difference, and no room for chance
+    if sorted(base) == sorted(new):  # the same recordings, or a count: no difference and no chance variation
         return 0.0, 0.0
     ends = [end for side in within if side is not None for end in side]
     if min(*base, *new, *ends) <= 0:
@@ -157,19 +157,19 @@ def interval_of_runs(
 
 
 def _change(logarithm: float) -> float:
-    """A change as share of the base, from the logarithm of the ratio; within 10¹³ times as much or as little."""
+    """Convert a logarithm of a ratio to a change as share of the base, limited to a factor of 10¹³ either way."""
     return math.expm1(min(max(logarithm, -_FARTHEST), _FARTHEST))
 
 
 _FARTHEST = 30.0
-"""Ends of intervals lie within this power of e (10¹³ times as much): of two runs that differ a hundredfold they could
-reach beyond all numbers, and their inverse be none."""
+"""Largest exponent of e (a factor of 10¹³) for interval ends. Two runs that differ a hundredfold could otherwise
+overflow, and have no inverse."""
 
 
 def typical(figures: Figures) -> float:
-    """Geometric mean of the figures of runs, ns: one run in ten on a busy machine does not double it.
+    """Return the geometric mean of the figures of runs, ns: one run in ten on a busy machine does not double it.
 
-    The interval is of this figure. Its ratios multiply along a path.
+    The interval is computed for this figure. Its ratios multiply along a path.
     """
     if figures.min() <= 0 or figures.min() == figures.max():
         return float(figures.min())
@@ -177,28 +177,27 @@ def typical(figures: Figures) -> float:
 
 
 def are_copies(base: Sequence[Times], new: Sequence[Times]) -> bool:
-    """Whether both sides are the same recordings: then there is no difference, and no room for chance.
+    """Return whether both sides are the same recordings: then there is no difference, and no chance variation.
 
     Args:
         base: Every run: steps, or steps by columns.
-        new: The same of the new side; the order of runs and of steps may be another.
+        new: The same for the new side. The order of runs and of steps may differ.
     """
     return len(base) == len(new) and sorted(map(recording, base)) == sorted(map(recording, new))
 
 
 def recording(run: Times) -> bytes:
-    """Fingerprint of a recording, the same for its copies: its steps, each column sorted."""
+    """Return the fingerprint of a recording: its steps, each column sorted. Copies have the same fingerprint."""
     return np.sort(run, axis=0).astype(np.float64).tobytes()
 
 
 def half_widths(base: Figures, new: Figures, weights: Sequence[Figures] | None = None) -> Figures:
-    """Half of the 95 % interval of the difference of the means over runs, for every column: Welch's.
+    """Return half of Welch's 95 % interval of the difference of the means over runs, for every column.
 
     Args:
         base: A row for every run.
-        new: The same columns of the other side; of both together there are three runs or more.
-        weights: Share of every run in the mean of its side, equal where not given. The mean scatters more where they
-            differ.
+        new: The same columns of the other side. Both together have at least three runs.
+        weights: Share of every run in the mean of its side; equal by default. The mean scatters more if they differ.
     """
     counts = np.array([[len(base)], [len(new)]])
     squares = np.stack([((side - side.mean(axis=0)) ** 2).sum(axis=0) for side in (base, new)])
@@ -216,17 +215,18 @@ def half_widths(base: Figures, new: Figures, weights: Sequence[Figures] | None =
 
 
 def _resampled(base: Times, new: Times, seed: int) -> list[Resamples]:
-    """Means of both tables of steps, resampled by independent streams of chance."""
+    """Resample the means of both tables of steps with independent random streams."""
     streams = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     return [resample(table, stream) for table, stream in zip((base, new), streams, strict=True)]
 
 
 def _ends(sides: Sequence[Resamples], deviations: Sequence[Figures]) -> Figures:
-    """Ends of the interval of the difference of resampled figures, from what was measured: two rows.
+    """Return the ends of the interval of the difference of resampled figures, relative to the measured difference: two
+    rows.
 
-    Quantiles of resampled figures assume endless blocks. For few blocks the interval is widened as Student's is, by
-    those of the side that has fewer: how long blocks have to be is found in the same steps, and that is worth some.
-    Quantiles further out would be as wide, but would depend on a handful of resamples.
+    Quantiles of resampled figures assume unlimited blocks. For few blocks the interval is widened as Student's t
+    interval is, by the side that has fewer. The same steps also determine the block length, which costs degrees of
+    freedom. Wider quantiles would give the same width, but would depend on a handful of resamples.
     """
     wider = student(min(side.freedom for side in sides)) / Z_975
     ends: Figures = np.quantile(deviations[1] - deviations[0], (0.025, 0.975), axis=0) * wider
@@ -234,15 +234,16 @@ def _ends(sides: Sequence[Resamples], deviations: Sequence[Figures]) -> Figures:
 
 
 def mean_differences(base: Sequence[Times], new: Sequence[Times], seed: int = 0) -> Figures:
-    """Intervals of the differences of the mean of every column.
+    """Compute the intervals of the difference of the means, for every column.
 
     Args:
-        base: Every run: steps by columns; the first is the step's duration, by which neighbours are found alike.
+        base: Every run: steps by columns. The first column is the step's duration; it gives the correlation of
+            neighbours.
         new: The same columns of the new side.
-        seed: Of the resampling.
+        seed: Seed of the resampling.
 
     Returns:
-        Lower and upper ends, two rows: between steps of a single run on each side, else between runs.
+        Lower and upper ends, two rows: between steps for a single run per side, else between runs.
     """
     if are_copies(base, new):
         return np.zeros((2, base[0].shape[1]))

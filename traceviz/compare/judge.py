@@ -1,4 +1,4 @@
-"""Whether one side is faster: yes, no, no change, or unknown."""
+"""The verdict on a pair: faster, slower, no change, or unknown."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from traceviz.report.verdicts import VerdictCode
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The outcome, the effect behind it, and why where it is unknown.
+    """The outcome, the effect behind it, and the reason if it is unknown.
 
-    Steps that do not compare have no effect: a difference of different work is none. Of one that may well be chance
-    there is an interval. ``basis`` is what the verdict is about.
+    Steps that cannot be compared have no effect. A difference that may be chance has an interval. ``basis`` is the
+    figure that the verdict is about.
     """
 
     outcome: Outcome
@@ -30,25 +30,25 @@ class Judgement:
 
     @property
     def speedup(self) -> float | None:
-        """How many times as fast the new side is; ``None`` where that cannot be judged."""
+        """Speed of the new side as a multiple of the base's; ``None`` if it cannot be judged."""
         return None if self.effect is None or self.outcome is Outcome.UNKNOWN else self.effect.speedup
 
     def is_slower_by(self, limit: float) -> bool:
-        """Whether steps are longer beyond chance, by ``limit`` of the base or more; ``min_effect`` does not matter."""
+        """Return whether steps are longer beyond chance, by at least ``limit`` of the base; ignore ``min_effect``."""
         if self.outcome is Outcome.UNKNOWN or self.effect is None:
             return False
         return (self.outcome is Outcome.SLOWER or (self.effect.low_ns or 0) > 0) and self.effect.ratio >= limit
 
 
 def judge(base: Side, new: Side, limits: Limits, forbidding: str = "", basis: Basis = STEP) -> Judgement:
-    """Compare two sides.
+    """Judge whether the new side is faster.
 
     Args:
-        base: What the new side is compared with.
-        new: What may be faster or slower.
-        limits: What counts as a difference.
-        forbidding: Why the sides are not comparable, from :mod:`traceviz.compare.comparability`; empty where they are.
-        basis: What is compared: their steady steps, or a time of the whole runs.
+        base: The side that the new side is compared with.
+        new: The side that may be faster or slower.
+        limits: The smallest change that counts as a difference.
+        forbidding: Why the sides are not comparable (:mod:`traceviz.compare.comparability`); empty if they are.
+        basis: The compared figure: steady steps, or a time of the whole runs.
     """
     if basis.is_step:
         why = next((why for side in (base, new) if (why := _unusable(side, limits))), "") or forbidding
@@ -66,7 +66,7 @@ def judge(base: Side, new: Side, limits: Limits, forbidding: str = "", basis: Ba
 
 
 def _judged(measured: Effect, limits: Limits, basis: Basis) -> Judgement:
-    """The outcome of a difference; where it may be chance, with what would tell."""
+    """Judge a difference. If it may be chance, state which recordings would settle it."""
     told = outcome_of(measured.ratio, measured.interval, limits)
     if told is not Outcome.UNKNOWN:
         return Judgement(told, measured, "", basis)
@@ -79,7 +79,7 @@ def _judged(measured: Effect, limits: Limits, basis: Basis) -> Judgement:
 
 
 def _unmeasured(side: Side, basis: Basis) -> str:
-    """Why a time of whole runs cannot be judged; empty where it can."""
+    """Return why a time of whole runs cannot be judged; empty if it can."""
     measure = basis.measure(side)
     if measure is not None:
         return "" if min(measure.values) > 0 else f"the {basis.words} of {side.label} is 0"
@@ -87,7 +87,7 @@ def _unmeasured(side: Side, basis: Basis) -> str:
 
 
 def without_figure(side: Side, basis: Basis) -> str:
-    """How the runs of a side ended that has nothing to compare, where none ended by itself; else empty."""
+    """Return how the runs of a side without a figure ended, if none ended by itself; else empty."""
     has_figure, said = side.steps if basis.is_step else basis.measure(side), sentence(side)
     if has_figure or not said:
         return ""
@@ -95,7 +95,7 @@ def without_figure(side: Side, basis: Basis) -> str:
 
 
 def _unusable(side: Side, limits: Limits) -> str:
-    """Why the steps of a side cannot be judged; empty where they can."""
+    """Return why the steps of a side cannot be judged; empty if they can."""
     if not side.steps:
         is_partial = any(report.verdict.code == VerdictCode.PARTIAL for report in side.reports)
         return f"{side.label} has no steps{': only some sections were saved, with --section' * is_partial}"

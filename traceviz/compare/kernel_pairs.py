@@ -1,12 +1,12 @@
-"""Which kernels of two sides are the same, although a library, a compiler or a profiler names them differently.
+"""Matching of kernels of two sides that a library, a compiler or a profiler names differently.
 
-Rules from the surest to the least sure, each on what those before have left:
+Rules, from the most to the least certain; each applies to the kernels that the previous rules left:
 
 1. the same name;
 2. the same spelling (:func:`spelling`): profilers print one C++ name differently;
-3. the same base name, where a side has only that: ``ns::kernel`` and ``ns::kernel<float, 4>``;
+3. the same base name, if a side has only that: ``ns::kernel`` and ``ns::kernel<float, 4>``;
 4. the same base name and family, called as often per step: other template arguments, such as another precision;
-5. the same family, called as often per step: another library took the work over.
+5. the same family, called as often per step: another library does the work.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from fractions import Fraction
 from functools import lru_cache
 
 SAYS_NOTHING = frozenset({"unknown", "fusion", "elementwise", "reduction", "copy", "indexing"})
-"""Families whose kernels may do anything: two of one such family need not do the same work."""
+"""Families whose kernels may do anything: two kernels of one such family need not do the same work."""
 
 ALIKE = Fraction(1, 20)
-"""Two kernels are called as often where their calls per step differ by no more than this share of the larger."""
+"""Largest difference of calls per step, as share of the larger, at which two kernels count as called equally often."""
 
 
 @dataclass(frozen=True, slots=True)
 class PerStep:
-    """What events of one name amount to per step; exact."""
+    """Exact calls and time per step of events of one name."""
 
     calls: Fraction
     ns: Fraction
@@ -41,7 +41,7 @@ Events = Mapping[str, PerStep]
 
 
 class How(IntEnum):
-    """The rule by which two kernels are the same; the higher, the less sure."""
+    """Rule by which two kernels are the same; a higher value is less certain."""
 
     NAME = 1
     SPELLING = 2
@@ -53,7 +53,7 @@ class How(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Names of the base and of the new side that are the same kernel; one of them is empty where it has no match."""
+    """Names of the base and of the new side that are the same kernel. One of them is empty if there is no match."""
 
     base: tuple[str, ...]
     new: tuple[str, ...]
@@ -61,7 +61,7 @@ class Match:
 
 
 def matches(base: Events, new: Events) -> tuple[Match, ...]:
-    """All kernels of both sides, each in one match."""
+    """Match all kernels of both sides; each is in one match."""
     left = _Left(dict(base), dict(new))
     left.take(Match((name,), (name,), How.NAME) for name in sorted(base.keys() & new.keys()))
     left.take(_grouped(left, spelling, How.SPELLING))
@@ -75,14 +75,14 @@ def matches(base: Events, new: Events) -> tuple[Match, ...]:
 
 @dataclass(slots=True)
 class _Left:
-    """Kernels that have no match yet, and the matches so far."""
+    """Kernels without a match yet, and the matches so far."""
 
     base: dict[str, PerStep]
     new: dict[str, PerStep]
     matches: list[Match] = field(default_factory=list)
 
     def take(self, new_matches: Iterable[Match]) -> None:
-        """Keep matches, and look no further for their kernels."""
+        """Keep matches and remove their kernels from the search."""
         for match in list(new_matches):
             self.matches.append(match)
             for name in match.base:
@@ -92,13 +92,13 @@ class _Left:
 
 
 def _grouped(left: _Left, key: Callable[[str], str], how: How) -> list[Match]:
-    """Kernels with the same key on both sides, all of a key together."""
+    """Match kernels with the same key on both sides, all of one key together."""
     base, new = _names_by_key(left.base, key), _names_by_key(left.new, key)
     return [Match(names, new[shared], how) for shared, names in base.items() if shared in new]
 
 
 def _bare(left: _Left) -> list[Match]:
-    """Base names that one side has without template arguments, and the other only with some."""
+    """Match base names that one side has without template arguments, and the other only with some."""
     return [
         match
         for match in _grouped(left, base_name, How.BARE)
@@ -107,7 +107,7 @@ def _bare(left: _Left) -> list[Match]:
 
 
 def _alike(left: _Left, key: Callable[[str, PerStep], Hashable], how: How) -> list[Match]:
-    """Pairs with the same key that are called as often per step, those of the largest time first."""
+    """Pair kernels with the same key that are called equally often per step, largest time first."""
     candidates: dict[Hashable, dict[Fraction, deque[str]]] = {}
     for name in _largest_first(left.new):
         by_calls = candidates.setdefault(key(name, left.new[name]), {})
@@ -145,7 +145,7 @@ def _names_by_key(events: Events, key: Callable[[str], str]) -> dict[str, tuple[
 
 
 _LONGEST = 4_000
-"""Characters of a name that count: a bound on time."""
+"""Characters of a name that are compared; this bounds the time."""
 _UNNAMED = re.compile(r"(\(anonymous namespace\)|<unnamed>|\(anonymous\)|\{anonymous\})(::)?")
 _INSTANCE = re.compile(r"\(instance (\d+)\)")
 _INNERMOST = re.compile(r"\([^()]*\)")
@@ -156,11 +156,12 @@ _TYPE_BEFORE = re.compile(r"\b(void|const) ")
 
 @lru_cache(maxsize=1 << 16)
 def spelling(name: str) -> str:
-    """A C++ name without what demanglers print differently.
+    """Normalise a C++ name: remove the parts that demanglers print differently.
 
     Nsight Systems writes ``void k<(int)4, (bool)1, f(T1 &)::[lambda(int) (instance 2)]>(int, T2)`` where CUPTI and
     PyTorch write ``void k<4, true, f(float&)::{lambda(int)#2}>(int, float)``; both become ``k<4,1,f::{lambda#2}>``.
-    Whatever is in round brackets goes: parameters follow from template arguments, casts from what is cast.
+    Everything in round brackets is removed: template arguments determine parameters, and casts follow from their
+    operand.
     """
     text = _INSTANCE.sub(r"#\1", _UNNAMED.sub("", name[:_LONGEST]))
     before = ""
@@ -172,5 +173,5 @@ def spelling(name: str) -> str:
 
 
 def base_name(name: str) -> str:
-    """The spelling without template arguments: ``at::native::reduce_kernel``."""
+    """Return the spelling without template arguments: ``at::native::reduce_kernel``."""
     return spelling(name).partition("<")[0]

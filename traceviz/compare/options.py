@@ -1,4 +1,4 @@
-"""How to compare: what counts as a difference, and what the user says about the sides."""
+"""Options of a comparison: the smallest difference that counts, and the user's statements about the sides."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Against = Literal["", "row", "column", "all", "none"]
-"""With which cell the cells of a cross table are compared: the base of their row, of their column, of all; with none.
-Empty where that follows from the tags."""
+"""The cell with which the cells of a cross table are compared: the base of their row, of their column, of all, or none.
+Empty if it follows from the tags."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What counts as a difference.
+    """Limits from which a change counts as a difference.
 
     Args:
-        min_effect: Smaller differences are no change, however sure they are: the same program differs by as much
-            after a restart.
-        min_steps: Fewer steady steps than this on a side are not judged.
-        widest: An interval that holds zero and reaches further than this share of the base says nothing.
-        alone: Of one run on each side, whose time is known without an interval, a difference below this share of the
-            base is not judged: starts of one program may differ by as much.
+        min_effect: Smaller differences are no change, however certain: a restart of the same program changes as much.
+        min_steps: A side with fewer steady steps is not judged.
+        widest: An interval that contains zero and reaches further than this share of the base is inconclusive.
+        alone: For one run per side without an interval, a difference below this share of the base is not judged.
+            Restarts of one program may differ as much.
     """
 
     min_effect: float = 0.01
@@ -31,14 +30,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Tables of a study, beside the one with a row for each side.
+    """Tables of a study, in addition to the one with a row per side.
 
     Args:
-        cross: Whether the first two tags are crossed: rows of one, columns of the other. Two tags alone always are.
-        against: With which cell others are compared there.
-        curve: Tag over whose numbers there is a curve; empty for none.
-        scaling: Tag that counts what shares the work (devices, cores, threads), for efficiency; empty for none.
-        measures: Names of the figures shown; what the verdict is about where empty.
+        cross: True to cross the first two tags: rows of one, columns of the other. Two tags alone are always crossed.
+        against: The cell that others are compared with there.
+        curve: Tag whose numbers are the x axis of a curve; empty for none.
+        scaling: Tag that counts the workers (devices, cores, threads), for efficiency; empty for none.
+        measures: Names of the shown figures; if empty, the figure that the verdict is about.
     """
 
     cross: bool = False
@@ -50,14 +49,14 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class CompareOptions:
-    """How to compare.
+    """Options of a comparison.
 
     Args:
-        limits: What counts as a difference.
-        per: Tag of the runs that says how many units of work a step does; then one unit is compared with one.
-        same_work: The user vouches that steps do the same work, whatever it looks like.
-        measure: What the verdict is about: ``step``, ``total``, ``training``, ``epoch``, ``start``. Where empty, steps,
-            or the total time where not every side has steps.
+        limits: Limits from which a change counts as a difference.
+        per: Tag of the runs that gives the units of work per step; the time per unit is then compared.
+        same_work: The user vouches that steps do the same work, despite any sign of the contrary.
+        measure: The figure that the verdict is about: ``step``, ``total``, ``training``, ``epoch``, ``start``. If
+            empty, steps, or the total time if not every side has steps.
         tables: Further tables.
     """
 

@@ -1,4 +1,4 @@
-"""What is said of a change: faster, slower, none, or not to be judged."""
+"""Outcomes of a change: faster, slower, no change, or not to be judged."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Outcome(StrEnum):
 
     @property
     def code(self) -> VerdictCode:
-        """The code of a comparison with this outcome."""
+        """The verdict code of a comparison with this outcome."""
         return VerdictCode(self.value.replace(" ", "-"))
 
 
 def outcome_of(ratio: float, interval: tuple[float, float] | None, limits: Limits) -> Outcome:
-    """Whether a change of a figure, as share of the base, is a difference: up is slower.
+    """Return the outcome of a change of a figure, as share of the base. An increase is slower.
 
     Args:
         ratio: The change.
-        interval: Its 95 % interval; ``None`` of two single figures, of which only a large change is judged.
-        limits: What counts as a difference.
+        interval: Its 95 % interval; ``None`` for two single figures, where only a large change is judged.
+        limits: Limits from which a change counts as a difference.
     """
     if interval is None:
         is_difference = abs(ratio) >= limits.alone

@@ -1,4 +1,4 @@
-"""What is remarked on two sides, and what a remark makes impossible."""
+"""Remarks on two sides, and the conclusions that they forbid."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from traceviz.compare.sides.sides import Side
 from traceviz.report import Severity
 
 Forbids = Literal["", "verdict", "attribution", "kernels"]
-"""What a remark makes impossible."""
+"""The conclusion that a remark forbids."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something about the sides that bears on their comparison.
+    """Something about the sides that affects their comparison.
 
     Args:
         code: Stable name of the remark.
-        severity: ``error`` where it forbids something, ``warning`` where it may explain a difference.
-        text: For people, without a full stop.
-        forbids: The conclusion that it rules out; empty where it only has to be borne in mind.
-        brief: A few words for beside the verdict, where it may well explain a difference; else empty.
+        severity: ``error`` if it forbids something, ``warning`` if it may explain a difference.
+        text: Text for people, without a full stop.
+        forbids: The conclusion that it rules out; empty if it is only a caveat.
+        brief: Short text shown next to the verdict, if it may explain a difference; else empty.
     """
 
     code: str
@@ -33,21 +33,21 @@ class Remark:
 
 
 def info(code: str, text: str) -> Remark:
-    """Something to know."""
+    """Return a remark for information only."""
     return Remark(code, Severity.INFO, text)
 
 
 def warning(code: str, text: str, brief: str = "") -> Remark:
-    """Something that may explain a difference."""
+    """Return a remark that may explain a difference."""
     return Remark(code, Severity.WARNING, text, brief=brief)
 
 
 DEVICE = "device_compute"
-"""Class of step time that every capture of a device measures, and no capture without a device."""
+"""Class of step time that every capture with a device measures, and no capture without one."""
 
 
 def has_no_device(side: Side, other: Side) -> bool:
-    """Whether a device worked on the other side, and none was captured on this one."""
+    """Return whether a device worked on the other side and none was captured on this one."""
     return DEVICE in other.measured and bool(side.measured) and DEVICE not in side.measured
 
 
@@ -56,11 +56,11 @@ INFERRED = "inferred"
 
 
 def is_inferred(side: Side) -> bool:
-    """Whether steps of a side were inferred from what repeats."""
+    """Return whether steps of a side were inferred from repetition."""
     return any(str(source).startswith(INFERRED) for source in side.facts("steps", "source"))
 
 
 def in_words(parts: Iterable[str]) -> str:
-    """``a, b and c``."""
+    """Join texts to ``a, b and c``."""
     *first, last = parts
     return f"{', '.join(first)} and {last}" if first else last

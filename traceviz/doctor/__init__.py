@@ -1,1 +1,1 @@
-"""``traceviz doctor``: what this machine can record, and what a trace can answer."""
+"""``traceviz doctor``: recording abilities of this machine, and the questions that a trace can answer."""

@@ -11,14 +11,14 @@ CONDITIONS: tuple[Condition, ...] = ("ok", "limited", "missing")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of looking at one thing.
+    """The result of one check.
 
     Args:
         group: Name of its group; checks of one group follow one another.
-        name: Name of the thing.
-        condition: ``ok``, ``limited`` where something is lost, ``missing`` where it is not there.
-        detail: The facts, and what they mean.
-        fix: How to mend it, ideally a command; empty where nothing needs mending, or nothing can be done.
+        name: Name of the checked thing.
+        condition: ``ok``, ``limited`` if something is lost, ``missing`` if it is absent.
+        detail: The facts, and their meaning.
+        fix: How to fix it, ideally a command; empty if nothing needs a fix, or none exists.
     """
 
     group: str

@@ -1,4 +1,4 @@
-"""``traceviz doctor``: what can be recorded here and how to mend the rest, or what a trace can answer.
+"""``traceviz doctor``: checks of what can be recorded here, with fixes, or of what a trace can answer.
 
 >>> print(to_text(examine_machine(("nsys",))))
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from traceviz.trace.tables import TraceTables
 
 NOT_READY = 3
-"""Exit code where a required collector cannot record."""
+"""Exit code if a required collector cannot record."""
 
 _SIGNS: dict[Condition, tuple[str, str]] = {"ok": ("✓", "32"), "limited": ("!", "33"), "missing": ("✗", "31")}
 _NAME_WIDTH = 14
@@ -54,12 +54,12 @@ class Diagnosis:
 
     @property
     def exit_code(self) -> int:
-        """0 where all required collectors can record."""
+        """Exit code: 0 if all required collectors can record."""
         return NOT_READY if self.not_ready else 0
 
 
 def examine_machine(required: Iterable[str] = (), python: str | None = None) -> Diagnosis:
-    """What can be recorded on this machine.
+    """Check what can be recorded on this machine.
 
     Args:
         required: Collectors that must be ready; ``auto`` names none in particular.
@@ -76,14 +76,14 @@ def examine_machine(required: Iterable[str] = (), python: str | None = None) -> 
     program = read_python(program_python(python))
     states = {name: registry.state_of(collector) for name, collector in known.items()}
     nsys = None
-    with suppress(MissingToolError):  # the check of the collector says what is wrong
+    with suppress(MissingToolError):  # the check of the collector reports the error
         nsys = find_nsys()
     return Diagnosis("this machine", tuple(machine_checks(states, nsys, program)), names)
 
 
 @foreign_errors_in_words("The trace cannot be examined.")
 def examine_trace(tables: TraceTables, name: str) -> Diagnosis:
-    """What the trace called ``name`` can answer."""
+    """Check what the trace called ``name`` can answer."""
     from traceviz.doctor.trace import trace_checks  # noqa: PLC0415 (polars takes 0.5 s to import)
 
     checks = sorted(trace_checks(tables), key=lambda check: ("recorded", "markers", "completeness").index(check.group))
@@ -91,7 +91,7 @@ def examine_trace(tables: TraceTables, name: str) -> Diagnosis:
 
 
 def to_text(diagnosis: Diagnosis, width: int = 100, *, color: bool = False) -> str:
-    """One line per check, wrapped to ``width`` columns, and the command that mends it below."""
+    """Return one line per check, wrapped to ``width`` columns, with the command that fixes it below."""
     lines = [f"traceviz doctor: {_one_line(diagnosis.title)}"]
     for group, checks in groupby(diagnosis.checks, key=lambda check: check.group):
         lines += ["", _painted(group.capitalize(), "1", color=color)]
@@ -101,7 +101,7 @@ def to_text(diagnosis: Diagnosis, width: int = 100, *, color: bool = False) -> s
 
 
 def to_json(diagnosis: Diagnosis) -> str:
-    """The checks as JSON."""
+    """Return the checks as JSON."""
     document = {
         "kind": "traceviz.doctor",
         "version": 1,
@@ -127,12 +127,12 @@ def _lines(check: Check, width: int, *, color: bool) -> list[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """``text`` in lines; flags and paths stay whole even where they are too wide, so that they can be copied."""
+    """Wrap ``text`` to lines. Flags and paths are not split, even if they are too wide, so that they can be copied."""
     return textwrap.wrap(_one_line(text), max(width, 1), break_long_words=False, break_on_hyphens=False)
 
 
 def _one_line(text: str) -> str:
-    """``text`` on one line without control characters: messages come from files."""
+    """Return ``text`` on one line without control characters, because messages come from files."""
     return sentence(bounded(text))
 
 

@@ -1,4 +1,4 @@
-"""What can be recorded on this machine: collectors, GPU, permissions, the program's Python, storage."""
+"""Checks of what can be recorded on this machine: collectors, GPU, permissions, the program's Python, storage."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FRAMEWORKS = {
     ),
     "torch": Framework("2.0", ("torch",)),
 }
-"""By collector. Whether it can record depends on the Python that runs the program."""
+"""Frameworks by collector. The Python that runs the program decides whether the collector can record."""
 
 PACKAGES = ("keras", "nvtx", *(name for framework in FRAMEWORKS.values() for name in framework.distributions))
 """Packages of the program's Python that matter to a recording."""
@@ -55,7 +55,7 @@ OLDEST_SAMPLED = "3.9"
 """The oldest Python whose stacks are sampled."""
 
 LOSING_NVTX = "0.2.12"
-"""From this version on, ranges of the package nvtx do not reach nsys up to :data:`LOSING_NSYS`."""
+"""Version from which ranges of the package nvtx do not reach nsys up to :data:`LOSING_NSYS`."""
 LOSING_NSYS = "2023.4"
 
 SYS_ADMIN, PERFMON = 21, 38
@@ -80,9 +80,9 @@ class ProgramPython:
     """The Python that runs the program to be recorded.
 
     Args:
-        path: As the user would call it.
-        version: Its version; ``None`` where it does not answer.
-        packages: Versions of those of :data:`PACKAGES` that it has; ``tensorflow`` under whatever name.
+        path: Path or name as the user gave it.
+        version: Its version; ``None`` if it does not answer.
+        packages: Versions of its packages in :data:`PACKAGES`; ``tensorflow`` for any distribution of it.
     """
 
     path: str
@@ -93,10 +93,10 @@ class ProgramPython:
 def machine_checks(
     states: Mapping[str, Availability], nsys: Nsys | None, python: ProgramPython, root: Path = Path("/")
 ) -> Iterator[Check]:
-    """Everything that decides what can be recorded here.
+    """Yield all checks that decide what can be recorded here.
 
     Args:
-        states: Whether each collector can record here, by name.
+        states: Availability of each collector, by name.
         nsys: The installed nsys.
         python: The Python that runs the program.
         root: Folder with the kernel's ``proc``.
@@ -128,7 +128,7 @@ def _collector(name: str, state: Availability, python: ProgramPython) -> Check:
 
 
 def _framework(name: str, framework: Framework, python: ProgramPython) -> Check:
-    """Whether the program's Python has what the collector records."""
+    """Check whether the program's Python has the framework that the collector records."""
     version, usual = python.packages.get(name), framework.distributions[0]
     fix = f"{shlex.quote(python.path)} -m pip install '{usual}>={framework.oldest}'"
     if version is None:
@@ -162,7 +162,7 @@ def _nvml() -> Check:
 
 
 def _counters(root: Path) -> Check:
-    """Who may use the GPU's hardware counters; kernels and copies are traced without them."""
+    """Check who may use the GPU's hardware counters; kernels and copies are traced without them."""
     restricted = _number(r"RmProfilingAdminOnly:\s*(\d+)", read_text(root / "proc/driver/nvidia/params"))
     if restricted and not _may(root, SYS_ADMIN):
         return Check(
@@ -177,12 +177,12 @@ def _counters(root: Path) -> Check:
 
 
 def _sampling(root: Path, status: str) -> Check:
-    """Whether nsys may sample the CPU.
+    """Check whether nsys may sample the CPU.
 
     Args:
         root: Folder with the kernel's ``proc``.
-        status: Output of ``nsys status --environment``, which tries; empty without nsys. A container may forbid what
-            the level of the kernel allows.
+        status: Output of ``nsys status --environment``, which tries it; empty without nsys. A container may forbid what
+            the kernel's level allows.
     """
     level = _number(r"(-?\d+)", read_text(root / "proc/sys/kernel/perf_event_paranoid"))
     needless = "what traceviz records does not need it"
@@ -201,7 +201,7 @@ def _sampling(root: Path, status: str) -> Check:
 
 
 def _may(root: Path, *capabilities: int) -> bool:
-    """Whether this process has one of these kernel capabilities: in a container, root may have none."""
+    """Return whether this process has one of these kernel capabilities; in a container, root may have none."""
     effective = re.search(r"CapEff:\s*([0-9a-f]+)", read_text(root / "proc/self/status"))
     held = int(effective[1], 16) if effective else 0
     return any(held >> capability & 1 for capability in capabilities)
@@ -229,7 +229,7 @@ def _storage(folder: Path) -> Check:
 
 
 def program_python(named: str | None = None) -> str:
-    """The Python called ``named``; without a name, the one that ``traceviz collect -- python`` would run.
+    """Return the Python called ``named``; without a name, the one that ``traceviz collect -- python`` would run.
 
     Raises:
         UsageError: there is no such program.
@@ -243,7 +243,7 @@ def program_python(named: str | None = None) -> str:
 
 
 def read_python(path: str) -> ProgramPython:
-    """The version and packages of the Python at ``path``; none of its packages is imported."""
+    """Return the version and packages of the Python at ``path``, without importing any of its packages."""
     try:
         completed = subprocess.run(
             [path, "-c", _LIST_VERSIONS, *PACKAGES], capture_output=True, check=True, timeout=_PATIENCE_S, text=True
@@ -274,7 +274,7 @@ def _python(python: ProgramPython) -> Check:
 
 
 def _nvtx(python: ProgramPython, nsys: Nsys | None) -> Iterator[Check]:
-    """Whether ranges that the program makes itself would arrive."""
+    """Check whether ranges that the program makes itself would reach nsys."""
     version = python.packages.get("nvtx")
     if version is None or nsys is None:
         return
@@ -290,7 +290,7 @@ def _nvtx(python: ProgramPython, nsys: Nsys | None) -> Iterator[Check]:
 
 
 def loses_ranges(nvtx: str, nsys: str) -> bool:
-    """Whether ranges of this package nvtx are lost under this nsys.
+    """Return whether ranges of this package nvtx are lost under this nsys.
 
     >>> loses_ranges("0.2.13", "2022.4.2.1"), loses_ranges("0.2.11", "2022.4.2.1"), loses_ranges("0.2.13", "2024.5.1")
     (True, False, False)

@@ -1,7 +1,7 @@
-"""What a trace can answer, and what it cannot: which tables it has, markers, and how complete it is.
+"""Checks of the questions that a trace can answer: its tables, its markers, and how complete it is.
 
-An empty table was recorded, and nothing happened. Nothing is known about an absent table: most profilers, nsys among
-them, leave out a kind of event that they recorded and never saw, just like one that they did not record.
+An empty table means that events of this kind were recorded, but none occurred. Nothing is known about an absent table:
+most profilers, including nsys, omit a kind of event without any events, as if it had not been recorded.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from traceviz.trace.tables import TraceTables
 RECORDED, MARKERS, COMPLETE = "recorded", "markers", "completeness"
 
 _NONE_OF_A_KIND = re.compile(r"^(?>.*?\bNo ).+ events collected", re.MULTILINE)
-"""nsys reports this for each process without events of a kind; whether there are any has a check of its own."""
+"""nsys reports this for each process without events of a kind; a separate check covers whether there are any."""
 
 _DECLARED = ("serving", "trace", "nvtx", "annotation", "counted")
-"""Sources of declared steps; other steps are inferred from what repeats."""
+"""Sources of declared steps; other steps are inferred from repetition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Subject:
     """Tables that answer one kind of question.
 
     Args:
-        name: What the tables hold.
-        tables: Name of each table, and what a row is called for people; one of the tables is enough.
+        name: Contents of the tables.
+        tables: Name of each table, with the display name of a row; one of the tables is enough.
         answers: Questions that they answer.
         fix: How to record them.
     """
@@ -89,7 +89,7 @@ SUBJECTS = (
 
 
 def trace_checks(tables: TraceTables) -> Iterator[Check]:
-    """What ``tables`` can answer. Pure."""
+    """Yield the checks of what ``tables`` can answer. Pure."""
     trace = TraceView(tables)
     yield from (_recorded(tables, subject) for subject in SUBJECTS)
     yield _steps(trace)
@@ -98,7 +98,7 @@ def trace_checks(tables: TraceTables) -> Iterator[Check]:
     yield from _graphs(trace)
     yield _whole(tables)
     yield _overhead(trace)
-    # Other warnings of the readers and of the profiler; losses have a check of their own.
+    # Other warnings of the readers and of the profiler; a separate check covers losses.
     lost = set(losses(tables))
     for note in tables.arrow("notes").to_pylist():
         is_known = note["message"] in lost or note["code"] == DAMAGED or _NONE_OF_A_KIND.search(note["message"])
@@ -153,7 +153,7 @@ def _input(trace: TraceView) -> Check:
 
 
 def _graphs(trace: TraceView) -> Iterator[Check]:
-    """Whether the kernels of CUDA graphs were recorded one by one; nothing where no graph was launched."""
+    """Check whether the kernels of CUDA graphs were recorded one by one; nothing if no graph was launched."""
     whole = trace.tables.rows("graphs")
     kernels = trace.frame("kernels", "graph_node_id", *LAUNCH_KEY)
     nodes = kernels.height - without_graphs(trace, kernels).height
@@ -179,7 +179,7 @@ def _whole(tables: TraceTables) -> Check:
 
 
 def _overhead(trace: TraceView) -> Check:
-    """The profiler's own share of the judged time; the limit is that of analysis ``capture``."""
+    """Check the profiler's own share of the judged time; the limit is that of analysis ``capture``."""
     capture = Capture().run(trace)
     if capture.overhead_ns is None or not capture.judged_ns:
         detail = "The trace does not say what the profiler itself took while it recorded."
@@ -192,7 +192,7 @@ def _overhead(trace: TraceView) -> Check:
 
 
 def _saving(trace: TraceView) -> str:
-    """How long profilers held up the program after recording, where ``traceviz collect`` ran it; in words."""
+    """Return, as text, how long profilers held up a ``traceviz collect`` program after recording."""
     run = RunAnalysis().run(trace)
     cost_ns = None if isinstance(run, Skipped) else run.stop_cost_ns
     return f" Stopping and saving took {format_ns(cost_ns)} besides." if cost_ns else ""

@@ -1,4 +1,4 @@
-"""A limit for a figure of a report, as people write it: ``input_wait<=5%``, ``step_median<=120ms``."""
+"""Limits for figures of a report, as people write them: ``input_wait<=5%``, ``step_median<=120ms``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RELATIONS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
 }
 RELATIONS = (*_RELATIONS, "≤", "≥")
-"""Beginnings of a limit."""
+"""Relations that can start a limit."""
 _EXPRESSION = re.compile(
     r"(?P<name>[^<>=≤≥\s]*+(?:\s++[^<>=≤≥\s]++)*+)\s*+(?P<relation><=|>=|≤|≥|<|>)\s*+(?P<amount>[^<>=≤≥]*+)"
 )
@@ -44,7 +44,7 @@ _SCALES: dict[Unit, dict[str, int | Fraction]] = {
     "count": {"": 1},
     "number": {"": 1},
 }
-"""Factor of each written unit to the base unit; the empty one is that of a plain number."""
+"""Factor of each written unit to the base unit; the empty unit is for a plain number."""
 _EXAMPLES: dict[Unit, str] = {
     "ns": "120ms",
     "ratio": "5%, or 0.05",
@@ -63,7 +63,7 @@ class Budget:
     """A limit for one metric.
 
     Args:
-        metric: What is limited.
+        metric: The limited metric.
         relation: ``<=``, ``>=``, ``<`` or ``>``.
         amount: The limit as it was written, with its unit.
     """
@@ -77,7 +77,7 @@ class Budget:
         """Read ``input_wait<=5%``.
 
         Raises:
-            UsageError: it is no such expression, there is no such metric, or the limit does not fit its unit.
+            UsageError: it is not such an expression, there is no such metric, or the limit does not fit its unit.
         """
         expression = _EXPRESSION.fullmatch(text.strip())
         if expression is None or not expression["name"]:
@@ -91,7 +91,7 @@ class Budget:
 
     @classmethod
     def of(cls, limited: Metric, relation: str, amount: str) -> Budget:
-        """A budget whose limit is known to fit, as far as the unit of the metric is known."""
+        """Return a budget; check the limit as far as the unit of the metric is known."""
         budget = cls(limited, relation, amount)
         if limited.unit is not None:
             budget.limit(limited.unit)
@@ -106,14 +106,14 @@ class Budget:
 
     @property
     def is_upper(self) -> bool:
-        """Whether it holds for small values."""
+        """True if it is an upper limit."""
         return self.relation.startswith("<")
 
     def limit(self, unit: Unit) -> float:
-        """The limit in base ``unit``: the float nearest to the written number.
+        """Return the limit in base ``unit``: the float nearest to the written number.
 
         Raises:
-            UsageError: it is no amount of that unit.
+            UsageError: it is not an amount of that unit.
         """
         amount, scales = _AMOUNT.fullmatch(self.amount), _SCALES.get(unit)
         if scales is None:
@@ -131,10 +131,10 @@ class Budget:
             raise _not_a_limit(self, unit) from None
 
     def holds(self, value: float, unit: Unit) -> bool:
-        """Whether ``value`` in base ``unit`` keeps it.
+        """Return whether ``value`` in base ``unit`` keeps the limit.
 
         Raises:
-            UsageError: the limit is no amount of that unit.
+            UsageError: the limit is not an amount of that unit.
         """
         return _RELATIONS[self.relation](value, self.limit(unit))
 
@@ -145,7 +145,7 @@ def _not_a_limit(budget: Budget, unit: Unit) -> UsageError:
 
 
 def parse_share(text: str) -> float:
-    """A share of a whole: ``5%`` or ``0.05``.
+    """Return a share: ``5%`` or ``0.05``.
 
     Raises:
         UsageError: it is neither.

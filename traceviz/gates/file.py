@@ -1,4 +1,4 @@
-"""Gates in a TOML file, so that a repository can keep them."""
+"""Gates in a TOML file that a repository can keep."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from traceviz.report import Severity
 BUDGETS, GATES = "budgets", "gates"
 FAIL_ON, REGRESSION = "fail-on", "fail-on-regression"
 SEVERITIES = (Severity.WARNING, Severity.ERROR)
-"""What ``fail-on`` may be."""
+"""Allowed values of ``fail-on``."""
 
 
 def gates_from_toml(text: str, source: str = "The file") -> Gates:
-    """Gates from ``[budgets]`` and ``[gates]``.
+    """Return the gates in ``[budgets]`` and ``[gates]``.
 
     Args:
         text: The TOML.
-        source: What errors call it.
+        source: Name of the file in errors.
 
     Raises:
-        UsageError: it is no TOML, or holds something else than gates.
+        UsageError: it is not TOML, or contains something other than gates.
     """
     try:
         document = tomllib.loads(text)
@@ -58,7 +58,7 @@ def _table(source: str, document: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _expressions(source: str, table: dict[str, Any], prefix: str = "") -> Iterator[str]:
-    """``name = "<=5%"`` or a list of such limits; ``section.fact`` without quotes is a table of a table."""
+    """Yield budgets from ``name = "<=5%"`` or a list of such limits; an unquoted ``section.fact`` is a nested table."""
     for key, value in table.items():
         name = f"{prefix}{key}"
         if isinstance(value, dict) and not prefix:

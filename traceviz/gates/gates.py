@@ -1,6 +1,6 @@
 """Gates: conditions that a run must meet, for continuous integration.
 
-A gate passes, fails, or is unknown where its figure was not measured. What was not measured never passes.
+A gate passes, fails, or is unknown if its figure was not measured. An unmeasured figure never passes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Outcome(StrEnum):
 
 
 WORDS = {Outcome.FAILED: "failed", Outcome.UNKNOWN: "cannot judge", Outcome.PASSED: "passed"}
-"""Outcomes for people."""
+"""Display text of outcomes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Gates:
     Args:
         budgets: Limits for figures.
         fail_on: Findings of this severity or worse fail.
-        regression: A mean step that is longer by this share of the base's, beyond chance, fails.
+        regression: Smallest increase of the mean step, as a share of the base's, that fails if it is beyond chance.
     """
 
     budgets: tuple[Budget, ...] = ()
@@ -50,7 +50,7 @@ class Gates:
     regression: float | None = None
 
     def __bool__(self) -> bool:
-        """Whether there is any condition."""
+        """Return whether there is any condition."""
         return bool(self.budgets) or self.fail_on is not None or self.regression is not None
 
     @property
@@ -60,7 +60,7 @@ class Gates:
 
     @property
     def needs_all(self) -> bool:
-        """Whether every section is needed: any of them may have findings."""
+        """True if every section is needed, because any of them may have findings."""
         return self.fail_on is not None or any(budget.metric.of_findings for budget in self.budgets)
 
     @property
@@ -70,7 +70,7 @@ class Gates:
         return (*(("fail-on-regression",) if self.regression is not None else ()), *dict.fromkeys(names))
 
     def over(self, lower: Gates) -> Gates:
-        """These gates, and those of ``lower`` that they leave open.
+        """Return these gates, and those of ``lower`` that they do not set.
 
         A budget replaces those with the same metric and the same direction.
         """
@@ -92,10 +92,10 @@ class GateResult:
         measured: The measured figure, for people.
         outcome: The outcome.
         why: Why it is unknown, or another remark.
-        side: The side that was judged, where there are several.
-        relation: How ``value`` should relate to ``limit_value``.
-        limit_value: The limit in base ``unit``; ``None`` where the unit is unknown.
-        value: The measured figure in base ``unit``; ``None`` where nothing was measured.
+        side: The judged side, if there are several.
+        relation: Required relation of ``value`` to ``limit_value``.
+        limit_value: The limit in base ``unit``; ``None`` if the unit is unknown.
+        value: The measured figure in base ``unit``; ``None`` if nothing was measured.
         unit: Base unit.
     """
 
@@ -116,7 +116,7 @@ def judge_gates(gates: Gates, candidates: Sequence[Candidate]) -> tuple[GateResu
     """Judge every candidate by every gate; failed ones first, then unknown ones.
 
     Raises:
-        UsageError: a limit does not fit what it limits.
+        UsageError: a limit does not fit its metric.
     """
     results = [result for candidate in candidates for result in _of(gates, candidate)]
     order = list(Outcome)
@@ -157,7 +157,7 @@ def _budget(budget: Budget, reading: Reading) -> GateResult:
 
 
 def _distinguishable(value: float, limit: float, unit: Unit) -> str:
-    """A value for people; with more digits where rounding would make it look like the limit."""
+    """Format a value for people; use more digits if rounding would make it look like the limit."""
     shown = format_value(value, unit)
     if value == limit or shown != format_value(limit, unit):
         return shown
@@ -179,7 +179,7 @@ def _findings(severity: Severity, candidate: Candidate) -> GateResult:
 
 
 def _regression(limit: float, judgement: Judgement | None) -> GateResult:
-    """Fails where the new side is judged slower, and by no less than the limit."""
+    """Fail if the new side is judged slower by at least the limit."""
     if judgement is None:
         judgement = Judgement(Judged.UNKNOWN, None, "there is nothing to compare with")
     ratio = None if judgement.effect is None else judgement.effect.ratio
@@ -189,7 +189,7 @@ def _regression(limit: float, judgement: Judgement | None) -> GateResult:
     measured = "not compared" if ratio is None else format_change(ratio, "ratio")
     if ratio is not None and ratio > 0:
         measured = f"+{_distinguishable(ratio, limit, 'ratio')}"
-    verdict = Judged.SLOWER if outcome is Outcome.FAILED else judgement.outcome  # also by less than is a difference
+    verdict = Judged.SLOWER if outcome is Outcome.FAILED else judgement.outcome  # even below the limit
     return GateResult(
         gate="regression",
         kind="regression",
@@ -205,7 +205,7 @@ def _regression(limit: float, judgement: Judgement | None) -> GateResult:
 
 
 def _not_excluded(limit: float, judgement: Judgement) -> str:
-    """A caution where no change is found and the limit lies within the interval."""
+    """Return a caution if no change is found and the limit lies within the interval."""
     ends = judgement.effect.interval if judgement.effect and judgement.outcome is Judged.NO_CHANGE else None
     if ends is None or ends[1] < limit:
         return ""
@@ -216,13 +216,13 @@ def _not_excluded(limit: float, judgement: Judgement) -> str:
 
 
 def exit_code(results: Iterable[GateResult]) -> int:
-    """0 where all passed, 1 where one failed, else 4: one cannot be judged."""
+    """Return 0 if all passed, 1 if one failed, else 4: one cannot be judged."""
     outcomes = {result.outcome for result in results}
     return 1 if Outcome.FAILED in outcomes else 4 if Outcome.UNKNOWN in outcomes else 0
 
 
 def check(results: Sequence[GateResult]) -> None:
-    """Raise what ends the command line with :func:`exit_code`.
+    """Raise the error that ends the command line with :func:`exit_code`.
 
     Raises:
         GateFailedError: a gate failed.
@@ -235,7 +235,7 @@ def check(results: Sequence[GateResult]) -> None:
 
 
 def _sentence(result: GateResult) -> str:
-    """The outcome of a gate: side, measured figure and limit."""
+    """Return the outcome of a gate as a sentence: side, measured figure and limit."""
     if result.outcome is Outcome.UNKNOWN:
         return f"{_subject(result)}: {result.why.rstrip('.') or 'not measured'}."
     if result.kind == "findings":
@@ -253,7 +253,7 @@ def _remark(result: GateResult) -> str:
 
 
 def _tally(results: Sequence[GateResult]) -> str:
-    """How many gates there are, and how many of them did not pass."""
+    """Return the number of gates, and how many of them did not pass."""
     count = {outcome: sum(result.outcome is outcome for result in results) for outcome in Outcome}
     failed, unknown = count[Outcome.FAILED], count[Outcome.UNKNOWN]
     whole = counted(len(results), "gate")
@@ -266,12 +266,12 @@ def _tally(results: Sequence[GateResult]) -> str:
 
 
 def gated(report: Report, results: Sequence[GateResult]) -> Report:
-    """The report with a section of its gates at the end; unchanged where there are none."""
+    """Return the report with a section of its gates at the end; unchanged if there are none."""
     return replace(report, sections=(*report.sections, section(results))) if results else report
 
 
 def section(results: Sequence[GateResult]) -> Section:
-    """The gates, worst first, with the reasons of those that cannot be judged."""
+    """Return the section of the gates, worst first, with the reasons of those that cannot be judged."""
     several = any(result.side for result in results)
     columns = (
         Column("gate", "Gate", "text", 0),
@@ -300,7 +300,7 @@ def section(results: Sequence[GateResult]) -> Section:
 
 
 def for_one_side(gates: Gates) -> Gates:
-    """The gates, for a report without a base to compare with.
+    """Return the gates for a report without a base to compare with.
 
     Raises:
         UsageError: one of them needs a base.

@@ -1,4 +1,4 @@
-"""The figures that a budget can limit: by name, from a report or from the judgement of a comparison."""
+"""Figures that a budget can limit: by name, from a report or from the judgement of a comparison."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Candidate:
 
     Args:
         reports: A report of each run.
-        label: What people call it; empty where there is only one side.
-        judgement: How it differs from the base, where there is one.
+        label: Display name; empty if there is only one side.
+        judgement: Its difference from the base, if there is one.
     """
 
     reports: tuple[Report, ...]
@@ -38,10 +38,10 @@ class Reading:
     """A figure in base ``unit``.
 
     Args:
-        value: ``None`` where it was not measured.
+        value: The value; ``None`` if it was not measured.
         unit: Its unit.
         why: Why it was not measured, or another remark.
-        at_least: Whether it is a lower bound: more may be there than was seen.
+        at_least: True if it is a lower bound, because more may exist.
     """
 
     value: float | None
@@ -56,12 +56,12 @@ class Metric:
 
     Args:
         name: Its name in budgets.
-        unit: Base unit; ``None`` where only the report states it.
-        meaning: Its meaning in words.
+        unit: Base unit; ``None`` if only the report states it.
+        meaning: Its meaning as text.
         sections: Sections of the report that it is read from.
         read: Reads it from a candidate.
-        comparing: Whether it exists in comparisons only.
-        of_findings: Whether it counts findings, which any section may have.
+        comparing: True if it exists in comparisons only.
+        of_findings: True if it counts findings, which any section may have.
     """
 
     name: str
@@ -74,7 +74,9 @@ class Metric:
 
 
 def metric(name: str) -> Metric:
-    """The metric of this name: one of :data:`METRICS`, ``class:``, ``api:`` or ``quality:NAME``, or ``SECTION.FACT``.
+    """Return the metric of this name.
+
+    Names are those of :data:`METRICS`, ``class:``, ``api:`` or ``quality:NAME``, or ``SECTION.FACT``.
 
     Raises:
         UsageError: there is none; the error lists those that exist.
@@ -109,7 +111,7 @@ QUALITY = "quality"
 
 
 def _mean(read: Callable[[Report], Reading]) -> Callable[[Candidate], Reading]:
-    """The mean over the runs; unknown where it is unknown in any of them."""
+    """Read the mean over the runs; unknown if it is unknown in any of them."""
 
     def of(candidate: Candidate) -> Reading:
         readings = [read(report) for report in candidate.reports]
@@ -123,7 +125,7 @@ def _mean(read: Callable[[Report], Reading]) -> Callable[[Candidate], Reading]:
 
 
 def _absent(report: Report, slug: str, unit: Unit, otherwise: str = "") -> Reading:
-    """A figure that the report does not have, with the reason; never zero."""
+    """Return an unknown figure, never zero, with the reason why the report lacks it."""
     skipped = next((skip.reason for skip in report.skipped if skip.slug == slug), "")
     has_section = any(section.slug == slug for section in report.sections)
     why = otherwise if has_section and otherwise else skipped or f"the report has no section {slug}"
@@ -135,15 +137,15 @@ def _number(value: Value) -> float | None:
 
 
 def _facts_of(report: Report, slug: str) -> dict[str, Fact]:
-    """Facts of a section by key; the first of a name."""
+    """Return the facts of a section by key; of equal keys, the first."""
     return {fact.key: fact for fact in reversed(list(report.facts(slug)))}
 
 
 def _fact(slug: str, key: str, report: Report) -> Reading:
-    """Any fact of the report.
+    """Read any fact of the report.
 
     Raises:
-        UsageError: it is no number.
+        UsageError: it is not a number.
     """
     facts = _facts_of(report, slug)
     fact = facts.get(key)
@@ -160,7 +162,7 @@ def _fact(slug: str, key: str, report: Report) -> Reading:
 
 
 def _known_fact(slug: str, key: str, unit: Unit) -> Callable[[Candidate], Reading]:
-    """A fact that a report of that section has wherever it was measured."""
+    """Read a fact that a report's section always has if it was measured."""
 
     def of(report: Report) -> Reading:
         fact = _facts_of(report, slug).get(key)
@@ -171,7 +173,7 @@ def _known_fact(slug: str, key: str, unit: Unit) -> Callable[[Candidate], Readin
 
 
 def _table(report: Report, slug: str, *columns: str) -> list[tuple[Value, ...]] | None:
-    """These columns of the first grid of a section that has them all; ``None`` where there is none."""
+    """Return these columns of the first grid of a section that has them all; ``None`` if there is none."""
     for grid in report.grids(slug):
         names = [column.name for column in grid.columns]
         if set(columns) <= set(names):
@@ -181,7 +183,7 @@ def _table(report: Report, slug: str, *columns: str) -> list[tuple[Value, ...]] 
 
 
 def _class(keys: Sequence[str], report: Report) -> Reading:
-    """Share of steady step time in classes, as far as the capture shows them."""
+    """Read the share of steady step time in classes, as far as the capture shows them."""
     rows = _table(report, "breakdown", "class", "share_of_step")
     shares = {str(key): _number(share) for key, share in rows or ()}
     known = [share for key in keys if (share := shares.get(key)) is not None]
@@ -196,7 +198,7 @@ def _class(keys: Sequence[str], report: Report) -> Reading:
 
 
 def _api(name: str, report: Report) -> Reading:
-    """Share of all CUDA API time in calls of one function; zero where it is never called."""
+    """Read the share of all CUDA API time in calls of one function; zero if it is never called."""
     rows = _table(report, "cuda_api", "name", "share_of_api")
     if rows is None:
         return _absent(report, "cuda_api", "ratio")
@@ -210,7 +212,7 @@ def _api(name: str, report: Report) -> Reading:
 
 
 def _quality(name: str, report: Report) -> Reading:
-    """The last value of a figure of quality, by the program's name or ours; unknown where it was not finite."""
+    """Read the last value of a quality figure, by the program's name or ours; unknown if it was not finite."""
     rows = _table(report, QUALITY, "name", "label", "last")
     if rows is None:
         return _absent(report, QUALITY, "number")
@@ -221,7 +223,7 @@ def _quality(name: str, report: Report) -> Reading:
 
 
 def _device_busy(report: Report) -> Reading:
-    """Busy share of the steady steps, the mean over devices; without steps, of the active time."""
+    """Read the busy share of the steady steps, mean over devices; without steps, of the active time."""
     rows = _table(report, "device_use", "judged_utilisation") or []
     shares = [share for (value,) in rows if (share := _number(value)) is not None]
     return Reading(fsum(shares) / len(shares), "ratio") if shares else _absent(report, "device_use", "ratio")
@@ -233,7 +235,7 @@ def _device_idle(report: Report) -> Reading:
 
 
 def _input_share(report: Report) -> Reading:
-    """The share behind the verdict, where a wait for input would be seen: copies alone are not all of it."""
+    """Read the share behind the verdict, if a wait for input would be seen. Copies alone are only a part of it."""
     stated = _facts_of(report, "input_pipeline").get("verdict")
     verdict = InputVerdict.read(stated.value) if stated is not None else None
     if verdict is not None and not verdict.is_measured:
@@ -248,7 +250,7 @@ def _step_mean(report: Report) -> Reading:
 
 
 def _measure(key: str, unit: Unit, report: Report) -> Reading:
-    """A figure of the whole run."""
+    """Read a figure of the whole run."""
     grid = next((grid for grid in report.grids(MEASURES) if grid.title == MEASURES), None)
     if grid is not None:
         names = [column.name for column in grid.columns]
@@ -263,18 +265,18 @@ def _measure(key: str, unit: Unit, report: Report) -> Reading:
 
 
 _OUTCOMES = {"killed": "was killed", "interrupted": "was interrupted", "timed-out": "was ended after its time limit"}
-"""How a program ended, in words; the others say it themselves."""
+"""Text for how a program ended; other outcomes are their own text."""
 
 
 def at_least(report: Report, severity: Severity) -> list[Finding]:
-    """Findings of this severity and worse."""
+    """Return findings of this severity and worse."""
     return [finding for finding in report.findings if finding.severity.rank >= severity.rank]
 
 
 def findings(severity: Severity, candidate: Candidate) -> Reading:
-    """Number of findings of this severity and worse, in the run that has most.
+    """Count findings of this severity and worse, in the run that has most.
 
-    Where a run cannot be judged, or was not analysed in full, there may be more.
+    If a run cannot be judged, or was not analysed in full, there may be more.
     """
     counts = [len(at_least(report, severity)) for report in candidate.reports]
     blind = [report for report in candidate.reports if report.verdict.code.is_blind]
@@ -306,7 +308,7 @@ def _of_run(name: str, unit: Unit, meaning: str, key: str) -> Metric:
 
 
 _RARE = "parameter_transfer"
-"""A class that a report shows where there is any: it is zero where copies were recorded and none of these."""
+"""Class that a report omits if it is zero: copies were recorded, but none of this kind."""
 _COPIES = (_RARE, "copy_d2h", "copy_h2d")
 _STEPS = ("breakdown", "steps")
 _USE = ("device_use",)

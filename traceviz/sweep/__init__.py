@@ -1,1 +1,1 @@
-"""``traceviz sweep``: a program under many settings, each recorded several times; a run that fails is a result too."""
+"""``traceviz sweep``: run a program under many settings and record each several times. A failed run is a result too."""

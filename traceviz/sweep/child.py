@@ -1,11 +1,11 @@
-"""One run of a sweep as a process: ``traceviz collect`` in a session of its own, its output, and its end.
+"""One run of a sweep as a process: ``traceviz collect`` in its own session, its output, and its end.
 
 ::
 
     the sweep --> traceviz collect --> the program, and what it starts
         <-- one pipe: stdout and stderr of all of them
 
-Ctrl-C in the terminal reaches the sweep only, which decides what becomes of its runs.
+Ctrl-C in the terminal reaches only the sweep, which then ends its runs.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from traceviz.collectors.program.processes import kill_tree, send_to, with_varia
 from traceviz.sweep.output import Output
 
 MARK = "TRACEVIZ_SWEEP_RUN"
-"""Variable by which every process of a run is known: its run folder."""
+"""Environment variable with the run folder; it identifies every process of a run."""
 PATIENCE_S = 120.0
-"""Once its time is over, a run has this long to end the program and to collect what was recorded."""
+"""Time that a run has after its limit to end the program and to collect the recordings."""
 _READ_BYTES = 1 << 16
 _DRAIN_S = 0.5
-"""What has been written by the end is read within this time; a process that was left behind may hold the pipe."""
+"""Time to read the remaining output at the end. A process left behind may hold the pipe open."""
 
 
 class Child:
-    """A run that is under way.
+    """A run in progress.
 
     Args:
         command: The command of ``traceviz collect``.
         environment: All variables.
         directory: The folder in which it runs.
         folder: Its run folder.
-        limit_s: How long the program may run; ``traceviz collect`` sees to that, and this to that.
+        limit_s: Time limit of the program. ``traceviz collect`` enforces it; this class kills the run if that fails.
     """
 
     def __init__(
@@ -70,16 +70,16 @@ class Child:
 
     @property
     def elapsed_s(self) -> float:
-        """How long it has been running."""
+        """Time since its start."""
         return time.monotonic() - self._began_s
 
     @property
     def pipe(self) -> int | None:
-        """What its output is read from; ``None`` once that is closed."""
+        """The pipe with its output; ``None`` once that is closed."""
         return self._pipe
 
     def take_output(self) -> None:
-        """Read what there is to read."""
+        """Read all available output."""
         while self._pipe is not None:
             try:
                 data = os.read(self._pipe, _READ_BYTES)
@@ -90,7 +90,10 @@ class Child:
             self.output.add(data)
 
     def ended(self) -> int | None:
-        """The exit code of ``traceviz collect``, or minus the signal that ended it; ``None`` while it runs."""
+        """Return the exit code of ``traceviz collect``, or minus the signal that ended it; ``None`` while it runs.
+
+        Kill the run if it exceeds its time limit and :data:`PATIENCE_S`.
+        """
         if self._end_s is not None and time.monotonic() > self._end_s:
             self.kill()
         code = self._process.poll()
@@ -99,7 +102,7 @@ class Child:
         return code
 
     def _drain(self) -> None:
-        """Read what was written until the end; a process that was left behind may hold the pipe open."""
+        """Read the remaining output; a process that was left behind may hold the pipe open."""
         assert self._process.stdout is not None
         end = time.monotonic() + _DRAIN_S
         while self._pipe is not None and time.monotonic() < end and select.select([self._pipe], [], [], 0)[0]:
@@ -108,14 +111,14 @@ class Child:
         self._pipe = None
 
     def ask_to_end(self) -> None:
-        """Interrupt the program, as Ctrl-C would; what was recorded until then is collected."""
+        """Interrupt the program, as Ctrl-C would. Data recorded so far is collected."""
         self.asked_to_end = True
-        # Where this process was started to ignore Ctrl-C (`nohup`, `&` in a script), the run ignores it as well.
+        # If this process was started to ignore Ctrl-C (`nohup`, `&` in a script), the run ignores it as well.
         ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
         send_to(self._process.pid, signal.SIGTERM if ignored else signal.SIGINT)
 
     def kill(self) -> None:
-        """Kill it with all that it has started."""
+        """Kill the run with all its processes."""
         end_run(self.folder, self._process.pid)
 
 
@@ -123,11 +126,11 @@ def end_run(folder: Path, *roots: int) -> bool:
     """Kill the processes of a run, if any is left.
 
     Args:
-        folder: Its run folder, by which they are known.
-        roots: Process ids of which it is known anyway.
+        folder: Its run folder, which identifies them.
+        roots: Ids of processes that belong to it in any case.
 
     Returns:
-        Whether there were any.
+        True if there were any.
     """
     left = with_variable(MARK, str(folder)) | set(roots)
     kill_tree(*left)
@@ -135,7 +138,7 @@ def end_run(folder: Path, *roots: int) -> bool:
 
 
 def wait_for(children: Sequence[Child], seconds: float) -> None:
-    """Wait until one of these has something to say, or has ended, or the time is over; and take what they say."""
+    """Wait until a child writes or ends, or the time is over; read all output."""
     pipes = [child.pipe for child in children if child.pipe is not None]
     if not pipes:
         time.sleep(min(seconds, 0.05))
@@ -146,5 +149,5 @@ def wait_for(children: Sequence[Child], seconds: float) -> None:
 
 
 def collect_command(options: Sequence[str], folder: Path, command: Sequence[str]) -> tuple[str, ...]:
-    """``traceviz collect``, as another process runs it."""
+    """Return the command that runs ``traceviz collect`` in another process."""
     return (sys.executable, "-P", "-m", "traceviz", "collect", *options, "-o", str(folder), "--force", "--", *command)

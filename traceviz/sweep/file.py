@@ -1,4 +1,4 @@
-"""A sweep file, as its author wrote it: TOML, every member checked.
+"""A sweep file as its author wrote it: TOML, with every member checked.
 
 ::
 
@@ -25,9 +25,9 @@ from traceviz.core.errors import UnreadableError, UsageError
 from traceviz.core.units import parse_ns
 
 Scalar: TypeAlias = str | bool | int | float
-"""A value of a tag, as TOML has it."""
+"""A value of a tag in TOML."""
 Words: TypeAlias = str | tuple[str, ...]
-"""A command or options: one text that is split as a shell does, or words."""
+"""A command or options: a text that is split as in a shell, or a list of words."""
 MOST_BYTES = 1 << 20
 MOST_REPEATS = 1_000
 MOST_TAGS = 32
@@ -36,21 +36,21 @@ MOST_VALUES = 1_000
 MOST_ENTRIES = 1_000
 """Entries of [[exclude]] and [[include]], tags of every run, variables, options of `collect`."""
 MOST_DEPTH = 16
-"""Parts of a dotted key: Python's reader takes time with the square of them."""
+"""Parts of a dotted key. Python's reader takes quadratic time in them."""
 _MISTAKE = "A sweep of this size would take weeks: this looks like a mistake in the file."
 _LONGEST_LIMIT_NS = 10**18
 
 
 class NamedValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """A value of a tag that needs more than to be put into the command.
+    """A value of a tag with more effects than its text in the command.
 
     Args:
         name: The value.
-        options: What takes the place of ``{options}`` in the command.
+        options: Text that replaces ``{options}`` in the command.
         environment: Variables for the program.
         command: The command, instead of that of the sweep.
         collect: Further options of ``traceviz collect``.
-        time_limit: How long a run may take, instead of that of the sweep.
+        time_limit: Time limit of a run, instead of that of the sweep.
     """
 
     name: Scalar
@@ -62,12 +62,12 @@ class NamedValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
 
 class Comparing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """How the runs are compared in the end, as ``traceviz compare`` has it.
+    """Options of the comparison after the runs, as for ``traceviz compare``.
 
     Args:
-        by: Tags whose values are the sides; those of the settings where empty.
+        by: Tags whose values define the sides; if empty, those of the settings.
         base: Values of the side that the others are compared with.
-        per: Tag that says how many units of work a step does.
+        per: Tag that gives the units of work per step.
     """
 
     by: tuple[str, ...] = ()
@@ -79,18 +79,18 @@ class SweepFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     """A sweep.
 
     Args:
-        command: What runs: ``{batch}`` stands for the value of tag ``batch``.
-        name: Name of the sweep, and of the folder of its runs; that of the file where empty.
+        command: The command; ``{batch}`` stands for the value of tag ``batch``.
+        name: Name of the sweep, and of the folder of its runs; if empty, that of the file.
         runs: The folder of its runs, instead of ``traceviz-runs/NAME``.
-        repeats: How often each setting runs.
-        time_limit: How long a run may take: ``"10 min"``, or seconds.
+        repeats: Number of runs of each setting.
+        time_limit: Time limit of a run: ``"10 min"``, or seconds.
         collect: Options of ``traceviz collect``.
         environment: Variables for the program.
         tags: Tags of every run.
         settings: Values by tag; every combination is a setting.
         exclude: Combinations that are left out.
         include: Further settings, tag by tag.
-        compare: How the runs are compared in the end.
+        compare: Options of the comparison after the runs.
     """
 
     command: Words
@@ -108,11 +108,11 @@ class SweepFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
 
 
 def read_sweep(path: Path) -> SweepFile:
-    """The sweep in a file.
+    """Read the sweep in a file.
 
     Raises:
         UnreadableError: the file cannot be read.
-        UsageError: it is no TOML, or a member is unknown or not what it should be.
+        UsageError: it is not TOML, or a member is unknown or invalid.
     """
     try:
         with path.open("rb") as file:
@@ -131,14 +131,14 @@ def read_sweep(path: Path) -> SweepFile:
 
 
 def parse_sweep(document: Mapping[str, Any], name: str) -> SweepFile:
-    """The sweep in a TOML document.
+    """Return the sweep in a TOML document.
 
     Args:
         document: The document.
-        name: What errors call it.
+        name: Name of the document in errors.
 
     Raises:
-        UsageError: a member is unknown or not what it should be.
+        UsageError: a member is unknown or invalid.
     """
     _check_members(document, SweepFile, name, "key of a sweep")
     settings = document.get("settings")
@@ -171,7 +171,7 @@ _STRINGS_AND_COMMENTS = re.compile(
 
 
 def _check_depth(text: str, name: str) -> None:
-    """Refuse dotted keys of many parts before they are read. Dots in texts and comments are no parts of keys.
+    """Refuse dotted keys of many parts before they are read. Dots in texts and comments do not count.
 
     Raises:
         UsageError: a key is too deep.
@@ -186,10 +186,10 @@ def _check_depth(text: str, name: str) -> None:
 
 
 def _check_bounds(sweep: SweepFile, name: str) -> None:
-    """Refuse at once what no sweep has, before anything is computed of it.
+    """Refuse excessive sizes before anything is computed from them.
 
     Raises:
-        UsageError: there is more of something than a sweep may have.
+        UsageError: a member has more entries than a sweep may have.
     """
     values = max(((len(values), tag) for tag, values in sweep.settings.items()), default=(0, ""))
     named = [value for of_tag in sweep.settings.values() for value in of_tag if isinstance(value, NamedValue)]
@@ -218,20 +218,20 @@ def _check_members(document: Mapping[str, Any], struct: type[msgspec.Struct], na
 
 
 def text_of(value: Scalar) -> str:
-    """A value as it stands in commands and tags: ``true`` and ``false`` as TOML has them."""
+    """Return a value as it stands in commands and tags: ``true`` and ``false`` as in TOML."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def texts_of(values: Mapping[str, Scalar]) -> dict[str, str]:
-    """Values by name, as texts."""
+    """Return values by name, as texts."""
     return {key: text_of(value) for key, value in values.items()}
 
 
 def limit_of(values: Iterable[Scalar | None]) -> float | None:
-    """The last time limit that is stated, in seconds; ``None`` where none is.
+    """Return the last stated time limit, in seconds; ``None`` if there is none.
 
     Raises:
-        UsageError: it is no time.
+        UsageError: it is not a valid time.
     """
     stated = [value for value in values if value is not None]
     if not stated:

@@ -1,6 +1,6 @@
-"""The runs of a sweep: in which order, in which folders, and which of them are there already.
+"""The runs of a sweep: their order, their folders, and which of them exist already.
 
-A run folder is all that is kept of a run, and the only memory of a sweep::
+The run folders are the only state of a sweep::
 
     finished, failed, killed, timed out ----> a result, kept
     interrupted, or still "running" --------> no result: the run is made again
@@ -27,7 +27,7 @@ from traceviz.sweep.file import MOST_REPEATS, SweepFile
 from traceviz.sweep.settings import REPEAT, Setting, Task, label, settings_of, task_of
 
 SWEEP = "sweep"
-"""Member of the manifest of a run: what the sweep recorded it as."""
+"""Member of a run's manifest with the sweep's description of the run."""
 MOST_RUNS = 10_000
 _MOST_CHARACTERS = 64 << 20
 """Characters of all commands of a sweep."""
@@ -37,23 +37,23 @@ _RESULTS = frozenset({"finished", "failed", "killed", "timed-out"})
 
 
 class State(Enum):
-    """What is there of a run."""
+    """State of a run in its folder."""
 
     MISSING = "missing"
-    """Nothing, or what an interruption left."""
+    """No result, or the rest of an interrupted run."""
     FINISHED = "finished"
     FAILED = "failed"
-    """It ended in another way: a result as well."""
+    """It ended in another way, which is a result as well."""
     CHANGED = "changed"
-    """It is of another command, or was recorded in another way."""
+    """It has another command, or was recorded in another way."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Order:
-    """A run that is wanted.
+    """A requested run.
 
     Args:
-        task: What runs.
+        task: The task that runs.
         folder: Its run folder, absolute.
         directory: The folder in which the command runs, absolute.
         sweep: Name of the sweep.
@@ -71,7 +71,7 @@ class Order:
 
     @property
     def digest(self) -> str:
-        """Tells whether a run in the folder is of the same command, recorded in the same way."""
+        """Hash of the command and how it is recorded; it shows whether a run in the folder matches."""
         task = self.task
         stated = json.dumps([task.command, dict(task.environment), task.collect])
         return hashlib.sha256(stated.encode(errors="surrogatepass")).hexdigest()[:16]
@@ -88,7 +88,7 @@ class Sweep:
         name: Its name.
         folder: The folder of its runs, absolute.
         settings: Its settings.
-        orders: All its runs: in rounds, in each of which every setting has its turn.
+        orders: All its runs, in rounds; each round contains every setting once.
         source: The file as it was written.
     """
 
@@ -100,24 +100,24 @@ class Sweep:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Tags that tell the settings apart."""
+        """Tags that distinguish the settings."""
         return tuple(dict.fromkeys(tag for setting in self.settings for tag in setting.tags))
 
 
 def plan(source: SweepFile, name: str, directory: Path, seed: int, repeats: int | None = None) -> Sweep:
-    """The runs of a sweep. Each round goes through all settings, in an order of its own.
+    """Plan the runs of a sweep. Each round goes through all settings, in its own order.
 
-    A machine that slows down then slows every setting alike.
+    A machine that slows down then slows every setting equally.
 
     Args:
         source: The sweep file.
-        name: Name of the sweep where the file states none.
-        directory: The folder in which commands run; relative folders of runs lie in it. Absolute.
-        seed: Decides the orders of the rounds.
-        repeats: How often each setting runs; ``None`` for what the file says.
+        name: Name of the sweep if the file states none.
+        directory: The folder in which commands run; relative folders of runs are below it. Absolute.
+        seed: Determines the orders of the rounds.
+        repeats: Number of runs of each setting; ``None`` for the number in the file.
 
     Raises:
-        UsageError: as :func:`.settings.settings_of` and :func:`.settings.task_of`; or these are too many runs.
+        UsageError: as :func:`.settings.settings_of` and :func:`.settings.task_of`; or there are too many runs.
     """
     called = source.name or name
     folder = directory / (source.runs or Path(RUNS) / file_name(called))
@@ -150,7 +150,10 @@ def plan(source: SweepFile, name: str, directory: Path, seed: int, repeats: int 
 
 
 def _check_distinct(orders: Sequence[Order]) -> None:
-    """Refuse settings that run the same: their difference would be noise, and hide that a name was forgotten."""
+    """Refuse settings that run the same command.
+
+    Their difference would be noise, and hide that a tag is missing in the command.
+    """
     known: dict[tuple[str, str | None], Order] = {}
     for order in orders:
         key = (order.digest, order.task.tags.get(REPEAT))
@@ -168,7 +171,7 @@ def _difference(one: Mapping[str, str], other: Mapping[str, str]) -> str:
 
 
 def folder_name(tags: Mapping[str, str], repeat: int) -> str:
-    """The folder of a run: ``batch=32+approach=prefetch+1``; where that cannot be its name, with a digest of the tags.
+    """Return the folder of a run: ``batch=32+approach=prefetch+1``; if that cannot be a name, add a digest of the tags.
 
     >>> folder_name({"batch": "32", "approach": "prefetch"}, 1), folder_name({"path": "a/b"}, 2)
     ('batch=32+approach=prefetch+1', 'path=a-b+8f1f9cf4+2')
@@ -182,12 +185,12 @@ def folder_name(tags: Mapping[str, str], repeat: int) -> str:
 
 
 def state_of(order: Order) -> State:
-    """What is there of a run."""
+    """Return the state of a run from its folder."""
     return state_in(manifest_document(order.folder), order)
 
 
 def state_in(manifest: Mapping[str, Any], order: Order) -> State:
-    """The same, from what the manifest in its folder says (nothing where there is none)."""
+    """Return the state of a run from the manifest in its folder; the manifest is empty if there is none."""
     status = manifest.get("status")
     if status not in _RESULTS:
         return State.MISSING
@@ -197,5 +200,5 @@ def state_in(manifest: Mapping[str, Any], order: Order) -> State:
         return State.CHANGED
     if status == "finished":
         return State.FINISHED
-    # A run that has outlived its sweep may have failed of that: nobody took its output any more.
+    # A run that outlived its sweep may have failed because no process read its output any more.
     return State.FAILED if digest is not None else State.MISSING

@@ -1,4 +1,4 @@
-"""What a run writes to stdout and stderr: its begin and its end are kept, however much it writes."""
+"""Output of a run to stdout and stderr, limited to its start and its end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_LINES = 20
 """Last lines of a run that are kept in its manifest."""
 _LONGEST_LINE = 300
 _OURS = "traceviz: "
-"""What lines of ``traceviz collect`` begin with, which are none of the program's."""
+"""Prefix of lines of ``traceviz collect``, which are not the program's."""
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -20,7 +20,7 @@ class Output:
     """The output of one run, bounded.
 
     Args:
-        head: Bytes of its begin that are kept.
+        head: Bytes of its start that are kept.
         tail: Bytes of its end that are kept.
     """
 
@@ -32,12 +32,12 @@ class Output:
         self._left_out = 0
 
     def add(self, data: bytes) -> None:
-        """Take what was read."""
+        """Add output."""
         room = self._most_head - len(self._head)
         self._head += data[:room]
         self._tail += data[room:]
         excess = len(self._tail) - self._most_tail
-        if excess > self._most_tail:  # seldom, so that what is kept is seldom moved
+        if excess > self._most_tail:  # rarely, so that kept data is rarely moved
             self._cut(excess)
 
     def _cut(self, excess: int) -> None:
@@ -45,7 +45,7 @@ class Output:
         self._left_out += excess
 
     def text(self) -> str:
-        """All that is kept; where something is left out, a line says so."""
+        """Return all kept output; a line states how much was left out."""
         self._cut(max(len(self._tail) - self._most_tail, 0))
         parts = [bytes(self._head), bytes(self._tail)]
         if self._left_out:
@@ -54,12 +54,12 @@ class Output:
 
 
 def program_lines(text: str) -> list[str]:
-    """The lines that the program itself wrote: of a line that it wrote over and over, as a progress bar, the last."""
+    """Return the lines of the program itself; of a line that it rewrote, such as a progress bar, the last version."""
     plain = _COLOUR.sub("", text).replace("\r\n", "\n")
     lines = (line.rstrip("\r").rpartition("\r")[2].rstrip() for line in plain.split("\n"))
     return [line for line in lines if line and not line.startswith(_OURS)]
 
 
 def last_lines(lines: Iterable[str]) -> tuple[str, ...]:
-    """The last of these lines, each bounded and harmless to look at."""
+    """Return the last of these lines, each limited in length and without control characters."""
     return tuple(visible(bounded(line))[:_LONGEST_LINE] for line in [*lines][-MOST_LINES:])

@@ -1,4 +1,4 @@
-"""What a sweep would do: its runs, their commands, and how long they may take."""
+"""Preview of a sweep: its runs, their commands, and their estimated time."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from traceviz.sweep.times import roughly, times_of
 
 
 def preview(sweep: Sweep, plan: Plan, jobs: int, folder: str) -> list[str]:
-    """The lines of ``--dry-run``: the runs that would be made, in their order, each as it could be typed.
+    """Return the lines of ``--dry-run``: the runs that would be made, in their order, each as a shell command.
 
     Args:
         sweep: The sweep.
-        plan: Which of its runs are left.
-        jobs: How many run side by side.
-        folder: The folder of its runs, as it is typed.
+        plan: Plan of the remaining runs.
+        jobs: Number of concurrent runs.
+        folder: The folder of its runs, as on a command line.
     """
     lines = [_count(sweep), f"folder    {folder}"]
     failed = sum(state is State.FAILED for _, state in plan.kept)
@@ -37,7 +37,7 @@ def _count(sweep: Sweep) -> str:
 
 
 def _duration(sweep: Sweep, plan: Plan, jobs: int) -> str:
-    """How long they take: from runs that are there, and at most."""
+    """Return the time of the runs: estimated from existing runs, and at most."""
     parts = []
     about = times_of(sweep.orders).left_s(plan.todo, jobs)
     if about and plan.todo:

@@ -1,4 +1,4 @@
-"""Recording one run of a sweep, and writing down how it ended: a run folder with a manifest is there in any case."""
+"""Recording of one run of a sweep and of how it ended. It always leaves a run folder with a manifest."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from traceviz.sweep.orders import SWEEP, Order
 from traceviz.sweep.output import last_lines, program_lines
 
 LOG = "output.log"
-"""What a run wrote to stdout and stderr, in its run folder."""
+"""File in the run folder with the run's stdout and stderr."""
 _OWN_FAILURE = 125
 _POLL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """A run that is made elsewhere.
+    """A run for another process or machine.
 
     Args:
         order: The run.
-        stop: A file: once it is there, the run is interrupted, or does not begin.
+        stop: A file. Once it exists, the run is interrupted, or does not start.
     """
 
     order: Order
@@ -42,14 +42,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a run ended.
+    """Outcome of a run.
 
     Args:
         outcome: ``finished``, ``failed``, ``killed``, ``interrupted`` or ``timed-out``.
-        ended: The same in words: ``crashed: out of memory``.
-        duration_s: How long the program ran; of one that was not started, how long it took to say so.
-        elapsed_s: How long the run took in all, with what recording takes before and after.
-        last_line: The last line of the program, where it did not finish.
+        ended: The same as text: ``crashed: out of memory``.
+        duration_s: Time that the program ran; if it did not start, the time until that failed.
+        elapsed_s: Time of the whole run, including the recording's time before and after.
+        last_line: The last line of the program, if it did not finish.
     """
 
     outcome: str
@@ -60,12 +60,12 @@ class Result:
 
     @property
     def is_kept(self) -> bool:
-        """Whether this is a result: an interrupted run is none."""
+        """True if this is a result; an interrupted run is none."""
         return self.outcome != "interrupted"
 
 
 def record_run(job: Job) -> Result:
-    """Record one run from its start to its end, in any process; see :meth:`traceviz.archive.runners.base.Runner.map`.
+    """Record one run from start to end, in any process; see :meth:`traceviz.archive.runners.base.Runner.map`.
 
     Raises:
         OutputError: the run folder cannot be written.
@@ -82,10 +82,10 @@ def record_run(job: Job) -> Result:
 
 
 def start_run(order: Order) -> Child:
-    """Start a run; what an earlier one has left running, which was interrupted, is ended first.
+    """Start a run; first end the processes of an earlier, interrupted one.
 
     Raises:
-        OutputExistsError: there is a folder of that name, and it is no run.
+        OutputExistsError: there is a folder of that name that is not a run.
         OutputError: the folder of the runs cannot be made, or the system starts no further process.
     """
     task = order.task
@@ -96,12 +96,12 @@ def start_run(order: Order) -> Child:
     command = collect_command(collect_options(order), order.folder, task.command)
     try:
         return Child(command, {**os.environ, **task.environment}, order.directory, order.folder, task.limit_s)
-    except OSError as error:  # too long a command, a folder that is gone, no room for another process
+    except OSError as error:  # command too long, folder missing, or too many processes
         raise OutputError(f"{order.label} cannot be started.", f"{error.strerror}.") from error
 
 
 def collect_options(order: Order) -> tuple[str, ...]:
-    """Options of ``traceviz collect`` for a run: those of the sweep file win."""
+    """Return the options of ``traceviz collect`` for a run; those of the sweep file take precedence."""
     task = order.task
     limit = () if task.limit_s is None else ("--time-limit", f"{task.limit_s:g}s")
     tags = (word for tag, value in task.tags.items() for word in ("--tag", f"{tag}={value}"))
@@ -109,12 +109,12 @@ def collect_options(order: Order) -> tuple[str, ...]:
 
 
 def finish_run(order: Order, child: Child, code: int) -> Result:
-    """Write down how a run ended, and what it wrote.
+    """Record how a run ended, and its output.
 
     Args:
         order: The run.
         child: Its process, which has ended.
-        code: As of :meth:`.child.Child.ended`.
+        code: The result of :meth:`.child.Child.ended`.
 
     Raises:
         OutputError: the run folder cannot be written.
@@ -136,7 +136,7 @@ def finish_run(order: Order, child: Child, code: int) -> Result:
 
 
 def _settle(document: dict[str, Any], child: Child, code: int) -> None:
-    """What the manifest says of a run whose ``traceviz collect`` did not live to write it."""
+    """Complete the manifest of a run whose ``traceviz collect`` ended before it could do so."""
     if document.get("status") not in {"running", None}:
         return
     now = time.time_ns()
@@ -147,9 +147,9 @@ def _settle(document: dict[str, Any], child: Child, code: int) -> None:
 
 
 def _ending(document: Mapping[str, Any], order: Order, code: int, text: str) -> RunEnding:
-    """How a run ended, from its manifest and its output.
+    """Return how a run ended, from its manifest and its output.
 
-    Only ``traceviz collect`` knows of memory that the system lacked, and only the output names an exception.
+    Only ``traceviz collect`` can report that the system lacked memory, and only the output names an exception.
     """
     status, known, end = str(document.get("status")), _member(document, "ending"), _member(document, "exit")
     if code == _OWN_FAILURE and not known:
@@ -170,7 +170,7 @@ def _member(document: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _manifest_of_nothing(order: Order, child: Child) -> dict[str, Any]:
-    """The manifest of a run that was not recorded: the command could not be run, or ``traceviz collect`` not start."""
+    """Return the manifest of a run that was not recorded: the command or ``traceviz collect`` could not start."""
     task = order.task
     return {
         "kind": KIND,

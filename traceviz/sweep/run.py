@@ -1,4 +1,4 @@
-"""Running what is left of a sweep: one run after another, or some side by side; here, or on a cluster.
+"""Running the remaining runs of a sweep: one after another or several at once, on this machine or on a cluster.
 
 ::
 
@@ -28,34 +28,34 @@ from traceviz.sweep.record import Job, Result, finish_run, record_run, start_run
 
 _LOCK = ".sweep.lock"
 _STOP = ".sweep.stop-"
-"""How the name of a file begins that ends the runs of one sweep on a cluster."""
+"""File name prefix of the files that stop the runs of one sweep on a cluster."""
 _SEEN_S = 3600.0
 _POLL_S = 0.2
 
 
 class Follower(Protocol):
-    """Told of every run as it goes."""
+    """Receives the progress of every run."""
 
     def started(self, order: Order) -> None:
-        """A run begins."""
+        """Handle the start of a run."""
         ...
 
     def ended(self, order: Order, result: Result) -> None:
-        """It has ended."""
+        """Handle the end of a run."""
         ...
 
     def waiting(self) -> None:
-        """Nothing has happened for a moment."""
+        """Handle a moment without events."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which runs of a sweep are made, and which are there.
+    """Division of a sweep's runs into those to make and those that exist.
 
     Args:
         todo: Runs to make, in their order.
-        kept: Runs that are there, and what is known of them.
+        kept: Existing runs, with their states.
     """
 
     todo: tuple[Order, ...]
@@ -63,15 +63,15 @@ class Plan:
 
 
 def plan_runs(orders: Sequence[Order], *, retry_failed: bool = False, retry_changed: bool = False) -> Plan:
-    """Which runs are left to make.
+    """Return the plan of the runs that are left to make.
 
     Args:
         orders: All runs of the sweep.
-        retry_failed: Make those again that did not finish.
-        retry_changed: Make those again whose command has changed since.
+        retry_failed: True to repeat runs that did not finish.
+        retry_changed: True to repeat runs whose command has changed since.
 
     Raises:
-        UsageError: the command of runs that are there has changed, and they are not to be made again.
+        UsageError: the command of existing runs has changed, and ``retry_changed`` is not set.
     """
     states = [(order, state_in(manifest_document(order.folder), order)) for order in orders]
     changed = [order for order, state in states if state is State.CHANGED]
@@ -92,10 +92,10 @@ def plan_runs(orders: Sequence[Order], *, retry_failed: bool = False, retry_chan
 
 @contextlib.contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """A block in which no other sweep runs in this folder.
+    """Run the block while no other sweep runs in this folder.
 
     Raises:
-        UsageError: another one does.
+        UsageError: another sweep runs there.
         OutputError: the folder cannot be made.
     """
     try:
@@ -117,13 +117,13 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def run_here(orders: Sequence[Order], jobs: int, requests: Callable[[], int], follower: Follower) -> None:
-    """Make runs on this machine; a failure of one is its result, and the next begins.
+    """Make runs on this machine. If one fails, that is its result, and the next starts.
 
     Args:
         orders: The runs, in their order.
-        jobs: Most runs side by side.
-        requests: How often somebody has asked for the end so far.
-        follower: Told of every run.
+        jobs: Most concurrent runs.
+        requests: Returns the number of requests to end so far.
+        follower: Receives the progress of every run.
 
     Raises:
         OutputError: a run folder cannot be written.
@@ -142,7 +142,7 @@ def run_here(orders: Sequence[Order], jobs: int, requests: Callable[[], int], fo
                     follower.ended(order, finish_run(order, running.pop(order), code))
             follower.waiting()
     finally:
-        for child in running.values():  # an error ends the sweep: nothing of it goes on
+        for child in running.values():  # an error ends the sweep and all its runs
             child.kill()
 
 
@@ -155,10 +155,10 @@ def _pass_on(requests: int, children: Iterable[Child]) -> None:
 
 
 def run_there(orders: Sequence[Order], runner: Runner, follower: Follower) -> None:
-    """Make runs with a runner, on a cluster; where this is left early, those under way there are interrupted.
+    """Make runs with a runner, on a cluster. If this function is left early, running ones are interrupted.
 
     Raises:
-        WorkerError: the cluster does not do it.
+        WorkerError: the cluster cannot run them.
         TracevizError: a run folder cannot be written there.
     """
     folder = orders[0].folder.parent if orders else Path()
@@ -175,7 +175,7 @@ def run_there(orders: Sequence[Order], runner: Runner, follower: Follower) -> No
 
 
 def _remove_old_stops(folder: Path) -> None:
-    """Remove what ended earlier sweeps, once every run of theirs has seen it."""
+    """Remove the stop files of earlier sweeps, once all their runs have seen them."""
     for stop in folder.glob(f"{_STOP}*"):
         with contextlib.suppress(OSError):
             if time.time() - stop.stat().st_mtime > _SEEN_S:
@@ -183,7 +183,7 @@ def _remove_old_stops(folder: Path) -> None:
 
 
 def _result(result: Result | RunnerError) -> Result:
-    """Raise :class:`TracevizError` where there is no result."""
+    """Return a result; raise :class:`TracevizError` if there is none."""
     if isinstance(result, RunnerError):
         raise result.cause or WorkerError(result.message)
     return result

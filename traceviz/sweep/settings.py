@@ -1,4 +1,4 @@
-"""The settings of a sweep: every combination of the values of its tags, and what each of them runs. Pure."""
+"""The settings of a sweep: every combination of the values of its tags, and the task of each. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from traceviz.sweep.file import NamedValue, Scalar, SweepFile, Words, limit_of, 
 
 MOST_SETTINGS = 10_000
 OPTIONS, REPEAT = "options", "repeat"
-"""What stands in a command for the options of values with names, and for the number of the repeat."""
+"""Placeholders in a command for the options of named values, and for the number of the repeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Setting:
 
     Args:
         tags: The values, by tag.
-        values: Those of them that have names and more to say.
+        values: The named values among them, with their options.
     """
 
     tags: Mapping[str, str]
@@ -32,14 +32,14 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one run of a setting runs.
+    """The task of one run of a setting.
 
     Args:
         tags: Its tags, with those of the whole sweep and the number of the repeat.
         command: The program and its arguments.
-        environment: Variables that it gets beside those that it inherits.
+        environment: Variables in addition to the inherited ones.
         collect: Options of ``traceviz collect``.
-        limit_s: How long it may run.
+        limit_s: Time limit in seconds.
     """
 
     tags: Mapping[str, str]
@@ -50,10 +50,10 @@ class Task:
 
 
 def settings_of(sweep: SweepFile) -> tuple[Setting, ...]:
-    """All settings of a sweep, in the order of the file.
+    """Return all settings of a sweep, in the order of the file.
 
     Raises:
-        UsageError: a tag has no values, or one twice; what is excluded does not exist; nothing is left.
+        UsageError: a tag has no values, or one twice; an excluded value does not exist; no setting is left.
     """
     named = {tag: _by_name(tag, values) for tag, values in sweep.settings.items()}
     count = 1
@@ -106,7 +106,7 @@ def _values_of(tags: Mapping[str, str], named: Mapping[str, Mapping[str, NamedVa
 
 
 def task_of(sweep: SweepFile, setting: Setting, repeat: int) -> Task:
-    """What the ``repeat``-th run of a setting runs.
+    """Return the task of the ``repeat``-th run of a setting.
 
     Raises:
         UsageError: the command asks for a tag that the setting lacks, or has no place for its options.
@@ -144,10 +144,10 @@ def task_of(sweep: SweepFile, setting: Setting, repeat: int) -> Task:
 
 
 def _check_texts(texts: Iterable[str], variables: Iterable[str]) -> None:
-    """Refuse what the system takes for no argument and no variable.
+    """Refuse texts that the system rejects as arguments or variables.
 
     Raises:
-        UsageError: a text has a null character, or a name is that of no variable.
+        UsageError: a text has a null character, or a name is not valid for a variable.
     """
     if any("\0" in text for text in texts):
         raise UsageError("A command, variable or tag has a null character.", "No program can be given one.")
@@ -167,14 +167,14 @@ def _words(text: Words) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _split(text: str) -> tuple[str, ...]:
-    """Split a command into words, once for all runs: ``shlex`` takes a microsecond or more for each character."""
+    """Split a command into words, once for all runs: ``shlex`` takes at least a microsecond per character."""
     return tuple(shlex.split(text))
 
 
 def _filled(
     template: Iterable[str], tags: Mapping[str, str], options: Sequence[str], setting: Setting
 ) -> Iterator[str]:
-    """The words of a command; the word ``{options}`` becomes any number of them."""
+    """Yield the words of a command; the word ``{options}`` becomes any number of words."""
     for word in template:
         if word == f"{{{OPTIONS}}}":
             yield from (_fill(option, tags, setting) for option in options)
@@ -183,10 +183,10 @@ def _filled(
 
 
 def _fill(text: str, tags: Mapping[str, str], setting: Setting) -> str:
-    """A text with the values of tags in the place of their names; ``{{`` and ``}}`` are braces.
+    """Replace tag names in a text by their values; ``{{`` and ``}}`` are braces.
 
     Raises:
-        UsageError: a name is that of no tag, or a brace stands alone.
+        UsageError: a name is not a tag, or a brace stands alone.
     """
     try:
         parts = list(string.Formatter().parse(text))
@@ -206,5 +206,5 @@ def _fill(text: str, tags: Mapping[str, str], setting: Setting) -> str:
 
 
 def label(tags: Mapping[str, str]) -> str:
-    """``batch=32, approach=prefetch``."""
+    """Return the label ``batch=32, approach=prefetch``."""
     return ", ".join(f"{tag}={value}" for tag, value in tags.items() if tag != REPEAT) or "the only setting"

@@ -1,4 +1,4 @@
-"""What became of the settings of a sweep, as a report: a row for each, whatever its runs came to."""
+"""Results of a sweep as a report: a row for each setting, with any outcome of its runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_REASONS = 50
 
 
 def summary(sweep: Sweep) -> Report:
-    """A table of the settings: how many runs finished, how long these took, and how the others ended."""
+    """Return a table of the settings: number of finished runs, their times, and how the others ended."""
     runs: dict[str, list[RunManifest]] = {}
     for order in sweep.orders:
         manifest = _manifest(order.folder)
@@ -88,7 +88,7 @@ def _row(
 
 
 def _reasons(runs: Mapping[str, Sequence[RunManifest]], first: Mapping[str, Order]) -> tuple[Prose, ...]:
-    """Why runs did not finish, whole: cells of a table are cut, and an exit code alone is no reason."""
+    """Return the full reasons why runs did not finish. Table cells are shortened, and an exit code is no reason."""
     said = []
     for key, order in first.items():
         ended: dict[str, int] = {}
@@ -107,7 +107,7 @@ def _reasons(runs: Mapping[str, Sequence[RunManifest]], first: Mapping[str, Orde
 def busy_in_words(sides: Sequence[Side]) -> str:
     """Return a sentence on runs during which other programs used the machine; empty if there are none.
 
-    Repeats make chance smaller, and do not make times right that all were taken on a busy machine.
+    Repeats reduce chance. They do not correct times that were all taken on a busy machine.
     """
     busy = {side.label: busy_runs(side) for side in sides}
     count, runs = sum(busy.values()), sum(len(side.reports) for side in sides)
@@ -121,9 +121,9 @@ def busy_in_words(sides: Sequence[Side]) -> str:
 
 
 def first_finished(sweep: Sweep, by: Sequence[str]) -> str:
-    """Values of the first setting of the file with a run that finished: others are compared with it.
+    """Return the values of the file's first setting with a finished run, as the base of the comparison.
 
-    Empty where the comparison finds a base by its name, or none finished.
+    It is empty if the comparison finds a base by its name, or no run finished.
     """
     named = any(value.lower() in BASE_NAMES for setting in sweep.settings for value in setting.tags.values())
     finished = {_key(order, by) for order in sweep.orders if state_of(order) is State.FINISHED}

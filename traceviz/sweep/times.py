@@ -1,4 +1,4 @@
-"""How long the runs of a sweep take: from those that were made, else from their time limit."""
+"""Time estimates for the runs of a sweep, from existing runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from traceviz.sweep.orders import SWEEP, Order
 
 @dataclass(slots=True)
 class Times:
-    """How long runs took so far, by setting.
+    """Times of runs so far, by setting.
 
     Args:
         seconds: Times from start to end of the recording, by the label of the setting.
@@ -21,21 +21,21 @@ class Times:
     seconds: dict[str, list[float]] = field(default_factory=dict)
 
     def add(self, order: Order, seconds: float) -> None:
-        """A run took this long."""
+        """Add the time of a run."""
         self.seconds.setdefault(order.label, []).append(seconds)
 
     def expected_s(self, order: Order) -> float | None:
-        """How long a run may be expected to take: as the others of its setting, else as all; ``None`` before any."""
+        """Return the expected time of a run: the mean of its setting, else of all runs; ``None`` before any."""
         of_setting = self.seconds.get(order.label) or [value for known in self.seconds.values() for value in known]
         return statistics.fmean(of_setting) if of_setting else None
 
     def left_s(self, orders: Iterable[Order], jobs: float, spent_s: float = 0.0) -> float | None:
-        """How long it takes to make these runs; ``None`` where nothing is known.
+        """Return the time to make these runs; ``None`` if that of any is unknown.
 
         Args:
             orders: The runs that have not ended.
-            jobs: How many run side by side.
-            spent_s: How long those that are under way have been running, together.
+            jobs: Number of concurrent runs.
+            spent_s: Time that the running ones have taken so far, summed.
         """
         expected = [self.expected_s(order) for order in orders]
         known = [seconds for seconds in expected if seconds is not None]
@@ -43,7 +43,7 @@ class Times:
 
 
 def roughly(seconds: float) -> str:
-    """An estimate, no more precise than it is: ``40 s``, ``12 min``, ``3 h 20 min``."""
+    """Format an estimate with its precision: ``40 s``, ``12 min``, ``3 h 20 min``."""
     if seconds < 99.5:
         return f"{max(round(seconds), 1)} s"
     minutes = round(seconds / 60)
@@ -54,7 +54,7 @@ def roughly(seconds: float) -> str:
 
 
 def times_of(orders: Iterable[Order]) -> Times:
-    """How long the runs took that are there."""
+    """Return the times of existing runs."""
     times = Times()
     for order in orders:
         elapsed = _elapsed_ns(manifest_document(order.folder))

@@ -1,1 +1,1 @@
-"""What changed between two sides, by name."""
+"""Changes between two sides, by name."""

@@ -21,7 +21,7 @@ class CopyChange:
 
     @property
     def kind(self) -> str:
-        """What is copied where."""
+        """The kind of copy: its source and destination."""
         return self.times.name
 
 
@@ -34,7 +34,7 @@ class CopyChanges:
 
 
 def compare_copies(base: Side, new: Side) -> CopyChanges:
-    """Copies and fills by kind."""
+    """Compare copies and fills by kind."""
     if why := why_not(base, new, "copies", "copies", IN_STEPS):
         return CopyChanges(why_not=why)
     changes = changes_by_name(base.events("copies", "kind"), new.events("copies", "kind"))
@@ -43,7 +43,7 @@ def compare_copies(base: Side, new: Side) -> CopyChanges:
 
 
 def bytes_by_kind(side: Side) -> dict[str, Fraction]:
-    """Bytes copied per steady step, by kind; empty where they were not recorded."""
+    """Return the bytes copied per steady step, by kind; empty if copies were not recorded."""
     totals: dict[str, int] = {}
     for report in side.reports:
         for row in rows(grid(report, "copies", IN_STEPS)):
@@ -52,6 +52,6 @@ def bytes_by_kind(side: Side) -> dict[str, Fraction]:
 
 
 def _whole_bytes(side: Side) -> dict[str, int]:
-    """The same in whole bytes that add up to the rounded sum."""
+    """Return the same in whole bytes that add up to the rounded sum."""
     exact = bytes_by_kind(side)
     return dict(zip(exact, apportioned(list(exact.values()), round(sum(exact.values(), Fraction(0)))), strict=True))

@@ -11,7 +11,7 @@ from traceviz.compare.sides.sides import Side, grid, rows, whole
 from traceviz.report import IN_STEPS, Grid
 
 NOTABLE = 0.01
-"""Functions from this share of API time on, on either side, are worth a line."""
+"""Smallest share of API time, on either side, that is worth a line."""
 NEVER = ("", 0.0)
 """Domain and share of a function that a side never calls."""
 
@@ -21,11 +21,11 @@ class ApiChange:
     """A function of the CUDA API on both sides.
 
     Args:
-        name: Of the function.
+        name: Name of the function.
         domain: ``runtime`` or ``driver``.
-        base_share: Of the API time of the whole capture, start-up included, 0 to 1; as profilers print it.
-        new_share: The same of the new side.
-        steady: Calls and time per steady step; ``None`` where a side has no steady steps.
+        base_share: Share of the API time of the whole capture, start-up included, 0 to 1, as profilers print it.
+        new_share: The same for the new side.
+        steady: Calls and time per steady step; ``None`` if a side has no steady steps.
     """
 
     name: str
@@ -36,13 +36,13 @@ class ApiChange:
 
     @property
     def is_notable(self) -> bool:
-        """Whether it takes 1 % of the API time on either side."""
+        """True if it takes 1 % of the API time on either side."""
         return max(self.base_share, self.new_share) >= NOTABLE
 
 
 @dataclass(frozen=True, slots=True)
 class ApiChanges:
-    """Functions of both sides, the largest share on either side first; API time per steady step where there are any."""
+    """Functions of both sides, the largest share on either side first; API time per steady step, if there are steps."""
 
     changes: tuple[ApiChange, ...] = ()
     base_ns: int | None = None
@@ -56,7 +56,7 @@ class ApiChanges:
 
 
 def compare_api(base: Side, new: Side) -> ApiChanges:
-    """The CUDA API side by side."""
+    """Compare the CUDA API calls of both sides."""
     if why := why_not(base, new, "cuda_api", "CUDA API calls"):
         return ApiChanges(why_not=why)
     before, after = api_shares(base), api_shares(new)
@@ -77,7 +77,7 @@ def compare_api(base: Side, new: Side) -> ApiChanges:
 
 
 def _api_in_steps(base: Side, new: Side) -> tuple[dict[str, EventChange], tuple[int, int] | None]:
-    """Functions per steady step, and the time of all; nothing where a side has no steady steps to tell of."""
+    """Return functions per steady step, and the time of all; nothing if a side has no steady steps."""
     if why_not(base, new, "cuda_api", "CUDA API calls", IN_STEPS):
         return {}, None
     before, after = (side.events("cuda_api", group="domain") for side in (base, new))
@@ -86,7 +86,10 @@ def _api_in_steps(base: Side, new: Side) -> tuple[dict[str, EventChange], tuple[
 
 
 def api_shares(side: Side) -> dict[str, tuple[str, float]]:
-    """Domain and share of API time by function, over the whole captures of all runs; empty where none was recorded."""
+    """Return domain and share of API time by function, over the whole captures of all runs.
+
+    It is empty if no API call was recorded.
+    """
     totals: dict[str, tuple[str, int]] = {}
     for report in side.reports:
         for row in rows(grid(report, "cuda_api", "") or Grid((), ())):

@@ -1,4 +1,4 @@
-"""How the devices of both sides were used: busy, idle and why, how far kernels fill them, power."""
+"""Device use on both sides: busy time, idle time by cause, kernel efficiency, power."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from traceviz.core.units import Unit, Value
 from traceviz.report import Bars, Report
 
 BUSY, SHORT = "busy", "short_gaps"
-"""Parts of the time of devices that are no cause of a gap."""
+"""Parts of device time that are not causes of a gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class DeviceChanges:
 
     Args:
         figures: Utilisation, efficiency, power: mean over the runs of a side.
-        parts: Busy, and idle by cause, as shares of the time from the first to the last work of the devices; they add
-            up to it. Empty where a side does not tell them.
-        why_not: Why nothing can be compared; empty where something can.
+        parts: Busy time, and idle time by cause, as shares of the time from the first to the last device work. They add
+            up to it. Empty if a side does not report them.
+        why_not: Why nothing can be compared; empty if something can.
     """
 
     figures: tuple[FigureChange, ...] = ()
@@ -35,7 +35,7 @@ class DeviceChanges:
 
 
 def compare_device_use(base: Side, new: Side) -> DeviceChanges:
-    """Figures of both sides; what one of them does not have is unknown there, and never zero."""
+    """Compare the figures of both sides. A figure that one side lacks is unknown there, not zero."""
     figures = figure_changes(map(_figures, (base, new)))
     if not any(figure.base is not None and figure.new is not None for figure in figures):
         why = why_not(base, new, "device_use", "work of devices")
@@ -46,7 +46,7 @@ def compare_device_use(base: Side, new: Side) -> DeviceChanges:
 
 
 def _with_zero(part: FigureChange) -> FigureChange:
-    """A cause that one side does not have: none of its time."""
+    """Return the part with zero for a side that lacks this cause."""
     return FigureChange(part.key, part.label, part.unit, part.base or 0.0, part.new or 0.0)
 
 
@@ -91,18 +91,21 @@ def _figures(side: Side) -> Figures:
 
 
 def _extent(report: Report) -> tuple[int, int]:
-    """Busy time, and time from first to last work, summed over the devices: captures begin and end anywhere."""
+    """Return busy time, and time from first to last work, summed over the devices.
+
+    Captures may start and end at any point.
+    """
     table = [row for row in rows(next(report.grids("device_use"), None)) if row.keys() >= {"busy_ns", "extent_ns"}]
     busy_ns, extent_ns = (sum(whole(row[key]) for row in table) for key in ("busy_ns", "extent_ns"))
     return busy_ns, extent_ns
 
 
 _OUTSIDE = frozenset({"before_first_work", "after_last_work"})
-"""Causes of gaps outside of that time."""
+"""Causes of gaps outside that time."""
 
 
 def _add_judged(figures: Figures, report: Report) -> None:
-    """Busy in the judged time, mean over the devices."""
+    """Add the busy share of the judged time, mean over the devices."""
     for grid in report.grids("device_use"):
         label = next((column.label for column in grid.columns if column.name == _JUDGED), "")
         shares = [row[_JUDGED] for row in rows(grid) if label]
@@ -113,7 +116,7 @@ def _add_judged(figures: Figures, report: Report) -> None:
 
 
 def _sampled(report: Report) -> Iterator[tuple[str, str, Unit, Value]]:
-    """Metrics of devices while the program ran: mean over the devices, power the sum of all."""
+    """Yield device metrics while the program ran: mean over the devices, but the sum of all for power."""
     metrics = next(
         (grid for grid in report.grids("host") if grid.columns[:1] and grid.columns[0].name == "metric"), None
     )
@@ -130,7 +133,10 @@ def _sampled(report: Report) -> Iterator[tuple[str, str, Unit, Value]]:
 
 
 def _parts(side: Side) -> Figures:
-    """Busy, idle by cause, and idle in gaps too short for one, as shares of the time from first to last work."""
+    """Return the time from first to last work by part, as shares.
+
+    Parts are busy, idle by cause, and idle in gaps too short for a cause.
+    """
     figures: Figures = {}
     told = [parts for report in side.reports if (parts := _parts_of(report))]
     labels = {key: label for parts in told for key, label, _ in parts}
@@ -155,5 +161,5 @@ def _parts_of(report: Report) -> Sequence[tuple[str, str, float]]:
 
 
 def _cause(label: str) -> str:
-    """``idle: input wait`` of ``input wait (32)``, which counts the gaps."""
+    """Return ``idle: input wait`` for ``input wait (32)``, which includes the number of gaps."""
     return f"idle: {label.rpartition(' (')[0] or label}"

@@ -1,7 +1,7 @@
-"""Events of one name on both sides: what each amounts to per step, and what became of it.
+"""Events of one name on both sides: calls and time per step, and status.
 
-Times, calls and bytes are per steady step, or per unit of its work where sides are compared by that. Nanoseconds and
-bytes are whole numbers that add up to the side's own sum, rounded; calls are exact.
+Times, calls and bytes are per steady step, or per unit of work if sides are compared by that. Nanoseconds and bytes are
+whole numbers that add up to the side's own rounded sum. Calls are exact.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from traceviz.compare.kernel_pairs import Events, How, Match, PerStep
 from traceviz.compare.sides.sides import apportioned
 
 SAME = 0.02
-"""A difference of less than this share of the base's time is none: the clock of a device moves it by as much."""
+"""A smaller difference, as share of the base's time, is no change: a device's clock varies as much."""
 
 
 class Status(StrEnum):
-    """What became of something that has a name."""
+    """Status of a named thing on the new side."""
 
     NEW = "new"
     GONE = "gone"
@@ -34,14 +34,14 @@ class EventChange:
     """Events of one name on both sides, per steady step.
 
     Args:
-        name: As the new side calls it; where it is gone, as the base did.
-        group: Family of a kernel, domain of a function, evidence for an input stage; empty where there is none.
+        name: Name on the new side; if the event is gone, name on the base.
+        group: Family of a kernel, domain of a function, evidence for an input stage; empty if there is none.
         base_calls: Exact. Zero for input stages that are not counted.
-        new_calls: The same of the new side.
-        base_ns: Whole; those of all changes add up to the base's sum.
-        new_ns: The same of the new side.
-        status: By time per step; ``renamed`` where another kernel took the work over, as family and calls tell.
-        was: Name on the base where that is another one.
+        new_calls: The same for the new side.
+        base_ns: Whole number; those of all changes add up to the base's sum.
+        new_ns: The same for the new side.
+        status: By time per step; ``renamed`` if family and calls show that another kernel took the work over.
+        was: Name on the base, if it differs.
     """
 
     name: str
@@ -55,17 +55,17 @@ class EventChange:
 
     @property
     def difference_ns(self) -> int:
-        """Positive where the new side takes longer."""
+        """Positive if the new side takes longer."""
         return self.new_ns - self.base_ns
 
     @property
     def ratio(self) -> float | None:
-        """The difference as a share of the base; ``None`` where the base has none."""
+        """The difference as a share of the base; ``None`` if the base has none."""
         return self.difference_ns / self.base_ns if self.base_ns else None
 
 
 def event_changes(matches: Sequence[Match], base: Events, new: Events) -> tuple[EventChange, ...]:
-    """A change of every match, the largest difference first."""
+    """Return a change for every match, the largest difference first."""
     before = [_merged(base, match.base) for match in matches]
     after = [_merged(new, match.new) for match in matches]
     whole_before, whole_after = _whole_ns(before), _whole_ns(after)
@@ -86,7 +86,7 @@ def event_changes(matches: Sequence[Match], base: Events, new: Events) -> tuple[
 
 
 def changes_by_name(base: Events, new: Events) -> tuple[EventChange, ...]:
-    """A change of every name; the same name on both sides is the same event."""
+    """Return a change for every name; the same name on both sides is the same event."""
     matches = [
         Match((name,) * (name in base), (name,) * (name in new), How.NAME if name in base and name in new else How.NOT)
         for name in dict.fromkeys((*base, *new))
@@ -95,7 +95,7 @@ def changes_by_name(base: Events, new: Events) -> tuple[EventChange, ...]:
 
 
 def total_ns(events: Iterable[PerStep]) -> Fraction:
-    """Time of all events, exact."""
+    """Return the time of all events, exact."""
     return sum((event.ns for event in events), Fraction(0))
 
 
@@ -106,7 +106,7 @@ def _merged(events: Events, names: Iterable[str]) -> PerStep:
 
 
 def _whole_ns(events: Sequence[PerStep]) -> list[int]:
-    """Whole nanoseconds that add up to the rounded sum."""
+    """Return whole nanoseconds that add up to the rounded sum."""
     return apportioned([event.ns for event in events], round(total_ns(events)))
 
 

@@ -1,4 +1,4 @@
-"""Figures of both sides with their units, side by side: means over the runs of a side."""
+"""Figures of both sides with their units: means over the runs of a side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Figures = dict[str, tuple[Words, list[float]]]
 
 @dataclass(frozen=True, slots=True)
 class FigureChange:
-    """A figure: mean over the runs of a side; ``None`` where no run has it."""
+    """A figure: mean over the runs of a side; ``None`` if no run has it."""
 
     key: str
     label: str
@@ -27,20 +27,20 @@ class FigureChange:
 
     @property
     def ratio(self) -> float | None:
-        """The difference as a share of the base; ``None`` where a side has none, or the base is zero."""
+        """The difference as a share of the base; ``None`` if a side has none, or the base is zero."""
         if self.base is None or self.new is None or not self.base:
             return None
         return (self.new - self.base) / self.base
 
 
 def add_figure(figures: Figures, key: str, label: str, unit: Unit, value: Value) -> None:
-    """Add the value of a run; values that are no numbers are none."""
+    """Add the value of a run; ignore values that are not numbers."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         figures.setdefault(key, ((label, unit), []))[1].append(float(value))
 
 
 def figure_changes(sides: Iterable[Figures]) -> tuple[FigureChange, ...]:
-    """Figures of the base and of the new side, in their order; labels are those of the base where it has them."""
+    """Return figures of the base and the new side, in their order. The base's labels take precedence."""
     both = list(sides)
     known = {key: words for figures in reversed(both) for key, (words, _) in figures.items()}
     order = dict.fromkeys(key for figures in both for key in figures)
@@ -53,6 +53,6 @@ def _mean(figures: Mapping[str, tuple[Words, list[float]]], key: str) -> float |
 
 
 def metric_rows(report: Report) -> list[dict[str, Value]]:
-    """Rows of every metric that was sampled, in the units in which it was; none where none was."""
+    """Return a row for every sampled metric, in its sampled unit; empty if none was sampled."""
     tables = (grid for grid in report.grids("host") if grid.columns[:1] and grid.columns[0].name == "metric")
     return rows(next(tables, None))

@@ -1,4 +1,4 @@
-"""Findings that appeared, went away or stayed, with what they cost per step before and after."""
+"""Findings that appeared, went away or stayed, with their cost per step before and after."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PER_STEP = "steady step time"
 
 
 class Seen(StrEnum):
-    """What became of a finding."""
+    """Change of a finding from the base to the new side."""
 
     APPEARED = "appeared"
     WENT_AWAY = "went away"
@@ -30,17 +30,17 @@ class FindingChange:
     """A kind of finding on both sides.
 
     Args:
-        code: Of the rule; where one side supposes what the other sees, that of the new side.
-        slug: Name of the problem; where one side supposes it, the names on both.
-        seen: What became of it.
-        base: The most serious on the base; ``None`` where it has none.
-        new: The same of the new side.
-        base_ns: Cost per steady step, in the runs that have it. ``None`` where none has it (a cost below the threshold
-            of a finding is not measured, and need not be zero), or where its cost does not lie in steady steps.
-        new_ns: The same of the new side.
-        base_share: Cost as a share of the time that it names, mean over the runs that have it; ``None`` where none has
-            it, or its cost is unknown.
-        new_share: The same of the new side.
+        code: Code of the rule. If one side supposes what the other measures, the code of the new side.
+        slug: Name of the problem; if one side supposes it, the names on both.
+        seen: Change from the base to the new side.
+        base: The most serious finding on the base; ``None`` if it has none.
+        new: The same for the new side.
+        base_ns: Cost per steady step, in the runs that have it. ``None`` if no run has it, or if its cost does not lie
+            in steady steps. A cost below a finding's threshold is not measured, and need not be zero.
+        new_ns: The same for the new side.
+        base_share: Cost as a share of the time that it names, mean over the runs that have it; ``None`` if none has it,
+            or its cost is unknown.
+        new_share: The same for the new side.
     """
 
     code: str
@@ -55,30 +55,33 @@ class FindingChange:
 
     @property
     def severity(self) -> Severity:
-        """The more serious of both sides."""
+        """The higher severity of both sides."""
         both = (finding.severity for finding in (self.base, self.new) if finding is not None)
         return max(both, key=lambda severity: severity.rank)
 
     @property
     def message(self) -> str:
-        """Message of the new side; where the finding went away, that of the base."""
+        """Message of the new side; if the finding went away, that of the base."""
         finding = self.new or self.base
         return finding.message if finding else ""
 
 
 @dataclass(frozen=True, slots=True)
 class FindingChanges:
-    """Findings of both sides: those that appeared first, then what stayed, then what went away, dearest first."""
+    """Findings of both sides: first those that appeared, then stayed, then went away; the most expensive first."""
 
     changes: tuple[FindingChange, ...] = ()
 
     def of(self, *seen: Seen) -> tuple[FindingChange, ...]:
-        """Changes of these kinds."""
+        """Return the changes of these kinds."""
         return tuple(change for change in self.changes if change.seen in seen)
 
 
 def compare_findings(base: Side, new: Side) -> FindingChanges:
-    """Findings by code; what one side supposes and the other sees is one, which stayed."""
+    """Compare findings by code.
+
+    If one side supposes a finding and the other measures it, it is one finding that stayed.
+    """
     before, after = (_codes(side) for side in (base, new))
     supposed = ((code, record.supposes) for code in before | after if (record := find_record(code)) and record.supposes)
     kin = {pair for one, other in supposed for pair in ((one, other), (other, one))}
@@ -112,7 +115,7 @@ def _change(codes: tuple[str, str], base: Side, new: Side) -> FindingChange:
 
 
 def _recorders(side: Side) -> frozenset[str]:
-    """Formats of its captures, and of run folders the collectors."""
+    """Return the formats of a side's captures and, for run folders, the collectors."""
     return side.recorders.union(side.run_fact("format"))
 
 
@@ -121,10 +124,10 @@ class _FindingsOfSide:
     """Findings of one code on one side.
 
     Args:
-        findings: In all runs.
+        findings: Findings in all runs.
         runs: Number of runs that have it.
-        work: Number of their steady steps, each once for each rank; of units of work, where sides are compared by that.
-        looked: Whether any run was searched for it.
+        work: Number of their steady steps, once per rank; units of work if sides are compared by that.
+        looked: True if any run was searched for it.
     """
 
     findings: tuple[Finding, ...]
@@ -156,7 +159,10 @@ class _FindingsOfSide:
 
 
 def was_looked_for(code: str, report: Report) -> bool:
-    """Whether a report would have the finding if there were cause: its section is there, and could judge."""
+    """Return whether a report would show the finding if it existed.
+
+    That requires that its section is present and could judge.
+    """
     if any(finding.code == code for finding in report.findings):
         return True
     record = find_record(code)

@@ -1,4 +1,4 @@
-"""Figures of the host while the programs ran, side by side."""
+"""Figures of the host while the programs ran, on both sides."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class HostChanges:
 
     @property
     def notable(self) -> tuple[FigureChange, ...]:
-        """Figures that people want to see. Those equal on both sides (cores, memory of the machine) are left out."""
+        """Figures worth showing. Equal figures (cores, memory of the machine) are excluded."""
         return tuple(filter(_is_notable, self.changes))
 
 
 def compare_host(base: Side, new: Side) -> HostChanges:
-    """CPU, memory, threads, storage and GPUs while the programs ran."""
+    """Compare CPU, memory, threads, storage and GPUs while the programs ran."""
     if why := why_not(base, new, "host", "host resources"):
         return HostChanges(why_not=why)
     return HostChanges(figure_changes(map(_host_figures, (base, new))))
 
 
 def _is_notable(figure: FigureChange) -> bool:
-    """Whether people want to see it: use of the machine by the program, and other figures that differ."""
+    """Return whether a figure is worth showing: the program's use of the machine, or a figure that differs."""
     if figure.key in _OF_THE_PROGRAM:
         return True
     if figure.base is None or figure.new is None:
@@ -42,7 +42,7 @@ def _is_notable(figure: FigureChange) -> bool:
 
 _OF_THE_PROGRAM = frozenset({"cpu_mean", "rss_max", "threads_max", "processes_max", "gpu_mean"})
 _OTHER = 0.05
-"""Other figures are worth a line from this difference on, as a share of the larger."""
+"""Smallest difference of other figures, as a share of the larger, that is worth a line."""
 _ABOUT_SAMPLING = frozenset(
     {"samples", "sample_interval_ns", "longest_interval_ns", "sampler_cost", "sampler_start_ns"}
 )
@@ -53,7 +53,7 @@ _SAMPLED_IN: Mapping[str, tuple[Unit, float]] = {
     "bytes/s": ("bytes/s", 1),
     "count": ("count", 1),
 }
-"""Unit of the report and factor for what metrics are sampled in; other units have no factor and stay in the label."""
+"""Report unit and factor for each sampled unit. Other units have no factor and stay in the label."""
 
 
 def _host_figures(side: Side) -> Figures:

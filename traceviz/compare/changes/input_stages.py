@@ -12,7 +12,7 @@ from traceviz.compare.sides.sides import Side, rows, whole
 from traceviz.report.verdicts import InputVerdict
 
 _STAGE_COLUMNS = frozenset({"stage", "kind", "self_ns", "path"})
-"""Columns of the grid of stages; grids of what happens inside one have no path."""
+"""Columns of the grid of stages. Grids of the inside of a stage have no path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class StageChanges:
 
     Args:
         changes: ``group`` is the evidence (tf.data, NVTX range, ...); calls are not counted.
-        base_share: Share of step time that waits for input; ``None`` where it was not measured.
-        new_share: The same of the new side.
-        why_not: Why stages cannot be compared; empty where they can.
+        base_share: Share of step time that waits for input; ``None`` if it was not measured.
+        new_share: The same for the new side.
+        why_not: Why stages cannot be compared; empty if they can.
     """
 
     changes: tuple[EventChange, ...] = ()
@@ -33,7 +33,7 @@ class StageChanges:
 
 
 def compare_stages(base: Side, new: Side) -> StageChanges:
-    """Stages of the input pipeline by name."""
+    """Compare the stages of the input pipeline by name."""
     why = why_not(base, new, "input_pipeline", "the input pipeline")
     unsure = [side.label for side in (base, new) if not sees_input(side)]
     if not why and unsure:
@@ -47,10 +47,10 @@ def compare_stages(base: Side, new: Side) -> StageChanges:
 
 
 def sees_input(side: Side) -> bool:
-    """Whether the wait for input was measured in every run: a verdict of "cannot judge" is none.
+    """Return whether the wait for input was measured in every run. A verdict of "cannot judge" does not count.
 
-    Where steps are told by classes, it is one of them; without it the report can only say that there is little time in
-    which input could be waited for.
+    If steps are divided into classes, input wait must be a measured class. Otherwise the report only bounds the time in
+    which steps could have waited for input.
     """
     verdicts = [InputVerdict.read(value) for value in side.facts("input_pipeline", "verdict")]
     is_measured = all(verdict is None or verdict.is_measured for verdict in verdicts)

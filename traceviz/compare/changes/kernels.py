@@ -1,4 +1,4 @@
-"""Kernels of both sides: by name, and what has no match by the work that it does."""
+"""Kernels of both sides, matched by name, and otherwise by the work that they do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from traceviz.core.units import format_ratio
 from traceviz.report import IN_STEPS
 
 IN_COMMON = 0.1
-"""With less than this share of kernel time in kernels of both sides, there is nothing to compare by name."""
+"""Below this share of kernel time in kernels of both sides, names cannot be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,12 @@ class KernelChanges:
     """Kernels of both sides, the largest difference first.
 
     Args:
-        changes: Empty where ``why_not`` says so, or where neither side ran any.
-        base_ns: Kernel time per step, summed over streams; ``None`` where it was not recorded.
-        new_ns: The same of the new side.
-        common: Share of the kernel time of both sides in kernels of both, whatever family the others have; ``None``
-            where there is no kernel time.
-        why_not: Why kernels cannot be compared; empty where they can.
+        changes: Empty if ``why_not`` gives a reason, or if neither side ran any.
+        base_ns: Kernel time per step, summed over streams; ``None`` if it was not recorded.
+        new_ns: The same for the new side.
+        common: Share of the kernel time of both sides in kernels of both, regardless of the families of the others;
+            ``None`` if there is no kernel time.
+        why_not: Why kernels cannot be compared; empty if they can.
     """
 
     changes: tuple[EventChange, ...] = ()
@@ -37,12 +37,15 @@ class KernelChanges:
     why_not: str = ""
 
     def of(self, *status: Status) -> tuple[EventChange, ...]:
-        """Changes of these kinds."""
+        """Return the changes of these kinds."""
         return tuple(change for change in self.changes if change.status in status)
 
 
 def compare_kernels(base: Side, new: Side) -> KernelChanges:
-    """Kernels by name; what has no match by the work that it does (:mod:`traceviz.compare.kernel_pairs`)."""
+    """Compare kernels by name, and kernels without a match by the work that they do.
+
+    :mod:`traceviz.compare.kernel_pairs` has the rules.
+    """
     if why := why_not(base, new, "kernels", "kernels", IN_STEPS):
         return KernelChanges(why_not=why)
     pairs = match_kernels(base, new)
@@ -61,19 +64,19 @@ def compare_kernels(base: Side, new: Side) -> KernelChanges:
 
 
 def match_kernels(base: Side, new: Side) -> tuple[Match, ...]:
-    """Kernels of both sides; calls are compared per step, whatever work a step does."""
+    """Match the kernels of both sides; compare calls per step, regardless of the work of a step."""
     return matches(*(_per_step(side.kernels, side.per) for side in (base, new)))
 
 
 def _per_step(events: Events, units: Fraction) -> Events:
-    """Events per step, from those per unit of work; a step does ``units`` of it."""
+    """Convert events per unit of work to events per step; a step does ``units`` units."""
     return {name: PerStep(event.calls * units, event.ns * units, event.group) for name, event in events.items()}
 
 
 def common_share(pairs: Iterable[Match], base: Events, new: Events) -> float | None:
-    """Share of the time of both sides in kernels that both have; ``None`` where there is no time.
+    """Return the share of the time of both sides in kernels that both have; ``None`` if there is no time.
 
-    Those that only do the same work (:attr:`How.FAMILY`) are not the same kernels.
+    Kernels that only do the same work (:attr:`How.FAMILY`) are not the same kernels.
     """
     both = [match for match in pairs if match.how < How.FAMILY]
     shared = total_ns(base[name] for match in both for name in match.base)

@@ -1,4 +1,4 @@
-"""Whether both sides recorded a section. What was not recorded is named, and never taken for zero."""
+"""Reasons why a section cannot be compared. A section that was not recorded is named and never taken for zero."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from traceviz.report import Report
 
 
 def why_not(base: Side, new: Side, slug: str, events: str, title: str = "") -> str:
-    """Why a section cannot be compared; empty where it can.
+    """Return why a section cannot be compared; empty if it can.
 
     Args:
         base: One side.
         new: The other.
         slug: The section.
-        events: What it is about, in words.
-        title: Its grid of steady steps, where that is needed.
+        events: Text for the events of the section.
+        title: Its grid of steady steps, if that is needed.
     """
     missing = {side.label: why for side in (base, new) if (why := _missing(side, slug, events))}
     if len(missing) == 2 and len(set(missing.values())) == 1:
@@ -31,7 +31,7 @@ def why_not(base: Side, new: Side, slug: str, events: str, title: str = "") -> s
 
 
 def _missing(side: Side, slug: str, events: str) -> str:
-    """That a side did not record a section, with the reason that it gives; empty where it did."""
+    """Return that a side did not record a section, with the stated reason; empty if it did."""
     count = len(_without(side, slug))
     if side.reports and not count:
         return ""
@@ -44,13 +44,13 @@ def _without(side: Side, slug: str) -> list[Report]:
 
 
 def _because(side: Side, slug: str) -> str:
-    """The reasons that the reports of a side give, in brackets."""
+    """Return the reasons that the reports of a side give, in brackets."""
     skipped = (skip for report in _without(side, slug) for skip in report.skipped)
     reasons = dict.fromkeys(skip.reason for skip in skipped if skip.slug == slug)
     return f" ({'; '.join(reasons)})" if reasons else ""
 
 
 def no_steps(base: Side, new: Side) -> str:
-    """Which side has no steady steps, where one has none."""
+    """Return that sides have no steady steps, with their labels."""
     without = " and ".join(side.label for side in (base, new) if not side.steps)
     return f"no steady steps in {without}, and so nothing per step"

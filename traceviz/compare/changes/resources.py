@@ -1,6 +1,6 @@
 """Resources over time of several sides on one axis: CPU, memory, threads, storage, GPUs.
 
-Reports draw each run on an axis of its own, with what is full height beside it. Here both are those of all sides:
+Reports draw each run on its own axis, with its own full height. Here all sides share the axis and the full height:
 
 ::
 
@@ -23,11 +23,11 @@ from traceviz.report import AMOUNTS_OF_LANES, Column, Grid, Lane, Report, Row, T
 SLICES = 60
 """Slices of the common axis."""
 MOST_SIDES = 6
-"""Sides beside each other, at most: the base first."""
+"""Most sides shown, the base first."""
 _FEW_SIDES = 2
-"""With more sides, only what the program takes is shown, and not what its busiest thread or core does."""
+"""With more sides, only the use by the program is shown, not that of its busiest thread or core."""
 _OF_PAIRS = ("busiest", "read")
-"""Begins of the labels of the other lanes."""
+"""Prefixes of the labels of the other lanes."""
 
 _LANES: Mapping[str, str] = {
     "program memory": "memory",
@@ -35,24 +35,24 @@ _LANES: Mapping[str, str] = {
     "program read": "read",
     "GPU power": "power",
 }
-"""Labels of the lanes whose full height is the most that was sampled, by metric."""
+"""Labels of the lanes whose full height is the largest sample, by metric."""
 DEVICES = "device_use"
 """Section with the timeline of the devices."""
 _DEVICE = re.compile(r"(rank \d+ )?\S+ \d+(?= )")
-"""``GPU 0`` of ``GPU 0 NVIDIA T4``."""
+"""Matches ``GPU 0`` in ``GPU 0 NVIDIA T4``."""
 _OWN = ", program"
 _SHARES = ("%", "core", "cores")
-"""Ends of words for full heights that are all of something."""
+"""Suffixes of full heights that stand for all of a resource."""
 _CPU = f"CPU{_OWN}"
-"""Label of the lane whose full height are the usable cores."""
+"""Label of the lane whose full height is the number of usable cores."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A lane of one side: what it is about, its picture, how long its run was, and what is full height.
+    """A lane of one side: subject, picture, length of its run, and full height.
 
-    ``full`` is in the unit in which the metric was sampled; ``None`` where it is not known. ``unit`` is that unit as
-    reports have it; shares of cores, threads and devices are ratios.
+    ``full`` is in the unit of the samples; ``None`` if unknown. ``unit`` is the report's name of that unit; shares of
+    cores, threads and devices are ratios.
     """
 
     about: str
@@ -63,10 +63,10 @@ class _Drawn:
 
 
 def over_time(sides: Sequence[Side], slug: str = "host") -> Timeline | None:
-    """Lanes of all sides, those about the same beneath each other; ``None`` where fewer than two sides have any.
+    """Return the lanes of all sides, grouped by subject; ``None`` if fewer than two sides have any.
 
     Args:
-        sides: The base first. Of several runs of a side, the one of middle length is shown.
+        sides: The base first. For a side with several runs, the run of median length is shown.
         slug: Section with the timeline of a report.
     """
     drawn = _of_sides(sides, slug)
@@ -78,9 +78,9 @@ def over_time(sides: Sequence[Side], slug: str = "host") -> Timeline | None:
 
 
 def amounts(sides: Sequence[Side], slug: str = "host") -> Grid | None:
-    """What full height is in each lane of :func:`over_time`, for machines: its values are shares of it.
+    """Return the full height of each lane of :func:`over_time`, for machines: lane values are shares of it.
 
-    Lanes whose amount is not known, as saved reports may not state it, are left out.
+    Lanes with an unknown amount are left out; saved reports may not state it.
     """
     drawn = _of_sides(sides, slug)
     if len(drawn) < _FEW_SIDES:
@@ -105,16 +105,16 @@ _AMOUNTS = (
     Column("amount", "Amount", "number"),
 )
 _UNITS = {"power": ", W"}
-"""Units of lanes that reports have no unit for, beside their names."""
+"""Units of lanes for which reports have no unit; added to the lane's name."""
 
 
 def _of_sides(sides: Sequence[Side], slug: str) -> dict[str, list[_Drawn]]:
-    """Lanes of every side that has any."""
+    """Return the lanes of every side that has any."""
     return {side.label: of_side for side in sides[:MOST_SIDES] if (of_side := _drawn(side, slug))}
 
 
 def _in_order(drawn: Mapping[str, Sequence[_Drawn]]) -> list[str]:
-    """What lanes are about, each once."""
+    """Return the subjects of the lanes, each once."""
     left_out = _OF_PAIRS if len(drawn) > _FEW_SIDES else ()
     every = (one.about for of_side in drawn.values() for one in of_side)
     return list(dict.fromkeys(about for about in every if not about.startswith(left_out)))
@@ -128,7 +128,7 @@ def _title(sides: Sequence[Side], slug: str) -> str:
 
 
 def _drawn(side: Side, slug: str) -> list[_Drawn]:
-    """The lanes of the run of middle length."""
+    """Return the lanes of the run of median length."""
     timelines = ((report, timeline) for report in side.reports for timeline in _timelines(report, slug))
     ordered = sorted(timelines, key=lambda run: run[1].end_ns - run[1].start_ns)
     if not ordered:
@@ -141,7 +141,7 @@ def _drawn(side: Side, slug: str) -> list[_Drawn]:
 
 
 def _unit(lane: Lane) -> Unit:
-    """Unit of the amount that is full height: of cores, threads and devices a share of them."""
+    """Return the unit of the full height; for cores, threads and devices it is a share."""
     if not lane.whole or lane.whole.endswith(_SHARES):
         return "ratio"
     last = lane.label.rpartition(" ")[2]
@@ -149,13 +149,13 @@ def _unit(lane: Lane) -> Unit:
 
 
 def _named(label: str, slug: str) -> str:
-    """What a lane is about: of devices without the product, which may be another on each side."""
+    """Return the subject of a lane. For devices it omits the product, which may differ between sides."""
     device = _DEVICE.match(label) if slug == DEVICES else None
     return device[0] if device else label
 
 
 def _timelines(report: Report, slug: str) -> Iterator[Timeline]:
-    """The first timeline of a section, where it shows anything."""
+    """Yield the first timeline of a section, if it shows anything."""
     timelines = (block for block in report.blocks(slug) if isinstance(block, Timeline))
     first = next(timelines, None)
     if first is not None and first.lanes and first.end_ns > first.start_ns:
@@ -163,7 +163,7 @@ def _timelines(report: Report, slug: str) -> Iterator[Timeline]:
 
 
 def _full(report: Report, lane: Lane) -> float | None:
-    """The amount that is full height in a lane of a report, in the unit of its samples; ``None`` where unknown."""
+    """Return the full height of a lane of a report, in the unit of its samples; ``None`` if unknown."""
     if lane.label == _CPU:
         cores = fact(report, "host", "cores")
         return float(cores) if isinstance(cores, int | float) else None
@@ -172,7 +172,7 @@ def _full(report: Report, lane: Lane) -> float | None:
 
 
 def _is_drawn(row: Mapping[str, Value], label: str) -> bool:
-    """Whether a lane is about a metric of the host, or of a device: ``GPU 0 power`` of ``GPU 0 NVIDIA T4``."""
+    """Return whether a lane shows this metric of the host or of a device: ``GPU 0 power`` for ``GPU 0 NVIDIA T4``."""
     metric, device = _LANES.get(str(row["metric"])), str(row["device"] or "")
     if metric is None or not device:
         return metric == label
@@ -181,18 +181,18 @@ def _is_drawn(row: Mapping[str, Value], label: str) -> bool:
 
 
 def _same(drawn: Mapping[str, Sequence[_Drawn]], about: str) -> list[tuple[str, _Drawn]]:
-    """Lanes about the same, with their sides."""
+    """Return the lanes of one subject, with their sides."""
     return [(label, lane) for label, lanes in drawn.items() for lane in lanes if lane.about == about]
 
 
 def _tallest(same: Sequence[tuple[str, _Drawn]]) -> float | None:
-    """The largest full height; ``None`` where that of a side is not known."""
+    """Return the largest full height; ``None`` if that of a side is unknown."""
     heights = [lane.full or 0.0 for _, lane in same]
     return max(heights) if max(heights, default=0.0) > 0 and all(lane.full is not None for _, lane in same) else None
 
 
 def _about(drawn: Mapping[str, Sequence[_Drawn]], about: str, end_ns: int) -> Iterator[tuple[str, Lane]]:
-    """Lanes of all sides about the same, at one height where the heights of all are known."""
+    """Yield the lanes of one subject on all sides, at one height if the heights of all are known."""
     same = _same(drawn, about)
     tallest = _tallest(same)
     is_common = tallest is not None
@@ -206,9 +206,10 @@ def _about(drawn: Mapping[str, Sequence[_Drawn]], about: str, end_ns: int) -> It
 
 
 def on_axis(values: Sequence[float | None], span_ns: int, end_ns: int) -> tuple[float | None, ...]:
-    """Values of equal slices of ``span_ns`` on an axis to ``end_ns``: means of what each of its slices covers.
+    """Resample values of equal slices of ``span_ns`` to an axis to ``end_ns``: means of the values that each slice
+    covers.
 
-    ``None`` after the end of the span, and where nothing was measured.
+    Slices after the end of the span, and slices without a measurement, are ``None``.
     """
     if span_ns == end_ns:
         return tuple(values)

@@ -1,8 +1,7 @@
-"""Changes of whole runs: measures such as total time and energy, parts of the run, and the quality that was learned.
+"""Changes of whole runs: measures such as total time and energy, parts of the run, and quality of the model.
 
-A figure of quality is judged by its final value: how much further it is from perfect, as a share of how far the base
-is. Of a loss that is the loss itself, of an accuracy what is missing to 1. So 98 → 85 % is seven times the errors, not
-13 % less.
+A quality figure is judged by the distance of its final value from perfect, relative to that of the base. For a loss the
+distance is the loss itself, for an accuracy the gap to 1. So 98 → 85 % is seven times the errors, not 13 % less.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from traceviz.core.units import Unit, Value
 from traceviz.report import MEASURES, STATED, Better
 
 BETTER, WORSE, ALIKE = "better", "worse", "alike"
-"""Verdicts on a change in addition to :attr:`Outcome.NO_CHANGE` (quality: ``alike``) and :attr:`Outcome.UNKNOWN`."""
+"""Verdicts in addition to :attr:`Outcome.NO_CHANGE` (quality: ``alike``) and :attr:`Outcome.UNKNOWN`."""
 EPOCHS, EPOCH, TRAINING = "epochs", "epoch_ns", "training_ns"
-"""Measures that tell how long was trained, and how fast."""
+"""Measures of how long and how fast the run trained."""
 
 
 def _verdict(ratio: float, interval: Ends | None, limits: Limits, better: Better) -> str:
-    """Judge a change, as a share, of a figure of which ``better`` is the better direction."""
+    """Judge a relative change of a figure whose better direction is ``better``."""
     outcome = outcome_of(ratio, interval, limits)
     if outcome in {Outcome.NO_CHANGE, Outcome.UNKNOWN}:
         return outcome.value
@@ -46,14 +45,14 @@ class MeasureChange:
         key: Its stable name.
         label: Its name for people.
         unit: Base unit.
-        better: Which change is a gain; empty where neither is.
-        base: Its value on the base, over several runs the geometric mean.
-        new: The same of the new side.
+        better: Direction of a gain; empty if there is none.
+        base: Value on the base; over several runs, the geometric mean.
+        new: The same for the new side.
         runs: Runs of the base and of the new side that have it.
-        interval: 95 % interval of the change as shares of the base: between runs where a side has several, else within
-            them; ``None`` where neither is known.
-        verdict: ``better``, ``worse``, ``no change`` or ``cannot judge``; empty where no change is a gain.
-        about: What the values are made of.
+        interval: 95 % interval of the change as shares of the base: between runs if a side has several, else within
+            them; ``None`` if neither is known.
+        verdict: ``better``, ``worse``, ``no change`` or ``cannot judge``; empty if no change is a gain.
+        about: Description of the values.
     """
 
     key: str
@@ -69,7 +68,7 @@ class MeasureChange:
 
     @property
     def ratio(self) -> float | None:
-        """The change as a share of the base; ``None`` of a base of zero."""
+        """The change as a share of the base; ``None`` for a base of zero."""
         return self.new / self.base - 1 if self.base else None
 
 
@@ -84,7 +83,7 @@ class PartChange:
 
     @property
     def difference_ns(self) -> float:
-        """Positive where the new side takes longer."""
+        """Positive if the new side takes longer."""
         return self.new_ns - self.base_ns
 
 
@@ -93,10 +92,10 @@ class MeasureChanges:
     """Measures of both sides, in the order of the report, and the exclusive parts of the runs.
 
     Args:
-        changes: Only what both sides have.
-        parts: Empty where a side does not tell them.
-        stopped: How runs ended that did not end by themselves, of the base and of the new side.
-        why_not: Why nothing can be compared; empty where something can.
+        changes: Only measures that both sides have.
+        parts: Empty if a side does not report them.
+        stopped: Endings of the runs that did not end by themselves, for the base and the new side.
+        why_not: Why nothing can be compared; empty if something can.
     """
 
     changes: tuple[MeasureChange, ...] = ()
@@ -105,12 +104,12 @@ class MeasureChanges:
     why_not: str = ""
 
     def of(self, key: str) -> MeasureChange | None:
-        """The change of a measure; ``None`` where a side does not have it."""
+        """Return the change of a measure; ``None`` if a side does not have it."""
         return next((change for change in self.changes if change.key == key), None)
 
 
 def compare_measures(base: Side, new: Side, limits: Limits) -> MeasureChanges:
-    """Every measure that both sides have, whatever it is."""
+    """Compare every measure that both sides have."""
     stops = endings(base), endings(new)
     if why := why_not(base, new, MEASURES, "figures of the whole run"):
         return MeasureChanges(stopped=stops, why_not=why)
@@ -123,7 +122,7 @@ def compare_measures(base: Side, new: Side, limits: Limits) -> MeasureChanges:
 
 
 _TIMES = frozenset({"ns", "per_second", "joule"})
-"""Units of measures that other programs on the machine change."""
+"""Units of measures that are affected by other programs on the machine."""
 
 
 def _measure_change(base: Measure, new: Measure, limits: Limits, *, is_busy: bool) -> MeasureChange:
@@ -149,7 +148,7 @@ def _measure_change(base: Measure, new: Measure, limits: Limits, *, is_busy: boo
 
 
 def _parts(base: Side, new: Side) -> tuple[PartChange, ...]:
-    """The parts that the time of the runs divides into; those that were stopped are left out."""
+    """Return the parts that the time of the runs divides into; exclude stopped runs."""
     sides = [parts_of(side) for side in (base, new)]
     if not all(sides):
         return ()
@@ -159,7 +158,7 @@ def _parts(base: Side, new: Side) -> tuple[PartChange, ...]:
 
 
 def parts_of(side: Side) -> dict[str, tuple[str, float]]:
-    """Label and mean time of every part; nothing where a run does not tell them."""
+    """Return label and mean time of every part; nothing if a run does not report them."""
     reports = [report for report in side.reports if not stopped(report)]
     tables = [
         [row for grid in report.grids("whole_run") for row in rows(grid) if "time_ns" in row] for report in reports
@@ -177,15 +176,15 @@ def parts_of(side: Side) -> dict[str, tuple[str, float]]:
 # Quality --------------------------------------------------------------------------------------------------------------
 
 QUALITY = "quality"
-"""Slug of the section, of a report and of a comparison."""
+"""Slug of the section, in a report and in a comparison."""
 PARTS = ("validation", "test", None, "train")
-"""Parts of the data, the one first that tells most of the quality."""
+"""Parts of the data; the most informative about quality first."""
 _WAYS: tuple[Better, ...] = ("lower", "higher")
 _POINT = 0.01
-"""What is missing to a perfect figure counts as no less: from 0.9995 to 0.999 errors do not double."""
+"""Smallest distance to a perfect figure: from 0.9995 to 0.999 errors do not double."""
 _PERCENT = 100.0
 _LARGEST = 1e100
-"""A larger value is none that a training keeps in 32 bits: it diverged."""
+"""Largest valid value; a training in 32 bits with a larger value has diverged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +192,11 @@ class Stated:
     """A figure on one side.
 
     Args:
-        split: The part of the data, where the name tells it.
-        better: Which way is better; empty where the name does not tell.
-        final: The last value of every run that states it; ``None`` where it was not finite.
+        split: The part of the data, if the name contains it.
+        better: The better direction; empty if the name does not imply one.
+        final: The last value of every run that states it; ``None`` if it was not finite.
         best: Mean of the best values; ``None`` without a direction.
-        best_epoch: Mean epoch of the best, counted from 0; ``None`` where no run tells it.
+        best_epoch: Mean epoch of the best, counted from 0; ``None`` if no run reports it.
     """
 
     split: str | None
@@ -213,12 +212,12 @@ class Stated:
 
     @property
     def mean(self) -> float | None:
-        """Mean of the last values; ``None`` where one is not finite."""
+        """Mean of the last values; ``None`` if one is not finite."""
         return float(np.mean(self.values)) if self.values and len(self.values) == len(self.final) else None
 
     @property
     def scatter(self) -> float | None:
-        """Standard deviation of the last values between repeats; ``None`` of fewer than two."""
+        """Standard deviation of the last values between repeats; ``None`` for fewer than two."""
         return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else None
 
 
@@ -229,7 +228,7 @@ class QualityChange:
     Args:
         label: Its name for people, the same on both sides.
         base, new: The figure on both sides.
-        interval: 95 % interval of the difference of the final values, between runs; ``None`` of one run on each side.
+        interval: 95 % interval of the difference of the final values, between runs; ``None`` for one run per side.
         verdict: ``better``, ``worse``, ``alike`` or ``cannot judge``; empty without a direction.
     """
 
@@ -241,36 +240,36 @@ class QualityChange:
 
     @property
     def split(self) -> str | None:
-        """The part of the data, where the name tells it."""
+        """The part of the data, if the name contains it."""
         return self.base.split
 
     @property
     def better(self) -> Better:
-        """Which way is better; empty where the name does not tell."""
+        """The better direction; empty if the name does not imply one."""
         return self.base.better
 
     @property
     def difference(self) -> float | None:
-        """New minus base, of the means of the final values."""
+        """New minus base, for the means of the final values."""
         before, after = self.base.mean, self.new.mean
         return None if before is None or after is None else after - before
 
     @property
     def is_of_repeats(self) -> bool:
-        """Whether the scatter of repeats is known."""
+        """True if the scatter of repeats is known."""
         return self.interval is not None
 
 
 @dataclass(frozen=True, slots=True)
 class QualityChanges:
-    """Figures that both sides state, those that tell most of the quality first."""
+    """Figures that both sides state, the most informative about quality first."""
 
     changes: tuple[QualityChange, ...] = ()
     why_not: str = ""
 
     @property
     def leading(self) -> QualityChange | None:
-        """The one that stands beside the speed-up: of the most telling part of the data, the worst first."""
+        """The figure shown next to the speed-up: of the most informative part of the data, the worst."""
         with_direction = [change for change in self.changes if change.better]
         part = [change for change in with_direction if change.split == with_direction[0].split]
         return min(part, key=lambda change: (_GRAVITY.index(change.verdict), change.better == "lower"), default=None)
@@ -280,7 +279,7 @@ _GRAVITY = (WORSE, BETTER, Outcome.UNKNOWN.value, ALIKE)
 
 
 def compare_quality(base: Side, new: Side, limits: Limits) -> QualityChanges:
-    """Every figure that both sides state."""
+    """Compare every figure that both sides state."""
     if why := why_not(base, new, QUALITY, "figures of quality"):
         return QualityChanges(why_not=why)
     before, after = stated_of(base), stated_of(new)
@@ -295,7 +294,7 @@ def _place(change: QualityChange) -> tuple[bool, int]:
 
 
 def stated_of(side: Side) -> dict[str, Stated]:
-    """Every figure that a side states, by its label, over its runs that state it and were not stopped."""
+    """Return every figure that a side states, by label, over its runs that state it and were not stopped."""
     found: dict[str, list[Mapping[str, Value]]] = {}
     for report in (report for report in side.reports if not stopped(report)):
         for row in rows(grid(report, QUALITY, STATED)):
@@ -326,7 +325,7 @@ def _mean(of_runs: list[Mapping[str, Value]], column: str) -> float | None:
 
 
 def _quality_change(label: str, base: Stated, new: Stated, limits: Limits) -> QualityChange:
-    """Compare final values. The interval is Welch's; a side of a single run borrows the scatter of the other."""
+    """Compare final values with Welch's interval; a side with a single run borrows the scatter of the other."""
     before, after = (np.array(side.values).reshape(-1, 1) for side in (base, new))
     interval = None
     if base.mean is not None and new.mean is not None and before.size + after.size > 2:
@@ -350,7 +349,7 @@ def _quality_verdict(label: str, base: Stated, new: Stated, interval: Ends | Non
     missing = of_loss if perfect is None else max(perfect - base.mean, _POINT * perfect)
     ends = None if interval is None else (interval[0] / missing, interval[1] / missing)
     verdict = _verdict((new.mean - base.mean) / missing, ends, limits, base.better)
-    # A figure that changes by no more than a point of percent, chance included, is the same.
+    # A figure that changes by at most one percentage point, chance included, is the same.
     is_narrow = interval is not None and perfect is not None and max(map(abs, interval)) <= _POINT * perfect
     if verdict == Outcome.NO_CHANGE or (verdict == Outcome.UNKNOWN and is_narrow):
         return ALIKE
@@ -358,7 +357,7 @@ def _quality_verdict(label: str, base: Stated, new: Stated, interval: Ends | Non
 
 
 def _perfect(label: str, base: Stated, new: Stated) -> float | None:
-    """Return a perfect figure, if there is one: 1, or 100 of an accuracy in percent."""
+    """Return the perfect value, if there is one: 1, or 100 for an accuracy in percent."""
     values = (*base.values, *new.values)
     if base.better != "higher" or min(values) < 0:
         return None

@@ -1,4 +1,4 @@
-"""Several sides in one table: shares of the CUDA API, and resources of the host.
+"""Tables with all sides: shares of the CUDA API, and resources of the host.
 
 Pairs show changes from the base. Studies of several frameworks print these tables, with a figure of each side.
 """
@@ -15,7 +15,7 @@ from traceviz.core.units import Unit
 from traceviz.report import CLASSES_OF_SIDES, PARTS_OF_SIDES, Block, Column, Grid, Row
 
 _SIDES_BESIDE = 3
-"""Most sides with bars in a table that fits 80 columns; the others follow in further tables of the same functions."""
+"""Most sides with bars in a table of 80 columns. The others follow in further tables of the same functions."""
 _LEAST = 2
 """Fewest sides with a figure for a table."""
 SHARE = "share."
@@ -34,13 +34,13 @@ _HOST: tuple[tuple[str, str, Unit, int], ...] = (
 
 
 def api_by_side(sides: Sequence[Side]) -> list[Block]:
-    """Shares of the CUDA API time of the whole captures, a column for each side; for machines a row for each share.
+    """Return the shares of CUDA API time over the whole captures, a column per side; for machines, a row per share.
 
     Args:
-        sides: All sides; those that did not record the CUDA API are left out, as not measured is not zero.
+        sides: All sides. Sides that did not record the CUDA API are left out; they are not zero.
 
     Returns:
-        Functions that take 1 % on any side; nothing where fewer than two sides recorded any call.
+        Functions that take 1 % on any side; nothing if fewer than two sides recorded any call.
     """
     shares = {side.label: of_side for side in sides if (of_side := api_shares(side))}
     if len(shares) < _LEAST:
@@ -53,7 +53,7 @@ def api_by_side(sides: Sequence[Side]) -> list[Block]:
 
 
 def _tables(labels: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The sides of each table: about as many in all of them."""
+    """Yield the sides of each table, about equally many in all."""
     count = -(-len(labels) // _SIDES_BESIDE)
     for place in range(count):
         yield labels[place * len(labels) // count : (place + 1) * len(labels) // count]
@@ -82,7 +82,10 @@ def _every_share(shares: Mapping[str, Mapping[str, tuple[str, float]]]) -> Grid:
 
 
 def host_by_side(sides: Sequence[Side]) -> list[Block]:
-    """CPU, memory, threads of each side: the mean over its runs; nothing where fewer than two sides recorded any."""
+    """Return CPU, memory and threads of each side, mean over its runs.
+
+    It is empty if fewer than two sides recorded any.
+    """
     rows = tuple((side.label, *(side.mean("host", key) for key, *_ in _HOST)) for side in sides)
     if sum(any(value is not None for value in row[1:]) for row in rows) < _LEAST:
         return []
@@ -90,13 +93,13 @@ def host_by_side(sides: Sequence[Side]) -> list[Block]:
     return [Grid(columns, rows, "each side, mean over its runs", complete=True)]
 
 
-# What the times of all sides consist of, for machines -----------------------------------------------------------------
+# Composition of the times of all sides, for machines ------------------------------------------------------------------
 
 
 def classes_by_side(sides: Sequence[Side]) -> Iterator[Grid]:
-    """Mean time of every class of step time on every side that lists its steps, for machines: they add up to the step.
+    """Yield the mean time of every class of step time, for machines, for each side that lists its steps.
 
-    A class that a side does not measure is ``None``; its time there is in the classes after it.
+    The classes add up to the step. A class that a side does not measure is ``None``; its time is in later classes.
     """
     keys = classes_of(sides)
     labels = {key: label for side in reversed(sides) for key, label in side.class_labels.items()}
@@ -111,7 +114,7 @@ def classes_by_side(sides: Sequence[Side]) -> Iterator[Grid]:
 
 
 def parts_by_side(sides: Sequence[Side]) -> Iterator[Grid]:
-    """Mean time of every exclusive part of the whole runs, of every side that tells them, for machines."""
+    """Yield the mean time of every exclusive part of the whole runs, for each side that reports them, for machines."""
     told = {side.label: parts_of(side) for side in sides}
     rows = [(label, key, words, time) for label, parts in told.items() for key, (words, time) in parts.items()]
     if rows:

@@ -1,4 +1,4 @@
-"""Sections of what changed by name: kernels, CUDA API, copies, input stages, host resources, findings."""
+"""Sections of changes by name: kernels, CUDA API, copies, input stages, host resources, findings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from traceviz.core.units import Value, format_value
 from traceviz.report import Block, Column, Fact, Facts, Finding, Prose
 
 BlocksOfPair = Callable[[Pair, str], Blocks]
-"""Takes the pair, and the unit of its times in words (``per step, on average``)."""
+"""Takes the pair, and the unit of its times as text (``per step, on average``)."""
 
 _TIMES: tuple[Cell[EventChange], ...] = (
     (Column("base_ns", "Base", "ns", 1, additive=True), lambda change: change.base_ns),
@@ -43,8 +43,8 @@ def _number(exact: Fraction) -> Value:
     return exact.numerator if exact.denominator == 1 else float(exact)
 
 
-def changed_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole runs, whatever a step is)
-    """List what was changed: precision, memory, workers, graphs, tags."""
+def changed_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (compares whole runs)
+    """List the changed settings: precision, memory, workers, graphs, tags."""
     if not pair.changed:
         return [Prose("The reports show no change of precision, memory, workers, graphs, compilers or tags.")], ""
     cells: tuple[Cell[Changed], ...] = (
@@ -57,7 +57,7 @@ def changed_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whol
 
 
 def kernel_blocks(pair: Pair, per: str) -> Blocks:
-    """Kernel time, how many kernels are new, gone, faster, slower, and each of them."""
+    """List kernels with their changes, total kernel time, and counts of new, gone, faster and slower kernels."""
     kernels = pair.kernels
     if kernels.base_ns is None:
         return [], kernels.why_not
@@ -81,7 +81,7 @@ def kernel_blocks(pair: Pair, per: str) -> Blocks:
 
 
 def api_blocks(pair: Pair, per: str) -> Blocks:
-    """Shares of API time side by side, for functions that have 1 % on either side; for machines all of them."""
+    """List shares of API time for functions that have 1 % on either side; for machines, all of them."""
     api = pair.api
     if api.why_not:
         return [], api.why_not
@@ -118,7 +118,7 @@ def api_blocks(pair: Pair, per: str) -> Blocks:
 
 
 def copy_blocks(pair: Pair, per: str) -> Blocks:
-    """Copies and fills by kind, with bytes."""
+    """List copies and fills by kind, with bytes."""
     copies = pair.copies
     if copies.why_not:
         return [], copies.why_not
@@ -137,7 +137,7 @@ def copy_blocks(pair: Pair, per: str) -> Blocks:
 
 
 def stage_blocks(pair: Pair, per: str) -> Blocks:
-    """Time that steps waited in each stage."""
+    """List the time that steps waited in each stage."""
     stages = pair.stages
     if stages.why_not:
         return [], stages.why_not
@@ -154,8 +154,8 @@ def stage_blocks(pair: Pair, per: str) -> Blocks:
     return [Facts(facts), change_table(cells, stages.changes, f"wait for each stage, {per}")], ""
 
 
-def device_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole capture, whatever a step is)
-    """Busy, efficiency and power of the devices; busy, and idle by cause, over the capture; both over time."""
+def device_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (compares whole captures)
+    """Show use, efficiency and power of the devices, their busy time and idle time by cause, and use over time."""
     device = pair.device
     if device.why_not:
         return [], device.why_not
@@ -176,8 +176,8 @@ def device_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole
     return [*blocks, *_over_time((pair.base, pair.new), DEVICES)], ""
 
 
-def host_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole run, whatever a step is)
-    """CPU, memory, threads of the whole runs."""
+def host_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (compares whole runs)
+    """List CPU, memory and threads of the whole runs."""
     host = pair.host
     if host.why_not:
         return [], host.why_not
@@ -185,19 +185,19 @@ def host_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole r
     return [change_table(_FIGURES, host.notable, "mean over the runs"), machine], ""
 
 
-def resource_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of the whole run, whatever a step is)
-    """CPU, memory, threads, GPUs of both sides on one axis."""
+def resource_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (compares whole runs)
+    """Draw CPU, memory, threads and GPUs of both sides on one axis."""
     blocks = _over_time((pair.base, pair.new))
     return (blocks, "") if blocks else ([], pair.host.why_not or "resources over time are not in both reports")
 
 
 def resources_by_side(sides: Sequence[Side]) -> list[Block]:
-    """The same of all sides; nothing where fewer than two sampled any."""
+    """Draw the resources of all sides on one axis; return nothing if fewer than two sampled any."""
     return _over_time(sides)
 
 
 def _over_time(sides: Sequence[Side], slug: str = "host") -> list[Block]:
-    """The picture, and what full height is in it; nothing where fewer than two sides have any."""
+    """Return the picture and its full heights; nothing if fewer than two sides have any."""
     return [block for block in (over_time(sides, slug), amounts(sides, slug)) if block is not None]
 
 
@@ -219,7 +219,7 @@ _FIGURES: tuple[Cell[FigureChange], ...] = (
 
 
 def finding_blocks(pair: Pair, per: str) -> Blocks:
-    """Findings that appeared, stayed or went away, with the share of time at stake."""
+    """List findings that appeared, stayed or went away, with the share of time at stake."""
     cells: tuple[Cell[FindingChange], ...] = (
         (Column("seen", "Finding", "text", 1), lambda change: change.seen.value),
         (Column("code", "Code", "text", 2), lambda change: change.code),
@@ -241,7 +241,7 @@ def finding_blocks(pair: Pair, per: str) -> Blocks:
 
 
 def _priced(finding: Finding | None, share: float | None) -> float | None:
-    """Share of a finding; ``None`` where its cost is unknown."""
+    """Return the share of a finding; ``None`` if its cost is unknown."""
     return None if finding is not None and finding.share is None else share
 
 

@@ -1,4 +1,4 @@
-"""A table of changes: each column stands next to the function that takes its value from a change."""
+"""Tables of changes: each column has a function that takes its value from a change."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ C = TypeVar("C")
 D = TypeVar("D")
 
 Cell = tuple[Column, Callable[[C], Value]]
-"""A column of changes, and the value of a change in it."""
+"""A column of changes, and the function for a change's value in it."""
 Blocks = tuple[list[Block], str]
-"""Blocks of a pair; and why there is nothing to compare, empty where there is."""
+"""Blocks of a pair, and the reason if there is nothing to compare, else empty."""
 
 FAR = 10.0
-"""Changes by more times the base than this are shown as more than it."""
+"""Multiple of the base above which a change is shown only as "more than" this."""
 
 
 def change_table(cells: Sequence[Cell[C]], changes: Iterable[C], title: str, *, complete: bool = False) -> Grid:
-    """Make the table of some changes: a row for each."""
+    """Make a table with a row for each change."""
     values = [value_of for _, value_of in cells]
     rows = tuple(tuple(value_of(change) for value_of in values) for change in changes)
     return Grid(tuple(column for column, _ in cells), rows, title, complete=complete)
 
 
 def of_part(part_of: Callable[[D], C | None], cells: Iterable[Cell[C]]) -> tuple[Cell[D], ...]:
-    """Make cells of a change from those of a part of it; they are empty if it has no such part."""
+    """Make cells of a change from cells of a part of it; they are empty if it has no such part."""
 
     def of_whole(value_of: Callable[[C], Value]) -> Callable[[D], Value]:
         return lambda change: None if (part := part_of(change)) is None else value_of(part)
@@ -38,13 +38,15 @@ def of_part(part_of: Callable[[D], C | None], cells: Iterable[Cell[C]]) -> tuple
 
 
 def change_words(base: float | None, new: float | None, unit: Unit, ratio: float | None) -> str:
-    """Format a change as ``+3 points`` of a share, else in percent: "+10 %" of 20 % reads as if it were 30 %."""
+    """Format a change as ``+3 points`` for a share, else in percent: "+10 %" of 20 % could be read as 30 %."""
     if unit == "ratio" and base is not None and new is not None:
         return f"{format_change(round((new - base) * 100, 1), 'number')} points"
     return format_change(ratio, "ratio")
 
 
 def percent_ends(interval: Ends, unit: str = "") -> tuple[str, str]:
-    """Format the ends of an interval of shares in percent, ``−71.8``; one beyond tenfold as that, with ``unit``."""
+    """Format the ends of an interval of shares in percent, ``−71.8``; an end beyond tenfold as ``>+1000`` and
+    ``unit``.
+    """
     low, high = (format_change(end, "ratio") if end <= FAR else f">+{FAR * 100:.0f}{unit}" for end in interval)
     return low.removesuffix(" %"), high

@@ -1,4 +1,4 @@
-"""A comparison as a report document, so that every renderer serves it."""
+"""A comparison as a report document for all renderers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from traceviz.report import (
 )
 
 _OF_THE_WHOLE = frozenset({"measures", "quality"})
-"""Sections of changes that are about whole runs, as the verdict may be: they come before the parts of a step."""
+"""Sections of changes that are about whole runs, as the verdict may be. They come before the parts of a step."""
 SECTIONS = (
     *TABLES,
     "effect",
@@ -47,7 +47,7 @@ SECTIONS = (
 
 
 def document(comparison: Comparison) -> Report:
-    """Sections of everything that was compared; of several pairs, the one that is shown in full comes first."""
+    """Return the report with all sections; if there are several pairs, the one shown in full comes first."""
     changes = [_changes(comparison, *change_section) for change_section in CHANGE_SECTIONS]
     sections = [
         *table_sections(comparison),
@@ -66,7 +66,9 @@ def document(comparison: Comparison) -> Report:
 
 
 def _effect(comparison: Comparison) -> Section:
-    """The table of sides, why they are compared with this base where nobody named one, and what their times hold."""
+    """Return the section with the table of sides, the composition of their times, and the reason for an automatic
+    base.
+    """
     section, sides = effect_section(comparison), comparison.sides
     chooses = "--base chooses another."
     why = [
@@ -76,7 +78,7 @@ def _effect(comparison: Comparison) -> Section:
 
 
 def _about(comparison: Comparison) -> tuple[Fact, ...]:
-    """What was compared; the first is the title of the page."""
+    """Return the facts of the comparison; the first is the title of the page."""
     base, *others = (side.label for side in comparison.sides)
     shown = comparison.shown
     title = f"{base} → {others[0]}" if len(others) == 1 else f"{base} → {shown.new.label}, of {len(others) + 1} sides"
@@ -92,7 +94,7 @@ def _about(comparison: Comparison) -> tuple[Fact, ...]:
 
 
 def _changes(comparison: Comparison, slug: str, title: str, blocks_of: BlocksOfPair) -> Section | Skipped:
-    """Changes of one kind: those of the shown pair for people, those of all others for machines."""
+    """Return the changes of one kind: the shown pair for people, all other pairs for machines."""
     pairs = [(pair, *blocks_of(pair, on_average(comparison))) for pair in shown_first(comparison)]
     several = _BY_SIDE[slug](comparison.sides) if slug in _BY_SIDE and len(comparison.sides) > 2 else []
     if several and slug in _INSTEAD_OF_PAIRS:
@@ -111,19 +113,19 @@ _BY_SIDE: Mapping[str, Callable[[Sequence[Side]], list[Block]]] = {
     "host": host_by_side,
     "resources": resources_by_side,
 }
-"""First blocks of a section where there are more than two sides: a figure of each side, side by side."""
+"""First blocks of a section for more than two sides: a figure of each side."""
 _INSTEAD_OF_PAIRS = frozenset({"resources"})
-"""Sections in which these blocks show all that those of the pairs would."""
+"""Sections in which these blocks replace those of the pairs."""
 
 
 def shown_first(comparison: Comparison) -> tuple[Pair, ...]:
-    """All pairs, the one that is shown in full first."""
+    """Return all pairs, the one that is shown in full first."""
     shown = comparison.shown
     return (shown, *(pair for pair in comparison.pairs if pair is not shown))
 
 
 def _of_pair(comparison: Comparison, pair: Pair, blocks: Iterable[Block]) -> Iterator[Block]:
-    """Blocks labelled with their pair where there are several; those of pairs that are not shown are for machines."""
+    """Label blocks with their pair if there are several pairs. Blocks of pairs that are not shown are for machines."""
     audience: Audience = "all" if pair is comparison.shown else "machine"
     blocks = list(blocks)
     if blocks and len(comparison.pairs) > 1:
@@ -145,7 +147,7 @@ def _is_recorded(comparison: Comparison, slug: str) -> bool:
 
 
 def _attribution(comparison: Comparison) -> Section:
-    """Parts of the run and classes of the step, those first that the verdict is about."""
+    """Return the parts of the run and the classes of the step; those that the verdict is about come first."""
     blocks: list[Block] = []
     for pair in shown_first(comparison):
         of_run, of_step = list(_parts(pair)), list(_classes(comparison, pair))
@@ -169,7 +171,7 @@ PARTS_TABLE: tuple[Cell[PartChange], ...] = (
 
 
 def _parts(pair: Pair) -> Iterator[Block]:
-    """The exclusive parts of the whole runs, the largest change first; nothing where a side does not tell them."""
+    """Yield the exclusive parts of the whole runs, the largest change first; nothing if a side does not report them."""
     parts = sorted(pair.measures.parts, key=lambda part: -abs(part.difference_ns))
     if parts:
         yield change_table(PARTS_TABLE, parts, "parts of the whole run, which add up to it", complete=True)
@@ -227,7 +229,7 @@ REMARKS_TABLE: tuple[Cell[Remark], ...] = (
 
 
 def _comparability(comparison: Comparison) -> Section:
-    """Remarks on what else differs between the sides: sentences for people, a table for machines."""
+    """Return the remarks on other differences between the sides: sentences for people, a table for machines."""
     remarks = comparison.shown.remarks
     sentences: list[Block] = [Prose(f"{remark.severity}: {remark.text.removesuffix('.')}.") for remark in remarks]
     nothing = Prose("Nothing was found that keeps the sides from being compared.")

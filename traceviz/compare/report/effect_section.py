@@ -1,4 +1,4 @@
-"""The main table of a study: side, time of a step, speed-up, and the verdict on it."""
+"""The main table of a study: side, time of a step, speed-up, and verdict."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from traceviz.core.units import Unit, Value, counted, format_ratio
 from traceviz.report import TAG, Audience, Block, Column, Fact, Facts, Grid, Prose, Row, Section
 
 BASE = "base"
-"""Verdict of the row of the base."""
+"""Verdict text for the row of the base."""
 
 
 def effect_section(comparison: Comparison) -> Section:
-    """Facts of the shown pair, a row for every side, the path, and what to know of the intervals."""
+    """Return facts of the shown pair, a row for every side, the path, and remarks on the intervals."""
     rows = tuple(_row(comparison, side, pair) for side, pair in _with_pairs(comparison))
     blocks: list[Block] = [_facts(comparison), Grid(_columns(comparison), rows, complete=True)]
     if comparison.path:
@@ -46,7 +46,7 @@ _SPEEDUPS: tuple[tuple[str, str, Callable[[Effect], Value]], ...] = (
     ("speedup_low", "speed-up, 95 % interval from", lambda effect: _of(effect.speedup_interval)[0]),
     ("speedup_high", "speed-up, 95 % interval to", lambda effect: _of(effect.speedup_interval)[1]),
 )
-"""Only of what can be judged."""
+"""Only for effects that can be judged."""
 
 
 def _of(ends: Ends | None) -> tuple[float | None, float | None]:
@@ -142,14 +142,14 @@ def _row(comparison: Comparison, side: Side, pair: Pair | None) -> Row:
 
 
 def _own_interval(comparison: Comparison, side: Side) -> Ends | None:
-    """95 % interval of the time of a side by itself: between its runs, or within a single one."""
+    """Return the 95 % interval of the time of a side by itself: between its runs, or within a single one."""
     known = Known(comparison).figures.get(comparison.basis.name)
     value = known.value(side) if known else None
     return value.interval if value else None
 
 
 def _verdict(side: Side, judgement: Judgement, comparison: Comparison) -> str:
-    """``faster``; of a side that has nothing to compare how its runs ended: ``crashed: out of memory``."""
+    """Return ``faster``, or for a side without a figure how its runs ended: ``crashed: out of memory``."""
     return how_it_ended(side) if without_figure(side, comparison.basis) else judgement.outcome.value
 
 
@@ -160,7 +160,7 @@ def _differences(effect: Effect | None) -> tuple[Value, ...]:
 
 
 def _ends(effect: Effect) -> str | None:
-    """``−71.8, −50.3`` in percent, which the heading states: columns of text never get narrower than this."""
+    """Format ``−71.8, −50.3`` in percent, which the heading states; text columns never get narrower than this."""
     return interval(effect).removesuffix(" %").replace(" to ", ", ") or None
 
 
@@ -183,7 +183,7 @@ PATH_COLUMNS = (
 
 
 def _path(comparison: Comparison) -> Grid:
-    """Every change and the total: differences add up to it, speed-ups multiply to it."""
+    """Return every change and the total: differences add up to it, speed-ups multiply to it."""
     base, last = comparison.sides[0], comparison.sides[-1]
     total = comparison.pairs[-1]
     whole = PathChange(base, last, total.judgement, total.attribution, total.changed)
@@ -207,7 +207,7 @@ def _step(change: PathChange) -> Row:
 
 
 def _changed(change: PathChange) -> str:
-    """``copies to the device from pinned rather than pageable memory; workers 4``."""
+    """Join the changed settings: ``copies to the device from pinned rather than pageable memory; workers 4``."""
     return "; ".join(one.brief or f"{one.label} {one.new}" for one in change.changed)
 
 
@@ -219,7 +219,10 @@ def _of_change(judgement: Judgement) -> tuple[Value, ...]:
 
 
 def _why(comparison: Comparison, pair: Pair) -> str:
-    """Why a side cannot be judged. Wide intervals get the same words on every side, as the table has their ends."""
+    """Return why a side cannot be judged.
+
+    Wide intervals get the same text on every side, as the table has their ends.
+    """
     if pair.judgement.effect is None or pair.judgement.effect.interval is None:
         return pair.judgement.why.removesuffix(".")
     widest = format_ratio(comparison.options.limits.widest)
@@ -227,7 +230,7 @@ def _why(comparison: Comparison, pair: Pair) -> str:
 
 
 def _remarks(comparison: Comparison) -> Iterator[str]:
-    """Why there is no verdict on some sides, and what the intervals do not cover."""
+    """Yield why some sides have no verdict, and what the intervals do not cover."""
     if len(comparison.pairs) > 1:
         unknown: dict[str, list[str]] = {}
         for pair in comparison.pairs:
@@ -257,13 +260,13 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
 
 
 _SLOW_WORKERS = "TV109"
-"""Finding on loader workers that have no batch ready: they finish together, and then one step after the other waits."""
+"""Finding on loader workers without a ready batch: they finish together, then one step after the other waits."""
 _LONG = 1.2
-"""Long steps are said to take turns with short ones where they are so many times as long."""
+"""Ratio of long to short steps from which they are reported to take turns."""
 
 
 def _turns(comparison: Comparison) -> Iterator[str]:
-    """Sides whose steps take turns, of which the median is one kind."""
+    """Report sides whose steps take turns. Their median is one kind of step."""
     sides = [f"{side.label} {turn}" for side in comparison.sides if (turn := _turn(side))]
     if sides:
         yield (
@@ -273,7 +276,7 @@ def _turns(comparison: Comparison) -> Iterator[str]:
 
 
 def _turn(side: Side) -> str:
-    """``every 2 steps (8.00 to 242 ms)``, from the 5th to the 95th percentile; nothing where all are much the same."""
+    """Return ``every 2 steps (8.00 to 242 ms)``, 5th to 95th percentile; nothing if all steps are similar."""
     if side.period in (None, 1):
         return ""
     short, long = np.quantile(np.concatenate(side.runs), (0.05, 0.95))

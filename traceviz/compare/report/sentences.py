@@ -1,4 +1,4 @@
-"""Figures of a comparison in sentences."""
+"""Figures of a comparison as sentences."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from traceviz.compare.sides.units_of_work import unit_of
 from traceviz.core.units import format_change, format_ns, format_value
 
 _APART = 0.05
-"""Medians are told where they changed by so much more or less than means, as shares of the base."""
+"""Medians are shown if their relative change differs from that of the means by at least this much."""
 _MOSTLY = 0.5
-"""A class of a smaller share of the gain or loss is not named in the verdict."""
+"""Smallest share of the gain or loss for which the verdict names a class."""
 
 
 def verdict_sentence(comparison: Comparison) -> str:
-    """``2.99× faster: mean step 205 → 68.5 ms (−66.5 %, 95 % interval −71.8 to −50.3 %). 93 % of the gain ...``."""
+    """Return the verdict.
+
+    ``2.99× faster: mean step 205 → 68.5 ms (−66.5 %, 95 % interval −71.8 to −50.3 %). 93 % of the gain ...``.
+    """
     pair = comparison.shown
     many = len(comparison.sides) > 2
     head, effect = outcome_words(pair), pair.judgement.effect
@@ -44,7 +47,7 @@ _CHANGED = frozenset(_GOES)
 
 
 def outcome_words(pair: Pair) -> str:
-    """``2.99× faster``, ``1.10× slower``, ``No change``, ``Cannot judge``."""
+    """Return ``2.99× faster``, ``1.10× slower``, ``No change`` or ``Cannot judge``."""
     outcome, effect = pair.judgement.outcome, pair.judgement.effect
     if effect is None or outcome not in _CHANGED:
         return _capital(outcome.value)
@@ -53,9 +56,9 @@ def outcome_words(pair: Pair) -> str:
 
 
 def measured(comparison: Comparison, average: str = "mean", *, of_steps: bool = False) -> str:
-    """The figure that is compared: ``mean step``, ``mean time per sample``, ``total time``.
+    """Return the name of the compared figure: ``mean step``, ``mean time per sample``, ``total time``.
 
-    Classes and events add up to that of steps, whatever the verdict is about.
+    Classes and events always add up to the time of steps, even if the verdict is about whole runs.
     """
     if not comparison.basis.is_step and not of_steps:
         return comparison.basis.words
@@ -64,23 +67,23 @@ def measured(comparison: Comparison, average: str = "mean", *, of_steps: bool = 
 
 
 def on_average(comparison: Comparison) -> str:
-    """Unit of calls and times in words: ``per step, on average``."""
+    """Return the unit of calls and times as text: ``per step, on average``."""
     return f"per {unit_of(comparison.options.per)}, on average" if comparison.options.per else "per step, on average"
 
 
 def between(pair: Pair) -> str:
-    """Title of a pair: ``slow → repaired``."""
+    """Return the title of a pair: ``slow → repaired``."""
     return f"{pair.base.label} → {pair.new.label}"
 
 
 def effect_words(effect: Effect) -> str:
-    """``205 → 68.5 ms (−66.5 %, 95 % interval −71.8 to −50.3 %)``."""
+    """Format ``205 → 68.5 ms (−66.5 %, 95 % interval −71.8 to −50.3 %)``."""
     of_chance = "one run of each side" if effect.interval is None else f"95 % interval {interval(effect)}"
     return f"{from_to(effect.base_ns, effect.new_ns)} ({format_change(effect.ratio, 'ratio')}, {of_chance})"
 
 
 def _medians(comparison: Comparison, effect: Effect) -> str:
-    """`` Median step 153 → 53.7 ms (−65.0 %).``, where it tells of another change than the mean; else nothing."""
+    """Format `` Median step 153 → 53.7 ms (−65.0 %).`` if the change differs from that of the mean; else nothing."""
     change, ends = effect.median_ratio, effect.interval
     if change is None or effect.base_median_ns is None or effect.new_median_ns is None or ends is None:
         return ""
@@ -91,19 +94,19 @@ def _medians(comparison: Comparison, effect: Effect) -> str:
 
 
 def from_to(base_ns: float, new_ns: float) -> str:
-    """Two durations; the unit stands once where it is the same."""
+    """Format two durations; show the unit once if it is the same."""
     base, new = format_ns(base_ns), format_ns(new_ns)
     number, _, unit = base.rpartition(" ")
     return f"{number if unit == new.rpartition(' ')[2] else base} → {new}"
 
 
 def interval(effect: Effect) -> str:
-    """``−71.8 to −50.3 %``; an end beyond tenfold is shown as that, as nobody reads its digits. Empty without one."""
+    """Format ``−71.8 to −50.3 %``; an end beyond tenfold is shown only as that. Empty without an interval."""
     return "" if effect.interval is None else " to ".join(percent_ends(effect.interval, " %"))
 
 
 def interval_ns(low_ns: float | None, high_ns: float | None) -> str | None:
-    """``−131 to −106 ms``; ``None`` where there is none."""
+    """Format ``−131 to −106 ms``; ``None`` if there is no interval."""
     if low_ns is None or high_ns is None:
         return None
     low, high = (format_change(end, "ns") for end in (low_ns, high_ns))
@@ -112,7 +115,7 @@ def interval_ns(low_ns: float | None, high_ns: float | None) -> str | None:
 
 
 def _reason(pair: Pair) -> str:
-    """`` 93 % of the gain is input wait.``; nothing where no class stands out, or none beyond chance."""
+    """Return `` 93 % of the gain is input wait.``; nothing if no class stands out, or none beyond chance."""
     if pair.judgement.outcome not in _CHANGED or pair.attribution is None:
         return ""
     largest = main_cause(pair.attribution)
@@ -128,7 +131,7 @@ def _reason(pair: Pair) -> str:
 
 
 def _part(pair: Pair) -> str:
-    """`` 71 % of the gain is start-up.``: the part of the run that makes most of the difference; or nothing."""
+    """Return `` 71 % of the gain is start-up.`` for the part of the run with most of the difference; or nothing."""
     parts, effect = pair.measures.parts, pair.judgement.effect
     total = sum(part.difference_ns for part in parts)
     if pair.judgement.outcome not in _CHANGED or effect is None or total * effect.difference_ns <= 0:
@@ -141,13 +144,13 @@ def _part(pair: Pair) -> str:
 
 
 _NO_CAUSE = frozenset({"other", "unexplained"})
-"""Parts of a run that say nothing of why it takes longer."""
+"""Parts of a run that do not explain why it takes longer."""
 _ALL = 1.005
-"""A part with a larger share of the difference than this is not said to be one of it: other parts took some back."""
+"""Largest share of the difference reported as a share. A part beyond it was partly offset by other parts."""
 
 
 def _whole_run(comparison: Comparison) -> str:
-    """`` Total time 62.1 → 41.0 s (−34.0 %).``, and how many epochs it took; nothing where that is not known."""
+    """Return `` Total time 62.1 → 41.0 s (−34.0 %).`` and the change of epochs; nothing if unknown."""
     measures, said = comparison.shown.measures, ""
     total = measures.of(TOTAL.key)
     if total is not None and total.ratio is not None and comparison.basis is not TOTAL:
@@ -159,28 +162,28 @@ def _whole_run(comparison: Comparison) -> str:
 
 
 _NAMED = 3
-"""Changes that the verdict names."""
+"""Most changes that the verdict names."""
 
 
 def _changed(pair: Pair) -> str:
-    """`` Changed: matrix products in f16 rather than tf32.``; nothing where the reports show no change."""
+    """Return `` Changed: matrix products in f16 rather than tf32.``; nothing if the reports show no change."""
     named = [change.brief for change in pair.changed if change.brief]
     more = len(named) - _NAMED
     return f" Changed: {'; '.join(named[:_NAMED])}{f'; {more} more' if more > 0 else ''}." if named else ""
 
 
 def class_name(pair: Pair, key: str) -> str:
-    """What people call a class of step time."""
+    """Return the display name of a class of step time."""
     return class_name_of((pair.base, pair.new), key)
 
 
 def class_name_of(sides: tuple[Side, ...], key: str) -> str:
-    """What people call a class of step time, by the first side that has it."""
+    """Return the display name of a class of step time, from the first side that has it."""
     return next((side.class_labels[key] for side in sides if key in side.class_labels), key)
 
 
 def main_cause(attribution: Attribution) -> ClassChange | None:
-    """The class that makes most of the difference, if it makes at least half of it, beyond chance."""
+    """Return the class that makes most of the difference, if it makes at least half of it, beyond chance."""
     total = attribution.difference_ns
     if not total or not attribution.classes:
         return None

@@ -1,4 +1,4 @@
-"""Whole runs of two sides, or of many: measures such as total time and energy, and the quality that was learned."""
+"""Whole runs of two or more sides: measures such as total time and energy, and quality of the model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SHORT = {
     "host_memory_peak_bytes": "host memory, most",
     "device_memory_peak_bytes": "device memory, most",
 }
-"""Names that leave room for six columns in 80 cells, in addition to the names of the report."""
+"""Short names that let six columns fit 80 cells; other measures keep the names of the report."""
 
 
 def _whole(value: float) -> Value:
@@ -56,7 +56,7 @@ def _measure_words(change: MeasureChange) -> str:
 
 
 def _percent_interval(change: MeasureChange) -> str | None:
-    """Format ``−71.8, −50.3``, in percent as the heading says; ``None`` if there is none, or it leaves no room."""
+    """Format ``−71.8, −50.3``, in percent as the heading states; ``None`` if there is none, or it has no width."""
     if change.interval is None:
         return None
     low, high = (end.removesuffix(" %") for end in percent_ends(change.interval))
@@ -90,7 +90,7 @@ MEASURES_TABLE: tuple[Cell[MeasureChange], ...] = (
 )
 
 
-def measure_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of whole runs, whatever a step is)
+def measure_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (compares whole runs)
     """Make a row for every measure, and sentences on the epochs and the intervals."""
     measures = pair.measures
     if measures.why_not:
@@ -115,11 +115,14 @@ def _measure_remarks(pair: Pair, measures: MeasureChanges) -> Iterator[str]:
 
 
 _SAME = 0.05
-"""Epochs whose times differ by less than this share, or not beyond chance, take equally long."""
+"""Relative difference below which epochs take equally long; they also do if it may be chance."""
 
 
 def epochs_words(measures: MeasureChanges) -> str:
-    """That one side trained for fewer epochs, and whether each took as long; empty where that is not so, or unknown."""
+    """Return that the sides trained for different numbers of epochs, and how the time per epoch changed.
+
+    It is empty if the numbers are equal or unknown.
+    """
     epochs, epoch, training = (measures.of(key) for key in (EPOCHS, EPOCH, TRAINING))
     if epochs is None or epoch is None or epoch.ratio is None or epochs.base == epochs.new:
         return ""
@@ -153,18 +156,18 @@ _OF_SIDES: tuple[tuple[str, str, int], ...] = (
     ("device_memory_peak_bytes", "Device memory", 3),
     ("cpu_mean", "Cores busy", 3),
 )
-"""Measures in the table of sides: key, heading, importance; others are for machines."""
+"""Measures in the table of sides: key, heading, importance. Others are for machines."""
 TOTAL_SPEEDUP = "total_speedup"
 
 
 def measures_by_side(sides: Sequence[Side]) -> list[Block]:
-    """A row for every side with its measures, and how many times as fast as the base it is by its total time.
+    """Make a row for every side with its measures, and its speed-up over the base by total time.
 
     Args:
         sides: The base first.
 
     Returns:
-        Nothing where fewer than two sides have any.
+        Nothing if fewer than two sides have any.
     """
     measured = {side.label: measures_of(side) for side in sides}
     if sum(map(bool, measured.values())) < 2:
@@ -192,7 +195,7 @@ def measures_by_side(sides: Sequence[Side]) -> list[Block]:
 
 
 def _speedup(base: Side, side: Side) -> float | None:
-    """How many times as fast the total time is; ``None`` where that cannot be judged."""
+    """Return the speed-up of the total time; ``None`` if it cannot be judged."""
     total = compare_measures(base, side, Limits()).of(TOTAL.key)
     return None if total is None or total.verdict == Outcome.UNKNOWN or not total.new else total.base / total.new
 
@@ -229,7 +232,7 @@ QUALITY_TABLE: tuple[Cell[QualityChange], ...] = (
 )
 
 
-def quality_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (of whole runs, whatever a step is)
+def quality_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (compares whole runs)
     """Make a row for every figure that both sides state, and sentences on chance."""
     quality = pair.quality
     if quality.why_not:
@@ -255,11 +258,11 @@ def _quality_remarks(quality: QualityChanges) -> Iterator[str]:
 
 
 def quality_words(quality: QualityChanges, speed: str = "") -> str:
-    """`` But validation accuracy is worse: 0.98 → 0.85 (one run of each side).``; empty where nothing is stated.
+    """Return `` But validation accuracy is worse: 0.98 → 0.85 (one run of each side).``; empty if nothing is stated.
 
     Args:
-        quality: What was compared.
-        speed: Whether the time is ``better`` or ``worse``; empty where it is neither.
+        quality: The compared figures.
+        speed: ``better`` or ``worse`` for the time; empty if it is neither.
     """
     change = quality.leading
     if change is None:
@@ -301,7 +304,10 @@ _MOST_FIGURES = 5
 
 
 def quality_by_side(sides: Sequence[Side]) -> list[Block]:
-    """A row for every side with its final figures, the most telling first; none where fewer than two have any."""
+    """Make a row for every side with its final figures, the most informative first.
+
+    Return nothing if fewer than two sides have any.
+    """
     stated = [stated_of(side) for side in sides]
     if sum(map(bool, stated)) < 2:
         return []

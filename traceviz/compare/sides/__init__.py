@@ -1,1 +1,1 @@
-"""The sides of a comparison: from files, runs and tags to steps that line up."""
+"""Sides of a comparison: load files, runs and tags into sides with steps that match."""

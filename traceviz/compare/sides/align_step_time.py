@@ -1,13 +1,13 @@
-"""Steps of all sides timed in the same way: as the host marked them, or as devices ran what it launched.
+"""Same timing of steps on all sides: as the host marked them, or as devices ran the work that it launched.
 
-A report takes the steps of devices where the host runs ahead of them. Two programs may differ in that: steps of
-one would be compared with something else of the other::
+If the host runs ahead of the devices, a report uses their steps. Two programs may differ in that, and then different
+steps would be compared::
 
     one side    host    |---0---|---1---|---2---|        the host waits for input, and steps are as it marked them
     the other   host    |0|1|2|
                 device    |---0---|---1---|---2---|      the host runs ahead, and steps are those of the device
 
-Both are asked for the steps of their devices then; where one cannot give them, both for those of the host.
+Both sides then get the steps of their devices. If one has none, both get those of the host.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from traceviz.compare.sides.load_sides import Read, Sides
 from traceviz.report import EVERY_STEP, Grid, Report
 
 _OF_HOST = "host_dur_ns"
-"""Column of steps that are those of devices: how long the host took for each."""
+"""Column of device steps with the host's time for each."""
 
 
 def step_time(report: Report) -> StepTime | None:
-    """Whose time the steps of a report are; ``None`` where it has none."""
+    """Return whether a report's steps are timed by host or device; ``None`` if it has none."""
     blocks = (block for section in report.sections if section.slug == "steps" for block in section.blocks)
     grid = next((block for block in blocks if isinstance(block, Grid) and block.title == EVERY_STEP), None)
     if grid is None or not grid.rows:
@@ -33,14 +33,14 @@ def step_time(report: Report) -> StepTime | None:
 
 
 def are_mixed(reports: Iterable[Report]) -> bool:
-    """Whether some reports have steps of the host, and others steps of devices."""
+    """Return whether some reports have steps of the host, and others steps of devices."""
     return {"host", "device"} <= {step_time(report) for report in reports}
 
 
 def timed_alike(sided: Callable[[Read], Sides], read: Callable[[Path, StepTime], Report]) -> Sides:
-    """The sides that ``sided`` makes of what ``read`` analyses, with steps that are timed in the same way.
+    """Return the sides that ``sided`` makes of the reports of ``read``, with steps that are timed in the same way.
 
-    Saved reports stay as they are, and so do sides that no choice makes alike.
+    Saved reports stay as they are. If no choice gives the same timing, the sides with host steps are returned.
     """
     known: dict[Path, Report] = {}
 

@@ -1,4 +1,4 @@
-"""What a verdict is about: the mean step, or a time of the whole run."""
+"""Basis of a verdict: the mean step, or a time of the whole run."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Basis:
 
     Args:
         name: Its name in options and in JSON.
-        key: Its measure in section ``measures``; empty of steps, which are compared one by one.
-        words: What people call it.
+        key: Its measure in section ``measures``; empty for steps, which are compared one by one.
+        words: Display name.
     """
 
     name: str
@@ -29,15 +29,15 @@ class Basis:
 
     @property
     def is_step(self) -> bool:
-        """Whether steps are compared."""
+        """True if steps are compared."""
         return not self.key
 
     def measure(self, side: Side) -> Measure | None:
-        """The time of every run of a side; ``None`` where it has none, or steps are compared."""
+        """Return the time of every run of a side; ``None`` if it has none, or steps are compared."""
         return measures_of(side).get(self.key)
 
     def typical_ns(self, side: Side) -> float | None:
-        """The time of a side, over several runs the geometric mean of theirs; ``None`` where it was not measured."""
+        """Return the time of a side; over several runs, their geometric mean. ``None`` if it was not measured."""
         if self.is_step:
             return side.mean_ns
         measure = self.measure(side)
@@ -53,19 +53,19 @@ BASES = (
     Basis("epoch", "epoch_ns", "time per epoch"),
     Basis("start", "start_ns", "time to the first step"),
 )
-"""All that a verdict may be about."""
+"""All bases that a verdict may have."""
 
 
 def basis_of(sides: Sequence[Side], name: str, per: str = "") -> Basis:
-    """What sides are compared by: what was asked for, else steps, or the total time where no two sides have steps.
+    """Return the basis of a comparison: the requested one, else steps, or total time if no two sides have steps.
 
     Args:
         sides: All of them, the base first.
-        name: Name of one of :data:`BASES`; empty where nobody asked.
-        per: Tag of the work that a step does, where one unit of it is compared with one.
+        name: Name of one of :data:`BASES`; empty for the default.
+        per: Tag of the work per step, if the time per unit is compared.
 
     Raises:
-        UsageError: there is no such measure, or it is not that of a step, and ``per`` is given.
+        UsageError: there is no such measure, or ``per`` is given with a measure other than the step.
     """
     known = {basis.name: basis for basis in BASES}
     if name and name not in known:
@@ -81,5 +81,5 @@ def basis_of(sides: Sequence[Side], name: str, per: str = "") -> Basis:
     base, *others = sides
     by_steps = base.steps and any(side.steps for side in others)
     by_total = TOTAL.measure(base) and any(TOTAL.measure(side) for side in others)
-    has_stopped = any(map(endings, sides))  # then that is why there is nothing to compare, and not missing steps
+    has_stopped = any(map(endings, sides))  # a stop then explains why nothing can be compared
     return TOTAL if (by_total or has_stopped) and not by_steps else STEP

@@ -1,4 +1,4 @@
-"""Runs as sides by their tags: every combination of values that occurs is a side."""
+"""Runs grouped into sides by their tags: every combination of values that occurs is a side."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from traceviz.report import Report
 
 Key = tuple[str, ...]
 BASE_NAMES = ("base", "baseline", "before", "control", "default", "reference")
-"""Names of a group, and values of tags, that make a side the base."""
+"""Group names and tag values that make a side the base."""
 OF_WORK = frozenset(
     {"arch", "architecture", "benchmark", "data", "dataset", "model", "net", "network", "program", "project", "task"}
     | {"workload"}
 )
 """Tags whose values are programs that do different work."""
 _SWITCH = frozenset({"false", "no", "none", "off", "on", "true", "yes"})
-"""Values that mean nothing without their tag."""
+"""Values that are unclear without their tag."""
 
 
 def sides_by(
@@ -30,15 +30,15 @@ def sides_by(
 
     Args:
         reports: Names and reports of the runs.
-        by: Tags; ``framework`` and ``devices`` are also what a trace shows of its framework and the number of devices
-            that computed, where no tag says it.
-        base: Values of the side that the others are compared with, separated by commas, or its name. Where empty, the
-            side with a value of :data:`BASE_NAMES`, else the first.
-        in_order: Whether the user gave the runs in their order, so that the first side is that of the first run; else
-            it is that of the smallest values.
+        by: Tags. Without such tags, ``framework`` and ``devices`` come from the trace: the framework, and the number of
+            devices that computed.
+        base: Values of the side that the others are compared with, separated by commas, or its name. If empty, the side
+            with a value of :data:`BASE_NAMES`, else the first.
+        in_order: True if the user gave the runs in order: the first side is then that of the first run, else that of
+            the smallest values.
 
     Returns:
-        The base, and the other sides, numbers in order of their size; and the names of runs that lack one of the tags.
+        The base, and the other sides, numbers sorted by size; and the names of runs that lack one of the tags.
 
     Raises:
         UsageError: no run has the tags, or there is no such base.
@@ -70,9 +70,9 @@ def sides_by(
 
 
 def _implied(keys: Sequence[Key], first: Key) -> tuple[Key, str]:
-    """The base where the user names none, and why: the side with the most values that are names of a base.
+    """Return the default base and the reason: the side with the most values in :data:`BASE_NAMES`.
 
-    Such a value is sought in every tag, and of sides with equally many the first comes first.
+    All tags are searched. Of sides with equally many such values, the first is the base.
     """
     named = {key: sum(value.lower() in BASE_NAMES for value in key) for key in (first, *keys)}
     most = max(named.values())
@@ -82,18 +82,18 @@ def _implied(keys: Sequence[Key], first: Key) -> tuple[Key, str]:
 
 
 def _value(part: str, by: Sequence[str]) -> str:
-    """``32``, also of ``batch=32``."""
+    """Return the value ``32`` for ``32`` and for ``batch=32``."""
     tag, equals, value = part.partition("=")
     return value if equals and tag in by else part
 
 
 def tag_label(tag: str, value: str) -> str:
-    """``torch`` speaks for itself; ``batch=32`` and ``cache=on`` need their tag."""
+    """Return ``torch`` without its tag, but ``batch=32`` and ``cache=on`` with it."""
     return value if value[:1].isalpha() and value.lower() not in _SWITCH else f"{tag}={value}"
 
 
 def with_base(sides: Sequence[Side], base: str) -> list[Side]:
-    """The side called ``base`` first, the others in their order.
+    """Move the side called ``base`` to the front; keep the order of the others.
 
     Raises:
         UsageError: there is no such side.
@@ -107,6 +107,6 @@ def with_base(sides: Sequence[Side], base: str) -> list[Side]:
 
 
 def natural(value: str) -> tuple[tuple[float, str], ...]:
-    """Sorts values so that 8 comes before 64, and numbers come before words."""
+    """Return a sort key that puts 8 before 64, and numbers before words."""
     pieces = (piece for piece in re.split(r"(\d+)", value) if piece)
     return tuple((float(piece), "") if piece.isdecimal() else (float("inf"), piece) for piece in pieces)

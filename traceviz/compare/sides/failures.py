@@ -1,4 +1,4 @@
-"""Runs that did not end by themselves, as a cell of a table says it: ``crashed: out of memory``."""
+"""Endings of runs that did not end by themselves, as text for tables: ``crashed: out of memory``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from traceviz.parsers.run.manifest import STOPPED, Ending
 from traceviz.report import MEASURES, Report
 
 _ALONE = {"failed": "crashed", "timed-out": "timed out"}
-"""Outcomes of which no more is known."""
+"""Text for outcomes without a known reason."""
 _SIGNAL = re.compile(r"signal \d+ \((\w+)\)$")
 
 
 def failure(report: Report) -> str:
-    """``crashed: out of memory``, ``timed out after 60 s``, ``killed (SIGKILL)``; empty of what ended by itself."""
+    """Return ``crashed: out of memory``, ``timed out after 60 s``, ``killed (SIGKILL)``; empty if it ended by
+    itself.
+    """
     outcome, reason = (str(fact(report, MEASURES, key) or "") for key in ("outcome", "reason"))
     if outcome not in STOPPED:
         return ""
@@ -25,24 +27,24 @@ def failure(report: Report) -> str:
 
 
 def failures(side: Side) -> Counter[str]:
-    """How often the runs of a side ended in which way, without those that ended by themselves."""
+    """Count the endings of a side's runs, without those that ended by themselves."""
     return Counter(filter(None, map(failure, side.reports)))
 
 
 def cell(side: Side) -> str:
-    """What stands in place of a figure that a side does not have: how its runs ended; empty where one ended well."""
+    """Return how the runs of a side without a figure ended; empty if one ended by itself."""
     found = failures(side)
     return "; ".join(text for text, _ in found.most_common()) if found.total() == len(side.reports) else ""
 
 
 def sentence(side: Side) -> str:
-    """``vgg crashed: out of memory``; empty where a run of the side ended well."""
+    """Return ``vgg crashed: out of memory``; empty if a run of the side ended by itself."""
     words = cell(side)
     return f"{side.label} {'was ' * words.startswith(_PASSIVE)}{words}" if words else ""
 
 
 def counts(side: Side) -> str:
-    """``1 of 3 runs crashed: out of memory``; empty where all runs of a side ended by themselves."""
+    """Return ``1 of 3 runs crashed: out of memory``; empty if all runs of a side ended by themselves."""
     runs = counted(len(side.reports), "run")
     return ", ".join(
         f"{count:,} of {runs} {'was ' * way.startswith(_PASSIVE)}{way}" for way, count in failures(side).most_common()

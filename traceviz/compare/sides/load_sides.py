@@ -1,4 +1,4 @@
-"""Sides of a comparison from files: traces and runs are analysed, saved reports are read."""
+"""Sides of a comparison from files: analyse traces and runs, read saved reports."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from traceviz.untrusted.regular_files import check_regular
 
 _HEAD = 1 << 20
 _SCHEMA = re.compile(rb'"schema"\s*:\s*"traceviz\.')
-"""What JSON of traceviz has near its begin, even where another program has sorted its keys."""
+"""Pattern near the start of any traceviz JSON, even if another program has sorted its keys."""
 
 T = TypeVar("T")
 
 Read = Callable[[Path], Report]
 """Analyses a trace."""
 Recognise = Callable[[Path], None]
-"""Refuses what is no trace, without reading it."""
+"""Refuses files that are not traces, without reading them."""
 Sides = tuple[list[Side], list[str]]
-"""The sides, and what was left out."""
+"""The sides, and the names of the runs left out."""
 
 
 def is_saved_report(path: Path) -> bool:
-    """Whether a file is a report saved as JSON, or another JSON document of traceviz."""
+    """Return whether a file is a report saved as JSON, or another JSON document of traceviz."""
     with openable(path):
         if not path.is_file():
             return False
@@ -42,7 +42,7 @@ def is_saved_report(path: Path) -> bool:
 
 
 def load_report(path: Path) -> Report:
-    """The report that was saved at ``path``.
+    """Load the report that was saved at ``path``.
 
     Raises:
         DamagedTraceError: it is damaged, of another version, or a comparison.
@@ -56,22 +56,22 @@ def load_report(path: Path) -> Report:
 def named_sides(
     paths: Sequence[Path], groups: Mapping[str, Sequence[Path]], base: str, read: Read, recognise: Recognise
 ) -> Sides:
-    """A side of each path, then one of each group; the base first, and nothing left out.
+    """Return a side for each path, then one for each group, with the base first. No run is left out.
 
     Args:
         paths: Traces, run folders, saved reports.
-        groups: The same by the name of the side whose runs they are.
-        base: Name of the side to compare with. Where empty, a group of
-            :data:`traceviz.compare.sides.by_tags.BASE_NAMES`, else the first.
+        groups: Such paths for each side of several runs, by its name.
+        base: Name of the side to compare with. If empty, a group of :data:`traceviz.compare.sides.by_tags.BASE_NAMES`,
+            else the first.
         read: Analyses a trace.
-        recognise: Refuses what is no trace: all of them, before the first is read.
+        recognise: Refuses files that are not traces; checks all of them before the first is read.
 
     Raises:
         UsageError: no side is called ``base``; a path is a folder of several runs.
         TracevizError: a side cannot be read; the message names it.
     """
     for path in (*paths, *(run for runs in groups.values() for run in runs)):
-        check_regular(path, inside=not is_run_folder(path))  # of all, before the first is read
+        check_regular(path, inside=not is_run_folder(path))  # checks all paths before the first is read
     runs = [one_run(path) for path in paths]
     members = {label: [one_run(path) for path in of_group] for label, of_group in groups.items()}
     for run in (*runs, *(run for of_group in members.values() for run in of_group)):
@@ -93,16 +93,16 @@ def named_sides(
 def tagged_sides(
     paths: Iterable[Path], by: Sequence[str], base: str, read: Read, recognise: Recognise, *, by_size: bool = False
 ) -> Sides:
-    """A side of every combination of tags, and the runs that lack one of them.
+    """Return a side for every combination of tags, and the runs that lack one of the tags.
 
     Args:
         paths: Runs, saved reports of runs, and folders of such.
         by: Tags.
-        base: Values of the side to compare with, separated by commas. Where empty, a value called ``baseline``,
-            ``before``, ..., else those of the first path, or of a folder the smallest.
+        base: Values of the side to compare with, separated by commas. If empty, a value called ``baseline``,
+            ``before``, ..., else the values of the first path, or for a folder the smallest.
         read: Analyses a trace.
-        recognise: Refuses what is no trace: all of them, before the first is read.
-        by_size: Whether the base is the smallest in any case, as on an axis.
+        recognise: Refuses files that are not traces; checks all of them before the first is read.
+        by_size: True if the default base is always the smallest, as on an axis.
 
     Raises:
         UsageError: no run has the tags, or the base.
@@ -117,7 +117,7 @@ def tagged_sides(
 
 
 def runs_in(path: Path) -> tuple[Path, ...]:
-    """The runs and saved reports in a folder, by name; ``path`` itself where it is no folder of runs."""
+    """Return the runs and saved reports in a folder, by name; for other paths, ``path`` itself."""
     check_regular(path, inside=False)
     with openable(path):
         if not path.is_dir() or is_run_folder(path):
@@ -132,7 +132,7 @@ def _run_name(report: Report) -> str | None:
 
 
 def one_run(path: Path) -> Path:
-    """The run or saved report that a path is, or the only one in it.
+    """Return the run or saved report at a path, or the only one in it.
 
     Raises:
         UsageError: it is a folder of several runs.
@@ -148,7 +148,7 @@ def one_run(path: Path) -> Path:
 
 
 def _of_file(path: Path, of_trace: Callable[[Path], T]) -> T | Report:
-    """What ``of_trace`` makes of a trace; a saved report is loaded. Errors name the file."""
+    """Load a saved report, or apply ``of_trace`` to a trace. Errors name the file."""
     try:
         with openable(path):
             return load_report(path) if is_saved_report(path) else of_trace(path)
@@ -162,21 +162,21 @@ def _of_file(path: Path, of_trace: Callable[[Path], T]) -> T | Report:
 _SUFFIXES = re.compile(
     r"(\.pt)?(\.trace)?\.json(\.gz)?$|\.xplane\.pb(\.gz)?$|\.(nsys-rep|qdrep|qdstrm|sqlite|nvvp|nvprof|sql|csv)$"
 )
-"""Ends of file names that say the format."""
+"""File name suffixes that identify the format."""
 
 
 def labels(
     paths: Sequence[str], names: Sequence[str | None] = (), tags: Sequence[Mapping[str, str]] = ()
 ) -> tuple[str, ...]:
-    """A name for each side.
+    """Return a name for each side.
 
     Args:
-        paths: What the user named.
-        names: Names of the runs, where they are runs; the first choice, as somebody gave them.
-        tags: Tags of the runs; those in which they differ are the second choice.
+        paths: Paths that the user gave.
+        names: Names of the runs, if they have any. They come first because users chose them.
+        tags: Tags of the runs; those that differ are the second choice.
 
     Returns:
-        Distinct names, in the order of ``paths``: a path that is named twice gets a number.
+        Distinct names, in the order of ``paths``; a repeated path gets a number.
     """
     given = [name for name in names if name]
     if len(given) == len(paths) == len(set(given)):
@@ -190,7 +190,7 @@ def labels(
 
 
 def _shortest(paths: Sequence[str]) -> list[str]:
-    """Names of the files without their format where they are distinct; else what differs in the paths."""
+    """Return the file names without their format if they are distinct; else the differing parts of the paths."""
     names = [PurePath(path).name or path for path in paths]
     for candidate in ([_SUFFIXES.sub("", name) or name for name in names], names):
         if _tell_apart(candidate, paths):
@@ -204,12 +204,12 @@ def _shortest(paths: Sequence[str]) -> list[str]:
 
 
 def _tell_apart(names: Sequence[str], paths: Sequence[str]) -> bool:
-    """Whether different paths have different names."""
+    """Return whether different paths have different names."""
     return len(set(names)) == len(set(paths))
 
 
 def numbered(names: Sequence[str]) -> tuple[str, ...]:
-    """Names with a number from the second of several equal ones on: ``run``, ``run (2)``."""
+    """Number equal names, from the second on: ``run``, ``run (2)``."""
     seen: Counter[str] = Counter()
     distinct = []
     for name in names:

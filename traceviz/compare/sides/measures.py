@@ -1,7 +1,7 @@
-"""Measures of whole runs: total time, time per epoch, samples per second, energy, ... of every run of a side.
+"""Measures of whole runs for every run of a side: total time, time per epoch, samples per second, energy, ...
 
-Reports state them in section ``measures``, each with its unit and with which change of it is a gain. So this module
-knows none by name, but for those that only a run which ended by itself has.
+Reports state them in section ``measures``, each with its unit and better direction. This module therefore knows no
+measure by name, except those that only a run that ended by itself has.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _OF_THE_WHOLE = frozenset(
         *("energy_j", "host_memory_peak_bytes", "device_memory_peak_bytes"),
     }
 )
-"""Measures that say nothing of a run which was stopped: it would have taken longer, and perhaps more."""
+"""Measures that are meaningless for a stopped run: it would have taken longer, and perhaps used more."""
 
 BUSY = "busy-machine"
 """Code of the note that other programs kept the program waiting for cores."""
 
 _LEAST, _MOST = 1e-30, 1e30
-"""Numbers between which figures of runs lie: ratios of others, of saved reports from elsewhere, are no numbers."""
+"""Limits of valid figures. Ratios beyond them, as in damaged saved reports, overflow."""
 Ends = tuple[float, float]
 """Lower and upper end of an interval."""
 
@@ -39,12 +39,12 @@ class Measure:
 
     Args:
         key: Its stable name.
-        label: Its name for people.
+        label: Display name.
         unit: Base unit.
-        better: Which change of it is a gain; empty where neither is.
+        better: Direction of a gain; empty if there is none.
         values: Its value in every run that has it; at least one.
-        within: 95 % interval within the run, of a side with a single run that states one.
-        about: What the value is made of, in a few words.
+        within: 95 % interval within the run, if the side has a single run that states one.
+        about: Short description of the value.
     """
 
     key: str
@@ -57,7 +57,7 @@ class Measure:
 
 
 def measures_of(side: Side) -> dict[str, Measure]:
-    """Measures by key, in the order of the reports."""
+    """Return the measures by key, in the order of the reports."""
     found: dict[str, list[Mapping[str, Value]]] = {}
     for report in side.reports:
         for row in _stated(report):
@@ -66,11 +66,11 @@ def measures_of(side: Side) -> dict[str, Measure]:
 
 
 def _stated(report: Report) -> Iterator[Mapping[str, Value]]:
-    """Rows of the measures of one run, without those that say nothing because it was stopped."""
+    """Yield the rows of the measures of one run, except those that a stop makes meaningless."""
     left_out = set(_OF_THE_WHOLE) if stopped(report) else set()
     for row in rows(grid(report, MEASURES, MEASURES)):
         if _is_number(row.get("value")) and row.get("key") not in left_out:
-            left_out.add(str(row["key"]))  # a run has one value, whatever a saved report says
+            left_out.add(str(row["key"]))  # a run has one value, even if a saved report has more
             yield row
 
 
@@ -95,7 +95,7 @@ def _is_number(value: Value) -> bool:
 
 
 def stopped(report: Report) -> str:
-    """How a run ended that did not end by itself, ``failed: out of memory``; empty where it did, or nothing tells."""
+    """Return how a stopped run ended, ``failed: out of memory``; empty if it ended by itself, or that is unknown."""
     outcome = fact(report, MEASURES, "outcome")
     if outcome in {None, FINISHED}:
         return ""
@@ -104,15 +104,15 @@ def stopped(report: Report) -> str:
 
 
 def endings(side: Side) -> tuple[str, ...]:
-    """The distinct ways in which runs of a side were stopped."""
+    """Return the distinct ways in which runs of a side were stopped."""
     return tuple(dict.fromkeys(filter(None, map(stopped, side.reports))))
 
 
 def was_busy(side: Side) -> bool:
-    """Whether other programs used the machine during a run of a side, so that its times may be chance."""
+    """Return whether other programs used the machine during a run of a side, so that its times may be chance."""
     return busy_runs(side) > 0
 
 
 def busy_runs(side: Side) -> int:
-    """Number of the runs of a side during which other programs used the machine."""
+    """Return the number of runs of a side during which other programs used the machine."""
     return sum(any(note.code == BUSY for note in report.notes) for report in side.reports)

@@ -1,4 +1,4 @@
-"""Runs of one side that are no repeats of each other: the tags in which they differ."""
+"""Sides whose runs are not repeats of each other, and the tags in which these runs differ."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from traceviz.compare.sides.by_tags import natural
 from traceviz.compare.sides.sides import Side, tags
 
 REPEATS = frozenset({"rep", "repeat", "repetition", "round", "run", "seed", "trial"})
-"""Tags that tell repeats apart."""
+"""Tags that number repeats."""
 
 
 def mixtures(base: Side, new: Side) -> Iterator[tuple[str, bool]]:
-    """The tags in which the runs of a side differ, where they do, and whether both sides mix the same.
+    """Yield the tags in which the runs of a side differ, and whether both sides mix the same.
 
-    Tags of :data:`REPEATS` make no mixture, nor do those that count the runs of a side from 0 or 1 on. Other numbers
+    Tags of :data:`REPEATS` do not make a mixture, nor do tags that number the runs of a side from 0 or 1. Other numbers
     (1, 4 and 8 workers) are settings.
 
     Yields:
-        ``runs of tf differ in variant (base, cache)``, of both sides in one sentence, and whether each has the same
+        ``runs of tf differ in variant (base, cache)`` for both sides in one sentence, and whether each has the same
         share of every combination.
     """
     mixed = [_mixed_tags(side) for side in (base, new)]
@@ -45,7 +45,7 @@ def _named(side: Side, differing: Sequence[str]) -> str:
 
 
 def _shares(side: Side, differing: Sequence[str]) -> dict[tuple[str, ...], Fraction]:
-    """Share of the runs with each combination of values."""
+    """Return the share of the runs with each combination of values."""
     counts = Counter(zip(*(_values(side, tag) for tag in differing), strict=True))
     return {key: Fraction(count, len(side.reports)) for key, count in counts.items()}
 
@@ -55,7 +55,7 @@ def _values(side: Side, tag: str) -> list[str]:
 
 
 def _counts(values: Sequence[str]) -> bool:
-    """Whether they are the numbers of the runs: 1, 2, 3 or 0, 1, 2."""
+    """Return whether values number the runs: 1, 2, 3 or 0, 1, 2."""
     if not all(value.isdecimal() for value in values):
         return False
     numbers = sorted(map(int, values))

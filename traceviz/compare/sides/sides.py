@@ -1,4 +1,4 @@
-"""One side of a comparison: figures of its reports per step, in arrays that line up with those of the other side."""
+"""A side of a comparison: per-step figures of its reports, in arrays comparable with those of the other side."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from traceviz.trace.names.framework_signs import name_and_version
 
 @dataclass(frozen=True)
 class Side:
-    """One or several runs of the same thing.
+    """One or several runs of the same program.
 
     Args:
-        label: What people call it.
+        label: Display name.
         reports: A report of each run.
-        per: How many units of work (samples of a batch, ...) a step does; durations are of one of them.
-        why_base: Why others are compared with it, where nobody said so: ``the first given``; else empty.
+        per: Units of work per step (samples of a batch, ...); durations are per unit.
+        why_base: Why it is the base by default: ``the first given``; empty if the user named the base.
     """
 
     label: str
@@ -38,48 +38,49 @@ class Side:
     def runs(self) -> tuple[Times, ...]:
         """Durations of the steady steps of every run that has any, in order, ns.
 
-        Where a step does several units of work, durations of one unit, which need not be whole. Where a job has
-        several ranks, its step once: their mean, see :func:`traceviz.compare.sides.sides.of_the_job`.
+        If a step does several units of work, these are durations per unit, which need not be whole. If a job has
+        several ranks, each of its steps counts once, as the mean of the ranks: see
+        :func:`traceviz.compare.sides.sides.of_the_job`.
         """
         return tuple(self.per_unit(of_the_job(run[DURATION], run.job)) for run in self._with_steps)
 
     def per_unit(self, times: Times) -> Times:
-        """Durations of steps as those of one unit of their work."""
+        """Convert durations of steps to durations per unit of work."""
         return times if self.per == 1 else times.astype(np.float64) / float(self.per)
 
     @cached_property
     def steps(self) -> int:
-        """Number of steady steps of all runs; what several ranks do together is one."""
+        """Number of steady steps of all runs; a step of several ranks is one."""
         return sum(times.size for times in self.runs)
 
     @cached_property
     def mean_ns(self) -> float | None:
-        """Mean step, over several runs the geometric mean of theirs; ``None`` without steps."""
+        """Mean step; over several runs, their geometric mean; ``None`` without steps."""
         return typical(np.array([run.mean() for run in self.runs])) if self.runs else None
 
     @cached_property
     def period(self) -> int | None:
-        """After how many steps durations return, in the run where they take longest to; 1 where they do not."""
+        """Steps after which durations repeat, the largest over the runs; 1 without repetition."""
         return max(map(period, self.runs), default=None)
 
     @cached_property
     def median_ns(self) -> float | None:
-        """Median step, over several runs as :attr:`mean_ns`."""
+        """Median step; several runs are combined as in :attr:`mean_ns`."""
         return typical(np.array([np.median(run) for run in self.runs])) if self.runs else None
 
     @cached_property
     def rank_steps(self) -> int:
-        """The same with every step counted once for each rank: the divisor of sums over all ranks."""
+        """Number of steady steps, each counted once per rank: the divisor of sums over all ranks."""
         return sum(self.rank_steps_by_run)
 
     @cached_property
     def rank_steps_by_run(self) -> tuple[int, ...]:
-        """The same of each of :attr:`reports`; 0 of runs without steady steps."""
+        """The same for each of :attr:`reports`; 0 for runs without steady steps."""
         return tuple(run.job.size for run in self._every_run)
 
     @cached_property
     def ranks(self) -> int:
-        """Ranks that have steady steps, in the run that has most of them."""
+        """Ranks with steady steps, the most of any run."""
         return max((np.unique(run["process"]).size for run in self._with_steps), default=0)
 
     @cached_property
@@ -91,7 +92,7 @@ class Side:
     def classes(self) -> Mapping[str, Times]:
         """Nanoseconds of each exclusive class in every steady step of every rank; they add up to its duration.
 
-        Empty where a report does not list the steps one by one.
+        It is empty if a report does not list the steps one by one.
         """
         runs = self._with_steps
         if not runs or any(grid(report, "breakdown", BY_STEP) is None for report in self._reports_with_steps):
@@ -101,12 +102,12 @@ class Side:
 
     @cached_property
     def measured(self) -> frozenset[str]:
-        """Classes that every run measured; elsewhere their time counts as another class."""
+        """Classes that every run measured; in other runs their time counts as another class."""
         columns = [frozenset(run.columns) for run in self._with_steps] if self.classes else []
         return frozenset.intersection(*columns) - _OF_STEP if columns else frozenset()
 
     def tables(self, keys: Sequence[str]) -> tuple[Times, ...]:
-        """Steps of every run as in :attr:`runs`, by columns: their sum, and the classes ``keys``."""
+        """Return the steps of every run as in :attr:`runs`, by columns: their sum, and the classes ``keys``."""
         parts = ([run[key] for key in keys] for run in self._with_steps)
         stacked = (np.stack([np.sum(columns, axis=0), *columns], axis=1) for columns in parts)
         return tuple(
@@ -128,19 +129,19 @@ class Side:
 
     @cached_property
     def kernels(self) -> Events:
-        """Kernels in steady steps by name, with their family; none where they were not recorded."""
+        """Kernels in steady steps by name, with their family; none if they were not recorded."""
         return self.events("kernels", group="family")
 
     def events(self, slug: str, key: str = "name", group: str = "") -> Events:
-        """Events in steady steps over all runs, per step or per unit of its work.
+        """Return events in steady steps over all runs, per step or per unit of its work.
 
         Args:
             slug: Section: ``kernels``, ``cuda_api`` or ``copies``.
-            key: Column by which they are told apart.
-            group: Column to keep besides.
+            key: Column that identifies them.
+            group: Further column to keep.
 
         Returns:
-            None where a report of the side has no such section: they were not recorded.
+            Events by that column; empty if a report of the side lacks the section, as they were not recorded.
         """
         sums: dict[str, tuple[int, int, str]] = {}
         for report in self._reports_with_steps or self.reports:
@@ -157,28 +158,28 @@ class Side:
         }
 
     def per_step(self, total: int) -> Fraction:
-        """A sum over all steady steps per step of a rank, or per unit of work; exact."""
+        """Return a sum over all steady steps per step of a rank, or per unit of work; exact."""
         return Fraction(total, max(self.rank_steps, 1)) / self.per
 
     @cached_property
     def class_labels(self) -> Mapping[str, str]:
-        """What people call the classes, by key."""
+        """Display names of the classes, by key."""
         tables = (grid(report, "breakdown", BY_STEP) for report in self.reports)
         columns = (column for by_step in tables if by_step is not None for column in by_step.columns)
         return {column.name: column.label for column in columns if column.name not in _OF_STEP}
 
     @cached_property
     def tags(self) -> Mapping[str, str]:
-        """Tags that ``traceviz collect --tag`` gave the runs, as far as all agree."""
+        """Tags from ``traceviz collect --tag`` on which all runs agree."""
         return _agreed([tags(report) for report in self.reports])
 
     @property
     def groups(self) -> Mapping[str, str]:
-        """What runs can be grouped by, as far as all agree: :attr:`tags`, and the framework."""
+        """Values to group by on which all runs agree: :attr:`tags`, the framework, the number of computing devices."""
         return _agreed([grouping(report) for report in self.reports])
 
     def facts(self, slug: str, key: str) -> tuple[Value, ...]:
-        """A fact of every run that has it."""
+        """Return a fact of every run that has it."""
         return tuple(value for report in self.reports if (value := fact(report, slug, key)) is not None)
 
     @property
@@ -188,12 +189,12 @@ class Side:
         return frozenset(words[0] for words in parts if words)
 
     def mean(self, slug: str, key: str) -> float | None:
-        """Mean of a numeric fact over the runs that have it."""
+        """Return the mean of a numeric fact over the runs that have it."""
         numbers = [value for value in self.facts(slug, key) if isinstance(value, int | float)]
         return float(np.mean(numbers)) if numbers else None
 
     def run_fact(self, key: str) -> tuple[str, ...]:
-        """Distinct values of a fact about the runs (format, framework, devices, ...)."""
+        """Return the distinct values of a fact about the runs (format, framework, devices, ...)."""
         values = (fact.value for report in self.reports for fact in report.run if fact.key == key)
         return tuple(dict.fromkeys(str(value) for value in values if value is not None))
 
@@ -202,19 +203,19 @@ DURATION = "dur_ns"
 _FRAMEWORK = "framework"
 """Fact about a run that groups like a tag of this name."""
 _DEVICES = "devices"
-"""Section whose count of devices that compute groups likewise."""
+"""Section whose count of computing devices groups like a tag."""
 _OF_STEP = frozenset({"step", "process", DURATION})
 
 
 @dataclass(frozen=True, slots=True)
 class _RunSteps:
-    """Columns of the steady steps of a run, a row for each step of each rank; ``job`` numbers the job's steps."""
+    """Columns of the steady steps of a run, a row per step and rank; ``job`` numbers the job's steps."""
 
     columns: Mapping[str, npt.NDArray[np.int64]]
     job: npt.NDArray[np.intp]
 
     def __getitem__(self, key: str) -> npt.NDArray[np.int64]:
-        """A column; nothing but zeros where there is none."""
+        """Return a column; zeros if there is none."""
         return self.columns.get(key, np.zeros(self.job.size, np.int64))
 
 
@@ -229,17 +230,17 @@ def _run_steps(report: Report) -> _RunSteps:
 
 
 def steady_steps(report: Report) -> Times:
-    """Durations of the steady steps of all ranks of a report, ns; empty where it has none."""
+    """Return the durations of the steady steps of all ranks of a report, ns; empty if it has none."""
     return _run_steps(report)[DURATION]
 
 
 def grid(report: Report, slug: str, title: str) -> Grid | None:
-    """The grid of a section by its title; ``None`` where there is none."""
+    """Return the grid of a section by its title; ``None`` if there is none."""
     return next((table for table in report.grids(slug) if table.title == title), None)
 
 
 def rows(table: Grid | None) -> list[dict[str, Value]]:
-    """Rows by name of the column; none where there is no table."""
+    """Return rows as mappings by column name; none if there is no table."""
     if table is None:
         return []
     names = [column.name for column in table.columns]
@@ -247,14 +248,14 @@ def rows(table: Grid | None) -> list[dict[str, Value]]:
 
 
 def column_arrays(table: Grid) -> dict[str, npt.NDArray[np.int64]]:
-    """Columns of whole numbers."""
+    """Return columns of whole numbers as arrays."""
     numbers = [[whole(value) for value in row] for row in table.rows]
     array = np.array(numbers, np.int64).reshape(-1, len(table.columns))
     return {column.name: array[:, index] for index, column in enumerate(table.columns)}
 
 
 def fact(report: Report, slug: str, key: str) -> Value:
-    """A fact of a report, ``None`` where it was not measured."""
+    """Return a fact of a report; ``None`` if it was not measured."""
     try:
         return report.fact(slug, key)
     except KeyError:
@@ -262,15 +263,15 @@ def fact(report: Report, slug: str, key: str) -> Value:
 
 
 def tags(report: Report) -> dict[str, str]:
-    """Tags of the run that a report is about; none where it is no report of a run."""
+    """Return the tags of a report's run; none if it is not a report of a run."""
     facts = (fact for fact in report.facts("run") if fact.key.startswith(TAG))
     return {fact.key.removeprefix(TAG): str(fact.value) for fact in facts}
 
 
 def grouping(report: Report) -> dict[str, str]:
-    """What groups the run of a report: its tags; and what its trace shows where no tag says it.
+    """Return the values that group the run of a report: its tags, and otherwise facts from its trace.
 
-    That is the framework, and the number of devices that computed.
+    These facts are the framework, and the number of devices that computed.
     """
     stated = next((fact.value for fact in report.run if fact.key == _FRAMEWORK), None)
     name, _ = name_and_version(None if stated is None else str(stated))
@@ -285,12 +286,14 @@ def _agreed(of_runs: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def whole(value: Value) -> int:
-    """A number of a report as a whole number; 0 where the value is none."""
+    """Convert a number of a report to a whole number; 0 if the value is none."""
     return int(value) if isinstance(value, int | float) else 0
 
 
 def apportioned(parts: Sequence[Fraction], total: int) -> list[int]:
-    """Whole numbers that add up to ``total``, each less than one away from its part: largest remainders are rounded up.
+    """Round parts to whole numbers that add up to ``total``, each less than one from its part.
+
+    The largest remainders are rounded up.
 
     Args:
         parts: Exact numbers.
@@ -304,14 +307,14 @@ def apportioned(parts: Sequence[Fraction], total: int) -> list[int]:
     return floors
 
 
-# Steps of a job, each of which all of its ranks do together -----------------------------------------------------------
+# Steps of a job; all its ranks do each step together ------------------------------------------------------------------
 #
-#     rank 0   | step 0 | step 1 | step 2 |          the ranks of a job wait for one another: four ranks show
-#     rank 1     | step 0 | step 1 | step 2 |        the same step four times, and not four steps
+#     rank 0   | step 0 | step 1 | step 2 |          the ranks of a job wait for one another:
+#     rank 1     | step 0 | step 1 | step 2 |        four ranks show one step four times
 #
-# Counting the steps of each rank would make a job of four ranks look four times as certain as it is. The step of the
-# job is the mean of its ranks, so that the classes of the ranks add up to it. Those of the slowest rank would not: it
-# is another rank in every step. Ranks that keep pace have the same mean over many steps as the slowest.
+# Counting the steps of each rank would make a job of four ranks look four times as certain as it is. A step of the
+# job is the mean of its ranks, so the classes of the ranks add up to it. Those of the slowest rank would not, because
+# that is another rank in every step. Ranks in lockstep have the same mean over many steps as the slowest.
 
 
 Whole = npt.NDArray[np.int64]
@@ -319,14 +322,14 @@ Index = npt.NDArray[np.intp]
 
 
 def job_steps(process: Whole, step: Whole) -> Index:
-    """The step of the job that each row belongs to, numbered from 0 in the order in which they begin.
+    """Number the step of the job that each row belongs to, from 0 in order of first occurrence.
 
-    Rows of several processes with the same number are one step. Where a number comes again in one process (a second
-    epoch), its second occurrences are one step. Where processes share hardly any numbers, their n-th steps are one.
+    Rows of several processes with the same number are one step. If a number recurs in one process (a second epoch), its
+    second occurrences are one step. If processes share hardly any numbers, their n-th steps are one.
 
     Args:
-        process: Of every row; rows of a process are in order.
-        step: Number of the step of every row.
+        process: Process of every row; rows of a process are in order.
+        step: Step number of every row.
     """
     if np.unique(process).size < 2:
         return np.arange(process.size)
@@ -338,7 +341,7 @@ def job_steps(process: Whole, step: Whole) -> Index:
 
 
 def _occurrence(process: Whole, number: Whole) -> Whole:
-    """How many rows of the same process and number come before each row."""
+    """Count the earlier rows of the same process and number, for each row."""
     order = np.lexsort((np.arange(process.size), number, process))
     keys = np.stack([process[order], number[order]])
     begins = np.flatnonzero(np.r_[True, (np.diff(keys, axis=1) != 0).any(axis=0)])
@@ -349,7 +352,7 @@ def _occurrence(process: Whole, number: Whole) -> Whole:
 
 
 def _same(number: Whole, occurrence: Whole) -> Index:
-    """A number for every pair, in the order in which they first come."""
+    """Return a number for every pair, in order of first occurrence."""
     keys = np.stack([number, occurrence], axis=1)
     _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     place = np.empty(first.size, np.intp)
@@ -358,14 +361,14 @@ def _same(number: Whole, occurrence: Whole) -> Index:
 
 
 def of_the_job(rows: npt.NDArray[np.int64], job: Index) -> npt.NDArray[np.int64 | np.float64]:
-    """Mean over the ranks of every step of the job.
+    """Return the mean over the ranks of every step of the job.
 
     Args:
         rows: A row for every step of every rank: durations, or columns of them.
-        job: The step of the job that each belongs to.
+        job: The step of the job that each row belongs to.
 
     Returns:
-        The rows themselves where each is a step of its own; else their means, which need not be whole.
+        The rows themselves if each is a step of its own; else their means, which need not be whole.
     """
     counts = np.bincount(job)
     if counts.size == len(rows):

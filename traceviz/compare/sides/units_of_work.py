@@ -1,6 +1,6 @@
-"""Steps that do different amounts of work are compared by one unit of it: a tag states how many a step does.
+"""Units of work: steps that do different amounts of work are compared per unit, and a tag gives the units per step.
 
-Where no tag states the batch, hooks in the program may have seen it.
+If no tag gives the batch, hooks in the program may have recorded it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _BATCH = frozenset({"batch", "batchsize"})
 
 
 def is_batch(tag: str) -> bool:
-    """Whether a tag is that of the batch size, however its words are separated."""
+    """Return whether a tag is the batch size, with any separator between its words."""
     return tag.lower().replace("-", "").replace("_", "") in _BATCH
 
 
 def batch_of(report: Report) -> tuple[str, str] | None:
-    """The tag that states the batch of a run, and its value; without one, what its hooks saw; else ``None``."""
+    """Return the batch tag of a run and its value; without one, the batch that hooks recorded; else ``None``."""
     stated = next(((tag, size) for tag, size in tags(report).items() if is_batch(tag)), None)
     seen = fact(report, MEASURES, "batch")
     if stated is not None or not isinstance(seen, int | float) or seen <= 0:
@@ -31,24 +31,24 @@ def batch_of(report: Report) -> tuple[str, str] | None:
 
 
 def _stated(report: Report, tag: str) -> str | None:
-    """The value of ``tag``; of the batch, also what hooks saw."""
+    """Return the value of ``tag``; for the batch, also the value that hooks recorded."""
     known = tags(report).get(tag)
     seen = batch_of(report) if known is None and is_batch(tag) else None
     return seen[1] if seen else known
 
 
 def unit_of(tag: str) -> str:
-    """Name of one unit of ``tag``: a sample of a batch, a token of tokens."""
+    """Return the name of one unit of ``tag``: a sample of a batch, a token of tokens."""
     if is_batch(tag):
         return "sample"
     return tag.removesuffix("s") or tag
 
 
 def per_unit(sides: Sequence[Side], tag: str) -> tuple[Side, ...]:
-    """The sides with the durations of one unit of work each.
+    """Return the sides with durations per unit of work.
 
     Raises:
-        UsageError: a run does not have the tag, it is no number above zero, or runs of one side differ in it.
+        UsageError: a run lacks the tag, its value is not a number above zero, or runs of one side differ in it.
     """
     return tuple(replace(side, per=_units(side, tag)) for side in sides)
 

@@ -1,1 +1,1 @@
-"""Tables of a study: two tags against each other, a figure over a number, and how well it scales."""
+"""Tables of a study: cross tables of two tags, curves over a number, and scaling."""

@@ -1,4 +1,4 @@
-"""Two tags against each other: rows of the one, columns of the other, a figure in each cell, and its speed-up.
+"""Cross tables of two tags: rows of the one, columns of the other, a figure in each cell, and its speed-up.
 
 ::
 
@@ -27,7 +27,7 @@ from traceviz.report import TAG, Block, Column, Grid, Prose, Row, Section
 
 CROSS = "cross"
 _WIDTH = 76
-"""Cells of a page of 80 columns that a table may take; what does not fit beside each other follows below."""
+"""Character cells that a table may take on a page of 80 columns. Columns that do not fit follow below."""
 _GAP = 2
 
 
@@ -37,10 +37,10 @@ class Cross:
 
     Args:
         comparison: The sides.
-        tags: Of the rows, and of the columns.
+        tags: Tag of the rows, and tag of the columns.
         rest: Other tags, and their values in this table.
-        figure: What is in the cells.
-        against: With which cell each is compared; empty where cells do not compare.
+        figure: The figure in the cells.
+        against: The cell that each is compared with; ``none`` if cells do not compare.
         cells: Sides by the values of both tags.
     """
 
@@ -69,13 +69,13 @@ class Cross:
         return in_order((column for _, column in self.cells), self.base[1])
 
     def reference(self, row: str, column: str) -> Side | None:
-        """The side that a cell is compared with; ``None`` where there is none."""
+        """Return the side that a cell is compared with; ``None`` if there is none."""
         of_row, of_column = self.base
         places = {"row": (row, of_column), "column": (of_row, column), "all": (of_row, of_column)}
         return self.cells.get(places[self.against]) if self.against in places else None
 
     def difference(self, row: str, column: str) -> Difference:
-        """A cell against its reference."""
+        """Compare a cell with its reference."""
         side, reference = self.cells.get((row, column)), self.reference(row, column)
         if side is None or reference is None:
             return Difference()
@@ -83,17 +83,17 @@ class Cross:
 
     @property
     def against_words(self) -> str:
-        """``against batch=32 of the same row``."""
+        """Text for the reference: ``against batch=32 of the same row``."""
         row, column = map(tag_label, self.tags, self.base)
         words = {"row": f"{column} of the same row", "column": f"{row} of the same column", "all": f"{row}, {column}"}
         return f"against {words[self.against]}"
 
 
 def cross_section(comparison: Comparison) -> Section:
-    """Tables of all figures asked for, one for each combination of the values of further tags.
+    """Return the tables of all requested figures, one for each combination of the values of further tags.
 
     Raises:
-        UsageError: no side has a figure that was asked for.
+        UsageError: no side has a requested figure.
     """
     tables = comparison.options.tables
     figures = Known(comparison).chosen(tables.measures)
@@ -110,7 +110,7 @@ def cross_section(comparison: Comparison) -> Section:
 
 
 def _implied(comparison: Comparison, figure: Figure) -> Against:
-    """With which cell cells are compared, where nobody said so: values that do other work are not compared."""
+    """Return the default reference of cells. Tag values that stand for different work are not compared."""
     per_step = figure.name == "step" and not comparison.options.per
     row, column = (tag.lower() in OF_WORK or (per_step and is_batch(tag)) for tag in comparison.by[:2])
     choices: dict[tuple[bool, bool], Against] = {(False, False): "all", (True, False): "row", (False, True): "column"}
@@ -134,13 +134,13 @@ def _blocks(cross: Cross) -> Iterator[Block]:
 
 
 def _shown(figure: Figure, side: Side) -> Value:
-    """The figure of a side; how its runs ended where it has none."""
+    """Return the figure of a side; if it has none, how its runs ended."""
     middle = figure.typical(side)
     return middle if middle is not None else how_it_ended(side) or None
 
 
 def _grids(cross: Cross, values: Mapping[tuple[str, str], Value], unit: Unit, title: str) -> Iterator[Grid]:
-    """A table, or several where its columns do not fit beside each other."""
+    """Yield a table, or several if its columns do not fit side by side."""
     row_tag, column_tag = cross.tags
     room = _WIDTH - max(len(text) for text in (row_tag, *cross.rows))
     for columns in _beside(cross, values, unit, room):
@@ -153,7 +153,7 @@ def _grids(cross: Cross, values: Mapping[tuple[str, str], Value], unit: Unit, ti
 
 
 def _beside(cross: Cross, values: Mapping[tuple[str, str], Value], unit: Unit, room: int) -> Iterator[list[str]]:
-    """The columns in groups that fit beside each other."""
+    """Yield the columns in groups that fit side by side."""
     group: list[str] = []
     left = room
     for column in cross.columns:
@@ -176,7 +176,7 @@ EVERY_CELL = (
 
 
 def _every_cell(cross: Cross, found: Mapping[tuple[str, str], Difference]) -> Grid:
-    """A row for each cell, for machines: values, intervals, and how runs ended."""
+    """Return a row for each cell, for machines: values, intervals, and how runs ended."""
     figure, (rest, rest_values) = cross.figure, cross.rest
     unit = figure.unit
     columns = (

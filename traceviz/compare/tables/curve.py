@@ -1,7 +1,7 @@
-"""A figure over a numeric tag, with intervals, the best value, and those that cannot be told from it.
+"""A figure over a numeric tag, with intervals, the best value, and values that are as good.
 
-The best of several is chosen by figures that scatter. So the settings that the interval does not tell from it are
-named, and are as good as far as these runs show.
+The best value is chosen from figures that scatter. So settings that its interval does not distinguish from it are named
+as equally good, as far as these runs show.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RESOURCES = frozenset(
     {"accelerators", "cores", "cpus", "devices", "gpus", "inter", "intra", "nodes", "omp", "processes", "ranks"}
     | {"sockets", "threads", "tpus", "workers"}
 )
-"""Tags that count what shares the work: twice of it might be twice as fast."""
+"""Tags that count workers or devices: twice as many might be twice as fast."""
 MEASURE = "measure."
 """Prefix of the names of columns of further figures."""
 _BEST, _AS_GOOD = "best", "as good"
@@ -41,13 +41,13 @@ _BEST, _AS_GOOD = "best", "as good"
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A point with its value, and how it stands.
+    """A point with its value, compared with the base and the best.
 
     Args:
         point: The point.
-        value: Its value; ``None`` where it has none.
-        against_base: Against the base of the curve.
-        words: Against the best; how its runs ended where it has no value.
+        value: Its value; ``None`` if it has none.
+        against_base: Difference from the base of the curve.
+        words: Text on the difference from the best; if it has no value, how its runs ended.
     """
 
     point: Point
@@ -57,10 +57,10 @@ class Standing:
 
 
 def curve_section(comparison: Comparison, tag: str) -> Section:
-    """Curves of the first figure asked for, with the others beside it.
+    """Return the curves of the first requested figure, with the others in further columns.
 
     Raises:
-        UsageError: no side has a figure that was asked for, or fewer than two values are numbers.
+        UsageError: no side has a requested figure, or fewer than two values are numbers.
     """
     figure, *beside = figures_over(comparison, tag)
     found = courses(comparison, tag, figure)
@@ -112,7 +112,10 @@ def _standings(comparison: Comparison, course: Course, figure: Figure) -> list[S
 
 
 def _best(figure: Figure, points: Sequence[Point], values: Sequence[Value | None]) -> Point | None:
-    """The point with the best value; of equal ones the first. ``None`` where none has a value, or none is better."""
+    """Return the point with the best value; the first of equal ones.
+
+    Return ``None`` if no point has a value, or the figure has no better direction.
+    """
     best: tuple[Point, float] | None = None
     if not figure.better:
         return None
@@ -123,7 +126,7 @@ def _best(figure: Figure, points: Sequence[Point], values: Sequence[Value | None
 
 
 def _against_best(comparison: Comparison, figure: Figure, best: Point, point: Point) -> str:
-    """How much worse a point is, where that is more than chance."""
+    """Return how much worse a point is than the best, if that is more than chance."""
     interval = figure.change(best.side, point.side)
     if interval is not None and interval[0] <= 0 <= interval[1]:
         return _AS_GOOD
@@ -155,7 +158,7 @@ def _row(course: Course, standing: Standing, figure: Figure, beside: Sequence[Fi
 
 
 def _sentences(course: Course, figure: Figure, standings: Sequence[Standing]) -> Iterator[str]:
-    """The best value with its gain, and those that are as good."""
+    """Yield the best value with its gain, and the values that are as good."""
     where = f"{course.label}: " if course.label else ""
     best = next((standing for standing in standings if standing.words == _BEST), None)
     if best is not None and figure.better:

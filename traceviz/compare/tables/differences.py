@@ -1,4 +1,4 @@
-"""How much better a side is than another by a figure, and whether that can be told from chance."""
+"""Difference of two sides by a figure, and whether it may be chance."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from traceviz.compare.tables.figures import Ends, Figure
 from traceviz.compare.work.remarks import OTHER_WORK
 
 UNCLEAR = "unclear"
-"""In place of a factor that may be chance."""
+"""Replaces a factor that may be chance."""
 OTHER = "other work"
-"""In place of a factor of sides that do not do the same."""
+"""Replaces a factor of sides that do not do the same work."""
 NOT_JUDGED = "not judged"
-"""In place of one that something else forbids: few steps, a recording on both sides."""
+"""Replaces a factor that something else forbids: few steps, or one recording on both sides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A side against another.
+    """A side compared with another.
 
     Args:
-        factor: How many times as good it is; ``None`` where that cannot be told.
-        interval: 95 % interval of that; ``None`` where there is none.
-        why_not: What stands in its place, where figures of both sides are known.
+        factor: How many times as good it is; ``None`` if unknown.
+        interval: Its 95 % interval; ``None`` if there is none.
+        why_not: The text that replaces the factor, if figures of both sides are known.
     """
 
     factor: float | None = None
@@ -39,7 +39,7 @@ class Difference:
 
 
 def difference(comparison: Comparison, figure: Figure, base: Side, new: Side) -> Difference:
-    """A side against another by a figure; what the comparison is about is judged as there."""
+    """Compare two sides by a figure. The figure of the comparison gets the same judgement as there."""
     gain, ratio = figure.gain(base, new), figure.ratio(base, new)
     if ratio is None:
         return Difference()
@@ -60,19 +60,19 @@ def difference(comparison: Comparison, figure: Figure, base: Side, new: Side) ->
 
 
 def _may_be_others(figure: Figure, base: Side, new: Side) -> bool:
-    """Whether a speed of one run of each side may be what other programs left to it."""
+    """Return whether a speed of one run per side may result from other programs on the machine."""
     runs = len(figure.values(base)) + len(figure.values(new))
     return figure.is_speed and runs == len((base, new)) and (was_busy(base) or was_busy(new))
 
 
 def _factors(figure: Figure, interval: Ends) -> Ends:
-    """An interval of a change, as shares of the base, as one of the factor."""
+    """Convert an interval of a change, as shares of the base, to an interval of the factor."""
     low, high = 1 + interval[0], 1 + interval[1]
     return (low, high) if figure.better == "higher" else (1 / high, 1 / low)
 
 
 def _judged(comparison: Comparison, base: Side, new: Side) -> tuple[Judgement, Sequence[Remark]]:
-    """Whether a side is faster than another, and the remarks on the two."""
+    """Judge whether a side is faster than another; return also the remarks on the two."""
     if base is comparison.sides[0]:
         pair = next(pair for pair in comparison.pairs if pair.new is new)
         return pair.judgement, pair.remarks

@@ -1,6 +1,6 @@
-"""Figures that tables of a study show: the mean step, a measure of whole runs, a metric of what was learned.
+"""Figures for tables of a study: the mean step, a measure of whole runs, a quality metric.
 
-Each has a value for every side, with its 95 % interval, and a ratio of two sides, with that.
+Each has a value for every side and a ratio of two sides, both with a 95 % interval.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from traceviz.core.units import Unit
 from traceviz.report import STATED, Better
 
 QUALITY = "quality"
-"""Slug of the section on what was learned."""
+"""Slug of the section on the quality of the model."""
 _PER_SECOND = "samples-per-second"
 _UNIT = re.compile(r"-(?:ns|bytes|j)$")
 _LARGEST = 700.0
-"""Logarithm of about the largest number."""
+"""Logarithm near that of the largest float."""
 Ends = tuple[float, float]
 """Lower and upper end of an interval."""
 
@@ -42,9 +42,9 @@ class Value:
     """A figure of a side.
 
     Args:
-        typical: Over several runs their geometric mean.
-        interval: Its 95 % interval: between runs, or within a single one; ``None`` where neither can be told.
-        runs: Runs that it is of.
+        typical: The value; over several runs, their geometric mean.
+        interval: Its 95 % interval: between runs, or within a single one; ``None`` if neither is known.
+        runs: Number of runs behind it.
     """
 
     typical: float
@@ -54,14 +54,14 @@ class Value:
 
 @dataclass(frozen=True)
 class Figure(ABC):
-    """What a table shows of every side.
+    """A figure that a table shows for every side.
 
     Args:
-        name: What users and JSON call it: ``step``, ``total``, ``samples-per-second``, ``val_accuracy``.
-        label: What people call it.
+        name: Name for users and JSON: ``step``, ``total``, ``samples-per-second``, ``val_accuracy``.
+        label: Display name.
         unit: Its base unit.
-        better: Which change of it is a gain; empty where neither is.
-        per: Tag of the work that a step does, where the figure is of one unit of it and those of the sides are not.
+        better: Direction of a gain; empty if there is none.
+        per: Tag of the units of work per step, if the figure is per unit and those of the sides are not.
     """
 
     name: str
@@ -72,45 +72,47 @@ class Figure(ABC):
 
     @property
     def is_speed(self) -> bool:
-        """Whether twice, or half, of it is twice as fast."""
+        """True if twice, or half, of it is twice as fast."""
         return self.unit == "ns" or self.name.endswith("-per-second")
 
     @property
     def has_factor(self) -> bool:
-        """Whether one value as a multiple of another says anything: not of an accuracy, whose most is 1."""
+        """True if a multiple of a value is meaningful. It is not for an accuracy, whose maximum is 1."""
         return bool(self.better)
 
     @abstractmethod
     def interval(self, side: Side) -> Ends | None:
-        """95 % interval of the figure of a side: between its runs, or within a single one."""
+        """Return the 95 % interval of the figure of a side: between its runs, or within a single one."""
 
     @abstractmethod
     def values(self, side: Side) -> Sequence[float]:
-        """The figure of every run of a side that has it."""
+        """Return the figure of every run of a side that has it."""
 
     @abstractmethod
     def change(self, base: Side, new: Side) -> Ends | None:
-        """95 % interval of the change from a side to another, as shares of the base; ``None`` where it has none."""
+        """Return the 95 % interval of the change between two sides, as shares of the base; ``None`` if there is
+        none.
+        """
 
     def typical(self, side: Side) -> float | None:
-        """The figure of a side: the geometric mean of its runs; ``None`` where it was not measured."""
+        """Return the figure of a side: the geometric mean of its runs; ``None`` if it was not measured."""
         values = self.values(side)
         return typical(np.array(values)) if values else None
 
     def value(self, side: Side) -> Value | None:
-        """The figure of a side with its interval; ``None`` where it was not measured."""
+        """Return the figure of a side with its interval; ``None`` if it was not measured."""
         middle = self.typical(side)
         return None if middle is None else Value(middle, self.interval(side), len(self.values(side)))
 
     def ratio(self, base: Side, new: Side) -> float | None:
-        """The figure of a side as a multiple of that of another."""
+        """Return the figure of a side as a multiple of that of another."""
         before, after = self.typical(base), self.typical(new)
         return after / before if before and after is not None else None
 
     def gain(self, base: Side, new: Side) -> float | None:
-        """How many times as good a side is as another: its speed-up, where the figure is one of speed.
+        """Return how many times as good a side is as another: for a figure of speed, its speed-up.
 
-        ``None`` where it was not measured, or a factor says nothing.
+        ``None`` if it was not measured, or a factor is meaningless.
         """
         ratio = self.ratio(base, new)
         if not ratio or not self.has_factor:
@@ -118,13 +120,13 @@ class Figure(ABC):
         return ratio if self.better == "higher" else 1 / ratio
 
     def is_better(self, value: float, than: float) -> bool:
-        """Whether a value is better than another."""
+        """Return whether a value is better than another."""
         return value > than if self.better == "higher" else value < than
 
 
 @dataclass(frozen=True)
 class MeanStep(Figure):
-    """The mean steady step, or the time of one unit of its work."""
+    """The mean steady step, or the time per unit of its work."""
 
     def interval(self, side: Side) -> Ends | None:
         """See :meth:`Figure.interval`."""
@@ -187,7 +189,7 @@ class Learned(Figure):
         return False
 
     def typical(self, side: Side) -> float | None:
-        """See :meth:`Figure.typical`; the mean of the runs, as metrics may be below zero."""
+        """See :meth:`Figure.typical`; the arithmetic mean of the runs, as metrics may be below zero."""
         values = self.values(side)
         return float(np.mean(values)) if values else None
 
@@ -210,12 +212,12 @@ class Learned(Figure):
 
 
 def spelled(key: str) -> str:
-    """``latency-p95`` of ``latency_p95_ns``, ``host-memory-peak`` of ``host_memory_peak_bytes``."""
+    """Return ``latency-p95`` for ``latency_p95_ns``, ``host-memory-peak`` for ``host_memory_peak_bytes``."""
     return _UNIT.sub("", key.replace("_", "-"))
 
 
 def stopped_runs(figure: Figure, sides: Iterable[Side]) -> Iterator[str]:
-    """Sides of which some runs did not end by themselves, where a cell does not say so."""
+    """Report sides with runs that did not end by themselves, if no cell shows it."""
     for side in sides:
         said = counts(side)
         if said and (figure.values(side) or not cell(side)):
@@ -223,7 +225,7 @@ def stopped_runs(figure: Figure, sides: Iterable[Side]) -> Iterator[str]:
 
 
 def _last_values(side: Side, name: str) -> list[float]:
-    """Of every run that ended by itself."""
+    """Return the last value of every run that ended by itself."""
     values = [
         row.get("last")
         for report in side.reports
@@ -235,7 +237,7 @@ def _last_values(side: Side, name: str) -> list[float]:
 
 
 def _between(values: Sequence[float]) -> Ends | None:
-    """95 % interval of the geometric mean over runs; ``None`` of one run."""
+    """Return the 95 % interval of the geometric mean over runs; ``None`` for one run."""
     if len(values) < 2 or min(values) <= 0:
         return None
     logs = [math.log(value) for value in values]
@@ -244,7 +246,7 @@ def _between(values: Sequence[float]) -> Ends | None:
 
 
 def _half_width(values: Sequence[float]) -> float:
-    """Half of the 95 % interval of the mean of several values."""
+    """Return half of the 95 % interval of the mean of several values."""
     return student(len(values) - 1) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
 
 
@@ -256,7 +258,7 @@ class Known:
 
     @cached_property
     def figures(self) -> Mapping[str, Figure]:
-        """The mean step first."""
+        """All figures; the quality metrics precede the mean step."""
         per = self.comparison.options.per
         step = MeanStep(STEP.name, f"time per {unit_of(per)}" if per else STEP.words, "ns", "lower")
         names = {basis.key: basis for basis in BASES}
@@ -286,7 +288,7 @@ class Known:
         return found
 
     def chosen(self, names: Sequence[str]) -> tuple[Figure, ...]:
-        """The figures of these names, or the one that verdicts are about.
+        """Return the figures of these names, or the figure of the verdicts.
 
         Raises:
             UsageError: no side has one of them.
@@ -294,7 +296,7 @@ class Known:
         return tuple(map(self.named, names or (self.comparison.basis.name,)))
 
     def named(self, name: str) -> Figure:
-        """The figure that a user calls ``name``: ``samples_per_second`` is ``samples-per-second``.
+        """Return the figure with a user's ``name``; ``samples_per_second`` equals ``samples-per-second``.
 
         Raises:
             UsageError: no side has it.
@@ -306,7 +308,7 @@ class Known:
 
     @property
     def throughput(self) -> Figure | None:
-        """Samples per second, where every side with a figure has it."""
+        """Samples per second, if every side with steps has it."""
         figure = self.figures.get(_PER_SECOND)
         if figure is None or any(not figure.values(side) for side in self.comparison.sides if side.steps):
             return None

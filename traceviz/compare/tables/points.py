@@ -29,9 +29,9 @@ class Course:
     """Sides that differ in one tag only.
 
     Args:
-        tag: Whose values are numbers.
+        tag: Tag whose values are numbers.
         others: The other tags, and the values that all points have.
-        points: By number.
+        points: Points, sorted by number.
         base: The side that others are compared with: the base of the comparison, or the first that has figures.
     """
 
@@ -42,7 +42,7 @@ class Course:
 
     @property
     def label(self) -> str:
-        """The values that all points have: ``torch, cache=on``; empty where there are none."""
+        """The values that all points have: ``torch, cache=on``; empty if there are none."""
         return label_of(*self.others)
 
 
@@ -51,8 +51,8 @@ class Courses:
     """All sides along a tag.
 
     Args:
-        courses: By the values of the other tags, each of two points or more.
-        left_out: Labels of sides whose value is no number.
+        courses: Courses by the values of the other tags; each has at least two points.
+        left_out: Labels of sides whose value is not a number.
     """
 
     courses: tuple[Course, ...]
@@ -60,7 +60,7 @@ class Courses:
 
 
 def courses(comparison: Comparison, tag: str, figure: Figure) -> Courses:
-    """The sides along a tag.
+    """Return the sides along a tag.
 
     Raises:
         UsageError: fewer than two values of it are numbers.
@@ -92,12 +92,12 @@ def _base(comparison: Comparison, points: Sequence[Point], figure: Figure) -> Si
 
 
 def figures_over(comparison: Comparison, tag: str) -> tuple[Figure, ...]:
-    """The figures of a curve: those asked for, or what verdicts are about.
+    """Return the figures of a curve: the requested ones, or the figure of the verdicts.
 
-    Over batch sizes, whose steps do different work, that is the time of one sample.
+    Over batch sizes, whose steps do different work, that is the time per sample.
 
     Raises:
-        UsageError: no side has a figure that was asked for.
+        UsageError: no side has a requested figure.
     """
     known, options = Known(comparison), comparison.options
     names = options.tables.measures
@@ -107,25 +107,25 @@ def figures_over(comparison: Comparison, tag: str) -> tuple[Figure, ...]:
 
 
 def left_out_sentence(tag: str, left_out: Sequence[str]) -> str:
-    """Which sides are in no curve, and why."""
+    """Report the sides that are in no curve, and why."""
     return f"{counted(len(left_out), 'side')} left out, whose {tag} is no number: {'; '.join(left_out)}."
 
 
 def shown_number(number: float) -> float:
-    """A number as it was written: 64, not 64.0."""
+    """Return whole numbers as such: 64, not 64.0."""
     return int(number) if number.is_integer() else number
 
 
 def tag_and_number(tag: str, number: float) -> str:
-    """``batch=64``."""
+    """Format ``batch=64``."""
     return f"{tag}={format_value(shown_number(number), 'number')}"
 
 
-# Figures of tables in words -------------------------------------------------------------------------------------------
+# Figures of tables as text --------------------------------------------------------------------------------------------
 
 
 def interval_words(low: float | None, high: float | None, unit: Unit) -> str | None:
-    """``180 to 204 µs``; ``None`` where there is no interval."""
+    """Format ``180 to 204 µs``; ``None`` if there is no interval."""
     if low is None or high is None:
         return None
     first, last = format_value(low, unit), format_value(high, unit)
@@ -134,5 +134,5 @@ def interval_words(low: float | None, high: float | None, unit: Unit) -> str | N
 
 
 def in_capital(text: str) -> str:
-    """``Mean step``."""
+    """Capitalise the first letter: ``Mean step``."""
     return text[:1].upper() + text[1:]

@@ -1,4 +1,4 @@
-"""How much of more devices, cores or threads arrives as speed: efficiency, and Amdahl's serial share."""
+"""Scaling over devices, cores or threads: efficiency, and Amdahl's serial share."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from traceviz.report import TAG, Block, Column, Fact, Facts, Grid, Prose, Row, S
 
 SCALING = "scaling"
 _FAR = 0.1
-"""A law that misses a measured time by more than this share of it is said not to fit."""
+"""Largest error, as share of a measured time, at which a law is reported to fit."""
 _BOUNDLESS = 0.001
-"""A serial share below this bounds nothing that anybody runs on."""
+"""A serial share below this is no practical limit."""
 
 
 def scaling_section(comparison: Comparison, tag: str) -> Section:
-    """Efficiency along a tag that counts what shares the work, and the serial share.
+    """Return the efficiency along a tag that counts workers or devices, and the serial share.
 
     Raises:
-        UsageError: the figure is not one of speed; fewer than two values of the tag are numbers, or one is not above 0.
+        UsageError: the figure is not a speed; fewer than two values of the tag are numbers, or one is not above 0.
     """
     figure = _figure(comparison)
     found = courses(comparison, tag, figure)
@@ -58,7 +58,10 @@ def scaling_section(comparison: Comparison, tag: str) -> Section:
 
 
 def _figure(comparison: Comparison) -> Figure:
-    """The figure asked for; else samples per second, as steps of more devices may do more; else what is compared."""
+    """Return the requested figure; else samples per second; else the figure of the comparison.
+
+    Samples per second come first because steps on more devices may do more work.
+    """
     known, options = Known(comparison), comparison.options
     by_throughput = comparison.basis.is_step and not options.tables.measures and not options.per
     figure = (known.throughput if by_throughput else None) or known.chosen(options.tables.measures)[0]
@@ -81,7 +84,7 @@ def _check(course: Course) -> None:
 
 
 def _observations(course: Course, figure: Figure) -> tuple[list[float], list[float]]:
-    """Number and time of every run; rates become times of one unit."""
+    """Return number and time of every run; rates become times per unit."""
     numbers, times = [], []
     for point in course.points:
         for value in figure.values(point.side):
@@ -134,7 +137,7 @@ def _row(comparison: Comparison, course: Course, point: Point, figure: Figure, l
 
 
 def _first(course: Course) -> float:
-    """The number of the side that others are compared with."""
+    """Return the number of the side that others are compared with."""
     return next(point.number for point in course.points if point.side is course.base)
 
 
@@ -182,16 +185,16 @@ def _law_in_words(tag: str, law: SerialShare) -> str:
     )
 
 
-# The part of a program that more devices do not make faster -----------------------------------------------------------
+# The part of a program that more devices do not speed up --------------------------------------------------------------
 #
-# Amdahl (1967): of n devices, each does its share of what can be divided, and one does the rest: a run takes
-# ``a + b / n``, and the serial share is ``a / (a + b)``. No number of devices makes it faster than ``1 / share``.
-# Karp and Flatt (1990) give the share that a single measured speed-up implies: where it grows with n, the cost of
-# dividing the work grows, and the law of Amdahl is too hopeful.
+# Amdahl (1967): n devices share the divisible work, and one device does the rest. A run takes
+# ``a + b / n``, and the serial share is ``a / (a + b)``. The speed-up never exceeds ``1 / share``.
+# Karp and Flatt (1990) give the share that a single measured speed-up implies. If it grows with n, the cost of
+# dividing the work grows, and Amdahl's law is too optimistic.
 
 
 _FEWEST = 3
-"""Fewer numbers of devices fit any two parameters."""
+"""Fewer device counts fit any two parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +203,9 @@ class SerialShare:
 
     Args:
         share: Serial share of the time of one device, from 0 to 1.
-        low: Lower end of its 95 % interval; ``None`` where observations are too few.
+        low: Lower end of its 95 % interval; ``None`` if observations are too few.
         high: Its upper end.
-        largest_error: How far the law is from what was measured, at most, as a share of that.
+        largest_error: Largest error of the law, as a share of the measured time.
     """
 
     share: float
@@ -212,11 +215,11 @@ class SerialShare:
 
     @property
     def most(self) -> float | None:
-        """Speed-up that no number of devices exceeds; ``None`` where there is no bound."""
+        """Largest speed-up for any number of devices; ``None`` if there is no bound."""
         return 1 / self.share if self.share > 0 else None
 
     def speedup(self, devices: float, base: float) -> float:
-        """Speed-up of a number of devices against that of the base."""
+        """Return the speed-up of a number of devices over that of the base."""
         return self._time(base) / self._time(devices)
 
     def _time(self, devices: float) -> float:
@@ -231,7 +234,7 @@ def fit(devices: Sequence[float], times: Sequence[float]) -> SerialShare | None:
         times: Its time, above zero, in any unit.
 
     Returns:
-        The share; ``None`` of fewer than three numbers of devices.
+        The share; ``None`` for fewer than three distinct device counts.
     """
     if len(set(devices)) < _FEWEST:
         return None
@@ -250,7 +253,7 @@ def fit(devices: Sequence[float], times: Sequence[float]) -> SerialShare | None:
 def _interval(
     table: np.ndarray, errors: np.ndarray, serial: float, divided: float
 ) -> tuple[float | None, float | None]:
-    """95 % interval of ``serial / (serial + divided)``: the delta method."""
+    """Return the 95 % interval of ``serial / (serial + divided)``, by the delta method."""
     freedom = len(errors) - 2
     if freedom < 1:
         return None, None
@@ -259,18 +262,18 @@ def _interval(
     slope = np.array([divided, -serial]) / total**2
     half = student(freedom) * math.sqrt(max(float(slope @ covariance @ slope), 0.0))
     share = serial / total
-    if not math.isfinite(half):  # times that differ by more than numbers tell apart
+    if not math.isfinite(half):  # times that differ by more than floats can resolve
         return None, None
     return _share(share - half), _share(share + half)
 
 
 def _share(value: float) -> float:
-    """From 0 to 1; what rounding leaves of nothing is nothing."""
+    """Limit a share to 0 to 1; round, so that rounding errors near zero become zero."""
     return round(min(max(value, 0.0), 1.0), 9)
 
 
 def karp_flatt(speedup: float, times_devices: float) -> float | None:
-    """Serial share that a measured speed-up of ``times_devices`` as many devices implies; below 0 beyond ideal."""
+    """Return the serial share that a speed-up with ``times_devices`` as many devices implies; below 0 beyond ideal."""
     if times_devices <= 1 or speedup <= 0:
         return None
     return (1 / speedup - 1 / times_devices) / (1 - 1 / times_devices)

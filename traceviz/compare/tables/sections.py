@@ -1,4 +1,4 @@
-"""Which tables a comparison has: those asked for, and a cross table wherever sides are by two tags."""
+"""Tables of a comparison: the requested ones, and a cross table if sides are by two tags."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _VERDICTS = tuple(basis.name for basis in BASES)
 
 
 def tables_by(by: Sequence[str], options: CompareOptions) -> tuple[str, ...]:
-    """The tags by which runs are grouped: those given, and those of the tables.
+    """Return the tags by which runs are grouped: those given, and those of the tables.
 
     Raises:
-        UsageError: a cross table is asked for, and there are fewer than two tags; or figures of tables, and no table.
+        UsageError: a cross table is requested with fewer than two tags, or table figures without a table.
     """
     tables = options.tables
     tags = tuple(dict.fromkeys((*by, *filter(None, (tables.curve, tables.scaling)))))
@@ -47,10 +47,10 @@ def tables_by(by: Sequence[str], options: CompareOptions) -> tuple[str, ...]:
 
 
 def completed(sides: Sequence[Side], options: CompareOptions) -> CompareOptions:
-    """The options with what follows from the tables asked for.
+    """Return the options completed by the consequences of the requested tables.
 
-    The verdict is about the first of their figures that verdicts can be about. Steps of a curve over batch sizes are
-    compared by one sample where nobody said by what.
+    The verdict is about the first of their figures that allows a verdict. In a curve over batch sizes, steps are
+    compared per sample by default.
     """
     measures, tag = options.tables.measures, options.tables.curve
     measure = options.measure or next((name for name in map(spelled, measures) if name in _VERDICTS), "")
@@ -61,10 +61,10 @@ def completed(sides: Sequence[Side], options: CompareOptions) -> CompareOptions:
 
 
 def table_sections(comparison: Comparison) -> Iterator[Section]:
-    """The tables, in order.
+    """Yield the tables, in order.
 
     Raises:
-        UsageError: no side has a figure that was asked for, or a tag has too few numbers for a curve.
+        UsageError: no side has a requested figure, or a tag has too few numbers for a curve.
     """
     tables, by = comparison.options.tables, comparison.by
     is_by_default = len(by) == _TWO and not tables.curve and not tables.scaling and _is_crossed(comparison)
@@ -77,6 +77,6 @@ def table_sections(comparison: Comparison) -> Iterator[Section]:
 
 
 def _is_crossed(comparison: Comparison) -> bool:
-    """Whether any value of one tag occurs with several of the other: a list of pairs is no table."""
+    """Return whether any value of one tag occurs with several of the other. A list of pairs is not a table."""
     seen = [values_of(side, comparison.by) for side in comparison.sides]
     return len(seen) > max(len(set(values)) for values in zip(*seen, strict=True))

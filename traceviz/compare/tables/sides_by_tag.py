@@ -1,4 +1,4 @@
-"""Sides of a comparison by tags, as tables arrange them: values of a tag in order, and the other tags of a side."""
+"""Sides of a comparison arranged by tags for tables: ordered values of a tag, and a side's other tags."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Values = tuple[str, ...]
 
 
 def values_of(side: Side, tags: Sequence[str]) -> Values:
-    """Values of some tags of a side."""
+    """Return the values of some tags of a side."""
     return tuple(side.groups.get(tag, "") for tag in tags)
 
 
 def in_order(values: Iterable[str], first: str) -> list[str]:
-    """Distinct values: numbers by size, words with that of the base first."""
+    """Return distinct values: numbers by size, words with that of the base first."""
     return sorted(set(values), key=lambda value: (number_of(value) is None and value != first, natural(value)))
 
 
 def number_of(value: str) -> float | None:
-    """The number that a value of a tag is; ``None`` where it is none."""
+    """Return a tag value as a number; ``None`` if it is none."""
     try:
         number = float(value)
     except ValueError:
@@ -32,12 +32,12 @@ def number_of(value: str) -> float | None:
 
 
 def label_of(tags: Sequence[str], values: Values) -> str:
-    """``torch, batch=32``."""
+    """Return the label ``torch, batch=32``."""
     return ", ".join(map(tag_label, tags, values))
 
 
 def grouped(comparison: Comparison, tags: Sequence[str]) -> dict[Values, list[Side]]:
-    """Sides by the values of some tags, in the order of those; all sides together where there is no tag."""
+    """Group sides by the values of some tags, in the order of those; without tags, all sides together."""
     base = comparison.sides[0]
     groups: dict[Values, list[Side]] = {}
     for side in comparison.sides:

@@ -1,1 +1,1 @@
-"""Whether steps of two sides do the same work, and what differs where they do not."""
+"""Detection of different work in the steps of two sides."""

@@ -1,4 +1,4 @@
-"""Whether steps of two sides do the same work: by the tags of the runs, else by how their kernels are launched."""
+"""Amounts of work per step on two sides, by the tags of the runs, else by the launches of their kernels."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from traceviz.core.units import format_number, format_ratio
 from traceviz.report import BY_SHAPE
 
 ENOUGH = 0.5
-"""Kernels of both sides are evidence from this share of the base's kernel time on."""
+"""Smallest share of the base's kernel time in kernels of both sides for them to be evidence."""
 MOST = 0.8
-"""From this share of the time of kernels in common on, they are launched differently."""
+"""Share of the time of common kernels from which launches count as different."""
 AS_OFTEN = Fraction(3, 2)
-"""From this factor on, kernels are called more often per step."""
+"""Factor from which kernels count as called more often per step."""
 
 NEARLY_ALL = 0.95
-"""Steps are the same part of a program where this share of kernel time is in kernels of both sides, ..."""
+"""Share of kernel time in kernels of both sides from which steps are the same part of a program, ..."""
 EXACTLY = Fraction(11, 10)
-"""... called as often to within this factor: of layers and steps, one has them several times as often."""
+"""... if they are called equally often, within this factor. A step has several times the calls of a layer."""
 
 PHASES_APART = 0.05
-"""From this difference on, engines of two sides read prompts in other shares of their steps."""
+"""Difference of the shares of steps that read prompts from which engines did different work."""
 TOKENS_APART = 1.1
-"""From this factor on, they read and generate other numbers of tokens in a step."""
+"""Factor between the tokens of a step from which engines did different work."""
 
 Shape = tuple[str, str]
-"""Spelling and block of a kernel: a kernel with another block was tuned, and its grid is no evidence."""
+"""Spelling and block of a kernel. With another block it was tuned, and its grid is no evidence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Batch sizes of the runs of a side: the tag that states them, and its distinct values, small ones first.
 
-    What hooks saw has the name of the tag as well.
+    Sizes that hooks recorded have the name of the tag as well.
     """
 
     tag: str
@@ -48,7 +48,7 @@ class Batch:
 
 
 def batch(side: Side) -> Batch | None:
-    """The batch sizes of all runs, by their tags, else by hooks; ``None`` where that of a run is not known."""
+    """Return the batch sizes of all runs, by their tags, else by hooks; ``None`` if that of a run is unknown."""
     known = [stated for run in side.reports if (stated := batch_of(run)) is not None]
     if not known or len(known) < len(side.reports):
         return None
@@ -58,13 +58,13 @@ def batch(side: Side) -> Batch | None:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What serving engines did in the steps of a side: the share that read prompts, and tokens of the mean step."""
+    """Work of serving engines in the steps of a side: share that read prompts, and tokens of the mean step."""
 
     reading: float
     tokens: float | None
 
     def differs(self, other: Served) -> bool:
-        """Whether steps of ``other`` do other work."""
+        """Return whether steps of ``other`` do different work."""
         if abs(self.reading - other.reading) > PHASES_APART:
             return True
         if not self.tokens or not other.tokens:
@@ -77,7 +77,7 @@ class Served:
 
 
 def served(side: Side) -> Served | None:
-    """What the serving engines of a side did; ``None`` where not all of its runs are of serving."""
+    """Return the work of a side's serving engines; ``None`` unless all of its runs are of serving."""
     phases = [rows(next(iter(report.grids("serving")), None)) for report in side.reports]
     if not all(phases) or not phases:
         return None
@@ -90,13 +90,13 @@ def served(side: Side) -> Served | None:
 
 
 def other_sizes(base: Side, new: Side) -> float | None:
-    """Share of the time of kernels in common that is in launches of other sizes.
+    """Return the share of the time of common kernels that is in launches of other sizes.
 
-    For each kernel, its time on either side is shared out over its grids; what the two distributions do not have in
-    common is in other sizes. Kernels weigh by their time on the base.
+    Each kernel's time on either side is distributed over its grids. The part that the two distributions do not share is
+    in other sizes. Kernels weigh by their time on the base.
 
     Returns:
-        ``None`` where less than :data:`ENOUGH` of the base's kernel time is in kernels that both sides launch with the
+        ``None`` if less than :data:`ENOUGH` of the base's kernel time is in kernels that both sides launch with the
         same block, or launch shapes were not recorded.
     """
     sides = _launches(base), _launches(new)
@@ -104,20 +104,20 @@ def other_sizes(base: Side, new: Side) -> float | None:
     common = {shape: weight for shape, weight in weights.items() if weight and sum(sides[1].get(shape, {}).values())}
     shared = sum(common.values())
     launched = (row for report in base.reports for row in rows(grid(report, "kernels", BY_SHAPE)))
-    total = sum(whole(row["total_ns"]) for row in launched)  # of known launch shape or not
+    total = sum(whole(row["total_ns"]) for row in launched)  # with or without a known launch shape
     if not shared or shared < ENOUGH * total:
         return None
     return sum(weight * _apart(sides[0][shape], sides[1][shape]) for shape, weight in common.items()) / shared
 
 
 def _apart(base: Mapping[str, int], new: Mapping[str, int]) -> float:
-    """The share of the time that two distributions over grids do not have in common."""
+    """Return the share of the time that two distributions over grids do not have in common."""
     totals = sum(base.values()), sum(new.values())
     return 1.0 - sum(min(base[size] / totals[0], new[size] / totals[1]) for size in base.keys() & new.keys())
 
 
 def _launches(side: Side) -> dict[Shape, dict[str, int]]:
-    """Time by grid of every kernel, over the whole captures of all runs."""
+    """Return the time by grid of every kernel, over the whole captures of all runs."""
     launches: dict[Shape, dict[str, int]] = {}
     for report in side.reports:
         for row in rows(grid(report, "kernels", BY_SHAPE)):
@@ -128,10 +128,10 @@ def _launches(side: Side) -> dict[Shape, dict[str, int]]:
 
 
 def calls_per_step(base: Side, new: Side) -> float | None:
-    """How many times as often a step of the new side runs the kernels that both have, where nearly all agree on that.
+    """Return the factor by which the new side runs common kernels more often per step, if nearly all agree.
 
     Returns:
-        The factor of the kernel in the middle by time; ``None`` where kernels in common are called about as often, or
+        The factor of the kernel in the middle by time; ``None`` if common kernels are called about equally often, or
         have less than :data:`ENOUGH` of the base's kernel time.
     """
     before, factors = base.kernels, _factors(base, new)
@@ -144,7 +144,7 @@ def calls_per_step(base: Side, new: Side) -> float | None:
 
 
 def same_kernels_per_step(base: Side, new: Side) -> bool:
-    """Whether nearly all kernels are those of the other side, and a step runs them as often as there."""
+    """Return whether both sides have nearly the same kernels, and call them equally often per step."""
     before, common = base.kernels, compare_kernels(base, new).common
     as_often_as_there = (name for factor, name in _factors(base, new) if 1 / EXACTLY <= factor <= EXACTLY)
     time = sum((before[name].ns for name in as_often_as_there), Fraction(0))
@@ -153,7 +153,7 @@ def same_kernels_per_step(base: Side, new: Side) -> bool:
 
 
 def _factors(base: Side, new: Side) -> list[tuple[Fraction, str]]:
-    """How many times as often a step of the new side runs each kernel that both have, the smallest first."""
+    """Return the factor of calls per step, new over base, for each common kernel; the smallest first."""
     before, after = base.kernels, new.kernels
     pairs = [
         (match.base[0], match.new[0])
@@ -164,13 +164,13 @@ def _factors(base: Side, new: Side) -> list[tuple[Fraction, str]]:
 
 
 def operators_per_step(base: Side, new: Side) -> float | None:
-    """How many times as often a step of the new side calls every operator; ``None`` where it calls them as often."""
+    """Return the factor of calls of every operator per step, new over base; ``None`` if calls are equal."""
     before, after = (ingredients(side).get("operators") for side in (base, new))
     return as_often(before, after) if before and after else None
 
 
 def _middle(factors: list[tuple[Fraction, str]], events: Events) -> float:
-    """The factor up to which half of the time lies."""
+    """Return the factor at the middle of the time."""
     left = sum((events[name].ns for _, name in factors), Fraction(0)) / 2
     for factor, name in factors:
         left -= events[name].ns

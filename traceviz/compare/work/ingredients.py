@@ -1,6 +1,6 @@
-"""What the steps of a side compute, from the operators, ops or kernels of its reports: how much, and how often.
+"""Composition of a side's steps, from the operators, ops or kernels of its reports: how much of each, and how often.
 
-Operators tell most. Kernels stand for them where none were recorded, or where graphs launch what operators did once.
+Operators are the best evidence. Kernels replace them if none were recorded, or if graphs launch the work.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Source = Literal["operators", "ops", "kernels"]
 """PyTorch's operators, ops of TensorFlow and JAX, kernels of a device."""
 
 ATTRIBUTED = 0.5
-"""With less than this share of the device's work in them, operators do not tell what a step computes."""
+"""Below this share of the device's work, operators do not show what a step computes."""
 _FAMILIES = {
     "convolution": Kind.CONVOLUTION,
     "gemm": Kind.PRODUCT,
@@ -38,14 +38,14 @@ _ANYTHING: Mapping[Source, re.Pattern[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Ingredients:
-    """What a step of a side is made of.
+    """Composition of a step of a side.
 
     Args:
-        source: What tells.
-        calls: Forward calls per step by kind; ``None`` of a kind that is not counted.
+        source: The evidence.
+        calls: Forward calls per step by kind; kinds without calls are missing.
         shares: Share of the time of operators or kernels by kind, gradients included.
         gradients: Share of that time in operators that compute gradients.
-        unknown: Share of it in what may be of any kind.
+        unknown: Share of it in operators or kernels that may be of any kind.
         names: Share of it by name without its library, and calls per step.
     """
 
@@ -57,12 +57,12 @@ class Ingredients:
     names: Mapping[str, tuple[float, float]] = field(repr=False)
 
     def share(self, kind: Kind) -> float:
-        """Share of the time of operators or kernels in a kind."""
+        """Return the share of the time of operators or kernels in a kind."""
         return self.shares.get(kind, 0.0)
 
     @property
     def matrix(self) -> float:
-        """Share of the time in kinds of any sort."""
+        """Share of the time in all kinds together."""
         return sum(self.shares.values())
 
 
@@ -77,7 +77,7 @@ class _Work:
 
 
 def ingredients(side: Side) -> Mapping[Source, Ingredients]:
-    """What is known of the steps of a side, by what tells; empty where nothing does."""
+    """Return the known composition of a side's steps, by source; empty if no source shows it."""
     known: dict[Source, Ingredients] = {}
     readers: tuple[tuple[Source, Callable[[Side], list[_Work]]], ...] = (
         ("operators", _operators),
@@ -108,7 +108,10 @@ def _made_of(source: Source, work: list[_Work], total: float) -> Ingredients:
 
 
 def _calls(work: Iterable[_Work], source: Source) -> dict[Kind, float]:
-    """Forward calls per step by kind: nested operators count once, and so do those around others."""
+    """Count forward calls per step by kind.
+
+    Nested operators count once. Operators that only call others of their kind do not count.
+    """
     counted: dict[Kind, float] = {}
     for one in work:
         if one.kind is None or (source != "kernels" and (is_gradient(one.name) or is_around(one.name))):
@@ -120,7 +123,7 @@ def _calls(work: Iterable[_Work], source: Source) -> dict[Kind, float]:
 
 
 def _operators(side: Side) -> list[_Work]:
-    """PyTorch's operators in steady steps; none where most of the device's work is not known to be theirs."""
+    """Return PyTorch's operators in steady steps; none if most device work is not attributed to operators."""
     if any(_number(fact(report, "operators", "graph_unknown_share")) > 0 for report in side.reports):
         return []
     attributed = side.facts("operators", "attributed_share")
@@ -139,7 +142,7 @@ def _operators(side: Side) -> list[_Work]:
 
 
 def _ops(side: Side) -> list[_Work]:
-    """Ops of TensorFlow and JAX by type, over the whole captures: calls are those of a mean step, about."""
+    """Return ops of TensorFlow and JAX by type, over the whole captures; calls are roughly those of a mean step."""
     on_device = _any_value(side, "framework_ops", "device_ns")
     time = "device_ns" if on_device else "host_self_ns"
     work = []
@@ -153,7 +156,7 @@ def _ops(side: Side) -> list[_Work]:
 
 
 def _kernels(side: Side) -> list[_Work]:
-    """Families of kernels in steady steps; those that move data between devices are left out."""
+    """Return families of kernels in steady steps, without those that move data between devices."""
     per = side.per
     return [
         _Work(event.group, float(event.calls * per), float(event.ns * per), _FAMILIES.get(event.group))
@@ -163,7 +166,7 @@ def _kernels(side: Side) -> list[_Work]:
 
 
 def _weighted(side: Side) -> Iterator[tuple[Report, float]]:
-    """Reports with steady steps, and their share of the steps of all."""
+    """Yield reports with steady steps, and their share of all steps."""
     total = side.rank_steps
     for report, steps in zip(side.reports, side.rank_steps_by_run, strict=True):
         if steps:
@@ -171,7 +174,7 @@ def _weighted(side: Side) -> Iterator[tuple[Report, float]]:
 
 
 def _summed(work: Iterable[_Work]) -> list[_Work]:
-    """Work of the same name in several runs as one."""
+    """Merge work of the same name in several runs."""
     by_name: dict[str, _Work] = {}
     for one in work:
         before = by_name.get(one.name)
@@ -181,7 +184,7 @@ def _summed(work: Iterable[_Work]) -> list[_Work]:
 
 
 def _any_value(side: Side, slug: str, column: str) -> bool:
-    """Whether any row of the first grid of a section has a number above zero in a column."""
+    """Return whether any row of the first grid of a section has a number above zero in a column."""
     tables = (next(report.grids(slug), None) for report in side.reports)
     return any(_number(row.get(column)) > 0 for table in tables for row in rows(table))
 
@@ -191,15 +194,15 @@ def _number(value: Value) -> float:
 
 
 _WHOLE = 0.03
-"""How far a factor may be from a whole number, as a share of it."""
+"""Largest relative distance of a factor from a whole number."""
 _MOST = 0.8
-"""Share of the time that is called as many times as often, from which all of it is."""
+"""Share of the time with the same factor from which the factor holds for all."""
 
 
 def as_often(one: Ingredients, other: Ingredients) -> float | None:
-    """How many times as often everything is called on the other side, where that is a whole number of two or more.
+    """Return the factor by which the other side calls everything more often, if it is a whole number of at least two.
 
-    So it is where gradients are accumulated over several batches in a step. Below one, one side is called less often.
+    Accumulated gradients over several batches per step have this effect. Below one, the other side calls less often.
     """
     common = one.names.keys() & other.names.keys()
     factors = sorted((other.names[name][1] / one.names[name][1], name) for name in common if one.names[name][1])
@@ -215,7 +218,7 @@ def as_often(one: Ingredients, other: Ingredients) -> float | None:
 
 
 def _middle(factors: Iterable[tuple[float, str]], times: dict[str, float]) -> float:
-    """The factor up to which half of the time lies; zero where there is none."""
+    """Return the factor at the middle of the time; zero if there is none."""
     left = sum(times.values()) / 2
     for factor, name in factors:
         left -= times[name]

@@ -1,7 +1,7 @@
-"""Kinds of work, by the names of operators: what a program computes, whichever library computes it.
+"""Kinds of work by operator name: the computation, regardless of the library.
 
 ``aten::mkldnn_convolution``, ``aten::cudnn_convolution`` and TensorFlow's ``_FusedConv2D`` are convolutions. PyTorch
-records one convolution as several operators inside each other, and a matrix product as one that does it and others
+records one convolution as several nested operators, and a matrix product as the operator that computes it and others
 around it::
 
     aten::conv2d > aten::convolution > aten::_convolution > aten::mkldnn_convolution     one convolution
@@ -16,7 +16,7 @@ from functools import lru_cache
 
 
 class Kind(StrEnum):
-    """What a step computes; the value is what people call it."""
+    """Kind of computation of a step; the value is its display name."""
 
     CONVOLUTION = "convolutions"
     PRODUCT = "matrix products"
@@ -28,7 +28,7 @@ GRADIENT = re.compile(r"[Bb]ackward|Backprop|(?:^|[/_])gradients?(?:_tape)?/")
 """Operators that compute gradients: PyTorch's ``aten::convolution_backward``, TensorFlow's ``Conv2DBackpropInput``."""
 
 _LONGEST = 200
-"""Characters of a name that are looked at."""
+"""Number of characters of a name that are examined."""
 _TORCH = re.compile(r"^(?:aten|mkldnn|mkldnn_prepacked|quantized|onednn|fbgemm|rocm|xformers|vllm)::_?")
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (
@@ -57,33 +57,33 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 )
 
 _AROUND = re.compile(r"^(?:conv[123]d|matmul|linear|einsum|scaled_dot_product_attention)$")
-"""Operators that only call another of their kind, and are not counted: mixed precision calls some of them twice."""
+"""Operators that only call another of their kind. They are not counted, as mixed precision calls some twice."""
 _NESTED = frozenset({Kind.CONVOLUTION, Kind.RECURRENT})
-"""Kinds of which PyTorch records one call as several operators, each inside the one before."""
+"""Kinds whose calls PyTorch records as several operators, each nested in the previous one."""
 
 
 @lru_cache(maxsize=1 << 16)
 def kind_of(name: str) -> Kind | None:
-    """The kind of an operator or op type; ``None`` where it is none of them."""
+    """Return the kind of an operator or op type; ``None`` if it has none."""
     bare = bare_name(name)
     return next((kind for kind, pattern in _KINDS if pattern.match(bare)), None)
 
 
 def is_gradient(name: str) -> bool:
-    """Whether an operator computes a gradient."""
+    """Return whether an operator computes a gradient."""
     return GRADIENT.search(name) is not None
 
 
 def counts_once(name: str) -> bool:
-    """Whether calls of an operator are added to those of others of its kind; else the largest number counts."""
+    """Return whether calls of an operator add to those of others of its kind; if not, the largest number counts."""
     return kind_of(name) not in _NESTED
 
 
 def is_around(name: str) -> bool:
-    """Whether it only calls another operator of its kind."""
+    """Return whether an operator only calls another operator of its kind."""
     return _AROUND.match(bare_name(name)) is not None
 
 
 def bare_name(name: str) -> str:
-    """A name without its library, of its first characters: ``aten::_convolution`` is ``convolution``."""
+    """Return a name without its library, limited in length: ``aten::_convolution`` gives ``convolution``."""
     return _TORCH.sub("", name[:_LONGEST]).removesuffix("_")

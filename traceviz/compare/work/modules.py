@@ -10,15 +10,18 @@ from traceviz.compare.sides.sides import Side, fact, grid, rows
 from traceviz.report import Report
 
 OF_MODULES = "calls of nn.Module"
-"""What the section on modules says where it names calls of modules, and no ranges."""
+"""Source of the section on modules if it lists calls of modules instead of ranges."""
 _INSTANCE = re.compile(r"^(?:\d+\()?(.*?)(?:_\d+|\))?$")
-"""Modules of a class differ by a number: ``Linear_3``, ``3(Linear)``."""
+"""Matches the number that distinguishes modules of a class: ``Linear_3``, ``3(Linear)``."""
 _COMPILED = re.compile(r"^(?:OptimizedModule|CompiledFxGraph|GraphModule)")
 """Modules whose parts Python no longer calls."""
 
 
 def modules(side: Side) -> Counter[str]:
-    """Innermost modules by class, those of the first run that names any; empty where none does, or where compiled."""
+    """Count the innermost modules by class, from the first run that names any.
+
+    It is empty if no run does, or the model is compiled.
+    """
     return next((counted for report in side.reports if (counted := _modules(report))), Counter())
 
 
@@ -33,10 +36,10 @@ def _modules(report: Report) -> Counter[str]:
 
 
 def in_common(base: Counter[str], new: Counter[str]) -> float:
-    """Share of the modules of both sides that both have."""
+    """Return the share of the modules of both sides that both have."""
     return (base & new).total() / max((base | new).total(), 1)
 
 
 def only_in(base: Counter[str], new: Counter[str]) -> Iterator[str]:
-    """Modules that the first side has more of, the most first: ``20 Conv2d``."""
+    """Return the modules that the first side has more of, the most first: ``20 Conv2d``."""
     return (f"{count} {name}" for name, count in sorted((base - new).items(), key=lambda item: (-item[1], item[0])))

@@ -1,11 +1,11 @@
-"""Parameters of a PyTorch model, and the sizes of what it is given, by the shapes of its operators' inputs.
+"""Parameters of a PyTorch model and the sizes of its inputs, from the shapes of its operators' inputs.
 
 ``record_shapes=True`` records them::
 
     aten::conv2d   [[32,3,224,224],[64,3,7,7],[64],...]     a batch of 32 images, and a weight of 64 filters
     aten::linear   [[32,512],[10,512],[10]]                 a batch of 32 rows, and a weight from 512 to 10
 
-The weights are those of the model, whatever library computes with them and however large a batch is.
+The weights are those of the model, for any library and any batch size.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from traceviz.core.units import Value
 
 Shape = tuple[int, ...]
 Layer = tuple[str, Shape]
-"""What a layer is called, and the shape of its weight."""
+"""Name of a layer, and the shape of its weight."""
 
 BY_SHAPES = "By shapes"
 """Title of the grid of operators by the shapes of their inputs."""
 
 ALIKE = 0.8
-"""From this share of parameters in common on, it is the same model."""
+"""Share of common parameters from which it is the same model."""
 OTHER = 0.5
-"""Below this share, it is another."""
+"""Share of common parameters below which it is another model."""
 OTHER_SIZE = 1.1
-"""From this factor on, inputs are of another size."""
+"""Factor from which inputs have another size."""
 
 _CONVOLUTIONS = ("conv1d", "conv2d", "conv3d")
 _INPUT_AND_WEIGHT = {**dict.fromkeys((*_CONVOLUTIONS, "linear"), (0, 1)), "embedding": (1, 0)}
 """Places of the input and of the weight among the inputs of operators that layers call."""
 _BELOW = {"convolution": (0, 1), "addmm": (1, 2)}
-"""The same of the operators below them, which tell where those above are not recorded. ``addmm`` transposes weights."""
+"""The same for the operators below them, used if those above are not recorded. ``addmm`` transposes weights."""
 _ABOVE = {"convolution": {*_CONVOLUTIONS}, "addmm": {"linear"}}
 _LAYERS = {**dict.fromkeys(_CONVOLUTIONS, "convolution"), "addmm": "linear"}
-"""What the layer of an operator is called, where it is not called so itself."""
+"""Layer names of operators with a different name."""
 
 _LONGEST = 2_000
-"""Characters of a list of shapes that are looked at; inputs and weights stand at its begin."""
+"""Number of characters of a list of shapes that are examined; inputs and weights come first."""
 _SHAPE = re.compile(r"\[([\d, ]*)\]")
 
 
@@ -54,7 +54,7 @@ class Parameters:
     Args:
         uses: Calls per step by layer (operator and shape of the weight).
         inputs: Elements of the mean input by layer.
-        batches: The first dimension of the inputs by layer; of mixed ones the mean.
+        batches: Mean first dimension of the inputs by layer.
     """
 
     uses: Mapping[Layer, float]
@@ -62,7 +62,7 @@ class Parameters:
     batches: Mapping[Layer, float] = field(repr=False)
 
     def given(self, layer: Layer) -> float:
-        """Elements that a step gives to a layer."""
+        """Return the number of elements that a step gives to a layer."""
         return self.uses[layer] * self.inputs[layer]
 
     @property
@@ -72,7 +72,7 @@ class Parameters:
 
 
 def parameters(side: Side) -> Parameters | None:
-    """The parameters that the steps of a side use; ``None`` where no shapes tell."""
+    """Return the parameters that the steps of a side use; ``None`` if no shapes show them."""
     uses: dict[Layer, float] = {}
     elements: dict[Layer, float] = {}
     first: dict[Layer, float] = {}
@@ -90,7 +90,7 @@ def parameters(side: Side) -> Parameters | None:
 
 
 def _layers(side: Side) -> Iterator[tuple[Layer, Shape, float]]:
-    """Layer, shape of its input and calls per step, of every operator with a weight."""
+    """Yield layer, shape of its input and calls per step, for every operator with a weight."""
     for report, steps in zip(side.reports, side.rank_steps_by_run, strict=True):
         shaped = [row for row in rows(grid(report, "operators", BY_SHAPES)) if row.get("calls_per_step")]
         names = [bare_name(str(row["name"])) for row in shaped]
@@ -104,7 +104,7 @@ def _layers(side: Side) -> Iterator[tuple[Layer, Shape, float]]:
 
 
 def _input_and_weight(text: str, place: int, weight: int) -> tuple[Shape, Shape] | None:
-    """Shapes at two places of a list of shapes; ``None`` where one is not there, or is of no tensor."""
+    """Return the shapes at two places of a list of shapes; ``None`` if one is missing, or is not of a tensor."""
     found = _SHAPE.findall(text[:_LONGEST])
     if len(found) <= max(place, weight):
         return None
@@ -117,26 +117,26 @@ def _number(value: Value) -> float:
 
 
 def in_common(base: Parameters, new: Parameters) -> float:
-    """Share of the uses of parameters that both sides have, each side's uses adding up to one."""
+    """Return the share of parameter uses that both sides have; the uses of each side add up to one."""
     return sum(
         min(base.uses[layer] / base.total, new.uses[layer] / new.total) for layer in base.uses.keys() & new.uses.keys()
     )
 
 
 def only_in(base: Parameters, new: Parameters) -> list[str]:
-    """Layers that only the first side has, those used most first: ``convolution [64, 3, 7, 7]``."""
+    """Return the layers that only the first side has, the most used first: ``convolution [64, 3, 7, 7]``."""
     layers = sorted(base.uses.keys() - new.uses.keys(), key=lambda layer: (-base.uses[layer], layer))
     return [f"{kind} {list(weight)}" for kind, weight in layers]
 
 
 def sizes_of_inputs(base: Parameters, new: Parameters) -> tuple[float, tuple[float, float] | None] | None:
-    """How many times as much a step of the new side is given, where most layers in common agree that it differs.
+    """Return the factor of input elements per step, new over base, if most common layers agree that it differs.
 
     Four batches of 8 are as much as one of 32.
 
     Returns:
-        The factor of the layer in the middle, and the batches of both sides where they explain it; ``None`` where
-        steps are given as much on both sides.
+        The factor of the layer in the middle, and the batches of both sides if they explain it; ``None`` if steps get
+        equally much on both sides.
     """
     common = [layer for layer in sorted(base.uses.keys() & new.uses.keys()) if base.inputs[layer] and new.inputs[layer]]
     factors = sorted((new.given(layer) / base.given(layer), layer) for layer in common)

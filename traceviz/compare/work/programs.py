@@ -1,8 +1,8 @@
-"""What differs between the programs of two sides: their parameters, modules, operators or kernels.
+"""Differences between the programs of two sides: their parameters, modules, operators or kernels.
 
-The surest evidence decides. Parameters of the same shapes are the same model, whatever operators compute with it; then
-modules of the same classes; then as many convolutions and matrix products in a step. Libraries, precisions and fused
-kernels change none of these. Where evidence of one sort says that it is the same program, the less sure is not asked.
+The strongest evidence decides. Parameters of the same shapes are the same model with any operators. Next come modules
+of the same classes, then equal numbers of convolutions and matrix products per step. Libraries, precisions and fused
+kernels change none of these. If one kind of evidence shows the same program, weaker kinds are ignored.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from traceviz.compare.work.kinds import Kind
 from traceviz.core.units import format_number, format_ratio
 
 MATTERS = 0.2
-"""Kinds of work with a smaller share of the time on both sides decide nothing."""
+"""Share of the time on one side from which a kind of work matters."""
 NONE = 0.01
-"""A kind with a smaller share is not there."""
+"""Share of the time below which a kind counts as absent."""
 OPAQUE = 0.3
-"""With more than this share of its time in what may be of any kind, a side does not tell what it computes."""
+"""Share of time in work of any kind above which a side does not show what it computes."""
 AS_OFTEN = {Kind.CONVOLUTION: 1.25, Kind.PRODUCT: 2.0}
-"""From these factors on, a kind is called more often per step. Products are fused: query, key and value in one."""
+"""Factors from which a kind is called more often per step. Products may be fused: query, key and value in one."""
 KERNELS_AS_OFTEN = 2.0
-"""The same of kernels, of which libraries take one or several."""
+"""The same for kernels; libraries use one or several per product."""
 OTHER_KERNELS_AS_OFTEN = 1.25
-"""The same where less than :data:`OTHER` of the time is in kernels of both sides."""
+"""The same if less than :data:`OTHER` of the time is in kernels of both sides."""
 OTHER = 0.5
-"""With less than this share of the time in kernels of both sides, most kernels are others."""
+"""Share of the time in kernels of both sides below which most kernels differ."""
 SAME = 1.1
-"""Up to this factor, a kind is called as often per step."""
+"""Factor up to which a kind is called equally often per step."""
 GRADIENTS = 0.1
-"""From this share of the time of operators in gradients on, a side trains."""
+"""Share of operator time in gradients from which a side trains."""
 IN_COMMON = 0.1
-"""With less than this share of the time in operators of both sides, they are others."""
+"""Share of the time in operators of both sides below which the operators differ."""
 _NAMED = 3
-"""Parameters and modules of each side that are named."""
+"""Most parameters and modules of each side that are named."""
 
 _SOURCES: tuple[Source, ...] = ("operators", "ops", "kernels")
 _OF_TIME: dict[Source, str] = {"operators": "operator time", "ops": "the time of ops", "kernels": "kernel time"}
@@ -48,11 +48,11 @@ _OF_TIME: dict[Source, str] = {"operators": "operator time", "ops": "the time of
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """What is known of the programs of two sides.
+    """Comparison of the programs of two sides.
 
     Args:
-        differences: What differs, in words; empty where nothing is known to.
-        is_same: Whether something shows that they are the same.
+        differences: Differences as text; empty if none is known.
+        is_same: True if evidence shows that they are the same.
     """
 
     differences: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ def _of_modules(base: Side, new: Side) -> Programs:
 
 
 def _only_in(base: Side, new: Side, before: list[str], after: list[str]) -> str:
-    """``20 Conv2d and 1 more only in cnn, 2 LSTM only in rnn``."""
+    """Return ``20 Conv2d and 1 more only in cnn, 2 LSTM only in rnn``."""
     return ", ".join(f"{_some(names)} only in {side.label}" for side, names in ((base, before), (new, after)) if names)
 
 
@@ -105,7 +105,7 @@ def _some(names: list[str]) -> str:
 
 
 def _of_gradients(base: Side, new: Side) -> Iterator[str]:
-    """Whether one side trains, and the other only infers."""
+    """Yield a difference if one side trains, and the other only infers."""
     one, other = (ingredients(side).get("operators") for side in (base, new))
     if one is None or other is None:
         return
@@ -115,7 +115,7 @@ def _of_gradients(base: Side, new: Side) -> Iterator[str]:
 
 
 def _of_work(base: Side, new: Side) -> Programs:
-    """Compare what steps compute, by operators where both sides have them, else by ops, kernels, or one by another."""
+    """Compare the work of steps by operators if both sides have them, else by ops, kernels, or across sources."""
     before, after = ingredients(base), ingredients(new)
     if not before or not after:
         return Programs()
@@ -136,14 +136,14 @@ def _of_work(base: Side, new: Side) -> Programs:
 
 
 def _called_alike(one: Ingredients, other: Ingredients) -> bool:
-    """Whether a step calls every kind that matters as often on both sides."""
+    """Return whether a step calls every kind that matters equally often on both sides."""
     kinds = [kind for kind in Kind if max(one.share(kind), other.share(kind)) >= MATTERS]
     calls = [(one.calls.get(kind, 0.0), other.calls.get(kind, 0.0)) for kind in kinds]
     return bool(calls) and all(max(pair) <= SAME * min(pair) for pair in calls)
 
 
 def _missing(base: Side, new: Side, one: Ingredients, other: Ingredients) -> Iterator[str]:
-    """Kinds that matter on one side, and are not there on the other, where that tells what it computes."""
+    """Yield kinds that matter on one side and are absent on the other, if the other shows what it computes."""
     for this, that, side, against in ((one, other, base, new), (other, one, new, base)):
         if that.unknown > OPAQUE:
             continue
@@ -161,7 +161,7 @@ def _missing(base: Side, new: Side, one: Ingredients, other: Ingredients) -> Ite
 
 
 def _attends(made_of: Ingredients) -> bool:
-    """Whether there is attention, or a softmax between matrix products, which is attention in parts."""
+    """Return whether there is attention, or a softmax, which suggests attention in parts."""
     parts = (name for name in made_of.names if "softmax" in name.lower() and "log" not in name.lower())
     return made_of.share(Kind.ATTENTION) >= NONE or any(parts)
 
@@ -171,7 +171,7 @@ def _share(made_of: Ingredients, kind: Kind) -> str:
 
 
 def _more_often(base: Side, new: Side, one: Ingredients, other: Ingredients) -> Iterator[str]:
-    """Kinds that a step of one side calls more often, unless all of it is called as many times as often."""
+    """Yield kinds that a step of one side calls more often, unless everything has the same whole factor."""
     if as_often(one, other) is not None:
         return
     if one.source == "kernels":
@@ -186,7 +186,7 @@ def _more_often(base: Side, new: Side, one: Ingredients, other: Ingredients) -> 
 
 
 def _are_others(base: Side, new: Side) -> bool:
-    """Whether most kernels of one framework are others."""
+    """Return whether most kernels differ within one framework."""
     frameworks = {*base.run_fact("framework")}, {*new.run_fact("framework")}
     if all(frameworks) and frameworks[0] != frameworks[1]:
         return False
@@ -203,7 +203,7 @@ def _times(base: Side, new: Side, what: str, calls: tuple[float, float], factor:
 
 
 def _by_name(base: Side, new: Side, one: Ingredients, other: Ingredients) -> Programs:
-    """Operators by name, where neither side computes matrices: kernels have a rule of their own."""
+    """Compare operators by name if neither side computes matrices. Kernels have a rule of their own."""
     if one.source == "kernels":
         return Programs()
     common = one.names.keys() & other.names.keys()

@@ -1,4 +1,4 @@
-"""What is remarked where steps of two sides do other work, or nothing shows that they do the same."""
+"""Remarks on steps that do different work, or that nothing shows to do the same."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ VOUCH = "if the work of a step is the same, say so with --same-work"
 
 
 def work_remarks(base: Side, new: Side, known: Programs, *, per_unit: bool) -> Iterator[Remark]:
-    """Remarks on other work: those on other programs, and the first on other amounts, as others would follow from it.
+    """Yield remarks on different work: different programs, else the first on different amounts.
+
+    Further remarks on amounts would follow from the first.
 
     Args:
         base: One side.
         new: The other.
-        known: What is known of their programs.
-        per_unit: Whether one unit of work is compared with one, so that a step may do more of them.
+        known: The comparison of their programs.
+        per_unit: True if time per unit of work is compared, so that a step may do more units.
     """
     if known.differences:
         text = f"the sides do different work. {in_capital('; '.join(known.differences))}. {in_capital(VOUCH)}"
@@ -45,12 +47,12 @@ def work_remarks(base: Side, new: Side, known: Programs, *, per_unit: bool) -> I
 
 
 def in_capital(text: str) -> str:
-    """The text with its first letter in upper case."""
+    """Return the text with its first letter in upper case."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def _requests(base: Side, new: Side) -> Remark | None:
-    """Engines that served other requests."""
+    """Remark on serving engines with different requests."""
     before, after = served(base), served(new)
     if before is None or after is None or not before.differs(after):
         return None
@@ -59,7 +61,7 @@ def _requests(base: Side, new: Side) -> Remark | None:
 
 
 def _batches(base: Side, new: Side) -> Remark | None:
-    """Batch sizes, where the tags of all runs give them."""
+    """Remark on different batch sizes, if they are known for all runs."""
     before, after = batch(base), batch(new)
     if before is None or after is None or (len(before.values) == 1 and before.values == after.values):
         return None
@@ -76,7 +78,7 @@ def _batches(base: Side, new: Side) -> Remark | None:
 
 
 def _inputs(base: Side, new: Side) -> Remark | None:
-    """The same layers, given inputs of other shapes."""
+    """Remark on inputs of other shapes to the same layers."""
     before, after = parameters(base), parameters(new)
     if before is None or after is None or batch(base) is not None:
         return None
@@ -95,7 +97,7 @@ def _inputs(base: Side, new: Side) -> Remark | None:
 
 
 def _sizes(base: Side, new: Side) -> Remark | None:
-    """The same kernels over other amounts of data."""
+    """Remark on the same kernels over other amounts of data."""
     share = other_sizes(base, new)
     if share is None or share <= MOST:
         return None
@@ -110,7 +112,7 @@ def _sizes(base: Side, new: Side) -> Remark | None:
 
 
 def _counts(base: Side, new: Side) -> Remark | None:
-    """The same kernels or operators, and many times as many of them in a step."""
+    """Remark on the same kernels or operators called several times as often per step."""
     kernels = calls_per_step(base, new)
     is_weighed = parameters(base) is not None and parameters(new) is not None  # by the sizes of inputs
     factor = kernels if kernels is not None or is_weighed else operators_per_step(base, new)
@@ -127,7 +129,7 @@ def _counts(base: Side, new: Side) -> Remark | None:
 
 
 def _unknown(base: Side, new: Side) -> Iterator[Remark]:
-    """Sides of which nothing shows that their steps do the same work."""
+    """Remark on sides without evidence that their steps do the same work."""
     common = compare_kernels(base, new).common
     is_one_study = bool(base.tags.keys() & new.tags.keys())
     if (common is not None and common >= IN_COMMON) or is_one_study or are_copies(base.runs, new.runs):
@@ -144,24 +146,24 @@ def _unknown(base: Side, new: Side) -> Iterator[Remark]:
 
 
 _NAMES = (("framework_ops", "op"), ("ranges", "name"))
-"""Sections and columns with names of the program's own: instructions of compiled programs, ranges."""
+"""Sections and columns with names from the program itself: instructions of compiled programs, ranges."""
 _NUMBER = re.compile(r"(?<!\d)\d+$")
 
 
 def _names(side: Side, slug: str, column: str) -> set[str]:
-    """Names in a section; those of ranges without the number at their end (``step 3``)."""
+    """Return the names in a section; those of ranges without a number at the end (``step 3``)."""
     tables = (table for report in side.reports for table in report.grids(slug))
     names = {str(row[column]) for table in tables for row in rows(table) if column in row}
     return {_NUMBER.sub("", name) for name in names} if slug == "ranges" else names
 
 
 def _alike(base: set[str], new: set[str]) -> bool:
-    """Whether most names are those of both sides."""
+    """Return whether both sides have most names in common."""
     return len(base & new) > len(base | new) / 2
 
 
 def _is_elsewhere(base: Side, new: Side) -> bool:
-    """Whether the sides are of different frameworks or formats, or one of them ran on no device."""
+    """Return whether framework or format differ, or one side ran on no device."""
     if has_no_device(base, new) or has_no_device(new, base):
         return True
     pairs = ((set(base.run_fact(key)), set(new.run_fact(key))) for key in ("format", "framework"))

@@ -1,6 +1,6 @@
-"""What was changed between two sides, as far as their reports show it: precision, memory, workers, graphs, compilers.
+"""Changed settings of two sides, as far as their reports show them: precision, memory, workers, graphs, compilers.
 
-These explain a difference of the steps. They are read from what ran, and not from what somebody says of it.
+They explain a difference of the steps. They are read from what ran, not from descriptions.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from traceviz.core.units import Value, format_number, format_ratio
 from traceviz.report import Grid, Report
 
 MUCH = 0.2
-"""Shares that differ by less than this are no change."""
+"""Smallest difference of shares that counts as a change."""
 LITTLE = 0.01
-"""A smaller share is left out in words, and is no use of a feature."""
+"""A smaller share is omitted from the text, and does not count as use of a feature."""
 UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Something that was changed.
+    """A changed setting.
 
     Args:
         key: Stable name: ``precision``, ``memory``, ``workers``, ``graphs``, ``compiled``, ``attention``, ``prefetch``,
             ``parallelism``, ``batch``, ``tag.NAME``.
-        label: What it is.
-        base: What it was.
-        new: What it is now.
-        brief: The change in a few words, for beside the verdict; empty where the sides are called so already.
+        label: Display name.
+        base: Value on the base.
+        new: Value on the new side.
+        brief: Short text of the change, shown next to the verdict; empty if the names of the sides show it already.
     """
 
     key: str
@@ -48,7 +48,7 @@ class Changed:
 
 
 def settings_changed(base: Side, new: Side) -> tuple[Changed, ...]:
-    """What was changed, in the order of the keys above."""
+    """Return the changed settings, in the order of the checks."""
     return tuple(changed for check in _CHECKS for changed in check(base, new))
 
 
@@ -56,7 +56,7 @@ def settings_changed(base: Side, new: Side) -> tuple[Changed, ...]:
 
 
 def _precision(base: Side, new: Side) -> Iterator[Changed]:
-    """Precision of matrix products and convolutions, by the names of kernels."""
+    """Compare the precision of matrix products and convolutions, by the names of kernels."""
     before, after = (_shares(side, _of_matrices) for side in (base, new))
     main = _main(before), _main(after)
     if all(main) and main[0] != main[1]:
@@ -73,7 +73,7 @@ def _of_matrices(report: Report) -> Iterator[tuple[str, int]]:
 
 
 def _memory(base: Side, new: Side) -> Iterator[Changed]:
-    """Memory of the host that copies to the device come from."""
+    """Compare the host memory that copies to the device come from."""
     before, after = (_shares(side, _of_copies) for side in (base, new))
     main = _main(before), _main(after)
     if all(main) and _differ(before, after):
@@ -90,7 +90,7 @@ def _of_copies(report: Report) -> Iterator[tuple[str, int]]:
 
 
 def _shares(side: Side, read: Callable[[Report], Iterator[tuple[str, int]]]) -> Mapping[str, float]:
-    """Share of each name in a sum over all runs; empty where there is none."""
+    """Return the share of each name in a sum over all runs; empty if the sum is zero."""
     sums: dict[str, int] = {}
     for report in side.reports:
         for name, amount in read(report):
@@ -100,7 +100,7 @@ def _shares(side: Side, read: Callable[[Report], Iterator[tuple[str, int]]]) -> 
 
 
 def _main(shares: Mapping[str, float]) -> str:
-    """The name with the largest share that says something; empty where there is none."""
+    """Return the known name with the largest share; empty if there is none."""
     known = {name: share for name, share in shares.items() if name != UNKNOWN}
     return max(known, key=lambda name: (known[name], name)) if known else ""
 
@@ -112,12 +112,12 @@ def _differ(before: Mapping[str, float], after: Mapping[str, float]) -> bool:
 
 
 def _gained(before: Mapping[str, float], after: Mapping[str, float]) -> str:
-    """The name whose share grew most."""
+    """Return the name whose share grew most."""
     return max(sorted(after), key=lambda name: after[name] - before.get(name, 0.0))
 
 
 def _in_words(shares: Mapping[str, float]) -> str:
-    """``f16 92.0 %, f32 8.0 %``."""
+    """Format ``f16 92.0 %, f32 8.0 %``."""
     largest = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{name} {format_ratio(share)}" for name, share in largest if share >= LITTLE)
 
@@ -128,18 +128,18 @@ def _in_words(shares: Mapping[str, float]) -> str:
 _OWN_PROCESS = re.compile(r"single-process|_SingleProcess|num_workers=0")
 _WORKERS = re.compile(r"multi-process|_MultiProcess")
 _NAMES_OF_LOADERS = ("stage", "inside", "path")
-"""Columns that name what loads the data; advice names what might."""
+"""Columns that name the actual data loader. Columns with advice name possible ones."""
 
 
 def _workers(base: Side, new: Side) -> Iterator[Changed]:
-    """Whether worker processes load the data."""
+    """Compare whether worker processes load the data."""
     before, after = _loaded_by(base), _loaded_by(new)
     if before and after and before != after:
         yield Changed("workers", "data loaded by", before, after, f"data loaded by {after} rather than {before}")
 
 
 def _loaded_by(side: Side) -> str:
-    """Who loads the data, where all runs say the same; else empty."""
+    """Return the processes that load the data, if all runs agree; else empty."""
     found = {_loader(report) for report in side.reports}
     return found.pop() if len(found) == 1 else ""
 
@@ -154,7 +154,7 @@ def _loader(report: Report) -> str:
 
 
 def _prefetch(base: Side, new: Side) -> Iterator[Changed]:
-    """Whether the pipeline of tf.data ends in a prefetch."""
+    """Compare whether the pipeline of tf.data ends in a prefetch."""
     label = "prefetch at the end of the pipeline"
     yield from _switched("prefetch", label, (_prefetches(side) for side in (base, new)))
 
@@ -165,7 +165,7 @@ def _prefetches(side: Side) -> bool | None:
 
 
 def _parallelism(base: Side, new: Side) -> Iterator[Changed]:
-    """Calls at a time in stages of tf.data."""
+    """Compare the parallel calls in stages of tf.data."""
     before, after = (_parallel_stages(side) for side in (base, new))
     for stage in before.keys() & after.keys():
         if before[stage] != after[stage]:
@@ -174,7 +174,7 @@ def _parallelism(base: Side, new: Side) -> Iterator[Changed]:
 
 
 def _parallel_stages(side: Side) -> Mapping[str, str]:
-    """Parallelism in words by stage, of the stages that occur once in the first run."""
+    """Return the parallelism as text by stage, for stages that occur once in the first run."""
     tables = (_with_columns(report.grids("input_pipeline"), "stage", "parallelism") for report in side.reports)
     table = rows(next((found for found in tables if found), None))
     names = [str(row["stage"]) for row in table]
@@ -196,7 +196,7 @@ _COMPILED = re.compile(
 
 
 def _graphs(base: Side, new: Side) -> Iterator[Changed]:
-    """Whether graphs launch the work of steps."""
+    """Compare whether graphs launch the work of steps."""
     label = "graphs of device work"
     yield from _switched("graphs", label, (_launches_graphs(side) for side in (base, new)))
 
@@ -207,7 +207,7 @@ def _launches_graphs(side: Side) -> bool | None:
 
 
 def _compiled(base: Side, new: Side) -> Iterator[Changed]:
-    """Whether a compiler made kernels or operators."""
+    """Compare whether a compiler made kernels or operators."""
     label = "compiled kernels (torch.compile, XLA)"
     yield from _switched("compiled", label, (_compiles(side) for side in (base, new)))
 
@@ -222,7 +222,7 @@ def _compiles(side: Side) -> bool | None:
 
 
 def _attention(base: Side, new: Side) -> Iterator[Changed]:
-    """Whether one kernel does attention; what is known of it where both sides tell in the same way."""
+    """Compare whether one kernel does attention, by the first source that both sides have."""
     before, after = ingredients(base), ingredients(new)
     for source in ("operators", "kernels"):
         if source in before and source in after:
@@ -232,7 +232,7 @@ def _attention(base: Side, new: Side) -> Iterator[Changed]:
 
 
 def _switched(key: str, label: str, states: Iterable[bool | None]) -> Iterator[Changed]:
-    """Something that is off and on, or on and off; nothing where a side does not tell."""
+    """Yield a setting that switched between off and on; nothing if a side does not show it."""
     before, after = states
     if before is None or after is None or before == after:
         return
@@ -240,11 +240,11 @@ def _switched(key: str, label: str, states: Iterable[bool | None]) -> Iterator[C
     yield Changed(key, label, words[before], words[after], f"{label} {words[after]}")
 
 
-# What the user says, and how much is done
+# User tags and amounts of work
 
 
 def _batch(base: Side, new: Side) -> Iterator[Changed]:
-    """Batches as hooks saw them, else by the shapes of inputs, where no tag tells them."""
+    """Compare batches as hooks recorded them, else by the shapes of inputs; skip if a tag states the batch."""
     if any(is_batch(tag) for tag in (*base.tags, *new.tags)):
         return
     seen = batch(base), batch(new)
@@ -264,7 +264,7 @@ def _batch(base: Side, new: Side) -> Iterator[Changed]:
 
 
 def _tags(base: Side, new: Side) -> Iterator[Changed]:
-    """Tags that both sides have, with other values."""
+    """Compare the values of tags that both sides have."""
     for tag in (tag for tag in dict.fromkeys((*_every_tag(base), *_every_tag(new))) if tag.lower() not in REPEATS):
         before, after = _values(base, tag), _values(new, tag)
         if before and after and before != after:
@@ -281,7 +281,7 @@ def _values(side: Side, tag: str) -> list[str]:
 
 
 def _with_columns(grids: Iterable[Grid], *names: str) -> Grid | None:
-    """The first grid that has these columns."""
+    """Return the first grid that has these columns."""
     return next((grid for grid in grids if {column.name for column in grid.columns} >= {*names}), None)
 
 

@@ -17,9 +17,9 @@ _PYTHON = r"(?i)python|jupyter|ipykernel|pytest|torchrun|accelerate|deepspeed|ra
 
 @once_per_trace
 def likely_frameworks(trace: TraceView) -> frozenset[str]:
-    """Return the frameworks that the program may use, in lower case; all of them if nothing shows which.
+    """Return the frameworks that the program may use, in lower case; all of them if there is no evidence.
 
-    Return none if device work or calls were recorded for named processes, and none of them runs Python.
+    Return an empty set if device work or calls were recorded for named processes, and none of them runs Python.
     """
     stated = trace.tables.run_facts().get("framework")
     if stated:  # advice exists for some frameworks

@@ -1,4 +1,4 @@
-"""Results that are computed once, by the first thread that asks: analyses of a large trace run concurrently."""
+"""Results that are computed once, by the first thread that needs them: analyses of a large trace run concurrently."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NOTHING = object()
 
 
 class Kept:
-    """Results by key. A thread that needs a result which another thread computes waits for it.
+    """Results by key. If another thread already computes a result, the caller waits for it.
 
-    A computation may ask for other results, unless one of them asks for it in turn.
+    A computation may request other results, unless one of them requests it in turn.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Kept:
         """Return the result of ``key``; the first caller computes it with ``compute``.
 
         Raises:
-            RecursionError: a result asks for itself.
+            RecursionError: A result requires itself.
         """
         done = self._done.get(key, _NOTHING)  # fast path without a lock, since most results are known
         if done is not _NOTHING:

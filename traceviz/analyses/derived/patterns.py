@@ -94,5 +94,5 @@ def _column(
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a traceviz pattern. The cache holds all of them, which are limited in number."""
+    """Compile a pattern of traceviz. The cache holds all of these, and their number is limited."""
     return re.compile(pattern)

@@ -51,7 +51,7 @@ LARGE_RESULT = 16 * 10**6
 LARGE_TRACE = 2 * 10**6
 """Number of rows from which results of a trace are evicted even if there is memory."""
 LARGE_SHARE = 8
-"""Bytes per row from which such a result is evicted. Few results are so large, so little is computed again."""
+"""Bytes per row of the trace from which a result is evicted. Few results are so large, so few are computed again."""
 
 T = TypeVar("T")
 Keys = TypeVarTuple("Keys")
@@ -301,7 +301,7 @@ class TraceView:
 
     @kept_property
     def _threaded(self) -> set[int]:
-        """Processes with threads that have more than stacks; if there are none, all but the workers."""
+        """Processes with threads and more events than stacks; if there are none, all but the workers."""
         threaded = set(self.frame("threads", "process_id")["process_id"])
         if "phases" not in self.tables:
             return threaded
@@ -330,7 +330,7 @@ class TraceView:
 
     @kept_property
     def _lives(self) -> dict[int, tuple[int, int]]:
-        """Start and end of each process whose program hooks saw run."""
+        """Start and end of each process's program, as hooks recorded them."""
         columns = ("process_id", "start_ns", "dur_ns", end_ns(), pl.col("kind").cast(pl.String))
         programs = having(self.frame("phases", *columns), "kind", "program").drop_nulls(["process_id", "dur_ns"])
         lives = programs.group_by("process_id").agg(pl.col("start_ns").min(), pl.col("end_ns").max())

@@ -46,7 +46,7 @@ class CallTree:
         """Return the tree of ``calls``: ``thread_id, op_id, start_ns``, and ``end_ns`` or ``dur_ns``.
 
         If calls have the same start and end, the one with the smaller ``op_id`` is around the other. If these are equal
-        too, the one that comes first is. The tree's calls have all columns, or only ``keep``, which must include
+        too, the first one is around the other. The tree's calls have all columns, or only ``keep``, which must include
         ``thread_id``: with millions of calls, each column takes memory.
         """
         starts, ends = bounds(calls)

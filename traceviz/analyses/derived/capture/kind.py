@@ -146,7 +146,7 @@ def capture_kind(trace: TraceView) -> CaptureKind:
 
 
 def lacks_device(trace: TraceView) -> str:
-    """Return why nothing can be said of device work; empty if it was captured."""
+    """Return why device work cannot be judged; empty if it was captured."""
     if not trace.rank_busy:
         return "no device work was captured"
     if capture_kind(trace).key == "no-kernels":
@@ -209,7 +209,7 @@ def _is_of_any_program(trace: TraceView) -> bool:
 
 
 def _why_no_device(trace: TraceView, launches: int) -> tuple[str, str]:
-    """Return why nothing of a device was captured, and what to record instead."""
+    """Return why no device activity was captured, and what to record instead."""
     if not any(trace.tables.rows(name) for name in EVENTS if name in trace.tables):
         if trace.tables.rows("samples"):
             return "only samples of resources were recorded", RECORD_DEVICE

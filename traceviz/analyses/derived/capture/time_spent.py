@@ -6,8 +6,8 @@
     device                                         |work|work|
              |--------before the first work-------|
 
-The sentence names the innermost event of the leading thread that covers nearly all of the time, else half of it. Events
-that enclose the whole capture are ignored.
+The sentence names an event of the leading thread. It is the innermost one that covers nearly all of the time, else half
+of the time. Events that enclose the whole capture are ignored.
 """
 
 from __future__ import annotations

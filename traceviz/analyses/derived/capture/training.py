@@ -30,7 +30,7 @@ UPDATE_EVENT = (
     r"^Optimizer\.|(?i:(^|[. ])optimizer([ ._]step|[ (]|$))"
     r"|(?i:(^|[^a-z])train(ing)?[ _]?(step|batch|epoch|loop|function)?([^a-z]|$))"
 )
-"""Names of ranges, annotations and operations of an optimizer, or of training as such."""
+"""Names of ranges, annotations and operations of an optimizer, or of training in general."""
 TRAINING_EVENT = f"{GRADIENT_EVENT}|{UPDATE_EVENT}"
 
 NOTHING_RECORDED = "no input, gradients or optimizer were recorded"
@@ -62,7 +62,7 @@ def trains(trace: TraceView) -> bool:
 
 
 def why_nothing_trains(trace: TraceView) -> Reason:
-    """Return why a program counts as one that does not train."""
+    """Return why a program counts as not training."""
     fact = GRADIENTS_ALONE if _has(trace, GRADIENT_KERNEL, GRADIENT_EVENT) else NOTHING_RECORDED
     return Reason(ReasonCode.NO_SIGN_OF_TRAINING, fact, "nothing shows that the program trains")
 

@@ -26,7 +26,7 @@ UTILISATION = "GPU utilisation"
 HOOKS = "traceviz"
 """NVTX domain of the ranges that ``traceviz collect`` puts into programs of a framework."""
 NO_CUDA = "No CUDA events collected"
-"""Message of nsys if it traced CUDA and the program made no use of it; it then also warns of missing events."""
+"""Message of nsys if it traced CUDA and the program did not use it; it then also warns of missing events."""
 
 _FRAMEWORK_VERSION = r"^version\.(torch|tensorflow|jax)$"
 _ACCELERATORS = re.compile(r"^collector\.(?P<framework>torch|tensorflow|jax)\.processes\.\d+\.accelerators$")
@@ -85,7 +85,7 @@ class UnusedDevices:
 
 
 def unused_devices(trace: TraceView) -> UnusedDevices | None:
-    """Return the GPUs if they exist and none is used; ``None`` if one is, nothing shows it, or none is needed."""
+    """Return the GPUs if all are unused; ``None`` if one is used, evidence is missing, or none is needed."""
     if trace.rank_busy or trace.is_window or engine_calls(trace).height or not _computes(trace):
         return None
     settings = dict(trace.frame("settings", "key", "value").drop_nulls().cast(pl.String).iter_rows())
@@ -151,7 +151,7 @@ def _shown_by(trace: TraceView, settings: dict[str, str]) -> str:
 
 
 def _seen(settings: dict[str, str]) -> dict[str, str]:
-    """Return each framework's use of GPUs; of several processes, one that uses some counts."""
+    """Return each framework's use of GPUs. It counts as used if one of several processes uses some."""
     seen: dict[str, str] = {}
     for key, value in sorted(settings.items()):
         match = _ACCELERATORS.search(key)
@@ -161,7 +161,7 @@ def _seen(settings: dict[str, str]) -> dict[str, str]:
 
 
 def _said_by_frameworks(settings: dict[str, str]) -> str:
-    """Return what all frameworks of the run report of GPUs; empty if one reports nothing."""
+    """Return what all frameworks of the run report about GPUs; empty if one reports nothing."""
     seen = _seen(settings)
     said = []
     for key, value in sorted(settings.items()):

@@ -299,7 +299,7 @@ def _explained(events: _Events, key: str, rows: Rows) -> Rows:
 
 
 def _explaining_kinds(events: _Events, key: str, rows: Rows) -> npt.NDArray[np.uint8]:
-    """Return the codes of the kinds that events have in a class; -1, and numbers after the last, are no event."""
+    """Return the kind codes of events in a class; -1, and the number after the last event, stand for no event."""
     if key == _BY_WAITS:
         return np.full(rows.size, _CODES["input"], np.uint8)
     kinds = np.append(events.kinds, _CODES[_DEFAULT.get(key, "unexplained")])

@@ -46,7 +46,7 @@ def part_of_program(source: pl.Expr, category: pl.Expr, name: pl.Expr) -> pl.Exp
 
 
 def places(tree: CallTree) -> pl.DataFrame:
-    """Return, for each call, the names of the events that are it or are around it; null if there are none of a kind.
+    """Return, for each call, the names of its place: of the call itself and of events around it; null if unknown.
 
     Args:
         tree: Calls with ``name``, and ``part`` from :func:`part_of_program`.

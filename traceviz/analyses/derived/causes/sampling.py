@@ -106,7 +106,7 @@ def _with_work_of_others(trace: TraceView, process_id: int, thread: int, samples
         main     |--- future.result: lock ---|
         worker      |-- conv2d: computes -|            the time counts as the worker's
 
-    If several threads compute, the one that computes longest in total counts.
+    If several threads compute, the thread with the longest total computation counts.
     """
     of_others = (pl.col("process_id") == process_id) & (pl.col("thread_id") != thread) & (pl.col("kind") == "compute")
     work = sampled_stacks(trace).filter(of_others & (pl.col("samples") > 0))

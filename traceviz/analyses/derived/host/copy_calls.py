@@ -76,9 +76,9 @@ def _with_copies(trace: TraceView, asynchronous: pl.DataFrame) -> pl.DataFrame:
 
 @once_per_trace
 def unasked_waits(trace: TraceView) -> pl.DataFrame:
-    """Return the :func:`waiting_copies` that the program did not ask to wait for.
+    """Return the :func:`waiting_copies` whose wait the program did not request.
 
-    These are copies that are asynchronous by name, and ``...WithStream`` copies from a device, which PyTorch on ROCm
+    These copies are asynchronous by name, or ``...WithStream`` copies from a device, which PyTorch on ROCm
     uses to read results.
     """
     name = pl.col("name").cast(pl.String)
@@ -101,8 +101,8 @@ def _wait() -> pl.Expr:
     """Return the time from which a call waits.
 
     A call that blocks by name waits from its start, unless it returned before a copy that does not involve the host was
-    done. Other calls wait once launched if their data goes to pageable memory. They also do if they take longer than a
-    launch and either copy from pageable memory or return after their copy, as most calls of their kind do.
+    done. Other calls wait once launched if their data goes to pageable memory. So do calls that take longer than a
+    launch, if they copy from pageable memory or, like most calls of their kind, return only after their copy.
     """
     kind, ends_ns, launch_ns = pl.col("kind"), pl.col("end_ns"), pl.col("launch_ns")
     returns_late = (pl.col("copy_end_ns") <= ends_ns).fill_null(value=False)

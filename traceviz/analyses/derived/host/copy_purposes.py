@@ -234,7 +234,7 @@ class _Loop:
         )
 
     def placed(self, copies: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-        """Add the row of their ``step`` to ``copies``, null outside steps, and whether they are ``at_edge`` of it."""
+        """Add to ``copies`` the row of their ``step``, null outside steps, and the flag ``at_edge`` of their step."""
         copies = copies.join(calls[["row", "call_ns"]], on="row", how="left", maintain_order="left")
         moments = self.moments(copies)
         step = np.searchsorted(self.starts, moments, side="right") - 1

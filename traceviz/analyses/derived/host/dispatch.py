@@ -52,7 +52,7 @@ def dispatching(trace: TraceView, process_id: int) -> IntervalSet:
 
 
 def _is_named(trace: TraceView, *categories: str) -> pl.Expr:
-    """Return whether a host operation's name, in one of these categories, is that of a part of training."""
+    """Return whether a host operation in one of these categories is named like a part of training."""
     named = matches(pl.col("name"), TRAINING_NAME) & ~matches(pl.col("name"), ANNOTATION)
     known = trace.host_names.filter(named & pl.col("category").is_in(categories))
     return pl.col("name").cast(pl.String).is_in(known["name"].to_list())

@@ -52,7 +52,7 @@ HOOKS, RECORDED = "traceviz", "program"
 """NVTX domains: of the ranges that ``traceviz collect`` puts around parts of a step, and of ``traceviz.record``."""
 
 SAME_SHARE = 0.5
-"""Minimum share of such ranges that operations cover, if they record the same waits as the ranges."""
+"""Operations record the same waits as such ranges if they cover this share of the ranges that contain any."""
 
 
 _ANNOTATIONS = ("annotation", "runtime")

@@ -1,7 +1,7 @@
 """CUDA graphs: the work that they launched, and where the nodes of that work were made.
 
-A graph is captured (or built) once and launched many times. One call launches all of it, so the call only shows who
-launched the graph. The purpose of a node is shown by the place where it was made, if that was recorded::
+A graph is captured (or built) once and launched many times. One call launches the whole graph, so it only shows where
+the graph was launched. If the creation of a node was recorded, its place shows the purpose of the node::
     capture   |--aten::mm--|   |--aten::add--|          node 1      node 2
                  make 1            make 2                  |           |
     step                                          |launch graph|       |
@@ -113,6 +113,6 @@ class GraphTime:
 
 
 def graph_time(work: pl.DataFrame, known: npt.NDArray[np.bool_]) -> GraphTime:
-    """Sum ``work`` (``dur_ns, by_graph``): all of it, the part that graphs launched, and the part not ``known``."""
+    """Sum ``work`` (``dur_ns, by_graph``): the whole, the part that graphs launched, and the part not ``known``."""
     durations, by_graph = work["dur_ns"].to_numpy(), work["by_graph"].to_numpy()
     return GraphTime(int(durations.sum()), int(durations[by_graph].sum()), int(durations[by_graph & ~known].sum()))

@@ -36,7 +36,7 @@ MIN_HOLD_NS = 1_000_000
 HELD_SHARE = 0.5
 """Minimum share of this delay in the time since the capture started: later waits have other reasons."""
 STRAY_SHARE = 0.01
-"""Maximum share of work without a call that may follow work with a call in its stream, if it is from before."""
+"""If more than this share of work without a call follows work with a call in its stream, calls are missing."""
 
 _KEY = ["process_id", "correlation_id"]
 _OWNER = ["process_id", "device_id"]

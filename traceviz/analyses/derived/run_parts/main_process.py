@@ -43,7 +43,7 @@ class MainProcess:
 
 @once_per_trace
 def main_process(trace: TraceView) -> MainProcess | None:
-    """Return the training process as hooks or stack samples recorded its run; ``None`` if nothing did.
+    """Return the training process, from hooks or stack samples; ``None`` if there are neither.
 
     If several train, return the first of those with the most steps.
     """
@@ -75,7 +75,7 @@ def _phases(trace: TraceView) -> pl.DataFrame:
 
 
 def _longest(trace: TraceView, phases: pl.DataFrame, stacks: pl.DataFrame) -> int:
-    """Return a process with device work, else the one that ran longest, if none has steps."""
+    """Return, if no process has steps, one with device work, else the process that ran longest."""
     ran = pl.concat([part[["process_id", "start_ns", "end_ns"]] for part in (phases, stacks)])
     spans = ran.group_by("process_id").agg((pl.col("end_ns").max() - pl.col("start_ns").min()).alias("ran"))
     spans = spans.with_columns(pl.col("process_id").is_in(list(trace.rank_busy)).alias("works"))
@@ -91,7 +91,7 @@ def _bounds(phases: pl.DataFrame, sampled: pl.DataFrame) -> tuple[int, int]:
 
 
 def _steps(trace: TraceView, phases: pl.DataFrame, process: int, ran_ns: int) -> pl.DataFrame:
-    """Return the steps that hooks counted throughout the run, else those in a profile of all of it."""
+    """Return the steps that hooks counted throughout the run, else those of a profile that covers the run."""
     columns = ("start_ns", "end_ns", "thread_id")
     steps = having(phases, "kind", "step").select(columns)
     if not steps.height and trace.captured_ns >= PROFILED * ran_ns:

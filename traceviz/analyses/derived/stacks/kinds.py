@@ -69,7 +69,7 @@ KINDS: tuple[Kind, ...] = (
 """All kinds, purposes first."""
 KIND_LABELS: dict[str, str] = {kind.key: kind.label for kind in KINDS}
 WAITS: frozenset[StackKind] = frozenset({"io", "sleep", "lock", "gil", "wait", "device_wait", "collective"})
-"""Kinds in which a thread makes no progress itself."""
+"""Kinds in which a thread makes no progress."""
 
 ORIGIN_CALLED = "native"
 """Origin of compiled code: functions that Python called, with only their names known."""
@@ -176,7 +176,7 @@ def activity_seen(  # noqa: PLR0917 (columns of one row)
     starved = (cpu_ns < STARVED_SHARE * dur_ns) & (samples >= STARVED_SAMPLES)
     unused = pl.when(is_call).then(cpu_ns < IDLE_SHARE * dur_ns).otherwise(starved)
     idle = pl.coalesce(pl.when(cpu_ns.is_not_null()).then(unused), state == "waiting").fill_null(value=False)
-    idle &= (state != "running").fill_null(value=True)  # it wants a core that others use
+    idle &= (state != "running").fill_null(value=True)  # a running thread waits for a core that others use
     busy = (cpu_ns > BUSY_SHARE * dur_ns).fill_null(value=False)
     return (
         pl.when((state == "gil").fill_null(value=False))

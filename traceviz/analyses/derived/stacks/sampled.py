@@ -281,8 +281,8 @@ def samples_in(trace: TraceView, within: IntervalSet, process_id: int, thread_id
 def main_thread(trace: TraceView, process_id: int) -> int | None:
     """Return the thread that runs the program's main code; ``None`` for a process without known threads.
 
-    This is the thread whose steps the hooks count, else the one that Python names its main thread, else the process's
-    first one, else the likeliest training thread, else the one with the most time.
+    The order of preference: the thread whose steps the hooks count, the thread that Python names its main thread, the
+    process's first thread, the likeliest training thread, and the thread with the most time.
     """
     own = pl.col("process_id") == process_id
     steps = trace.frame("phases", "process_id", "thread_id", pl.col("kind").cast(pl.String))

@@ -46,9 +46,9 @@ class Cycle:
 def find_cycle(codes: npt.ArrayLike, pauses: npt.ArrayLike | Callable[[], Array]) -> Cycle | None:
     """Return the most convincing cycle of a sequence, or ``None``.
 
-    Among anchors of equal likeness, the most frequent anchor wins (one step rather than two), then the anchor after the
-    longest typical pause (a step starts after the wait for its input), then the first in the sequence. The numbers of
-    the names make no difference.
+    Among anchors of equal likeness, the most frequent anchor wins (one step rather than two). Ties go to the anchor
+    after the longest typical pause (a step starts after the wait for its input), then to the first in the sequence.
+    The numbers of the names do not matter.
 
     Args:
         codes: Name of each event as a number, in order of time.

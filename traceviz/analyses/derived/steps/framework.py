@@ -16,7 +16,7 @@ from traceviz.analyses.derived.steps.steps import (
 from traceviz.core.arrays.intervals import IntervalSet
 
 COMPILED_CALL = r"^PjitFunction\(|^train_(function|step)$|^one_step"
-"""Names of compiled functions' calls: a single one that repeats is a training loop."""
+"""Names of compiled functions' calls. A single such call that repeats is a training loop."""
 
 MODULE_FINGERPRINT = r"\(\d+\)$"
 """Suffix with which XLA distinguishes versions of a module."""
@@ -52,7 +52,7 @@ def host_cycle_steps(calls: pl.DataFrame, extents: dict[int, tuple[int, int]]) -
     Args:
         calls: ``process_id, thread_id, start_ns, end_ns, name`` of the outermost operations of each training thread,
             sorted by start, ``name`` as text.
-        extents: Time of each process; steps must cover half of it.
+        extents: First and last moment by process; steps must cover half of the time between them.
     """
     parts = [_host_cycle(part, *extents[process]) for process, part in parts_by(calls, "process_id").items()]
     return join_processes("host_cycle", [part for part in parts if part])

@@ -67,11 +67,10 @@ def covered_by_steps(trace: TraceView) -> Coverage | None:
 def found_steps(trace: TraceView) -> Steps:
     """Return training steps of the ranks: declared, else inferred, else none.
 
-    These steps are excluded: those of processes without device work (a loader, a launcher), whose time is not judged;
-    those at the edges of a time window, which may be fragments; those whose device work is missing
-    (:func:`count_lost_steps`) or mostly unknown (:func:`count_unseen_steps`); and those not within
-    :attr:`TraceView.recorded_window`. First steps that compile are warm-up. If the host queues work early, steps are
-    those of the devices.
+    Excluded are steps of processes without device work (a loader, a launcher), whose time is not judged, and steps at
+    the edges of a time window, which may be fragments. So are steps with missing (:func:`count_lost_steps`) or mostly
+    unknown (:func:`count_unseen_steps`) device work, and steps not within :attr:`TraceView.recorded_window`. First
+    steps that compile are warm-up. If the host queues work early, steps are those of the devices.
     """
     steps = _all_steps(trace)
     whole = _is_of_rank(trace) & ~_is_lost(trace) & ~_is_unseen(trace)

@@ -52,7 +52,7 @@ def torch_matrix_op(column: str) -> pl.Expr:
 def parsed_ops(names: pl.Series) -> pl.DataFrame:
     """Return columns ``text`` (as given), ``op`` (its name) and ``type`` of the distinct ``names``.
 
-    Arguments that the profiler appended (``#key=value#``) are not part of the name. A text of arguments has no row.
+    Arguments that the profiler appended (``#key=value#``) are not part of the name. A text without a name has no row.
     """
     text = names.cast(pl.String).unique(maintain_order=True).drop_nulls().rename("text")
     plain = pl.col("plain")

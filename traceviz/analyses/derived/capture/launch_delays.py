@@ -90,5 +90,5 @@ def _joined(trace: TraceView, process: int) -> pl.DataFrame:
     np.subtract(rows["start_ns"].to_numpy(), delay, out=delay)
     of_device = Pairs(
         rows["device_id"].cast(pl.Int32).to_numpy(), rows["correlation_id"].to_numpy()
-    )  # the same width as the other key
+    )  # the same integer width as in other pairs
     return rows.select("device_id", pl.Series("delay_ns", delay), pl.Series("is_first", ~is_repeated(of_device)))

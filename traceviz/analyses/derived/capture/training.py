@@ -1,4 +1,4 @@
-"""Evidence that a program trains. Without marked steps, only traces of training can show it.
+"""Evidence that a program trains. Without marked steps, only effects of training can show it.
 
 A simulation, a benchmark of one operator and an inference loop repeat their work as a training loop does. The backward
 pass and the optimizer distinguish them. A program without either, and without a data loader, has no input to wait for.

@@ -149,8 +149,8 @@ _GAPS = 1_000
 def _launched_before(process: int, device: int, join: Join) -> int:
     """Return the number of pieces of work launched before the capture; 0 if calls are missing for other reasons.
 
-    Streams run in order, so work launched before the capture precedes all other work. In a stream without any call,
-    work launched before is over when it is over in other streams.
+    Streams run in order, so work launched before the capture precedes work of the capture. In a stream without any
+    call, work launched before is over when it is over in other streams.
     """
     own = join.work.filter((pl.col("process_id") == process) & (pl.col("device_id") == device))
     known = join.calls.select(_KEY).unique().with_columns(pl.lit(value=True).alias("called"))

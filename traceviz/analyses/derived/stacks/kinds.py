@@ -156,7 +156,7 @@ def with_purpose(frames: pl.DataFrame) -> pl.DataFrame:
 def with_activity(frames: pl.DataFrame) -> pl.DataFrame:
     """Add ``activity`` to distinct frames (``file, function, origin``): what a thread does in such a frame.
 
-    It is null for compiled code with an unknown name, since the activity of its caller is more specific.
+    It is null for compiled code with a name that no rule knows, since the activity of its caller is more specific.
     """
     text, own = frame_text(pl.col("file"), pl.col("function")), pl.col("origin") == "program"
     rules = [pl.when(text.str.contains(pattern) & ~own).then(pl.lit(kind)) for kind, pattern in catalogue().activities]

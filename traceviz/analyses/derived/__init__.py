@@ -1,1 +1,1 @@
-"""What several analyses need of a trace: steps, classes, joins, intervals. Nothing here is shown by itself."""
+"""Facts that several analyses need: steps, classes, joins and intervals. Nothing here is reported directly."""

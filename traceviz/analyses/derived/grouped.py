@@ -1,10 +1,10 @@
-"""Statistics by group in one pass: the groups of a frame's rows as numbers, and one sort that answers all quantiles.
+"""Statistics by group in one pass: rows get group numbers, and one sort answers all quantiles.
 
-A value and the number of its group fit one integer of 64 bits, unless a trace is damaged. Sorted, these lie group by
-group in order of their values: sums, extremes and quantiles of all groups are then looked up::
+A value and its group number fit one 64-bit integer, unless a trace is damaged. Sorted, the integers lie group by group
+in order of their values. Sums, extremes and quantiles of all groups are then lookups::
 
     group  1  0  1  0  1            sorted   0:3  0:9  1:2  1:4  1:8
-    value  4  9  8  3  2            begins   ^         ^
+    value  4  9  8  3  2            starts   ^         ^
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ Sorted = npt.NDArray[np.int64] | npt.NDArray[np.uint32]
 
 _WIDEST = 2.0**62
 _SPREAD = 4
-"""Integers that spread over so many values for each row, at most, are their own codes."""
+"""Integers serve as their own codes if their range is at most this many values per row."""
 _LEAST_PLACES = 1 << 16
 _FEW = 1 << 10
-"""Codes of which each block of rows has most."""
+"""With fewer codes than this, each block of rows has most of them."""
 _BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """The rows of a frame by the values of some of its columns.
+    """The rows of a frame, grouped by the values of some columns.
 
     Args:
-        keys: One row for each group, with the columns that tell groups apart; names are text.
+        keys: One row per group, with the grouping columns; names are text.
         codes: The group of each row.
     """
 
@@ -48,7 +48,7 @@ class Groups:
 
     @classmethod
     def of(cls, frame: pl.DataFrame, *columns: str) -> Self:
-        """Group ``frame`` by ``columns``; nulls are values like others."""
+        """Group ``frame`` by ``columns``; null counts as a value."""
         codes, count = np.zeros(frame.height, np.int32), 1
         for column in columns:
             own, values = _coded(frame[column])
@@ -56,28 +56,28 @@ class Groups:
                 codes, count = own.astype(np.int32, copy=False), values
             elif values > 1:
                 codes, count = _dense(codes.astype(np.int64) * values + own, count * values)
-        firsts = pl.Series(_first_rows(codes, count).astype(np.uint32))  # as wide as polars counts
+        firsts = pl.Series(_first_rows(codes, count).astype(np.uint32))  # polars' own index type
         return cls(pl.DataFrame([as_text(frame[column][firsts]) for column in columns]), codes)
 
     def __len__(self) -> int:
         return self.keys.height
 
     def coarser(self, *columns: str) -> Groups:
-        """The same rows by fewer columns."""
+        """Group the same rows by fewer columns."""
         joined = Groups.of(self.keys, *columns)
         return Groups(joined.keys, joined.codes[self.codes])
 
     @property
     def counts(self) -> Array:
-        """Rows of each group."""
+        """Number of rows per group."""
         return summed(self.codes, None, len(self))
 
     def sums(self, values: npt.NDArray[np.integer]) -> Array:
-        """The sum of ``values``, one for each row, in each group."""
+        """Return the sum of ``values``, one per row, in each group."""
         return summed(self.codes, values.astype(np.int64, copy=False), len(self))
 
     def distinct(self, values: pl.Series) -> Array:
-        """How many different ``values`` the rows of each group have."""
+        """Return the number of different ``values`` in each group."""
         own, count = _coded(values)
         if len(self) * count > max(_SPREAD * len(values), _LEAST_PLACES):
             both = np.unique(self.codes.astype(np.int64) * count + own)
@@ -87,7 +87,7 @@ class Groups:
         return np.asarray(there.sum(axis=1, dtype=np.int64))
 
     def ordered(self, values: pl.Series) -> Ordered:
-        """``values``, one for each row, in order within their groups; nulls are left out."""
+        """Sort ``values``, one per row, within their groups; nulls are omitted."""
         codes, numbers = self.codes, values
         if values.null_count():
             known = values.is_not_null()
@@ -97,11 +97,11 @@ class Groups:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ordered:
-    """Values of groups, in order within each.
+    """Values of groups, sorted within each group.
 
     Args:
         values: The values, group by group.
-        begins: Where each group begins, and the end of the last.
+        begins: Start index of each group, and the end of the last one.
     """
 
     values: Sorted
@@ -109,7 +109,7 @@ class Ordered:
 
     @classmethod
     def of(cls, codes: npt.NDArray[np.integer], values: npt.NDArray[np.integer], count: int) -> Self:
-        """Sort ``values`` of groups from 0 to ``count``."""
+        """Sort ``values`` of ``count`` groups, numbered from 0."""
         begins = np.concatenate([[0], np.cumsum(summed(codes.astype(np.int32, copy=False), None, count))])
         if not values.size:
             return cls(values.astype(np.int64), begins)
@@ -129,11 +129,11 @@ class Ordered:
 
     @property
     def counts(self) -> Array:
-        """Values of each group."""
+        """Number of values per group."""
         return np.diff(self.begins)
 
     def sums(self) -> Array:
-        """The sum of each group."""
+        """Return the sum of each group."""
         total = np.zeros(self.begins.size - 1, np.int64)
         there = np.flatnonzero(self.counts)
         if there.size:
@@ -141,35 +141,35 @@ class Ordered:
         return total
 
     def means(self) -> Reals:
-        """The mean of each group; not a number for one without values."""
+        """Return the mean of each group; NaN for a group without values."""
         sums = self.sums().astype(np.float64)
         there = np.flatnonzero(self.counts)
         extremes = self.values[self.begins[there]], self.values[self.begins[there + 1] - 1]
         most = max((float(np.abs(ends.astype(np.float64)).max()) for ends in extremes if ends.size), default=0.0)
-        if most * self.values.size >= _WIDEST:  # sums of damaged times wrap
+        if most * self.values.size >= _WIDEST:  # integer sums of damaged times overflow
             sums[there] = np.add.reduceat(self.values, self.begins[there], dtype=np.float64)
         with np.errstate(invalid="ignore"):
             return np.asarray(sums / self.counts)
 
     def at(self, ranks: npt.NDArray[np.integer]) -> Array:
-        """The value with this rank of each group, from 0; anything for a group without values."""
+        """Return the value of this rank (from 0) in each group; undefined for a group without values."""
         if not self.values.size:
             return np.zeros(ranks.size, np.int64)
         return self.values[np.minimum(self.begins[:-1] + ranks, self.values.size - 1)].astype(np.int64)
 
     def medians(self) -> Reals:
-        """The median of each group: of an even number of values, the mean of the middle two."""
+        """Return the median of each group: for an even number of values, the mean of the middle two."""
         counts = self.counts
         low, high = self.at(np.maximum(counts - 1, 0) // 2), self.at(counts // 2)
         return low + (high - low) / 2
 
     def quantiles(self, share: float) -> Array:
-        """The value nearest to this quantile of each group."""
+        """Return the value nearest to this quantile in each group."""
         places = np.maximum(self.counts - 1, 0) * share
         return self.at(np.floor(places + 0.5).astype(np.int64))
 
     def deviations(self) -> Reals:
-        """The standard deviation of each group, of the sample (n - 1); 0 for a single value."""
+        """Return the sample standard deviation (n - 1) of each group; 0 for a single value."""
         means = self.means()
         sums = np.zeros(means.size)
         for part in _blocks(self.values.size):
@@ -182,12 +182,12 @@ class Ordered:
 
 
 def _blocks(rows: int) -> Iterator[slice]:
-    """Slices that together cover ``rows``: intermediate results of each stay in the cache."""
+    """Return slices that together cover ``rows``, so that intermediate results stay in the processor's cache."""
     return (slice(begin, begin + _BLOCK) for begin in range(0, rows, _BLOCK))
 
 
 def counted(column: pl.Series) -> pl.DataFrame:
-    """The distinct values of ``column``, null being one, in any order, and ``len``, how many rows have each."""
+    """Return the distinct values of ``column`` (null counts as one), in any order, and their number of rows ``len``."""
     most = None if column.dtype != pl.Int32 or column.null_count() or not len(column) else column.max()
     if isinstance(most, int) and most < _LEAST_PLACES and isinstance(least := column.min(), int) and least >= 0:
         counts = summed(column.to_numpy(), None, most + 1)
@@ -198,12 +198,12 @@ def counted(column: pl.Series) -> pl.DataFrame:
 
 
 def as_text(column: pl.Series) -> pl.Series:
-    """``column`` with its names as text; numbers stay what they are."""
+    """Return ``column`` with its names as text; numbers do not change."""
     return column.cast(pl.String) if isinstance(column.dtype, pl.Categorical | pl.Enum) else column
 
 
 def _coded(column: pl.Series) -> tuple[npt.NDArray[np.integer], int]:
-    """A number from 0 for each distinct value of ``column``, null being one, and how many numbers there are."""
+    """Return a number from 0 for each distinct value of ``column`` (null counts as one), and how many there are."""
     if column.dtype == pl.String:
         column = column.cast(pl.Categorical)
     if isinstance(column.dtype, pl.Categorical | pl.Enum):
@@ -227,11 +227,11 @@ def _coded(column: pl.Series) -> tuple[npt.NDArray[np.integer], int]:
 
 
 def _dense(codes: npt.NDArray[np.integer], count: int) -> tuple[npt.NDArray[np.int32], int]:
-    """``codes`` below ``count`` renumbered without gaps, and how many there are."""
+    """Renumber ``codes`` below ``count`` without gaps; return them and their number."""
     if count > max(_SPREAD * codes.size, _LEAST_PLACES):
         distinct, dense = np.unique(codes, return_inverse=True)
         return dense.astype(np.int32), distinct.size
-    if codes.dtype == np.int32:  # NumPy would copy these codes to look them up
+    if codes.dtype == np.int32:  # indexing with these codes would copy them
         there = summed(codes.astype(np.int32, copy=False), None, count) > 0
     else:
         there = np.zeros(count, bool)
@@ -243,7 +243,7 @@ def _dense(codes: npt.NDArray[np.integer], count: int) -> tuple[npt.NDArray[np.i
 
 
 def first_of_each(codes: npt.NDArray[np.int32]) -> Array:
-    """The first row with each code, in their order; codes may be any, mostly few."""
+    """Return the first row with each code, in row order; codes may be arbitrary, but are usually few."""
     if not codes.size or codes.min() < 0 or codes.max() >= _FEW:
         return np.asarray(alike(codes)[1], np.int64)
     counts = summed(codes, None, int(codes.max()) + 1)
@@ -258,13 +258,13 @@ def first_of_each(codes: npt.NDArray[np.int32]) -> Array:
 
 
 def _first_rows(codes: npt.NDArray[np.int32], count: int) -> Array:
-    """The first row of each of ``count`` groups, all of which have one: mostly, all are met soon."""
+    """Return the first row of each of ``count`` groups; none is empty. Usually the first rows include all groups."""
     firsts = np.full(count if codes.size else 0, -1, np.int64)
     step = max(_BLOCK, 4 * count)
     for begin in range(0, codes.size, step):
         block = codes[begin : begin + step]
         own = np.full(count, -1, np.int64)
-        own[block[::-1]] = np.arange(begin + block.size - 1, begin - 1, -1)  # the last that is written stays
+        own[block[::-1]] = np.arange(begin + block.size - 1, begin - 1, -1)  # the last write wins
         firsts = np.where(firsts < 0, own, firsts)
         if firsts.min() >= 0:
             break

@@ -1,4 +1,4 @@
-"""Events of steady steps, summed: two runs can be compared by their steps, whatever else the captures hold."""
+"""Sums of events in steady steps, so that two runs can be compared by their steps alone."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from traceviz.report import IN_STEPS, Column, Grid
 def sums_in_steps(
     trace: TraceView, events: pl.DataFrame, *keys: str, also: tuple[str, ...] = (), of_host: bool = False
 ) -> pl.DataFrame:
-    """Those of ``events`` that begin in a steady step of their process, by ``keys``.
+    """Return sums of the ``events`` that start in a steady step of their process, by ``keys``.
 
     Args:
         trace: The trace.
         events: ``start_ns``, ``dur_ns``, ``process_id``, and the columns of ``keys`` and ``also``.
         keys: Columns to group by.
-        also: Columns to add up besides.
-        of_host: Whether they are events of the host (:func:`traceviz.analyses.derived.judged_time.host_time`).
+        also: Further columns to sum.
+        of_host: True for host events (:func:`traceviz.analyses.derived.judged_time.host_time`).
 
     Returns:
-        The keys, ``calls``, ``total_ns`` (overlapping events counted each) and the sums of ``also``; the largest total
-        first. Empty where there are no steps.
+        The keys, ``calls``, ``total_ns`` (overlapping events count individually) and the sums of ``also``, sorted by
+        total, the largest first. Empty if there are no steps.
     """
     windows = host_time(trace) if of_host else steady_time(trace)
     events = events if windows else events.head(0)
@@ -46,7 +46,7 @@ def sums_in_steps(
 
 
 def steady_grid(frame: pl.DataFrame, *columns: Column) -> Grid:
-    """The grid of :func:`sums_in_steps`, for machines: ``columns`` of the keys, calls, total, and those after them."""
+    """Return the grid of :func:`sums_in_steps` for machines: key ``columns``, calls, total, and any further columns."""
     names = {column.name for column in columns}
     rest = tuple(Column(name, name, "bytes", 1) for name in frame.columns if name not in {*names, "calls", "total_ns"})
     return frame_grid((*columns, CALLS, TOTAL, *rest), frame, IN_STEPS, audience="machine")

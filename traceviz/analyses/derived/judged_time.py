@@ -1,4 +1,4 @@
-"""The time that findings are judged on: steady steps, else all between the first and the last device work."""
+"""The time that findings are judged on: steady steps, else the time from the first to the last device work."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from traceviz.report import STEADY_STEP_TIME
 
 @once_per_trace
 def steady_time(trace: TraceView) -> dict[int, IntervalSet]:
-    """Union of the steady steps of each process that has steps, by ``process_id``."""
+    """Return the union of the steady steps of each process that has steps, by ``process_id``."""
     return unions_by(training_steps(trace).steady, "process_id")
 
 
 @once_per_trace
 def host_time(trace: TraceView) -> dict[int, IntervalSet]:
-    """Time of the host in steady steps, by ``process_id``: :func:`steady_time`, unless steps are device work.
+    """Return host time in steady steps, by ``process_id``: :func:`steady_time`, unless steps are device work.
 
-    Where the host runs ahead, what it does while the device works on a step is of a later one::
+    If the host queues work early, its activity during the device work of a step belongs to a later step::
 
         host    |--0--|--1--|--2--|
         device      |--- 0 ---|--- 1 ---|--- 2 ---|      steps
@@ -31,10 +31,10 @@ def host_time(trace: TraceView) -> dict[int, IntervalSet]:
 
 
 def judged_time(trace: TraceView, process_id: int) -> IntervalSet:
-    """The time that findings are judged on: steady steps, else from the first to the last device work.
+    """Return the time that findings are judged on: steady steps, else from the first to the last device work.
 
-    The latter as far as the devices can be seen to idle (:attr:`TraceView.device_windows`). Where the trace has steady
-    steps, a process without any is not judged: :func:`judged_words` holds for all.
+    The latter is limited to the time in which devices can be seen to idle (:attr:`TraceView.device_windows`). If the
+    trace has steady steps, a process without any is not judged, so that :func:`judged_words` applies to all processes.
     """
     if steady := steady_time(trace):
         return steady.get(process_id, IntervalSet.empty())
@@ -42,7 +42,7 @@ def judged_time(trace: TraceView, process_id: int) -> IntervalSet:
 
 
 def judged_words(trace: TraceView) -> str:
-    """What :func:`judged_time` is, in words."""
+    """Return what :func:`judged_time` covers, as text."""
     if steady_time(trace):
         return "steps of the run" if training_steps(trace).source == "counted" else STEADY_STEP_TIME
     if trace.rank_busy:

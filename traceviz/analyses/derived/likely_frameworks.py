@@ -1,6 +1,6 @@
-"""Which frameworks advice may address: those that the trace states or shows, all where any may be, none where none is.
+"""Frameworks that advice may address: those that the trace states or shows, else all or none.
 
-Profilers of CUDA state no framework; kernels that only one ships, and the names of processes, tell of it.
+CUDA profilers do not state the framework. Kernels that only one framework ships, and process names, show it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _PYTHON = r"(?i)python|jupyter|ipykernel|pytest|torchrun|accelerate|deepspeed|ra
 
 @once_per_trace
 def likely_frameworks(trace: TraceView) -> frozenset[str]:
-    """Frameworks that the program may use, in lower case: all of them where nothing tells.
+    """Return the frameworks that the program may use, in lower case; all of them if there is no evidence.
 
-    None where device work or calls were recorded, of named processes, none of which runs Python.
+    Return an empty set if device work or calls were recorded for named processes, and none of them runs Python.
     """
     stated = trace.tables.run_facts().get("framework")
-    if stated:  # advice knows how to address some
+    if stated:  # advice exists for some frameworks
         return trace.frameworks or frozenset(part.split()[0].lower() for part in str(stated).split(" + "))
     kernels = pl.Series(list(trace.kernel_classes), dtype=pl.String)
     counts = {sign: int(kernels.str.contains(sign.pattern).sum()) for sign in ALL_SIGNS if sign.kind == "names"}

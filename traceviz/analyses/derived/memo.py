@@ -1,4 +1,4 @@
-"""Results that are computed once, by whichever thread asks first: analyses of a large trace run beside each other."""
+"""Results that are computed once, by the first thread that needs them: analyses of a large trace run concurrently."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ T = TypeVar("T")
 
 
 _NOTHING = object()
-"""In place of a result that is not known: any value may be one."""
+"""Marker for an unknown result, since any value may be a result."""
 
 
 class Kept:
-    """Results by key. A thread that asks for what another one computes waits for it.
+    """Results by key. If another thread already computes a result, the caller waits for it.
 
-    What is computed may ask for other results, as long as none of them asks for it in turn.
+    A computation may request other results, unless one of them requests it in turn.
     """
 
     def __init__(self) -> None:
@@ -30,12 +30,12 @@ class Kept:
         self._done: dict[Hashable, Any] = {}
 
     def get(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """The result of ``key``; :meth:`compute` gives it to the first who asks.
+        """Return the result of ``key``; the first caller computes it with ``compute``.
 
         Raises:
-            RecursionError: a result asks for itself.
+            RecursionError: A result requires itself.
         """
-        done = self._done.get(key, _NOTHING)  # mostly it is known already, and nobody need wait for anybody
+        done = self._done.get(key, _NOTHING)  # fast path without a lock, since most results are known
         if done is not _NOTHING:
             return cast("T", done)
         with self._lock:
@@ -63,15 +63,15 @@ class Kept:
         return result
 
     def let_go(self, least: int, of: object, needed: Collection[Hashable] = ()) -> frozenset[Hashable]:
-        """Forget results that take at least so many bytes, and compute them again when somebody asks.
+        """Evict results of at least ``least`` bytes; they are computed again on request.
 
         Args:
-            least: Bytes of numbers and texts in a result.
-            of: What results are of; it and what it refers to belong to none of them.
-            needed: Keys of results that stay.
+            least: Minimum bytes of numbers and texts in a result.
+            of: Owner of the results; it and what it refers to do not count as part of any result.
+            needed: Keys of results to keep.
 
         Returns:
-            Their keys. What is being computed stays.
+            The evicted keys. Results being computed stay.
         """
         with self._lock:
             known = {key: future for key, (_, future) in self._results.items() if key not in needed and future.done()}
@@ -84,7 +84,7 @@ class Kept:
 
 
 def held(value: object, apart_from: object = None) -> int:
-    """Bytes of numbers and texts that ``value`` holds, also in values that it refers to, but not in ``apart_from``."""
+    """Return the bytes of numbers and texts in ``value`` and the values it refers to, except ``apart_from``."""
     seen = {id(apart_from)}
     found, waiting = 0, [value]
     while waiting:
@@ -102,7 +102,7 @@ def held(value: object, apart_from: object = None) -> int:
 
 
 def _parts(value: object) -> Iterable[object]:
-    """What an object of ours, or a collection, consists of."""
+    """Return the parts of a traceviz object or of a collection."""
     if isinstance(value, Mapping):
         return value.values()
     if isinstance(value, tuple | list | set | frozenset):
@@ -119,7 +119,7 @@ _OURS = __name__.partition(".")[0]
 
 
 class kept_property(Generic[Owner, T]):  # noqa: N801 (as ``property`` and ``cached_property``)
-    """A property that is computed once per object, which has a :class:`Kept` called ``kept``."""
+    """A property that is computed once per object, which must have a :class:`Kept` named ``kept``."""
 
     def __init__(self, function: Callable[[Owner], T]) -> None:
         self._function = function
@@ -137,5 +137,5 @@ class kept_property(Generic[Owner, T]):  # noqa: N801 (as ``property`` and ``cac
             return self
         kept: Kept = instance.kept  # type: ignore[attr-defined]
         result = kept.get(self._name, lambda: self._function(instance))
-        vars(instance)[self._name] = result  # found before this property from now on
+        vars(instance)[self._name] = result  # from now on found before this property
         return result

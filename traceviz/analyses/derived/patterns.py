@@ -1,8 +1,8 @@
-"""Patterns in names, of which a small trace has few.
+"""Pattern search in names. A small trace has few names.
 
-Polars compiles a pattern in 0.1 to 2 ms and remembers 32 of them, where the analyses of a trace ask for twice as many.
-Python remembers all of them, and has searched a few names meanwhile. It is asked about plain ones only, of which both
-say the same. A pattern of a user's is for polars alone: its time is linear, whatever the pattern.
+Polars compiles a pattern in 0.1 to 2 ms and caches 32 of them, but the analyses of a trace use twice as many. Python
+caches all of them, and searches a few names in that time. Python is used only for plain names, for which both engines
+agree. User patterns always go to polars, since its time is linear for every pattern.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from typing import NamedTuple
 import polars as pl
 
 FEW = 256
-"""Of more different names, polars is quicker."""
+"""Maximum number of distinct names for Python; with more, polars is faster."""
 ROWS = 4_096
-"""So it is of more rows."""
+"""Maximum number of rows for Python; with more, polars is faster."""
 LONGEST = 200
-"""Characters of a plain name, at most: Python's time may grow with their square."""
+"""Maximum length of a plain name in characters: Python's time may grow with the square of the length."""
 
 
 def matches(names: pl.Expr, pattern: str) -> pl.Expr:
-    """Whether each of ``names``, all text, has ``pattern`` in it; null where there is no name."""
+    """Return whether each of the text ``names`` contains ``pattern``; null for a null name."""
     return names.map_batches(lambda column: matching(column, pattern), pl.Boolean, is_elementwise=True)
 
 
 def replaced(names: pl.Expr, pattern: str, text: str) -> pl.Expr:
-    """``names`` with ``text`` in place of what first matches ``pattern``; its groups are ``${1}`` to ``${9}``."""
+    """Replace the first match of ``pattern`` in ``names`` by ``text``; its groups are ``${1}`` to ``${9}``."""
     return names.map_batches(lambda column: _replaced(column, pattern, text), pl.String, is_elementwise=True)
 
 
 def extracted(names: pl.Expr, pattern: str, group: int) -> pl.Expr:
-    """What a ``group`` of ``pattern`` matches in each of ``names``, null where nothing does."""
+    """Return the match of a ``group`` of ``pattern`` in each of ``names``, or null."""
     return names.map_batches(lambda column: _extracted(column, pattern, group), pl.String, is_elementwise=True)
 
 
 def matching(names: pl.Series, pattern: str) -> pl.Series:
-    """:func:`matches` of a column."""
+    """Apply :func:`matches` to a column."""
     few = _few(names)
     if few is None:
         return names.str.contains(pattern)
@@ -64,14 +64,14 @@ def _extracted(names: pl.Series, pattern: str, group: int) -> pl.Series:
 
 
 class _Few(NamedTuple):
-    """Names of a short column, row by row, and those that differ, without the missing one."""
+    """Names of a short column, row by row, and the distinct names without null."""
 
     rows: list[str | None]
     distinct: set[str]
 
 
 def _few(names: pl.Series) -> _Few | None:
-    """The ``names``, if they are few and plain."""
+    """Return the ``names`` if they are few and plain, else ``None``."""
     if len(names) > ROWS:
         return None
     rows: list[str | None] = names.to_list()
@@ -80,7 +80,7 @@ def _few(names: pl.Series) -> _Few | None:
 
 
 def _are_plain(names: set[str]) -> bool:
-    """Whether they have neither line ends nor letters of which engines think differently, and all are short."""
+    """Return whether all names are short, printable ASCII: engines differ on line ends and other letters."""
     text = "".join(names)
     return text.isascii() and text.isprintable() and (len(text) <= LONGEST or max(map(len, names)) <= LONGEST)
 
@@ -88,11 +88,11 @@ def _are_plain(names: set[str]) -> bool:
 def _column(
     names: pl.Series, few: _Few, answers: Mapping[str, bool | str | None], kind: type[pl.DataType]
 ) -> pl.Series:
-    """The answer of each row; null where there is no name."""
+    """Return the answer for each row; null for a null name."""
     return pl.Series(names.name, [None if name is None else answers[name] for name in few.rows], dtype=kind)
 
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern of ours: the cache grows as far as there are some."""
+    """Compile a pattern of traceviz. The cache holds all of these, and their number is limited."""
     return re.compile(pattern)

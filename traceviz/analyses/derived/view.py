@@ -1,9 +1,8 @@
-"""One trace as analyses see it: its tables, and the intervals that many of them need, computed once.
+"""The analyses' view of one trace: its tables, and derived intervals that are computed once.
 
-Everything here is derived and pure. Properties are computed on first use and kept; so are results of functions that
-:func:`once_per_trace` marks. Device work is the union of kernels, copies, fills and
-graphs that were recorded as a whole; a *rank* is a process that owns
-device work.
+Everything here is derived and pure. Properties are computed on first use and cached. So are results of functions that
+:func:`once_per_trace` decorates. Device work is the union of kernels, copies, fills and graphs recorded as a whole. A
+*rank* is a process that owns device work.
 """
 
 from __future__ import annotations
@@ -44,15 +43,15 @@ from traceviz.trace.names.kernel_names import KernelClass, classify
 from traceviz.trace.tables import WINDOW_NOTE, TraceTables
 
 _OF_RANKS = (*schema.DEVICE_WORK, "cuda_api", "device_ops", "host_ops", "nvtx", "steps")
-"""Tables of events that ranks have, and workers of a loader do not."""
+"""Tables of events that ranks have, unlike loader workers."""
 
 LARGE_RESULT = 16 * 10**6
-"""Bytes of a derived result that is not kept where memory is short."""
+"""Size in bytes from which a derived result is evicted if memory is short."""
 
 LARGE_TRACE = 2 * 10**6
-"""Rows of a trace of which results are let go of, although there is memory,"""
+"""Number of rows from which results of a trace are evicted even if there is memory."""
 LARGE_SHARE = 8
-"""that have so many bytes for each row: few do, so that little is computed again."""
+"""Bytes per row of the trace from which a result is evicted. Few results are so large, so few are computed again."""
 
 T = TypeVar("T")
 Keys = TypeVarTuple("Keys")
@@ -63,35 +62,35 @@ class TraceView:
 
     Args:
         tables: The tables.
-        options: What the user told about the program.
+        options: The user's information about the program.
     """
 
     def __init__(self, tables: TraceTables, options: AnalysisOptions | None = None) -> None:
         self.clock_errors = clock_errors(tables)
-        """Devices whose clock was off: in :attr:`tables` their times are moved."""
+        """Devices whose clock was wrong; their times in :attr:`tables` are corrected."""
         self.tables = aligned(tables, self.clock_errors)
         self.options = options or AnalysisOptions()
         self.kept = Kept()
 
     def once(self, function: Callable[[TraceView, *Keys], T], *keys: *Keys) -> T:
-        """``function(trace, *keys)``, computed on first use and kept."""
+        """Return ``function(trace, *keys)``, computed on first use and cached."""
         return self.kept.get((function, *keys), lambda: function(self, *keys))
 
     def let_go(self, least: int, needed: Collection[Hashable] = ()) -> None:
-        """Forget what was derived and takes at least so many bytes. Whoever asks for it again has it computed again.
+        """Evict derived results of at least ``least`` bytes. They are computed again on request.
 
         Args:
-            least: Bytes.
-            needed: Keys of results that stay.
+            least: Minimum size in bytes.
+            needed: Keys of results to keep.
         """
         for key in self.kept.let_go(least, self, needed):
             if isinstance(key, str):
                 vars(self).pop(key, None)
 
     def spare(self, *needed: Callable[..., object]) -> None:
-        """Let go of large results, but for those of ``needed``, where memory is short, and of a trace that is large.
+        """Evict large results except those of ``needed``, if memory is short or the trace is large.
 
-        When devices are busy, nearly everybody asks.
+        Busy times of devices stay as well, since nearly all analyses need them.
 
         Args:
             needed: Functions whose results for the trace stay.
@@ -104,19 +103,19 @@ class TraceView:
 
     @kept_property
     def clock_doubt(self) -> str:
-        """What moved clocks of devices mean for idle time, in one sentence; empty where none was moved."""
+        """A sentence on the effect of corrected device clocks on idle time; empty if none was corrected."""
         return doubt(self.tables, self.clock_errors)
 
     @kept_property
     def span_ns(self) -> int:
-        """Length of the capture as it was recorded."""
+        """Length of the capture as recorded."""
         return int(self.tables.run_facts().get("span_ns") or 0)
 
     @kept_property
     def program_window(self) -> tuple[int, int]:
-        """Begin and end of the captured time: without the profiler's own start and stop at the edges.
+        """Start and end of the captured time, without the profiler's own start and stop at the edges.
 
-        Where only stacks were sampled, it ends with their samples.
+        If only stacks were sampled, it ends with their samples.
         """
         return without_unsampled(self.tables, *without_edges(self.tables, 0, self.span_ns))
 
@@ -128,19 +127,19 @@ class TraceView:
 
     @kept_property
     def frameworks(self) -> frozenset[str]:
-        """Frameworks of the program, in lower case; empty where the trace names none."""
+        """Frameworks of the program, in lower case; empty if the trace names none."""
         return frameworks_in(self.tables.run_facts().get("framework"))
 
     @kept_property
     def recorded_window(self) -> tuple[int, int]:
-        """Begin and end of the time in which calls and device work were recorded.
+        """Start and end of the time in which calls and device work were recorded.
 
         ::
 
             nsys: ranges, system calls  |--------------------------------|   the capture
             torch: device work                   |======|                    the devices' window
 
-        All of :attr:`program_window`, unless the trace was merged from sources that recorded at different times.
+        This is :attr:`program_window`, unless the trace was merged from sources that recorded at different times.
         """
         windows = self.frame("windows", "start_ns", end_ns(), "recorded")
         windows = windows.filter(pl.col("recorded").cast(pl.String).is_in(schema.DEVICE_WORK))
@@ -151,7 +150,7 @@ class TraceView:
 
     @kept_property
     def device_windows(self) -> dict[int, DeviceWindow]:
-        """The time in which the devices of each process that owns device work can be seen to idle, by process."""
+        """The time in which devices can be seen to idle, for each process that owns device work."""
         own = ("process_id", "device_id")
         extent = pl.col("start_ns").min(), pl.col("end_ns").max()
         if len(self.owners) == 1:
@@ -169,7 +168,7 @@ class TraceView:
 
     @property
     def _launches_at_edges(self) -> pl.DataFrame:
-        """The first and the last launches with a correlation id; all launches where there are several processes."""
+        """The first and last launches with a correlation id; all launches if there are several processes."""
         columns = ("process_id", "correlation_id", "start_ns", "name")
         owner = self.frame("cuda_api", "process_id")["process_id"]
         if self.graph_captures.height or owner.min() != owner.max():
@@ -183,15 +182,15 @@ class TraceView:
 
     @kept_property
     def device_window(self) -> tuple[int, int]:
-        """Begin and end of the time in which any device can be seen to idle: of all :attr:`device_windows`."""
+        """Start and end of the time in which any device can be seen to idle: over all :attr:`device_windows`."""
         return self._window_of(list(self.device_windows))
 
     def window_of(self, process_id: int) -> tuple[int, int]:
-        """Begin and end of the time in which the devices of this process can be seen to idle."""
+        """Return start and end of the time in which the devices of this process can be seen to idle."""
         return self._window_of([process_id])
 
     def window_of_device(self, device_id: int) -> tuple[int, int]:
-        """Begin and end of the time in which this device can be seen to idle."""
+        """Return start and end of the time in which this device can be seen to idle."""
         return self._window_of([process for process, device in self.owners if device == device_id])
 
     def _window_of(self, processes: list[int]) -> tuple[int, int]:
@@ -201,18 +200,18 @@ class TraceView:
         return min(window.begin_ns for window in windows), max(window.end_ns for window in windows)
 
     def frame(self, name: str, *columns: str | pl.Expr) -> pl.DataFrame:
-        """Columns of table ``name``, collected; without rows where the trace does not have the table."""
+        """Return columns of table ``name``, collected; without rows if the trace does not have the table."""
         return (self.tables if name in self.tables else _without_rows()).select(name, *columns)
 
     def pieces(self, name: str, *columns: str | pl.Expr) -> Iterator[pl.DataFrame]:
-        """The rows of :meth:`frame`, piece by piece (:meth:`TraceTables.pieces`)."""
+        """Return the rows of :meth:`frame` in pieces (:meth:`TraceTables.pieces`)."""
         return (self.tables if name in self.tables else _without_rows()).pieces(name, *columns)
 
     @kept_property
     def device_work(self) -> pl.DataFrame:
         """All device work: ``start_ns``, ``end_ns``, ``device_id``, ``process_id``.
 
-        A TPU that waits for its infeed does no work.
+        A TPU does no work while it waits for its infeed.
         """
         columns = ("start_ns", "end_ns", "device_id", "process_id")
         kernels = self.kernel_times.select(columns)
@@ -228,24 +227,24 @@ class TraceView:
 
     @kept_property
     def kernel_times(self) -> pl.DataFrame:
-        """All kernels: ``start_ns``, ``dur_ns``, ``device_id``, ``process_id``, ``end_ns``, as table ``kernels``."""
+        """All kernels: ``start_ns``, ``dur_ns``, ``device_id``, ``process_id``, ``end_ns``, in table order."""
         times = self.frame("kernels", "start_ns", "dur_ns", "device_id", "process_id")
-        return times.hstack([pl.Series("end_ns", bounds(times)[1])])  # a query would leave all columns in pieces
+        return times.hstack([pl.Series("end_ns", bounds(times)[1])])  # a query would split all columns into chunks
 
     @kept_property
     def kernel_unions(self) -> dict[int, IntervalSet]:
-        """Time in which kernels run, on each device that ran one: the union over its streams, by ``device_id``."""
+        """Time in which kernels run on any stream, by ``device_id`` of the devices that ran one."""
         return unions_by(self.kernel_times, "device_id")
 
     @kept_property
     def owners(self) -> tuple[tuple[int, int], ...]:
-        """Every ``(process_id, device_id)`` where the process had work on the device, in order."""
+        """Every ``(process_id, device_id)`` of a process with work on a device, sorted."""
         pairs = Groups.of(self.device_work, "process_id", "device_id").keys.sort("process_id", "device_id")
         return tuple((int(process), int(device)) for process, device in pairs.iter_rows())
 
     @kept_property
     def has_tpu(self) -> bool:
-        """Whether any device is a TPU: its kernels are XLA operations."""
+        """True if any device is a TPU; its kernels are XLA operations."""
         return "tpu" in self.tables.arrow("devices")["kind"].to_pylist()
 
     @kept_property
@@ -258,7 +257,7 @@ class TraceView:
 
     @kept_property
     def has_device_tables(self) -> bool:
-        """Whether the capture could record device work at all."""
+        """True if the capture could record device work."""
         return any(name in self.tables for name in schema.DEVICE_WORK)
 
     @kept_property
@@ -269,7 +268,7 @@ class TraceView:
 
     @kept_property
     def device_busy(self) -> dict[int, IntervalSet]:
-        """Busy time of each device that did work: the union over its streams, by ``device_id``."""
+        """Busy time of each device with work: the union over its streams, by ``device_id``."""
         if self.has_tpu:
             return unions_by(self.device_work, "device_id")
         others, nothing = unions_by(self._other_work, "device_id"), IntervalSet.empty()
@@ -290,10 +289,10 @@ class TraceView:
 
     @kept_property
     def traced(self) -> tuple[int, ...]:
-        """Processes with a recorded thread or device work, by ``process_id``; all processes where none has any.
+        """Processes with a recorded thread or device work, sorted by ``process_id``; all processes if none has any.
 
-        Others have samples only: a launcher, a loader that no profiler saw, the profiler itself. So have those of which
-        only stacks were recorded, unless these are all that was.
+        Others have only samples: a launcher, a loader that no profiler recorded, the profiler itself. Processes with
+        only stacks are excluded too, unless nothing but stacks was recorded.
         """
         everyone = self.frame("processes", "process_id")["process_id"]
         known = {*self._threaded, *self.rank_busy}
@@ -302,7 +301,7 @@ class TraceView:
 
     @kept_property
     def _threaded(self) -> set[int]:
-        """Processes with threads of which more was recorded than stacks; where there is none, all but the workers."""
+        """Processes with threads and more events than stacks; if there are none, all but the workers."""
         threaded = set(self.frame("threads", "process_id")["process_id"])
         if "phases" not in self.tables:
             return threaded
@@ -315,11 +314,11 @@ class TraceView:
 
     @kept_property
     def ranks(self) -> tuple[int, ...]:
-        """Processes that own device work, by ``process_id``; where none does, all :attr:`traced` processes.
+        """Processes that own device work, sorted by ``process_id``; if there are none, :attr:`traced` processes.
 
-        Where some of these state a rank, or hooks count steps in some, the others are none: the launcher of a job
-        (torchrun), workers of a loader. Else a process that ran while another one of the program did is its helper,
-        which that one waits for: the same time does not count twice.
+        If some of these state a rank, or hooks count steps in some, only those are ranks; others are the launcher of a
+        job (torchrun) or loader workers. Otherwise a process that ran within the life of another process of the program
+        is its helper. The other process waits for it, and the same time must not count twice.
         """
         stated = set(self.frame("processes", "process_id", "rank").drop_nulls()["process_id"])
         phases = self.frame("phases", "process_id", pl.col("kind").cast(pl.String))
@@ -331,14 +330,14 @@ class TraceView:
 
     @kept_property
     def _lives(self) -> dict[int, tuple[int, int]]:
-        """Start and end of each process in which hooks saw its program run."""
+        """Start and end of each process's program, as hooks recorded them."""
         columns = ("process_id", "start_ns", "dur_ns", end_ns(), pl.col("kind").cast(pl.String))
         programs = having(self.frame("phases", *columns), "kind", "program").drop_nulls(["process_id", "dur_ns"])
         lives = programs.group_by("process_id").agg(pl.col("start_ns").min(), pl.col("end_ns").max())
         return {process: (start, end) for process, start, end in lives.sort("process_id").iter_rows()}
 
     def idle_of(self, process_id: int) -> IntervalSet:
-        """Time in which no device is seen to work for the process, which may own no device work."""
+        """Return the time in which no device is seen to work for the process, which may own no device work."""
         busy = self.rank_busy.get(process_id, IntervalSet.empty())
         return busy.complement(*self.window_of(process_id))
 
@@ -352,19 +351,19 @@ class TraceView:
 
     @kept_property
     def api_names(self) -> dict[ApiKind, list[str]]:
-        """The distinct CUDA API names of the trace by the kind of call."""
+        """The distinct CUDA API names of the trace, by kind of call."""
         groups: dict[ApiKind, list[str]] = {}
         for name in distinct(self.frame("cuda_api", "name")["name"]).cast(pl.String):
             groups.setdefault(api_kind(name), []).append(name)
         return groups
 
     def api_calls(self, *kinds: ApiKind) -> pl.DataFrame:
-        """Calls of these kinds: ``start_ns, end_ns, process_id, thread_id, correlation_id, name, row``.
+        """Return calls of these kinds: ``start_ns, end_ns, process_id, thread_id, correlation_id, name, row``.
 
         Names are as they are stored; ``row`` is the row of table ``cuda_api``.
 
-        Launches, asynchronous copies and allocations from pools that a graph captured did none of this, and are left
-        out: :meth:`captured_calls`.
+        Launches, asynchronous copies and allocations from pools that a graph captured are excluded, since they did not
+        execute: :meth:`captured_calls`.
         """
         if self.graph_captures.height and not _CAPTURED.isdisjoint(kinds):
             calls = self._calls_of(*(kind for kind in kinds if kind in _CAPTURED))
@@ -374,7 +373,7 @@ class TraceView:
         return self._calls_of(*kinds)
 
     def captured_calls(self, *kinds: ApiKind) -> pl.DataFrame:
-        """Calls of these kinds that became nodes of a graph, and did nothing: rows as of :meth:`api_calls`."""
+        """Return calls of these kinds that only became nodes of a graph: rows as in :meth:`api_calls`."""
         if not self.graph_captures.height:
             return self._calls_of()
         calls = self._calls_of(*(kind for kind in kinds if kind in _CAPTURED))
@@ -409,15 +408,15 @@ class TraceView:
         return in_one_piece(found)
 
     def _work_keys(self) -> pl.LazyFrame:
-        """``process_id, correlation_id`` of all device work."""
+        """Return ``process_id, correlation_id`` of all device work."""
         keys = ("process_id", "correlation_id")
         known = [self.tables.scan(name).select(keys) for name in schema.DEVICE_WORK if name in self.tables]
         return pl.concat(known) if known else self.frame("kernels", *keys).lazy()
 
     def host_ops(self, *categories: str) -> pl.DataFrame:
-        """Host operations of these categories, names as they are stored; sorted by start.
+        """Return host operations of these categories, names as they are stored; sorted by start.
 
-        Columns ``start_ns, end_ns, process_id, thread_id, op_id, name, category, group_id``.
+        The columns are ``start_ns, end_ns, process_id, thread_id, op_id, name, category, group_id``.
         """
         if self._host_categories.isdisjoint(categories):
             return self._no_host_ops
@@ -428,7 +427,7 @@ class TraceView:
 
     @kept_property
     def _host_categories(self) -> frozenset[str | None]:
-        """Categories of which there are host operations."""
+        """Categories that host operations have."""
         return frozenset(self.host_names["category"])
 
     @kept_property
@@ -442,7 +441,7 @@ class TraceView:
 
     @kept_property
     def host_name_rows(self) -> Codes:
-        """For each host operation, in the order of their table, the row of :attr:`host_names`."""
+        """The row of :attr:`host_names` for each host operation, in the order of their table."""
         return self._named_host_ops[0]
 
     @kept_property
@@ -450,7 +449,7 @@ class TraceView:
         if "host_ops" not in self.tables:
             return np.empty(0, np.int32), pl.DataFrame(schema={"name": pl.String, "category": pl.String})
         names = self.frame("host_ops", "name", "category")
-        group, first = alike(codes(names["name"]), codes(names["category"]))  # of millions of rows, few are distinct
+        group, first = alike(codes(names["name"]), codes(names["category"]))  # few of millions of rows are distinct
         texts = names.select(pl.all().gather(first)).with_columns(pl.col("name", "category").cast(pl.String))
         texts = texts.with_row_index("group").sort("name", "category")
         place = np.empty(first.size, np.int32)
@@ -459,12 +458,12 @@ class TraceView:
 
     @kept_property
     def is_window(self) -> bool:
-        """Whether the trace was cut to a time window (see :mod:`traceviz.trace.slicing`)."""
+        """True if the trace was cut to a time window (see :mod:`traceviz.trace.slicing`)."""
         return WINDOW_NOTE in self.tables.arrow("notes")["code"].to_pylist()
 
     @kept_property
     def rank_extents(self) -> dict[int, tuple[int, int]]:
-        """First and last moment of device work of each rank; without any device work, the captured time of its life."""
+        """First and last moment of device work of each rank; without any device work, the captured part of its life."""
         if self.rank_busy:
             return {
                 rank: (int(busy.starts[0]), int(busy.ends[-1])) for rank, busy in self.rank_busy.items() if len(busy)
@@ -476,12 +475,12 @@ class TraceView:
 
 
 def _encloses(life: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Return whether a process ran before another one and after it."""
+    """Return whether a process ran both before and after another one."""
     return life[0] < other[0] and other[1] < life[1]
 
 
 def once_per_trace(function: Callable[[TraceView, *Keys], T]) -> Callable[[TraceView, *Keys], T]:
-    """Let ``function`` compute its result once for each trace (and further arguments): :meth:`TraceView.once`."""
+    """Decorate ``function`` to compute its result once per trace and further arguments: :meth:`TraceView.once`."""
 
     @wraps(function)
     def kept(trace: TraceView, *keys: *Keys) -> T:
@@ -491,13 +490,13 @@ def once_per_trace(function: Callable[[TraceView, *Keys], T]) -> Callable[[Trace
 
 
 def _first_and_last(rows: Rows) -> Rows:
-    """The first and the last :data:`MIN_LAUNCHES` of ``rows``, each once."""
+    """Return the first and the last :data:`MIN_LAUNCHES` of ``rows``, each once."""
     return np.concatenate([rows[:MIN_LAUNCHES], rows[MIN_LAUNCHES:][-MIN_LAUNCHES:]])
 
 
 @cache
 def _without_rows() -> TraceTables:
-    """Every table, without rows."""
+    """Return every table, without rows."""
     return TraceTables({name: schema.table(name).empty() for name in schema.TABLES})
 
 

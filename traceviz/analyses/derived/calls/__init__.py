@@ -1,1 +1,1 @@
-"""Calls of the host by name and by nesting: which thread, what inside what, what a name says."""
+"""Host calls by name and by nesting: their thread, the calls around them, and the meaning of their names."""

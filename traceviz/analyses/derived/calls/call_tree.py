@@ -1,4 +1,4 @@
-"""Calls that nest on their threads, as a tree over arrays: which call is inside which, and sums over them.
+"""Calls that nest on their threads, as a tree over arrays, and sums over the tree.
 
 ::
 
@@ -23,15 +23,15 @@ from traceviz.core.arrays.nested import Codes, Rows, contexts, nearest, nested, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallTree:
-    """Calls in order of thread and start, the outer before the inner.
+    """Calls sorted by thread and start, the outer before the inner.
 
     Args:
-        calls: The calls; rows of all arrays here are its rows.
-        starts: Begin of each call in nanoseconds.
+        calls: The calls. Rows in all arrays of the tree are rows of this frame.
+        starts: Start of each call in nanoseconds.
         ends: End of each call.
-        depth: Calls around each one.
-        parent: Row of the innermost call around each one, -1 where there is none.
-        nests: Whether no call ends after one around it.
+        depth: Number of calls around each call.
+        parent: Row of the innermost call around each call, or -1.
+        nests: True if no call ends after a call around it.
     """
 
     calls: pl.DataFrame
@@ -43,17 +43,17 @@ class CallTree:
 
     @classmethod
     def of(cls, calls: pl.DataFrame, keep: tuple[str, ...] | None = None) -> CallTree:
-        """The tree of ``calls``: ``thread_id, op_id, start_ns``, and ``end_ns`` or ``dur_ns``.
+        """Return the tree of ``calls``: ``thread_id, op_id, start_ns``, and ``end_ns`` or ``dur_ns``.
 
-        Of calls with the same start and end, the one with the smaller ``op_id`` is around the other, and of those with
-        the same, the one that comes first. The tree's calls have all columns, or those to ``keep``, with ``thread_id``:
-        of millions of calls each column takes memory.
+        If calls have the same start and end, the one with the smaller ``op_id`` is around the other. If these are equal
+        too, the first one is around the other. The tree's calls have all columns, or only ``keep``, which must include
+        ``thread_id``: with millions of calls, each column takes memory.
         """
         starts, ends = bounds(calls)
         threads = calls["thread_id"].to_numpy().astype(np.int64, copy=False)
         order = nesting_order(threads, starts, ends, calls["op_id"].to_numpy())
         kept = calls if keep is None else calls.select(keep)
-        del calls  # who calls may have freed them: of millions, two copies are too many
+        del calls  # the caller may have freed them, and two copies of millions of calls take too much memory
         if order is not None:
             kept = taken(kept, order)
             threads = kept["thread_id"].to_numpy().astype(np.int64, copy=False)
@@ -68,33 +68,33 @@ class CallTree:
         return self.ends - self.starts
 
     def around(self, threads: npt.ArrayLike, moments: npt.ArrayLike) -> Array:
-        """Row of the innermost call that is running on each of ``threads`` at each of ``moments``; -1 for none.
+        """Return the row of the innermost call that runs on each of ``threads`` at each of ``moments``, or -1.
 
-        A call that begins at the moment counts; a call that ends at it does not.
+        A call that starts at the moment counts; a call that ends at it does not.
         """
         own = self.calls["thread_id"].to_numpy().astype(np.int64)
         keys, times = (np.ascontiguousarray(values, np.int64) for values in (threads, moments))
         return running(own, self.starts, self.ends, self.parent, keys, times).astype(np.int64, copy=False)
 
     def around_known(self, work: pl.DataFrame, thread: str, moment: str) -> Array:
-        """As :meth:`around` for two columns of ``work``; -1 where its moment is not known."""
+        """Apply :meth:`around` to two columns of ``work``; the result is -1 if the moment is not known."""
         moments = work[moment]
         around = self.around(work[thread].fill_null(-1).to_numpy(), moments.fill_null(0).to_numpy())
         return np.where(moments.is_null().to_numpy(), -1, around)
 
     def sums(self, rows: Rows, values: npt.ArrayLike) -> Array:
-        """Sum of ``values`` by the call that ``rows`` assigns them to; -1 is left out."""
+        """Return the sum of ``values`` per call that ``rows`` assigns them to; rows of -1 are ignored."""
         total = np.zeros(self.calls.height, np.int64)
         known = rows >= 0
         np.add.at(total, rows[known], np.asarray(values, np.int64)[known])
         return total
 
     def children(self, values: Array) -> Array:
-        """For each call, the sum of ``values`` over the calls directly inside it."""
+        """Return, for each call, the sum of ``values`` over the calls directly inside it."""
         return self.sums(self.parent, values)
 
     def totals(self, values: Array) -> Array:
-        """For each call, its own value and those of all calls inside it."""
+        """Return, for each call, its own value plus those of all calls inside it."""
         total = values.astype(np.int64, copy=True)
         for level in range(int(self.depth.max(initial=0)), 0, -1):  # once per depth, not per call
             rows = np.flatnonzero(self.depth == level)
@@ -102,7 +102,7 @@ class CallTree:
         return total
 
     def common(self, first: Array, second: Array) -> Array:
-        """Row of the innermost call that is, or is around, both of two calls (rows); -1 where there is none."""
+        """Return the row of the innermost call that is, or is around, both of two calls (rows), or -1."""
         one, other = first.copy(), second.copy()
         while (apart := (one >= 0) & (other >= 0) & (one != other)).any():  # at most twice per depth
             deeper = self.depth[one] >= self.depth[other]
@@ -111,15 +111,15 @@ class CallTree:
         return np.where(one == other, one, -1)
 
     def nearest(self, selected: npt.NDArray[np.bool_]) -> Rows:
-        """For each call, the row of the innermost ``selected`` call that is it or is around it; -1 for none."""
+        """Return, for each call, the row of the innermost ``selected`` call that is it or is around it, or -1."""
         return nearest(self.parent, selected)
 
     def topmost(self, selected: npt.NDArray[np.bool_]) -> Rows:
-        """For each call, the row of the outermost ``selected`` call that is it or is around it; -1 for none."""
+        """Return, for each call, the row of the outermost ``selected`` call that is it or is around it, or -1."""
         return topmost(self.parent, selected)
 
     def contexts(self, codes: Codes) -> Contexts:
-        """Calls put together that have the same of ``codes``, and lie in calls that do."""
+        """Group the calls that have the same of ``codes`` and lie in calls of the same group."""
         of_call, first = contexts(self.parent, codes)
         above = self.parent[first]
         return Contexts(of_call, first, np.where(above >= 0, of_call[above], np.int32(-1)))
@@ -127,12 +127,12 @@ class CallTree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contexts:
-    """Calls of a program by what they are and what is around them: a loop makes millions of calls of few contexts.
+    """Calls grouped by code and by the calls around them: a loop makes millions of calls in few contexts.
 
     Args:
         of_call: The context of each call.
         first: The first call of each context.
-        parent: The context around each one, which comes before it; -1 for none.
+        parent: The context around each context, which precedes it, or -1.
     """
 
     of_call: Codes
@@ -141,6 +141,6 @@ class Contexts:
 
 
 def _cross(ends: Array, parent: Rows) -> bool:
-    """Whether any call ends after the one around it."""
+    """Return whether any call ends after the call around it."""
     inside = np.flatnonzero(parent >= 0)
     return bool((ends[inside] > ends[parent[inside]]).any())

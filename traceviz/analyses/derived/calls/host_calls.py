@@ -1,4 +1,4 @@
-"""Host operations selected by their distinct names: millions of rows are filtered by a few names."""
+"""Host operations selected by their distinct names: a few names filter millions of rows."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "op_id", "name", "c
 
 
 def calls_named(trace: TraceView, names: pl.DataFrame) -> pl.DataFrame:
-    """Host operations with these names, by start.
+    """Return the host operations with these names, by start.
 
     Args:
         trace: The trace.
         names: Rows of :attr:`TraceView.host_names`; further columns are passed on.
 
     Returns:
-        ``start_ns, dur_ns, process_id, thread_id, op_id, name, category`` with names as text and a duration of 0 where
-        none is known, and the further columns of ``names``.
+        ``start_ns, dur_ns, process_id, thread_id, op_id, name, category``, and the further columns of ``names``. Names
+        are text, and unknown durations are 0.
     """
     named = names["name"].unique().to_list()
     if "host_ops" in trace.tables:
@@ -35,7 +35,7 @@ def calls_named(trace: TraceView, names: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_names(rows: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
-    """Those of ``rows`` whose name and category are among ``names``, with these as text: each is looked up once."""
+    """Return the ``rows`` whose name and category are in ``names``, as text. Each distinct pair is looked up once."""
     group, first = alike(codes(rows["name"]), codes(rows["category"]))
     distinct = rows.select(pl.col("name", "category").gather(first)).select(pl.all().cast(pl.String))
     known = distinct.with_row_index("group").join(names, on=["name", "category"])
@@ -54,9 +54,9 @@ def _are_by_start(calls: pl.DataFrame) -> bool:
 
 
 def annotated_calls(trace: TraceView, pattern: str) -> pl.DataFrame:
-    """Host operations that last and whose name matches ``pattern``: rows of :meth:`TraceView.host_ops`.
+    """Return the host operations that last and whose name matches ``pattern``: rows of :meth:`TraceView.host_ops`.
 
-    Names are text, and ``parent_id`` comes with them. Python frames and tf.data stages are no annotations.
+    Names are text, and ``parent_id`` is included. Python frames and tf.data stages do not count as annotations.
     """
     if not trace.host_names.height:
         return _no_annotations(trace)
@@ -76,7 +76,7 @@ def _no_annotations(trace: TraceView) -> pl.DataFrame:
 
 
 def argument(trace: TraceView, key: str, value: str) -> pl.DataFrame:
-    """What the trace records under ``key``: ``op_id`` and the column ``value`` (``integer``, ``real`` or ``text``)."""
+    """Return ``op_id`` and the ``value`` column (``integer``, ``real`` or ``text``) of the arguments named ``key``."""
     if "op_args" not in trace.tables:
         return trace.frame("op_args", "op_id", value)
     rows = trace.tables.scan("op_args").filter(pl.col("key") == key).select("op_id", value)
@@ -84,6 +84,6 @@ def argument(trace: TraceView, key: str, value: str) -> pl.DataFrame:
 
 
 def values_of(ids: pl.Series, recorded: pl.DataFrame) -> pl.Series:
-    """The values of what :func:`argument` gives for the operations ``ids``, null where nothing was recorded."""
+    """Return the values that :func:`argument` gives for the operations ``ids``, or null if nothing was recorded."""
     sought, among = (Pairs(np.zeros(len(some), np.int8), some.to_numpy()) for some in (ids, recorded["op_id"]))
     return gathered(recorded.to_series(1), first_rows(sought, among))

@@ -1,4 +1,4 @@
-"""Operators by what they compute: the family of each distinct name, and its type."""
+"""The family and type of each distinct operator name."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from traceviz.analyses.derived.calls.op_names import parsed_ops
 from traceviz.trace.names.op_families import op_family
 
 _MEASURED = r"_(kernel_time|fence_before|fence_after)$"
-"""What ONNX Runtime measures of an operator, at the end of its names."""
+"""Suffixes that ONNX Runtime appends to operator names for what it measures."""
 
 
 def op_groups(names: pl.Series) -> pl.DataFrame:
-    """Columns ``text`` (as given), ``type`` and ``family`` of the distinct ``names`` of operators.
+    """Return columns ``text`` (as given), ``type`` and ``family`` of the distinct operator ``names``.
 
-    Types are those of :func:`~traceviz.analyses.derived.calls.op_names.parsed_ops`, families those of
+    Types are those of :func:`~traceviz.analyses.derived.calls.op_names.parsed_ops`. Families are those of
     :mod:`traceviz.trace.names.op_families`.
     """
     types = parsed_ops(names).select("text", pl.col("type").str.replace(_MEASURED, ""))

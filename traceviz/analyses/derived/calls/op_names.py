@@ -1,4 +1,4 @@
-"""Names of framework ops, taken apart: TensorFlow's ``scope/name:Type``, JAX calls, HLO instructions, PyTorch's.
+"""Parser for names of framework ops: TensorFlow's ``scope/name:Type``, JAX calls, HLO instructions, PyTorch's.
 
 ::
 
@@ -45,14 +45,14 @@ TORCH_MATRIX_OP = f"^(?:aten::(?:{'|'.join(_TORCH_MATRIX_OPS)})|{_TORCH_ENGINE}{
 
 
 def torch_matrix_op(column: str) -> pl.Expr:
-    """Whether the names in ``column`` are PyTorch operators that tensor cores can compute."""
+    """Return whether the names in ``column`` are PyTorch operators that tensor cores can compute."""
     return matches(pl.col(column), TORCH_MATRIX_OP)
 
 
 def parsed_ops(names: pl.Series) -> pl.DataFrame:
-    """Columns ``text`` (as given), ``op`` (its name) and ``type`` of the distinct ``names``.
+    """Return columns ``text`` (as given), ``op`` (its name) and ``type`` of the distinct ``names``.
 
-    Arguments that the profiler appended (``#key=value#``) are no part of the name; a text of nothing else has no row.
+    Arguments that the profiler appended (``#key=value#``) are not part of the name. A text without a name has no row.
     """
     text = names.cast(pl.String).unique(maintain_order=True).drop_nulls().rename("text")
     plain = pl.col("plain")
@@ -60,7 +60,7 @@ def parsed_ops(names: pl.Series) -> pl.DataFrame:
     frame = pl.DataFrame({"text": text}).with_columns(unargued).filter(plain != "")
     frame = frame.with_columns(
         extracted(plain, f"({_TORCH})", 1).alias("torch"),
-        # The innermost HLO instruction of a nest: it ran, and the outer ones only contain it.
+        # The innermost HLO instruction of a nest is the one that ran. The outer ones only contain it.
         replaced(plain, _HLO_NESTING, "").str.strip_chars_end(":").alias("instruction"),
     )
     torch, instruction = pl.col("torch"), pl.col("instruction")

@@ -1,4 +1,4 @@
-"""The innermost event of a thread at every moment: a sweep over the begins and ends of events that nest.
+"""The innermost event of a thread at every moment: a sweep over the starts and ends of nested events.
 
 ::
 
@@ -22,23 +22,23 @@ from traceviz.core.arrays.nested import Rows, stretches
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segments:
-    """Stretches of time of threads, disjoint on each thread, and the row of the call that is innermost there."""
+    """Time intervals, disjoint on each thread, and the row of the innermost call in each."""
 
     starts: Array
     ends: Array
     owner: Rows
 
     def of(self, keep: npt.NDArray[np.bool_]) -> Segments:
-        """Those that ``keep`` marks."""
+        """Return the segments that ``keep`` marks."""
         return Segments(self.starts[keep], self.ends[keep], self.owner[keep])
 
 
 def innermost(tree: CallTree, wanted: npt.NDArray[np.bool_] | None = None) -> Segments:
-    """The innermost call of each thread at every moment at which one is running; calls that last no time own none.
+    """Return the innermost call of each thread at every moment at which one runs; calls of no duration own none.
 
-    Only stretches of ``wanted`` calls, where given: of millions each takes memory.
+    If ``wanted`` is given, return only segments of those calls: with millions of calls, each segment takes memory.
 
-    Where calls of a thread cross instead of nesting, a moment belongs to the last call that began and is running then.
+    If calls of a thread cross instead of nesting, a moment belongs to the running call that started last.
     """
     threads = tree.calls["thread_id"].to_numpy().astype(np.int64)
     depth = None if tree.nests else tree.depth

@@ -1,21 +1,22 @@
-"""Names as they stand within a sentence."""
+"""Names shortened for use within a sentence."""
 
 from __future__ import annotations
 
 import re
 
 SCRIPT, IMPORTED = "<module>", "<imported module>"
-"""Functions that Python makes of the top level of a file: of the program's own, and of one that it imports."""
+"""Function names that Python gives to top-level code: of the program's own script, and of a module it imports."""
 LONGEST_NAME = 48
-"""Characters of a name within a sentence."""
+"""Maximum length of a name within a sentence, in characters."""
 _FRAME = re.compile(r"^(?:\$|(?:.*/)?)(?P<file>[^/()$:]+)(?:\((?P<first>\d+)\): |:(?P<line>\d+) )(?P<function>.+)$")
 """Frames of Python as torch (``lib/a.py(12): f``) and JAX (``$a.py:12 f``) name them."""
 
 
 def shortened(name: str, *, line: bool = False) -> str:
-    """``name`` within a sentence; of a Python frame, the function and its file, and the ``line`` if that says more.
+    """Shorten ``name`` for use within a sentence.
 
-    Profilers give the line in which a function begins, samples the one that ran.
+    A Python frame becomes its function and file, and the line if ``line`` is set. Profilers record the first line of a
+    function; samples record the line that ran.
     """
     frame = _FRAME.match(name)
     text = name
@@ -30,15 +31,15 @@ def shortened(name: str, *, line: bool = False) -> str:
 
 
 def script(file: str, function: str = SCRIPT) -> str:
-    """The top level of a file within a sentence: ``the script train.py``, ``the module data.py``."""
+    """Return the top level of a file within a sentence: ``the script train.py``, ``the module data.py``."""
     if file == "<stdin>":
         return "the script from stdin"
-    if file.startswith("<") or file == "cell":  # of python -c and exec, and of notebooks
+    if file.startswith("<") or file == "cell":  # python -c and exec, and notebooks
         return f"the code in {file}" if file != "cell" else "the cell"
     return f"the {'script' if function == SCRIPT else 'module'} {file}"
 
 
 def function_of(kernel: str) -> str:
-    """The function of a demangled kernel name, without its type and arguments."""
+    """Return the function of a demangled kernel name, without its type and arguments."""
     plain = re.sub(r"\(anonymous namespace\)::|<unnamed>::", "", kernel)
     return re.split(r"[<(]", plain, maxsplit=1)[0].rpartition(" ")[2] or kernel

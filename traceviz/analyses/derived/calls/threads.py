@@ -15,10 +15,10 @@ _WORKER_THREAD = r"(?i)^(tf_|tsl|xla|pjrt|eigen|grpc|jax)|pool|worker"
 
 @once_per_trace
 def likely_threads(trace: TraceView) -> dict[int, int]:
-    """The likeliest training thread of each process that has host events, by ``process_id``.
+    """Return the likeliest training thread of each process that has host events, by ``process_id``.
 
-    The process's first thread (tid = pid), else a thread named like Python's, else a thread not named like a worker of
-    the framework; among several, the thread with the most host events.
+    Choose the process's first thread (tid = pid), else a thread named like Python's, else a thread not named like a
+    framework worker. Among several, choose the thread with the most host events.
     """
     events = [counted(trace.frame(name, "thread_id")["thread_id"]) for name in _EVENTS if trace.tables.rows(name)]
     if not events:

@@ -1,1 +1,1 @@
-"""The capture as a whole: of what kind it is, whether it trains, and what cannot be judged in it."""
+"""Facts about the whole capture: its kind, whether the program trains, and the parts that cannot be judged."""

@@ -1,7 +1,7 @@
-"""What a capture is of, and what shows it: said before anything is judged, since advice and verdict depend on it.
+"""The kind of a capture, and its evidence. It is found first, since advice and verdict depend on it.
 
-A capture of one forward pass, of a start-up or of a benchmark has no input pipeline to judge, and one without device
-work does not show an idle device. The first kind that the capture shows holds, in the order of :func:`capture_kind`.
+A capture of one forward pass, of a start-up or of a benchmark has no input pipeline to judge. A capture without device
+work does not show an idle device. The first kind that the capture shows applies, in the order of :func:`capture_kind`.
 """
 
 from __future__ import annotations
@@ -59,39 +59,39 @@ KIND_WORDS: dict[Kind, str] = {
     "inference": "forward passes only",
     "unknown": "not known",
 }
-"""Kinds for people."""
+"""Kinds as text."""
 
 TRAINS_NOTHING: frozenset[Kind] = frozenset(
     {"serving", "other-program", "benchmark", "graph-capture", "one-kernel", "forward-pass"}
 )
-"""Kinds without an input pipeline of their own: nothing is judged of it."""
+"""Kinds without an input pipeline of their own: their input is not judged."""
 
 OF_ANY_PROGRAM = "Chrome trace format"
-"""Producer of traces in Chrome's format that no known profiler wrote: what their events are, only their names say."""
+"""Producer of traces in Chrome's format that no known profiler wrote: only names show what their events are."""
 
 EVENTS = (*schema.DEVICE_WORK, "cuda_api", "nvtx", "host_ops", "device_ops", "os_calls")
-"""Tables whose rows are events. Steps, arguments, settings and samples describe them; allocations and
-synchronisations are among them already."""
+"""Tables whose rows are events. Steps, arguments, settings and samples only describe events; allocations and
+synchronisations are already among them."""
 
 TRAINING_MARKER = r"(?i)train"
-"""Marks of steps of training."""
+"""Markers of training steps."""
 PREDICTING = r"(?i)predict|inference"
 """Annotations of programs that apply a model."""
 MATRIX_OP = r"^aten::(?:addmm|mm|bmm|baddbmm|matmul|linear|conv|_?convolution|.*attention)"
-"""Operators without which no model does."""
+"""Operators that every model uses."""
 BENCHMARK = r"^\[param\||(?i:^bench_|^benchmark_|/benchmark_)"
-"""Annotations of programs that measure: PARAM's, and functions named for it."""
+"""Annotations of benchmarks: PARAM's, and functions named as benchmarks."""
 COMPILED = "## Call CompiledFxGraph"
 MODULE = "nn.Module: "
 
 ONE_KERNEL_SHARE = 0.9
-"""From this share of kernel time on, in at least half of all runs, a capture is of one kernel."""
+"""Minimum share of kernel time (with at least half of all runs) at which a capture is of one kernel."""
 START_UP_SHARE = 0.5
-"""From this share of the captured time before the first device work on,"""
+"""Minimum share of the captured time before the first device work for a start-up capture, and"""
 BUSY_SHARE = 0.05
-"""with the device busy in less than this share of it, and without steps, a capture is of a start-up."""
+"""maximum share with the device busy. A start-up capture has no steps either."""
 CAPTURED_SHARE = 0.5
-"""From this share of launch calls within the capture of a graph on, and no more work than calls beside them."""
+"""Minimum share of launch calls inside a graph capture, if there are no more kernels than calls outside it."""
 
 RECORD_DEVICE = "Record the device as well: nsys profile --trace=cuda,nvtx,osrt."
 RECORD_EVENTS = "Record again: nsys profile --trace=cuda,nvtx,osrt."
@@ -102,12 +102,12 @@ RECORD_LATER = (
 
 @dataclass(frozen=True, slots=True)
 class CaptureKind:
-    """What a capture is of.
+    """The kind of a capture.
 
     Args:
-        key: Which kind.
-        evidence: What shows it, in words.
-        remedy: What to record instead, where this is not what was wanted; may be empty.
+        key: The kind.
+        evidence: What shows it, as text.
+        remedy: What to record instead, if another kind was wanted; may be empty.
     """
 
     key: Kind
@@ -116,12 +116,12 @@ class CaptureKind:
 
     @property
     def words(self) -> str:
-        """The kind for people."""
+        """The kind as text."""
         return KIND_WORDS[self.key]
 
     @property
     def opening(self) -> str:
-        """The sentence with which a verdict begins; empty where that says it, or where it goes without saying."""
+        """The sentence that opens a verdict; empty if the verdict says it already or it is obvious."""
         if self.key in {"summary", "serving", "training", "unknown"}:
             return ""
         if self.key in {"no-device-work", "no-kernels"}:
@@ -135,9 +135,9 @@ _WERE = {"no-device-work": "was", "no-kernels": "were"}
 
 @once_per_trace
 def capture_kind(trace: TraceView) -> CaptureKind:
-    """What the capture is of: the first kind that it shows."""
+    """Return the first kind that the capture shows."""
     searches = (_summary, _serving, _graph_capture, _without_device, _without_kernels, _benchmark)
-    # Of a part, or where events were lost, what is not there shows nothing.
+    # If the trace is a part, or events were lost, the absence of an event shows nothing.
     lacks_work = any(window.lacks_first or window.lacks_last for window in trace.device_windows.values())
     is_whole = not (trace.is_window or lacks_work or losses(trace.tables))
     parts = (_start_up, _training, _one_kernel, _forward) if is_whole else ()
@@ -146,7 +146,7 @@ def capture_kind(trace: TraceView) -> CaptureKind:
 
 
 def lacks_device(trace: TraceView) -> str:
-    """Why nothing can be said of device work; empty where it was captured."""
+    """Return why device work cannot be judged; empty if it was captured."""
     if not trace.rank_busy:
         return "no device work was captured"
     if capture_kind(trace).key == "no-kernels":
@@ -158,13 +158,13 @@ NOT_RECORDED = (
     *("disk-full", "not-started", "killed-while-recording"),
     *("capture-too-large", "profiler-taken", "not-injected"),
 )
-"""Codes of the notes in which a run and its collectors say why steps were not recorded, the plainest first."""
+"""Codes of the notes in which a run and its collectors give reasons for unrecorded steps, the plainest first."""
 STOPPED = ("run-failed", "run-killed", "run-interrupted", "run-timed-out")
-"""Codes of the notes on a run that did not end well."""
+"""Codes of the notes on a run that did not end normally."""
 
 
 def run_trouble(trace: TraceView) -> str:
-    """The note on what went wrong in a run, the plainest; empty where nothing did."""
+    """Return the plainest note on what went wrong in a run; empty if nothing did."""
     if trace.tables.run_facts().get("format") != "run":
         return ""
     messages = {note["code"]: note["message"] for note in reversed(trace.tables.arrow("notes").to_pylist())}
@@ -185,7 +185,7 @@ def _serving(trace: TraceView) -> CaptureKind | None:
 
 
 def _without_device(trace: TraceView) -> CaptureKind | None:
-    """Why there is no device work: nothing used a device, nobody recorded it, or it was lost."""
+    """Return why there is no device work: it was not used, not recorded, or lost."""
     if trace.rank_busy:
         return None
     if trouble := run_trouble(trace):
@@ -200,7 +200,7 @@ def _without_device(trace: TraceView) -> CaptureKind | None:
 
 
 def _is_of_any_program(trace: TraceView) -> bool:
-    """Whether no profiler of a framework wrote the events, and nothing in them looks like a training."""
+    """Return whether no framework profiler wrote the events and nothing in them looks like training."""
     if trace.tables.run_facts().get("producer") != OF_ANY_PROGRAM:
         return False
     return not (
@@ -209,7 +209,7 @@ def _is_of_any_program(trace: TraceView) -> bool:
 
 
 def _why_no_device(trace: TraceView, launches: int) -> tuple[str, str]:
-    """Why nothing of a device was captured, and what to record instead."""
+    """Return why no device activity was captured, and what to record instead."""
     if not any(trace.tables.rows(name) for name in EVENTS if name in trace.tables):
         if trace.tables.rows("samples"):
             return "only samples of resources were recorded", RECORD_DEVICE
@@ -239,11 +239,11 @@ def _why_unused(trace: TraceView, messages: list[str]) -> str:
 
 
 COUNTERS = "kernels-measured-with-counters"
-"""Code of the note on kernels of which only counters were recorded."""
+"""Code of the note on kernels for which only counters were recorded."""
 
 
 def _without_kernels(trace: TraceView) -> CaptureKind | None:
-    """Copies only, of a capture that lost events: the kernels may be what was lost."""
+    """Recognize a capture that lost events and has copies only: the kernels may have been lost."""
     ran = trace.tables.rows("kernels") or trace.tables.rows("graphs")
     if ran or not (lost := losses(trace.tables)):
         return None
@@ -302,7 +302,7 @@ def _training(trace: TraceView) -> CaptureKind | None:
 def _one_kernel(trace: TraceView) -> CaptureKind | None:
     if _declared(trace) or not trace.tables.rows("kernels") or sees_input(trace):
         return None
-    if trace.tables.rows("graphs"):  # recorded as a whole: other kernels ran as well
+    if trace.tables.rows("graphs"):  # graphs recorded as a whole contain other kernels
         return None
     durations = trace.frame("kernels", "dur_ns")["dur_ns"].fill_null(0).to_numpy()
     groups = kernels_by_name(trace)
@@ -317,7 +317,7 @@ def _one_kernel(trace: TraceView) -> CaptureKind | None:
 
 
 def _forward(trace: TraceView) -> CaptureKind | None:
-    """Forward passes of a model: PyTorch records its operators, and neither a backward pass nor an optimizer."""
+    """Recognize forward passes of a model: PyTorch operators without a backward pass or an optimizer."""
     if "pytorch" not in trace.frameworks or "host_ops" not in trace.tables:
         return None
     model, count = _models(trace)
@@ -333,7 +333,7 @@ def _forward(trace: TraceView) -> CaptureKind | None:
 
 
 def _models(trace: TraceView) -> tuple[str, int]:
-    """The outermost call of a model or of a compiled graph, and how often it was called."""
+    """Return the outermost call of a model or of a compiled graph, and its number of calls."""
     for prefix in (MODULE, COMPILED):
         names = trace.host_names.filter(pl.col("name").str.starts_with(prefix))
         if not names.height:
@@ -351,13 +351,13 @@ def _loop(trace: TraceView) -> CaptureKind | None:
 
 
 def _declared(trace: TraceView) -> bool:
-    """Whether the program marks steps of its own: a loop, whatever it runs."""
+    """Return whether the program marks its own steps: it runs a loop of any kind."""
     steps = training_steps(trace)
     return steps.source not in INFERRED and steps.frame.height >= MIN_STEPS
 
 
 def _named(trace: TraceView, pattern: str) -> list[str]:
-    """Distinct names of operations, annotations and NVTX ranges that match ``pattern``, sorted."""
+    """Return the distinct names of operations, annotations and NVTX ranges that match ``pattern``, sorted."""
     known = trace.host_names.filter(pl.col("category").is_in(["op", "annotation"]))["name"]
     if "nvtx" in trace.tables:
         ranges = (

@@ -1,4 +1,4 @@
-"""How long work waits after the call that launched it, on each device: what tells whether the two clocks agree.
+"""The wait of device work after its launch call, on each device. It shows whether the two clocks agree.
 
 ::
 
@@ -6,7 +6,7 @@
     device                       |---work---|
             |<----- delay ----->|                from start to start
 
-On a device that is idle a launch takes microseconds; the delays of one that is busy are as long as its queue.
+On an idle device, a launch takes microseconds. On a busy device, delays are as long as its queue.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class LaunchDelays:
     """Delays of one device in nanoseconds, from the start of a call to the start of the first work that it launched.
 
     Args:
-        device: Its name for people.
-        launches: Calls of which work on it is known: of launches, copies and fills.
-        joined_share: Share (0 to 1) of its pieces of work whose call is known.
+        device: Its display name.
+        launches: Calls with known work on the device: launches, copies and fills.
+        joined_share: Share (0 to 1) of the device's pieces of work whose call is known.
         smallest_ns: The shortest delay.
         median_ns: The median delay.
-        p95_ns: Its 95th percentile.
-        moved_ns: What the times of the device were moved by, since its clock was off; ``None`` where it was not.
+        p95_ns: The 95th percentile of the delays.
+        moved_ns: Shift applied to the device's times to correct its clock; ``None`` if its clock was right.
     """
 
     device: str
@@ -49,7 +49,7 @@ class LaunchDelays:
 
 
 def launch_delays(trace: TraceView) -> tuple[LaunchDelays, ...]:
-    """Delays of every device with work whose call is known, by device number."""
+    """Return the delays of every device with work whose call is known, by device number."""
     if "cuda_api" not in trace.tables:
         return ()
     moved = {error.device_id: error.shift_ns for error in trace.clock_errors}
@@ -72,9 +72,10 @@ _NOTHING = pl.DataFrame(schema={"device_id": pl.Int16, "delay_ns": pl.Int64, "is
 
 
 def _joined(trace: TraceView, process: int) -> pl.DataFrame:
-    """Work of a process whose call is known: ``device_id, delay_ns, is_first``: of its call, on its device.
+    """Return ``device_id, delay_ns, is_first`` of a process's work whose call is known.
 
-    Calls and work of a table are in order of their start: the first with a number is the earliest.
+    ``is_first`` marks the first work of its call on its device. Calls and work are sorted by start, so the first row
+    with a number is the earliest.
     """
     columns = ("process_id", "device_id", "correlation_id", "start_ns")
     known = [of_process(trace.frame(name, *columns), process) for name in schema.DEVICE_WORK if trace.tables.rows(name)]
@@ -89,5 +90,5 @@ def _joined(trace: TraceView, process: int) -> pl.DataFrame:
     np.subtract(rows["start_ns"].to_numpy(), delay, out=delay)
     of_device = Pairs(
         rows["device_id"].cast(pl.Int32).to_numpy(), rows["correlation_id"].to_numpy()
-    )  # as wide as others
+    )  # the same integer width as in other pairs
     return rows.select("device_id", pl.Series("delay_ns", delay), pl.Series("is_first", ~is_repeated(of_device)))

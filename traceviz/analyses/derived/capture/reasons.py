@@ -1,4 +1,4 @@
-"""Reasons why a capture cannot be judged, and remedies, as values of which a report shows what it has room for."""
+"""Reasons why a capture cannot be judged, and remedies. They are values, so a report shows the parts that fit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 
 class ReasonCode(Enum):
-    """Why the input is not judged."""
+    """Reasons for not judging the input."""
 
     SERVES = auto()
     TRAINS_NOTHING = auto()
@@ -25,8 +25,8 @@ class Reason:
 
     Args:
         code: The kind of reason.
-        fact: What is the case, within a sentence.
-        consequence: What follows from it; the first sentence of a report omits it.
+        fact: The fact, within a sentence.
+        consequence: Its consequence; the first sentence of a report omits it.
     """
 
     code: ReasonCode
@@ -41,11 +41,11 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What to do so that the next capture can be judged.
+    """Advice on how to make the next capture judgeable.
 
     Args:
         first: The first way; empty if nothing helps.
-        others: The other ways, with the punctuation before them; the first sentence of a report omits them.
+        others: The other ways, with their leading punctuation; the first sentence of a report omits them.
     """
 
     first: str = ""

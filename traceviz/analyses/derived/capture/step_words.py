@@ -1,4 +1,4 @@
-"""What reports say of steps: where they come from, that they are few, why there are none, and how to mark them."""
+"""Sentences about steps in reports: their source, their small number, why there are none, and how to mark them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SOURCE_WORDS = {
     "kernel_cycle": "inferred from repeating kernels",
     "none": "none found",
 }
-"""Where steps come from, for people."""
+"""Sources of steps, as text."""
 
 
 def _with_nvtx(calls: str) -> Remedy:
@@ -74,7 +74,7 @@ MAY_HAVE_STEPS: frozenset[Kind] = frozenset({"cpu-only", "training", "inference"
 """Kinds of captures whose steps are worth marking."""
 
 FEW_STEPS = 3
-"""Fewer steps are judged, with a caution."""
+"""With fewer steps than this, the judgement comes with a caution."""
 
 
 def how_to_mark(trace: TraceView) -> Remedy:
@@ -118,7 +118,7 @@ def why_no_steps(trace: TraceView) -> tuple[str, Remedy]:
 
 
 def covers_little(trace: TraceView) -> str:
-    """What inferred steps cover, in words."""
+    """Return the coverage of inferred steps, as text."""
     covered = covered_by_steps(trace)
     assert covered is not None
     if covered.work is not None and covered.work < covered.time:
@@ -130,7 +130,7 @@ _EXTENT = "time from first to last device work"
 
 
 def may_have_steps(trace: TraceView) -> bool:
-    """Whether the program may run steps that can be marked: a benchmark of one kernel, for one, does not."""
+    """Return whether the program may run steps that can be marked; a benchmark of one kernel has none."""
     kind = capture_kind(trace)
     if kind.key != "no-device-work":
         return kind.key in MAY_HAVE_STEPS
@@ -158,7 +158,7 @@ def _why_not_recorded(trace: TraceView) -> tuple[str, Remedy] | None:
 
 
 def few_steps(steps: Steps) -> str:
-    """A caution where the steps are few; empty where they are not."""
+    """Return a caution if the steps are few; empty if not."""
     count = steps.steady.height
     if count >= FEW_STEPS:
         return ""

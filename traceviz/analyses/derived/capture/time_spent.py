@@ -1,4 +1,4 @@
-"""Where the time of a capture went that cannot be judged: one sentence, from what was recorded.
+"""Use of the time in a capture without a verdict: one sentence, from the recorded events.
 
 ::
 
@@ -6,8 +6,8 @@
     device                                         |work|work|
              |--------before the first work-------|
 
-Named is the innermost event of the thread that leads in which nearly all of the time was spent, else half of it; what
-encloses the whole capture says nothing.
+The sentence names an event of the leading thread. It is the innermost one that covers nearly all of the time, else half
+of the time. Events that enclose the whole capture are ignored.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ns, format_ratio
 
 IDLE_SHARE = 0.2
-"""Below this share of idle time, the device is what takes the time."""
+"""Below this share of idle time, the device takes most of the time."""
 MOSTLY = (0.9, 0.5)
-"""Part of the time that a name must have; the second where none has the first."""
+"""Part of the time that a name must have; the second applies if no name has the first."""
 ENCLOSES = 0.95
-"""An event of at least this share of the capture encloses it, unless it is a call of the driver or the system."""
+"""An event of at least this share of the capture encloses it, except calls of the driver or the system."""
 
 _SAYS_NOTHING = r"^ProfilerStep#|^\$profiler\.py"
-"""Steps of a profiler, and what it does itself."""
+"""Steps of a profiler, and the profiler's own work."""
 _HOST = ("host_ops", "nvtx", "cuda_api", "os_calls")
 _CALLS = ("cuda_api", "os_calls")
-"""Tables of calls that enclose nothing, however long they take."""
+"""Tables of calls that never enclose a capture, however long they take."""
 
 
 def time_spent(trace: TraceView) -> str:
-    """Where most of the captured time went, in a sentence; empty where nothing tells."""
+    """Return a sentence about where most of the captured time went; empty if nothing shows it."""
     if not trace.captured_ns or not trace.ranks or capture_kind(trace).key == "no-kernels":
         return ""
     rank = max(trace.ranks, key=lambda process: trace.idle_of(process).total)
@@ -55,7 +55,7 @@ def time_spent(trace: TraceView) -> str:
 
 
 def before_work(trace: TraceView) -> str:
-    """Where the time before the first device work went, in a sentence; empty where it is not most of the idle time."""
+    """Return a sentence about the time before the first device work; empty if it is not most of the idle time."""
     if not trace.captured_ns or not trace.rank_busy or capture_kind(trace).key == "no-kernels":
         return ""
     rank = max(trace.ranks, key=lambda process: trace.idle_of(process).total)
@@ -64,7 +64,7 @@ def before_work(trace: TraceView) -> str:
 
 
 def begins_late(trace: TraceView) -> bool:
-    """Whether the first device work begins in the second half of the captured time."""
+    """Return whether the first device work starts in the second half of the captured time."""
     extents = [start - trace.window_of(rank)[0] for rank, (start, _) in trace.rank_extents.items()]
     return bool(extents) and 2 * min(extents) > trace.captured_ns
 
@@ -86,7 +86,7 @@ def _before_work(trace: TraceView, rank: int, idle: IntervalSet) -> str:
     window = IntervalSet.span(begin, first)
     name, inside = spent_in(trace, rank, window)
     why = _why_long(trace, rank, name, window) if name else ""
-    if capture_kind(trace).key == "start-up":  # which says how much it is
+    if capture_kind(trace).key == "start-up":  # its evidence already gives the amount
         return f"Most of it is in {name}{why}." if name else ""
     where = f", {format_ns(inside)} of them in {name}{why}" if name else ""
     before, whole = format_ns(first - begin), format_ns(trace.captured_ns)
@@ -97,7 +97,7 @@ _WHAT_FIRST_CALLS_DO = {"context": ", which creates the context of the device", 
 
 
 def _why_long(trace: TraceView, rank: int, name: str, window: IntervalSet) -> str:
-    """Why calls of this name took so long, where it is known: the profiler held them up, or they were first ones."""
+    """Return why calls of this name took so long, if known: profiler overhead, or first calls."""
     overhead = trace.frame("overhead", "start_ns", "dur_ns", "process_id")
     of_rank = pl.col("process_id").is_null() | (pl.col("process_id") == rank)
     taken = intervals(overhead.filter(of_rank)).intersect(window).total
@@ -110,7 +110,7 @@ def _why_long(trace: TraceView, rank: int, name: str, window: IntervalSet) -> st
 
 
 def _by_kind(trace: TraceView, rank: int) -> str:
-    """What the host did in steps while the device was idle, where steps hide how idle it was in all."""
+    """Describe the host's activity in steps while the device was idle, if steps hide the total idle time."""
     if not steady_time(trace) or not sees_host(trace):
         return ""
     causes = having(host_causes(trace), "process_id", rank)
@@ -150,7 +150,7 @@ def _of_device(trace: TraceView) -> str:
 
 
 def spent_in(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
-    """The name with the shortest events among those in which most of ``time`` was spent, and how much; may be empty."""
+    """Return the name with the shortest events among those that cover most of ``time``, and its time; may be empty."""
     thread = training_thread(trace, rank)
     if thread == NO_THREAD or not time.total:
         return "", 0
@@ -170,9 +170,9 @@ def spent_in(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
 
 
 def _times(trace: TraceView, table: str, thread: int, time: IntervalSet) -> pl.DataFrame:
-    """``name, inside, total``: time that events of a thread take in all, and within ``time``, by name.
+    """Return ``name, inside, total``: the total time of a thread's events, and their time within ``time``, by name.
 
-    A name may come several times.
+    A name may occur several times.
     """
     sums = []
     for events in trace.pieces(table, "name", "start_ns", "dur_ns", "thread_id"):
@@ -184,5 +184,5 @@ def _times(trace: TraceView, table: str, thread: int, time: IntervalSet) -> pl.D
 
 
 def _events(trace: TraceView, table: str) -> pl.DataFrame:
-    """``name, start_ns, end_ns`` of the events of a table."""
+    """Return ``name, start_ns, end_ns`` of the events of a table."""
     return trace.frame(table, pl.col("name").cast(pl.String), "start_ns", end_ns())

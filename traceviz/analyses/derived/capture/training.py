@@ -1,8 +1,7 @@
-"""Whether a program trains: without steps that somebody marked, only what training leaves behind can show it.
+"""Evidence that a program trains. Without marked steps, only effects of training can show it.
 
-A simulation, a benchmark of one operator and an inference loop repeat their work as a training loop does. What tells
-them apart is the backward pass and the optimizer; a program without either, and without a data loader, has no input to
-wait for.
+A simulation, a benchmark of one operator and an inference loop repeat their work as a training loop does. The backward
+pass and the optimizer distinguish them. A program without either, and without a data loader, has no input to wait for.
 """
 
 from __future__ import annotations
@@ -31,24 +30,24 @@ UPDATE_EVENT = (
     r"^Optimizer\.|(?i:(^|[. ])optimizer([ ._]step|[ (]|$))"
     r"|(?i:(^|[^a-z])train(ing)?[ _]?(step|batch|epoch|loop|function)?([^a-z]|$))"
 )
-"""Names of ranges, annotations and operations of an optimizer, or of training as such."""
+"""Names of ranges, annotations and operations of an optimizer, or of training in general."""
 TRAINING_EVENT = f"{GRADIENT_EVENT}|{UPDATE_EVENT}"
 
 NOTHING_RECORDED = "no input, gradients or optimizer were recorded"
 GRADIENTS_ALONE = "gradients were recorded, but no input, optimizer or copy to a device"
-"""A program that computes gradients and takes nothing: a benchmark of a loss."""
+"""Fact about a program that computes gradients and takes no input, such as a benchmark of a loss."""
 
 IF_IT_TRAINS = "If it trains, mark its steps, or name what it waits in for a batch with --input-range REGEX."
-"""What to do then."""
+"""Advice for programs without signs of training."""
 
 
 @once_per_trace
 def trains(trace: TraceView) -> bool:
-    """Whether the program trains, as far as the trace shows: its steps are marked, or it takes input or learns.
+    """Return whether the trace shows that the program trains: its steps are marked, or it takes input or learns.
 
-    A simulation marks its steps as well: marks count for programs that may use a framework. A serving engine does not
+    Simulations mark steps as well, so marks count only if the program may use a framework. A serving engine does not
     train: :mod:`traceviz.analyses.derived.steps.serving`.
-    The user's own patterns for steps and input say that there are some.
+    If the user gives patterns for steps or input, the program counts as training.
     """
     if engine_calls(trace).height:
         return False
@@ -63,23 +62,23 @@ def trains(trace: TraceView) -> bool:
 
 
 def why_nothing_trains(trace: TraceView) -> Reason:
-    """Return why a program counts as one that does not train."""
+    """Return why a program counts as not training."""
     fact = GRADIENTS_ALONE if _has(trace, GRADIENT_KERNEL, GRADIENT_EVENT) else NOTHING_RECORDED
     return Reason(ReasonCode.NO_SIGN_OF_TRAINING, fact, "nothing shows that the program trains")
 
 
 def _has(trace: TraceView, kernel: str, event: str) -> bool:
-    """Whether work with such a name was recorded, on a device or on the host."""
+    """Return whether work with such a name was recorded, on a device or on the host."""
     kernels = trace.frame("kernels", "name")["name"].unique().cast(pl.String)
     if kernels.str.contains(kernel).any():
         return True
-    events = trace.host_names.filter(pl.col("category") != "python")["name"]  # modules of Python are only imported
+    events = trace.host_names.filter(pl.col("category") != "python")["name"]  # Python modules may only be imported
     ranges = trace.ranges["name"].unique()
     return bool(events.str.contains(event).any() or ranges.str.contains(event).any())
 
 
 def _may_take_input(trace: TraceView) -> bool:
-    """Whether anything came to the devices of the program, or copies were not recorded, or of unknown direction."""
+    """Return whether data was copied to the program's devices, or copies or their directions are not known."""
     if "memcpy" not in trace.tables or not trace.rank_busy or trace.has_tpu:
         return True
     kinds = trace.frame("memcpy", "kind")["kind"].unique().cast(pl.String)

@@ -1,4 +1,4 @@
-"""What a capture does not show of its devices, in figures and in words."""
+"""Parts of the device activity that a capture does not show, as figures and as text."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from traceviz.analyses.derived.recorded.device_window import DeviceWindow
 from traceviz.core.units import counted, format_ns
 
 AT_THE_END = 0.01
-"""Where devices work until less than this share of the capture is left, nothing is missing: the host was ahead."""
+"""If devices work until less than this share of the capture is left, the work of the last launches ran after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """What was not recorded of the devices: of the processes, the latest begin, the earliest end, and sums.
+    """Device activity that was not recorded: over all processes, the latest start, the earliest end, and sums.
 
     Args:
-        begin_ns: What devices did before is not known.
-        end_ns: What they did after is not known.
+        begin_ns: Device activity before this time is not known.
+        end_ns: Device activity after this time is not known.
         launched_before: Pieces of device work that were launched before the capture.
         without_work: Launches at the ends of the capture without device work.
-        reasons: Why, one sentence for each reason.
-        sentence: What matters of it for the time that is judged; empty where little is unknown.
+        reasons: One sentence for each reason.
+        sentence: The part that matters for the judged time; empty if little is unknown.
     """
 
     begin_ns: int
@@ -36,13 +36,13 @@ class Unseen:
 def unseen(
     recorded: tuple[int, int], windows: dict[int, DeviceWindow], least_share: float, *, is_cut: bool = False
 ) -> Unseen | None:
-    """What was not recorded of the devices; None where all was.
+    """Return the device activity that was not recorded; None if all was.
 
     Args:
-        recorded: Begin and end of the time in which device work was recorded.
+        recorded: Start and end of the time in which device work was recorded.
         windows: The window of each process.
-        is_cut: Whether the user cut a part out of the capture: work under way at its edges is no surprise.
-        least_share: The sentence is about unknown times of at least this share of the recorded time.
+        least_share: The sentence covers unknown times of at least this share of the recorded time.
+        is_cut: True if the user cut a part out of the capture; work under way at its edges is then expected.
     """
     every = list(windows.values())
     begin = max((window.begin_ns for window in every), default=recorded[0])

@@ -1,9 +1,8 @@
-"""Devices that are there and do nothing, while a framework that could use them computes on the CPU.
+"""Devices that exist and stay idle while a framework that could use them computes on the CPU.
 
-What is not recorded is not unused. So there must be something that would have shown use: samples of the devices'
-utilisation throughout the run, a capture that could hold device work and holds not one call that makes any, or a
-framework that was built without support for devices. Programs that use no framework want no device, and one from which
-devices are hidden wants none, either.
+Devices that were not recorded are not necessarily unused. Evidence is required: samples of the devices' utilisation
+throughout the run, a capture that could hold device work but has no call that makes any, or a framework built without
+device support. Programs without a framework, or with hidden devices, need no device.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.core.units import counted
 
 UTILISATION = "GPU utilisation"
-"""Metric of samples: share of the time, in percent, in which kernels of any program run on a GPU."""
+"""Metric of samples: percentage of the time in which kernels of any program run on a GPU."""
 HOOKS = "traceviz"
 """NVTX domain of the ranges that ``traceviz collect`` puts into programs of a framework."""
 NO_CUDA = "No CUDA events collected"
-"""What nsys says where it traced CUDA and the program made no use of it; it says then, too, that events may lack."""
+"""Message of nsys if it traced CUDA and the program did not use it; it then also warns of missing events."""
 
 _FRAMEWORK_VERSION = r"^version\.(torch|tensorflow|jax)$"
 _ACCELERATORS = re.compile(r"^collector\.(?P<framework>torch|tensorflow|jax)\.processes\.\d+\.accelerators$")
-"""Setting in which the hooks of ``traceviz collect`` say what a framework makes of GPUs in its process."""
+"""Setting in which the hooks of ``traceviz collect`` record how a framework uses GPUs in its process."""
 _SEEN = {
     "cpu-build": "{} is built for the CPU alone",
     "none-found": "{} finds none, as its log says",
@@ -40,33 +39,33 @@ _SEEN = {
 _NAMES = {"torch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
 _GPU_OF_MACHINE = r"^machine\.gpus\.\d+\.name$"
 _CPU_BUILD = re.compile(r"\+cpu\b")
-"""How versions of PyTorch say that they were built for the CPU alone."""
+"""Suffix of PyTorch versions that were built for the CPU alone."""
 _HIDDEN = {
     "env.CUDA_VISIBLE_DEVICES": re.compile(r"(-1.*|none|NoDevFiles)?"),
     "env.JAX_PLATFORMS": re.compile(r"cpu.*"),
     "env.JAX_PLATFORM_NAME": re.compile(r"cpu.*"),
 }
-"""Variables, and values of them that hide all devices from a program."""
+"""Environment variables, and their values that hide all devices from a program."""
 
 IDLE_PERCENT = 2.0
-"""A device of at most this utilisation in every sample is not used; whatever draws the desktop may use a little."""
+"""A device of at most this utilisation in every sample is unused; a desktop's display may use a little."""
 LEAST_SAMPLES = 5
 COVERED_SHARE = 0.5
-"""Samples count from this number on, and if they cover this share of the captured time."""
+"""Minimum number of samples, and minimum share of the captured time that they cover."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnusedDevices:
-    """Devices that a program of a framework leaves alone. Times in nanoseconds, summed over ranks.
+    """Devices that a program of a framework does not use. Times in nanoseconds, summed over ranks.
 
     Args:
-        names: Product of each, as far as it is known.
-        count: How many there are.
-        shown_by: What shows that they are not used, in words.
-        trains: Whether the program trains; else it may well be meant to run on the CPU.
+        names: Product name of each device, if known.
+        count: Number of devices.
+        shown_by: Evidence that they are not used, as text.
+        trains: True if the program trains; otherwise it may be meant to run on the CPU.
         host_ns: Judged time in which the host computes.
         judged_ns: Judged time.
-        judged_words: What that is, in words.
+        judged_words: What the judged time covers, as text.
     """
 
     names: tuple[str, ...]
@@ -79,14 +78,14 @@ class UnusedDevices:
 
     @property
     def words(self) -> str:
-        """``8 GPUs (8 × NVIDIA H100)``."""
+        """The devices as text: ``8 GPUs (8 × NVIDIA H100)``."""
         products = dict.fromkeys(self.names)
         listed = ", ".join(f"{self.names.count(name)} × {name}" if self.count > 1 else name for name in products)
         return f"{counted(self.count, 'GPU')}{f' ({listed})' if listed else ''}"
 
 
 def unused_devices(trace: TraceView) -> UnusedDevices | None:
-    """The GPUs that are there and not used at all; ``None`` where any is, where nothing shows it, or none is wanted."""
+    """Return the GPUs if all are unused; ``None`` if one is used, evidence is missing, or none is needed."""
     if trace.rank_busy or trace.is_window or engine_calls(trace).height or not _computes(trace):
         return None
     settings = dict(trace.frame("settings", "key", "value").drop_nulls().cast(pl.String).iter_rows())
@@ -109,7 +108,7 @@ def unused_devices(trace: TraceView) -> UnusedDevices | None:
 
 
 def _computes(trace: TraceView) -> bool:
-    """Whether a framework is at work: it names itself, or the hooks found its steps."""
+    """Return whether a framework runs: the trace names it, or the hooks found its steps."""
     keys = trace.frame("settings", "key")["key"].cast(pl.String)
     named = bool(trace.frameworks) or bool(keys.str.contains(_FRAMEWORK_VERSION).any())
     if not (named or (trace.ranges["domain"] == HOOKS).any()):
@@ -118,13 +117,13 @@ def _computes(trace: TraceView) -> bool:
 
 
 def _learns(trace: TraceView) -> bool:
-    """Whether a backward pass or an optimizer was recorded."""
+    """Return whether a backward pass or an optimizer was recorded."""
     names = (trace.host_names.filter(pl.col("category") != "python")["name"], trace.ranges["name"].unique())
     return any(bool(own.str.contains(TRAINING_EVENT).any()) for own in names)
 
 
 def _devices(trace: TraceView, settings: dict[str, str]) -> tuple[tuple[str, ...], int]:
-    """Products and number of the GPUs that the trace names, else of those that the machine of a run has."""
+    """Return products and number of the GPUs in the trace, else of the GPUs of a run's machine."""
     rows = trace.frame("devices", "kind", "name").filter(pl.col("kind").cast(pl.String) == "gpu")
     if rows.height:
         return tuple(rows["name"].drop_nulls()), rows.height
@@ -133,7 +132,7 @@ def _devices(trace: TraceView, settings: dict[str, str]) -> tuple[tuple[str, ...
 
 
 def _shown_by(trace: TraceView, settings: dict[str, str]) -> str:
-    """What shows that no device is used; empty where nothing does, or where one is at work."""
+    """Return the evidence that no device is used; empty if there is none, or if a device works."""
     samples = trace.frame("samples", "start_ns", "device_id", "metric", "value")
     samples = samples.filter(pl.col("metric").cast(pl.String) == UTILISATION)
     highest = max(samples["value"].to_list(), default=0.0)
@@ -152,7 +151,7 @@ def _shown_by(trace: TraceView, settings: dict[str, str]) -> str:
 
 
 def _seen(settings: dict[str, str]) -> dict[str, str]:
-    """What each framework makes of GPUs; of several processes one that uses some."""
+    """Return each framework's use of GPUs. It counts as used if one of several processes uses some."""
     seen: dict[str, str] = {}
     for key, value in sorted(settings.items()):
         match = _ACCELERATORS.search(key)
@@ -162,7 +161,7 @@ def _seen(settings: dict[str, str]) -> dict[str, str]:
 
 
 def _said_by_frameworks(settings: dict[str, str]) -> str:
-    """What all frameworks of the run say of GPUs; empty where one says nothing."""
+    """Return what all frameworks of the run report about GPUs; empty if one reports nothing."""
     seen = _seen(settings)
     said = []
     for key, value in sorted(settings.items()):
@@ -178,7 +177,7 @@ def _said_by_frameworks(settings: dict[str, str]) -> str:
 
 
 def _covers(trace: TraceView, samples: pl.DataFrame) -> bool:
-    """Whether every GPU was sampled through most of the capture."""
+    """Return whether every GPU was sampled through most of the capture."""
     kinds = trace.frame("devices", "device_id", "kind").filter(pl.col("kind").cast(pl.String) == "gpu")
     for device in kinds["device_id"]:
         own = samples.filter((pl.col("device_id") == device) & pl.col("start_ns").is_between(0, trace.span_ns))

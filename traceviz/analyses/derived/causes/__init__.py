@@ -1,1 +1,1 @@
-"""What the host did in the time in which no device worked: the recorded event that explains each nanosecond."""
+"""Host activity while no device worked: the recorded event that explains each nanosecond."""

@@ -8,14 +8,14 @@
     device      ####                                         #######              #####
     cause           |r-|-Python---------|-r-|-call----------|       |-operator---|
 
-Each class of step time (:mod:`traceviz.analyses.derived.host.classes`) is shared out among causes, which add up to it
-exactly. Calls of the device's API explain their own classes, whichever thread makes them. Else the event of the thread
-that leads does. Where that thread runs Python, a range or the runtime, or waits in a system call for a thread, another
-thread may do the work that it waits for (PyTorch's backward pass, TensorFlow's executor): then an operator that runs
-there explains the time. A call of the framework explains the system calls directly within it, which are how it works.
-What no event covers is unexplained, and a mark of a step explains nothing. Where the stacks of the leading thread were
-sampled, the samples divide what is unexplained, or explained by a range or a system call only, and add the line to the
-rest (:mod:`traceviz.analyses.derived.causes.sampling`).
+The time of each class of step time (:mod:`traceviz.analyses.derived.host.classes`) is divided among causes, which add
+up to it exactly. Calls of the device's API explain their own classes, on any thread. Otherwise the event of the leading
+thread explains the time. That thread may run Python, a range or the runtime, or wait in a system call for a thread.
+Then another thread may do the work that it waits for (PyTorch's backward pass, TensorFlow's executor), and an operator
+that runs there explains the time. A call of the framework explains the system calls directly within it. Time that no
+event covers is unexplained, and step marks explain nothing. If the stacks of the leading thread were sampled, the
+samples divide time that is unexplained, or explained only by a range or a system call. To other causes they add the
+line (:mod:`traceviz.analyses.derived.causes.sampling`).
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ from traceviz.core.arrays.nested import Codes, Rows, add_own, alike
 from traceviz.core.arrays.sweeps import summed
 
 _SOURCES = ("nvtx", "host_ops", "cuda_api", "os_calls")
-"""Tables of events that explain time; of events with the same bounds, those of the first are around the others."""
+"""Tables of events that explain time. If events have the same bounds, those of earlier tables enclose the others."""
 _CATEGORY_ORDER = ("step", "annotation", "python")
-"""Of host operations with the same bounds, these are around the others."""
+"""Categories of host operations that enclose others with the same bounds."""
 
 _KINDS_OF_CLASS: dict[str, frozenset[KindKey]] = {
     "input_wait": frozenset({"input"}),
@@ -79,25 +79,25 @@ _KINDS_OF_CLASS: dict[str, frozenset[KindKey]] = {
     "compilation": frozenset({"compilation", "first_launch"}),
     "communication": frozenset({"host_collective"}),
 }
-"""Kinds of events that make a class, on any thread."""
+"""Kinds of events that form a class, on any thread."""
 _WEAK: frozenset[KindKey] = frozenset({"python", "python_wait", "range", "runtime", "input"})
-"""Kinds that may only wait for what another thread does; so may system calls of :data:`THREAD_CALLS`."""
+"""Kinds that may only wait for another thread's work; so may system calls of :data:`THREAD_CALLS`."""
 _FRAMEWORK: tuple[KindKey, ...] = ("operator", "optimizer", "runtime", "compilation", "python_wait")
-"""Kinds of calls that say more than the system calls by which they work."""
+"""Kinds of calls that are more specific than the system calls inside them."""
 _WORKS: frozenset[KindKey] = frozenset({"operator", "optimizer", "host_collective"})
-"""Kinds that explain what the leading thread waits for."""
+"""Kinds that explain a wait of the leading thread."""
 _DEFAULT: dict[str, KindKey] = {"kernel_launch": "launch_queue", "profiler": "profiler"}
-"""What explains time of a class that no event covers."""
+"""Kinds for time of a class that no event covers."""
 
 _BY_WAITS = "input_wait"
-"""The class whose time is that of the operation or range that waits, whatever happens in it."""
+"""The class whose time always goes to the waiting operation or range, not to events inside it."""
 
 _KINDS: dict[int, str] = {number: kind.key for number, kind in enumerate(KINDS)}
 _CODES: dict[KindKey, int] = {kind.key: number for number, kind in enumerate(KINDS)}
 _NO_KIND = len(KINDS)
 
 CAUSE_COLUMNS = ("process_id", "class", "kind", "cause", *PLACES)
-"""What tells causes apart."""
+"""Columns that distinguish causes."""
 _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "process_id": pl.Int64,
     **dict.fromkeys(("class", "kind", "cause", *PLACES), pl.String),
@@ -108,11 +108,11 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 
 @once_per_trace
 def host_causes(trace: TraceView) -> pl.DataFrame:
-    """Causes of the judged time in which no device works, the largest first.
+    """Return causes of the judged time in which no device works, the largest first.
 
     Returns:
         ``process_id, class, kind, cause, operator, module, range, location, time_ns, calls``. ``kind`` is a key of
-        :data:`~traceviz.analyses.derived.causes.kinds.KINDS`, ``cause`` the name of the event, null where nothing was
+        :data:`~traceviz.analyses.derived.causes.kinds.KINDS`. ``cause`` is the name of the event, null if nothing was
         recorded. For each process and class, ``time_ns`` adds up to the class's part of
         :func:`~traceviz.analyses.derived.judged_time.judged_time` without device work. ``calls`` counts the events.
     """
@@ -124,14 +124,14 @@ def host_causes(trace: TraceView) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stretches:
-    """Stretches of a thread in which events explain time, by time, and all that they cover."""
+    """Intervals of a thread in which events explain time, sorted by time, and their union."""
 
     segments: Segments
     covered: IntervalSet
 
     @classmethod
     def of(cls, segments: Segments) -> _Stretches:
-        """Those of ``segments`` of a thread, which do not overlap."""
+        """Return the intervals for the ``segments`` of one thread, which do not overlap."""
         begins = np.append(True, segments.starts[1:] > segments.ends[:-1])[: segments.starts.size]
         ends = np.append(begins[1:], True)[: segments.starts.size]
         return cls(segments, IntervalSet(segments.starts[begins], segments.ends[ends]))
@@ -141,10 +141,9 @@ class _Stretches:
 class _Events:
     """Events of a process that run while no device works, as a tree.
 
-    ``kinds`` are numbers of :data:`_CODES` by row of the tree, and ``around`` is what is around each event.
-    ``may_wait`` marks events that may only wait for what another thread does. ``explaining`` is the event that explains
-    the time of each; ``None`` where each does itself. ``leads`` says which events are of the thread that leads,
-    ``leader``.
+    ``kinds`` are numbers of :data:`_CODES` by row of the tree. ``around`` holds the names around each event.
+    ``may_wait`` marks events that may only wait for another thread. ``explaining`` is the event that explains each
+    event's time; ``None`` if each explains its own. ``leads`` marks the events of the leading thread, ``leader``.
     """
 
     tree: CallTree
@@ -156,18 +155,18 @@ class _Events:
     leader: int
 
     def are(self, kinds: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
-        """Which calls are of these kinds."""
+        """Return which calls are of these kinds."""
         return _are(self.kinds, kinds)
 
     def stretches(self, selected: npt.NDArray[np.bool_]) -> Segments:
-        """Stretches that ``selected`` events explain."""
+        """Return the intervals that ``selected`` events explain."""
         if self.explaining is None:
             return innermost(self.tree, selected)
         found = innermost(self.tree, selected[self.explaining])
         return Segments(found.starts, found.ends, self.explaining[found.owner])
 
     def of_threads(self, selected: npt.NDArray[np.bool_]) -> Iterator[_Stretches]:
-        """The same, thread by thread, the leader's first, then those with most time: of several at once, one counts."""
+        """Yield these intervals per thread, the leader first, then by time: earlier ones take the time they cover."""
         segments = self.stretches(selected)
         if not segments.owner.size:
             return
@@ -179,24 +178,24 @@ class _Events:
 
     @cached_property
     def strong(self) -> _Stretches:
-        """Stretches of the leading thread that explain it whatever others do."""
+        """Intervals of the leading thread that explain its time regardless of other threads."""
         return _Stretches.of(self.stretches(self.leads & (self.kinds != _NO_KIND) & ~self.may_wait))
 
     @cached_property
     def weak(self) -> _Stretches:
-        """Stretches of the leading thread in which it may only wait for what another thread does."""
+        """Intervals of the leading thread in which it may only wait for another thread."""
         return _Stretches.of(self.stretches(self.leads & self.may_wait))
 
     @cached_property
     def works(self) -> tuple[_Stretches, ...]:
-        """Stretches in which other threads work."""
+        """Intervals in which other threads work."""
         return tuple(self.of_threads(~self.leads & self.are(_WORKS)))
 
     def add_weak(self, key: str, free: IntervalSet, total: Array) -> int:
-        """Add to ``total`` the time of :attr:`weak` stretches in ``free``, and return how much of it is left.
+        """Add to ``total`` the time of :attr:`weak` intervals in ``free``, and return how much of ``free`` is left.
 
-        Nothing comes after them, so no stretch is needed where calls nest: a call's own time is its time less that of
-        the calls directly in it.
+        Weak intervals come last. If calls nest, they are not needed: a call's own time is its time minus that of the
+        calls directly in it.
         """
         if not self.tree.nests or self.explaining is not None:
             found = self.weak.segments
@@ -205,33 +204,33 @@ class _Events:
         rows = np.flatnonzero(self.leads)
         if not rows.size:
             return free.total
-        own = slice(int(rows[0]), int(rows[-1]) + 1)  # a thread's calls lie together
+        own = slice(int(rows[0]), int(rows[-1]) + 1)  # a thread's calls are contiguous
         time = free.overlap(self.tree.starts[own], self.tree.ends[own])
         owners = _explained(self, key, np.arange(own.start, own.stop)) if key == _BY_WAITS else None
         return free.total - add_own(own.start, self.tree.parent[own], time, self.may_wait[own], owners, total)
 
     @cached_property
     def said(self) -> Codes:
-        """For each context a number of its name and of the names of what is around it."""
+        """A number for each context, equal for equal names of its call and of the calls around it."""
         named = self.around
         names = codes(self.tree.calls["name"])
         return alike(names[named.first], *(chosen(names, rows) for rows in named.names.values()))[0]
 
     @cached_property
     def waits(self) -> Array:
-        """For each event, and for none, the outermost one of the input around it; -1 for none."""
+        """The outermost input event around each event, or -1; the last entry, for no event, is -1."""
         return np.append(self.tree.topmost(self.are(["input"])), np.int32(-1))
 
 
 def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
-    """Rows of :func:`host_causes` of a rank, if it has any."""
+    """Yield the rows of :func:`host_causes` of a rank, if it has any."""
     busy = trace.rank_busy.get(rank, IntervalSet.empty())
     judged = judged_time(trace, rank).subtract(busy)
     sets = {key: owned.intersect(judged) for key, owned in host_classes(trace)[rank].sets.items()}
-    if not any(owned.total for owned in sets.values()):  # also where a trace states steps outside of what it captured
+    if not any(owned.total for owned in sets.values()):  # also if a trace states steps outside of its capture
         return
     if trace.tables.rows("cuda_api"):
-        _what_they_did(trace)  # needs much that is of no use later
+        _what_they_did(trace)  # first, since it needs much memory that is not needed later
     trace.spare(host_classes, _what_they_did, first_calls)
     events = _events(trace, rank, judged)
     samples = ticks_within(trace, rank, judged)
@@ -245,17 +244,17 @@ def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
 
 
 def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Time of one class shared out among events, and the samples that were taken in it.
+    """Divide the time of one class among events, and return the samples that were taken in it.
 
     Returns:
-        ``owner, time_ns, calls, kind, class``: the first of the owners with the same names and kind, where owner -1 is
-        what is left, the time of all of them, and how many there are; and ``owner, kind, class, weight`` with what
-        samples say (:func:`~traceviz.analyses.derived.causes.sampling.divided`).
+        First, ``owner, time_ns, calls, kind, class``, one row for the owners with the same names and kind: the first
+        owner, their time and their number. Owner -1 is the remaining time. Second, ``owner, kind, class, weight`` and
+        the columns of samples (:func:`~traceviz.analyses.derived.causes.sampling.divided`).
     """
     samples = samples.filter(pl.Series(free.contains(samples["moment_ns"].to_numpy()), dtype=pl.Boolean))
     weight = free.overlap(samples["begin_ns"].to_numpy(), samples["moment_ns"].to_numpy() + 1)
     moments, taken = samples["moment_ns"].to_numpy(), np.full(samples.height, -1)
-    total = np.zeros(events.kinds.size + 1, np.int64)  # the last is of no event
+    total = np.zeros(events.kinds.size + 1, np.int64)  # the last entry is for no event
     by_samples = moments.size > 0
     for stretches in _by_precedence(events, key, weak=by_samples):
         found = stretches.segments
@@ -276,9 +275,9 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
 
 
 def _owned(events: _Events, key: str, total: Array) -> pl.DataFrame:
-    """``owner, time_ns, calls, kind`` of :func:`_of_class` by the time of each event, and of what is left.
+    """Return ``owner, time_ns, calls, kind`` of :func:`_of_class` from the time of each event, and the remaining time.
 
-    Of millions of events, those with the same names are put together by the numbers of the names.
+    Events with the same names are grouped by name numbers, since there may be millions of events.
     """
     owners = np.flatnonzero(total).astype(np.int32, copy=False)
     kinds = _explaining_kinds(events, key, owners)
@@ -291,16 +290,16 @@ def _owned(events: _Events, key: str, total: Array) -> pl.DataFrame:
 
 
 def _explained(events: _Events, key: str, rows: Rows) -> Rows:
-    """The events that are named for what happens in ``rows``; -1 is no event."""
+    """Return the events whose names stand for ``rows``; -1 is no event."""
     if key != _BY_WAITS:
         return rows
-    # Whatever happens inside the wait, its cause is the operation or range that waits
+    # The cause of a wait is the operation or range that waits, not the events inside it
     waits = events.waits[rows]
     return np.where(waits >= 0, waits, rows)
 
 
 def _explaining_kinds(events: _Events, key: str, rows: Rows) -> npt.NDArray[np.uint8]:
-    """Codes of the kinds that events have in a class; -1, and what comes after all events, is no event."""
+    """Return the kind codes of events in a class; -1, and the number after the last event, stand for no event."""
     if key == _BY_WAITS:
         return np.full(rows.size, _CODES["input"], np.uint8)
     kinds = np.append(events.kinds, _CODES[_DEFAULT.get(key, "unexplained")])
@@ -308,9 +307,9 @@ def _explaining_kinds(events: _Events, key: str, rows: Rows) -> npt.NDArray[np.u
 
 
 def _by_precedence(events: _Events, key: str, *, weak: bool) -> Iterator[_Stretches]:
-    """Stretches that may explain time of a class: those that come first take what they cover.
+    """Yield the intervals that may explain time of a class; earlier ones take the time that they cover.
 
-    The :attr:`~_Events.weak` ones are the last, and left out if told so.
+    The :attr:`~_Events.weak` intervals are last, and only included if ``weak``.
     """
     if kinds := _KINDS_OF_CLASS.get(key):
         yield from events.of_threads(events.are(kinds))
@@ -323,29 +322,29 @@ def _by_precedence(events: _Events, key: str, *, weak: bool) -> Iterator[_Stretc
 
 
 _NAMED = ("class", "kind", "cause", *PLACES)
-"""What tells causes of one process apart."""
+"""Columns that distinguish causes of one process."""
 
 
 def _named(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
-    """Names and places of what took the time: rows of :func:`host_causes` without the process."""
+    """Return names and places of the owners of time: rows of :func:`host_causes` without the process."""
     return _plain(_with_names(events, owned)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
 
 
 def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:
-    """The same for the samples that were taken in the time: ``weight, did, what, line`` beside names and places."""
+    """Return the same for the samples taken in the time: ``weight, did, what, line`` with names and places."""
     return _plain(_with_names(events, taken))
 
 
 def _with_names(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
-    """``owned`` with the name and the places of each owner, as they are stored."""
+    """Return ``owned`` with the name and the places of each owner, as they are stored."""
     owner = owned["owner"].to_numpy()
     names = {"cause": owner, **{place: events.around.rows(place, owner) for place in PLACES}}
     return owned.drop("owner").with_columns(names_of(events.tree, rows).alias(name) for name, rows in names.items())
 
 
 def _plain(named: pl.DataFrame) -> pl.DataFrame:
-    """Names as text, without what tells one call from another."""
-    # Few by now: what names have in common is taken from texts
+    """Convert names to text, without the parts that differ between calls."""
+    # There are few rows by now, so text functions are cheap
     texts = named.with_columns(pl.col("class", "cause", *PLACES).cast(pl.String))
     return texts.with_columns(
         pl.col("kind").replace_strict(_KINDS, return_dtype=pl.String),
@@ -369,15 +368,15 @@ def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
 
 
 def _are(kinds: npt.NDArray[np.uint8], wanted: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
-    """Rows of ``kinds`` that are ``wanted``."""
+    """Return a mask of the ``kinds`` that are ``wanted``."""
     lookup = np.zeros(_NO_KIND + 1, dtype=bool)
     lookup[[_CODES[kind] for kind in wanted]] = True
     return np.asarray(lookup[kinds])
 
 
 def _tree(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> CallTree:
-    """Events of a process that run in ``judged`` time: ``thread_id, source, name, kind, part``."""
-    # Of equal events the order in which they come decides, as the tree's sort is stable
+    """Return the events of a process that run in ``judged`` time: ``thread_id, source, name, kind, part``."""
+    # The tree's sort is stable, so equal events keep their order
     return CallTree.of(
         _all_rows(trace, rank, leader, judged).rename({"inside": "op_id"}),
         ("thread_id", "source", "name", "kind", "part"),
@@ -385,7 +384,7 @@ def _tree(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> Call
 
 
 def _all_rows(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:
-    """Rows of :func:`_rows` of all tables, one after the other."""
+    """Return the rows of :func:`_rows` of all tables, concatenated."""
     there = [source for source in _SOURCES if trace.tables.rows(source)]
     frames = [_rows(trace, source, rank, leader, judged) for source in there or _SOURCES[:1]]
     return pl.concat([frame for frame in frames if frame.height] or frames[:1]).with_columns(_unless_step(trace, rank))
@@ -393,9 +392,9 @@ def _all_rows(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> 
 
 @once_per_trace
 def _what_they_did(trace: TraceView) -> npt.NDArray[np.uint8]:
-    """For each row of ``cuda_api`` the kind that no name tells: copies that wait or do not, and first calls.
+    """Return, for each row of ``cuda_api``, the kind that no name shows: blocking or other copies, and first calls.
 
-    :data:`_NO_KIND` where the name says it.
+    :data:`_NO_KIND` if the name determines the kind.
     """
     did = np.full(trace.tables.rows("cuda_api"), _NO_KIND, np.uint8)
     copies = copy_calls(trace)
@@ -406,7 +405,7 @@ def _what_they_did(trace: TraceView) -> npt.NDArray[np.uint8]:
 
 
 def _unless_they_did(trace: TraceView, kinds: pl.Series, rows: npt.NDArray[np.integer]) -> pl.Series:
-    """``kinds`` of calls in these ``rows`` of ``cuda_api`` by their names, or by what they did."""
+    """Return ``kinds`` of calls in these ``rows`` of ``cuda_api``, replaced by what the calls did if that is known."""
     did = _what_they_did(trace)[rows]
     told = did != _NO_KIND
     if not told.any():
@@ -418,7 +417,7 @@ def _unless_they_did(trace: TraceView, kinds: pl.Series, rows: npt.NDArray[np.in
 def _that_explain(  # noqa: PLR0917 (of one table)
     trace: TraceView, source: str, piece: pl.DataFrame, before: int, rank: int, leader: int
 ) -> pl.DataFrame:
-    """Those rows of a ``piece`` of a table, with so many rows before it, that may explain time of a process."""
+    """Return the rows of a ``piece`` that may explain time of a process; ``before`` rows of the table precede it."""
     if source == "host_ops":
         piece = piece.with_columns(pl.Series("said", trace.host_name_rows[before : before + piece.height]))
     if source == "cuda_api":
@@ -430,8 +429,8 @@ def _that_explain(  # noqa: PLR0917 (of one table)
 
 
 def _rows_within(judged: IntervalSet, events: pl.DataFrame) -> Codes:
-    """Rows of ``events`` that run in ``judged`` time."""
-    rows, count = np.empty(events.height, np.int32), 0  # memory of which only what is written is taken
+    """Return the rows of ``events`` that run in ``judged`` time."""
+    rows, count = np.empty(events.height, np.int32), 0  # only the written part takes memory
     for part in blocks(events.height):
         inside = np.flatnonzero(judged.overlap(*bounds(events[part])))
         rows[count : count + inside.size] = inside + part.start
@@ -440,10 +439,10 @@ def _rows_within(judged: IntervalSet, events: pl.DataFrame) -> Codes:
 
 
 def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:
-    """Events of a table that run in ``judged`` time.
+    """Return the events of a table that run in ``judged`` time.
 
-    Columns ``start_ns, end_ns, thread_id, source, name``; what the name says: ``kind`` and ``part``; and ``inside``, by
-    which events with the same bounds lie in each other.
+    Columns are ``start_ns, end_ns, thread_id, source, name``; ``kind`` and ``part``, from the name; and ``inside``, the
+    nesting order of events with the same bounds.
     """
     kind = ("kind",) if source == "nvtx" else ()
     parts, before = [], 0
@@ -471,10 +470,10 @@ _CLASS = pl.Enum([c.key for c in CLASSES])
 
 
 def _meanings(source: str, names: pl.DataFrame) -> pl.DataFrame:
-    """``kind`` of cause, ``part`` of the program, and ``inside`` that distinct names of a table stand for, as text.
+    """Return ``kind`` of cause, ``part`` of the program, and ``inside`` for distinct names (text) of a table.
 
-    Of events with the same bounds, those of the first tables are around the others, and of host operations those of
-    the first categories.
+    If events have the same bounds, those of earlier tables enclose the others. Among host operations, those of earlier
+    categories do.
     """
     category = pl.col("category") if "category" in names.columns else pl.lit(None, pl.String).alias("category")
     distinct = names.select(category, "name")
@@ -491,7 +490,7 @@ def _meanings(source: str, names: pl.DataFrame) -> pl.DataFrame:
 
 
 def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
-    """The kind of an event, null where it is the mark of a step: it covers everything and explains nothing."""
+    """Return the kind of an event, null for a step mark: it covers everything and explains nothing."""
     steps = training_steps(trace)
     marks = having(steps.frame, "process_id", rank)
     thread = steps.thread_id.get(rank)
@@ -503,11 +502,11 @@ def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
 
 
 def _explaining(tree: CallTree, kinds: npt.NDArray[np.uint8], is_system: npt.NDArray[np.bool_]) -> Array | None:
-    """For each call, the call that explains its time; ``None`` where each call explains its own.
+    """Return, for each call, the call that explains its time; ``None`` if each call explains its own.
 
-    The outermost call of the device's API around it: the driver's call within the runtime's, and the system's within
-    both, are how the outer one works. So are the operators of a collective on the host, and what the framework does
-    while it waits for a device. A system call directly within a call of the framework is how that one works.
+    This is the outermost call of the device's API around it, which includes calls of the driver and the system. The
+    same holds for operators within a collective on the host, and for calls within a wait for a device. A system call
+    directly within a call of the framework is explained by that call.
     """
     if not tree.depth.any():
         return None
@@ -524,14 +523,14 @@ def _explaining(tree: CallTree, kinds: npt.NDArray[np.uint8], is_system: npt.NDA
 
 
 def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:
-    """``cause, total_ns``: judged time in all calls of each cause, whether a device works beside them or not.
+    """Return ``cause, total_ns``: judged time in all calls of each cause, even while a device works.
 
     Args:
         trace: The trace.
         causes: Distinct names of causes.
 
     Returns:
-        One row for each of ``causes``; times of calls that nest, or run on several threads, add up.
+        One row for each of ``causes``. Times of calls that nest, or run on several threads, add up.
     """
     judged = union_all(judged_time(trace, rank) for rank in trace.ranks)
     parts = [_times_of(trace, source, causes, judged) for source in _SOURCES if trace.tables.rows(source)]
@@ -541,7 +540,7 @@ def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:
 
 
 def _times_of(trace: TraceView, source: str, causes: pl.Series, judged: IntervalSet) -> pl.DataFrame:
-    """Rows of :func:`time_in_calls` of one table: names are compared once each, and events by the numbers of theirs."""
+    """Return rows of :func:`time_in_calls` of one table. Names are compared once each; events use name numbers."""
     events = trace.frame(source, "start_ns", "dur_ns", "name")
     groups = Groups.of(events, "name")
     names = groups.keys.select(cause_name(pl.col("name")).alias("cause"))

@@ -1,4 +1,4 @@
-"""Where the program makes a few calls: the range, the operator and the line of Python in which each begins."""
+"""The place of a few calls in the program: the range, operator and line of Python in which each starts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 
 _PLACE = ("range", "module", "operator", "location")
-"""Columns of :func:`costliest_place`, the outermost first."""
+"""Columns of :func:`costliest_place`, from outermost to innermost."""
 
 
 def call_places(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
-    """Add what is around the begin of each call: columns :data:`~traceviz.analyses.derived.causes.places.PLACES`, text.
+    """Add text columns :data:`~traceviz.analyses.derived.causes.places.PLACES` for what is around each call's start.
 
     Args:
         trace: The trace.
@@ -36,7 +36,7 @@ def call_places(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def costliest_place(calls: pl.DataFrame, cost: str) -> str:
-    """Range, module, operator and line with the largest sum of ``cost`` over calls of :func:`call_places`, in words."""
+    """Return range, module, operator and line with the largest sum of ``cost`` over :func:`call_places`, as text."""
     sums = calls.group_by(_PLACE).agg(pl.col(cost).sum())
     if not sums.height:
         return ""
@@ -48,12 +48,12 @@ def costliest_place(calls: pl.DataFrame, cost: str) -> str:
 
 
 def _around(trace: TraceView, table: str, calls: pl.DataFrame) -> pl.DataFrame:
-    """Ranges or operations within which any of ``calls`` begins: what :func:`part_of_program` and a tree need."""
+    """Return ranges or operations in which a call starts, with the columns for :func:`part_of_program` and a tree."""
     texts = ("name", "category") if table == "host_ops" else ("name",)
     threads = calls["thread_id"].unique().to_list()
     if table in trace.tables:
         scan = trace.tables.scan(table).filter(pl.col("thread_id").is_in(threads))
-        if table == "nvtx":  # marks of steps are around everything
+        if table == "nvtx":  # step marks enclose everything
             marks = training_steps(trace).frame["start_ns"].implode()
             scan = scan.filter((pl.col("kind") == "push_pop") & ~pl.col("start_ns").is_in(marks))
         rows = scan.select("start_ns", end_ns(), "thread_id", *texts).collect(engine=trace.tables.engine)
@@ -71,7 +71,7 @@ def _around(trace: TraceView, table: str, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _holding(events: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Those of ``events`` of a thread within which one of its ``calls`` begins."""
+    """Return the ``events`` of a thread within which one of its ``calls`` starts."""
     starts, ends = bounds(events)
     begins = np.sort(calls["start_ns"].to_numpy())
     first, behind = np.searchsorted(begins, starts), np.searchsorted(begins, ends)

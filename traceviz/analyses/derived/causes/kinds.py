@@ -1,6 +1,6 @@
-"""What explains time in which no device works: kinds of recorded events, by where they are recorded and their names.
+"""Kinds of recorded events that explain time without device work, by their table and name.
 
-A kind says what is to be done about the time; the name of the event and its place say where.
+A kind shows the remedy for the time; the event's name and place show where to apply it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ KindKey = Literal[
 
 @dataclass(frozen=True, slots=True)
 class CauseKind:
-    """One kind of cause: stable key, label for people, and what such an event is."""
+    """A kind of cause: stable key, display label, and the meaning of such an event."""
 
     key: KindKey
     label: str
@@ -107,7 +107,7 @@ KIND_LABELS: dict[str, str] = {kind.key: kind.label for kind in KINDS}
 HOST_WORK: frozenset[KindKey] = frozenset(
     {"operator", "optimizer", "parameter_transfer", "runtime", "python", "library", "range", "driver", "launch"}
 )
-"""Kinds in which the host itself works, and the device waits for what it prepares."""
+"""Kinds in which the host itself works and the device waits for the result."""
 
 OPTIMIZER = r"(?i)^(optimizer[.]step|## optimizer ##|optimizer([ _]step)?$)"
 """Names of the optimizer's step."""
@@ -119,11 +119,11 @@ PYTHON_WAITS = (
     r"|\b(threading|queue|selectors|socket|connection|popen_fork)\.py[(:]\d+\)?:? "
     r"(wait|get|join|select|recv|_?poll|accept)\b|^\$time sleep$"
 )
-"""Python functions in which a program waits: it does no work there that a device could wait for."""
+"""Python functions in which a program waits, without work that a device could wait for."""
 COMPILES = r"(?i)compil(e|er|ing|ation)([^a-z]|program|fusion|$)|nvrtc|^ptxas"
-"""Names of ranges and operations in which code is compiled; what was compiled before (``CompiledFxGraph``) runs."""
+"""Names of ranges and operations that compile code. Calls of compiled code (``CompiledFxGraph``) do not count."""
 RECORDED_OPERATOR = r"^(aten|torch|prim)::|, seq = \d+|^\{'mod': '"
-"""Names that PyTorch gives to operators that it writes as ranges: ``emit_nvtx``, PyProf."""
+"""Names of operators that PyTorch records as ranges: ``emit_nvtx``, PyProf."""
 
 _OF_API: dict[ApiKind, KindKey] = {
     "launch": "launch",
@@ -151,17 +151,17 @@ _BY_NAME: tuple[tuple[KindKey, str], ...] = (
     ("device_wait", FRAMEWORK_WAITS),
     ("optimizer", OPTIMIZER),
 )
+"""Kinds of operations and ranges of any category, by name."""
 _BY_NAME_OF_RANGE: tuple[tuple[KindKey, str], ...] = (("operator", RECORDED_OPERATOR), ("compilation", COMPILES))
-"""What names say of ranges, annotations and events of a runtime."""
-"""What names say of operations and ranges, whatever their category."""
+"""Kinds of ranges, annotations and runtime events, by name."""
 
 
 def kinds_of(source: str, names: pl.DataFrame) -> pl.Series:
-    """The kind (:data:`KIND`) of each of distinct names. Marks of steps get none: they explain nothing.
+    """Return the kind (:data:`KIND`) of each distinct name. Step marks get null: they explain nothing.
 
     Args:
-        source: The table that they are of: ``cuda_api``, ``host_ops``, ``nvtx``, ``os_calls``.
-        names: ``name``, and ``category`` (of ``host_ops``, else null), all text.
+        source: The table of the names: ``cuda_api``, ``host_ops``, ``nvtx``, ``os_calls``.
+        names: Text columns ``name`` and ``category`` (null except for ``host_ops``).
     """
     if source == "cuda_api":
         return pl.Series("kind", [_OF_API[api_kind(name)] for name in names["name"]], KIND)
@@ -174,7 +174,7 @@ def kinds_of(source: str, names: pl.DataFrame) -> pl.Series:
 
 
 def _of_ranges() -> pl.Expr:
-    """Kinds of NVTX ranges."""
+    """Return the kinds of NVTX ranges."""
     loads = matches(pl.col("name"), INPUT_NAME) & ~matches(pl.col("name"), NOT_INPUT_NAME)
     rules = (
         *((matches(pl.col("name"), pattern), key) for key, pattern in (*_BY_NAME, *_BY_NAME_OF_RANGE)),
@@ -185,7 +185,7 @@ def _of_ranges() -> pl.Expr:
 
 
 def _of_operations() -> pl.Expr:
-    """Kinds of host operations: what their names say, else their categories."""
+    """Return the kinds of host operations, by their names, else by their categories."""
     is_named = pl.col("category").fill_null("") != "step"
     is_range = pl.col("category").is_in(["annotation", "runtime"]).fill_null(value=False)
     is_python = (pl.col("category") == "python").fill_null(value=False)
@@ -201,6 +201,6 @@ def _of_operations() -> pl.Expr:
 
 
 def cause_name(name: pl.Expr) -> pl.Expr:
-    """Names of events without what tells one call from another: ``aten::add, seq = 7`` is one cause with its like."""
+    """Remove from event names the parts that differ per call: ``aten::add, seq = 7`` becomes ``aten::add``."""
     without_id = replaced(name, r", (op_id|seq) = .*$", "")
     return located(replaced(without_id, r"([ _#:])\d+$", "${1}N"))

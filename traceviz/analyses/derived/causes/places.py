@@ -1,4 +1,4 @@
-"""Where in the program an event happened: the range, module, operator and line of Python around it."""
+"""The place of an event in the program: the range, module, operator and line of Python around it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.core.arrays.nested import Codes, Rows, alike, nearest, topmost
 
 MODULE = r"^nn\.Module: "
-"""Python frames that are calls of a module of the model."""
+"""Names of Python frames that are calls of a model's module."""
 
 _LIBRARY = (
     r"site-packages/|dist-packages/|/lib/python\d|^(torch|torchvision|transformers|jax|tensorflow|keras|numpy)/"
@@ -21,19 +21,19 @@ _LIBRARY = (
     r"|^<|^nn\.Module: |^\$<unknown>"
     r"|^\$(profiler|api|pjit|pxla|array|core|interpreter|traceback_util|builtins|threading)\b"
 )
-"""Python frames of libraries, which are not where a program can be changed."""
+"""Python frames of libraries, where the program cannot be changed."""
 _TORCH_FRAME = r"^([^()]*\.py)\((\d+)\): (.*)$"
 _JAX_FRAME = r"^\$([^ ]+:\d+) (.*)$"
 
 PLACES = ("operator", "module", "range", "location")
 """Columns of :func:`places`."""
 PARTS = ("operator", "module", "range", "line", "library")
-"""What an event may say of a place: its operator, module or range, or its line in the program or in a library."""
+"""Parts that an event may stand for: an operator, a module, a range, or a line of the program or of a library."""
 _PART = pl.Enum(PARTS)
 
 
 def part_of_program(source: pl.Expr, category: pl.Expr, name: pl.Expr) -> pl.Expr:
-    """What an event says of the place in the program: one of :data:`PARTS`, null for nothing."""
+    """Return the part of the program that an event stands for: one of :data:`PARTS`, or null."""
     python = category == "python"
     rules = (
         (python & matches(name, MODULE), "module"),
@@ -46,15 +46,15 @@ def part_of_program(source: pl.Expr, category: pl.Expr, name: pl.Expr) -> pl.Exp
 
 
 def places(tree: CallTree) -> pl.DataFrame:
-    """For each call, what is around it or is it, by name; null where there is none of the kind.
+    """Return, for each call, the names of its place: of the call itself and of events around it; null if unknown.
 
     Args:
-        tree: Calls with ``name`` and ``part``, of :func:`part_of_program`.
+        tree: Calls with ``name``, and ``part`` from :func:`part_of_program`.
 
     Returns:
         ``operator``: the outermost operator of the framework; ``module``: the innermost ``nn.Module``; ``range``: the
-        innermost range or annotation; ``location``: the innermost Python function outside of libraries, else the
-        innermost one.
+        innermost range or annotation; ``location``: the innermost Python function outside libraries, else the innermost
+        function.
     """
     around = places_around(tree)
     every = np.arange(tree.calls.height)
@@ -63,12 +63,12 @@ def places(tree: CallTree) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Around:
-    """What is around calls: the same for all of one context.
+    """Events around calls. They are the same for all calls of a context.
 
     Args:
         contexts: The context of each call.
         first: The first call of each context.
-        names: For each of :data:`PLACES` the call that names it in each context; -1 where there is none.
+        names: For each of :data:`PLACES`, the call that names it in each context, or -1.
     """
 
     contexts: Codes
@@ -76,17 +76,17 @@ class Around:
     names: dict[str, Rows]
 
     def rows(self, place: str, calls: Rows) -> Rows:
-        """For each of ``calls``, the row of the call that names its place; -1 where there is none, and for -1."""
+        """Return, for each of ``calls``, the row of the call that names its place, or -1 (also for a call of -1)."""
         return chosen(self.names[place], chosen(self.contexts, calls))
 
 
 def chosen(values: Rows, rows: Rows) -> Rows:
-    """``values`` of these rows; -1 for none."""
+    """Return ``values`` of these rows; -1 for rows of -1."""
     return np.where(rows >= 0, values[rows], -1) if values.size else np.full(rows.size, -1)
 
 
 def places_around(tree: CallTree) -> Around:
-    """What is around the calls of ``tree``, and what they are themselves."""
+    """Return the events that are, or are around, the calls of ``tree``."""
     names, parts = codes(tree.calls["name"]), codes(tree.calls["part"].cast(_PART))
     contexts = tree.contexts(_numbered(names, parts))
     parent, part = contexts.parent, parts[contexts.first]
@@ -99,7 +99,7 @@ def places_around(tree: CallTree) -> Around:
 
 
 def _numbered(names: Codes, parts: Codes) -> Codes:
-    """One number for each pair of a name and a part."""
+    """Return one number for each pair of a name and a part."""
     width = len(PARTS) + 1
     if int(names.max(initial=0)) >= np.iinfo(np.int32).max // width - 1:
         return alike(names, parts)[0]
@@ -107,11 +107,11 @@ def _numbered(names: Codes, parts: Codes) -> Codes:
 
 
 def names_of(tree: CallTree, rows: Rows) -> pl.Series:
-    """Names of the calls in ``rows`` of the tree, as they are stored; null for -1."""
+    """Return names of the calls in ``rows`` of the tree, as they are stored; null for -1."""
     index = pl.Series(rows, dtype=pl.Int64)
     return tree.calls["name"].gather(index.set(index < 0, None))
 
 
 def located(frame: pl.Expr) -> pl.Expr:
-    """``train.py:41 load`` of the names that profilers give it: ``train.py(41): load``, ``$train.py:41 load``."""
+    """Convert profiler frame names (``train.py(41): load``, ``$train.py:41 load``) to ``train.py:41 load``."""
     return replaced(replaced(frame, _TORCH_FRAME, "${1}:${2} ${3}"), _JAX_FRAME, "${1} ${2}")

@@ -1,7 +1,7 @@
-"""Samples of the leading thread's stack, and how they divide time that no event explains, or only a range or a wait.
+"""Samples of the leading thread's stack. They divide time that no event explains, or only a range or a wait.
 
-A sample is taken at a moment. Time that is to be divided is divided by the samples whose moments lie in it, each with
-the part of its own interval that does::
+A sample is taken at a moment. Time is divided among the samples whose moments lie in it. The weight of a sample is
+the part of its own interval that lies in the time::
 
     operators      |#####|        |#########|      |####|
     samples         .     .     .     .     .     .     .
@@ -24,13 +24,13 @@ from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array, IntervalSet
 
 LEAST_SAMPLES = 10
-"""Fewer samples in the judged time explain nothing."""
+"""With fewer samples in the judged time, none are used."""
 
 REPLACED: frozenset[KindKey] = frozenset({"unexplained", "range"})
-"""Kinds of causes that say less than a sample: it takes their place. Of others, it adds the line."""
+"""Kinds of causes that a sample replaces, since it is more specific. To other causes, it adds the line."""
 
 _SAY_NO_MORE: frozenset[KindKey] = frozenset({"python", "wait"})
-"""Kinds that say less of the time in a system call than its name does."""
+"""Kinds that are less specific about time in a system call than the call's name."""
 
 _OF_STACK: dict[StackKind, KindKey] = {
     "input": "input",
@@ -49,7 +49,7 @@ _OF_STACK: dict[StackKind, KindKey] = {
     "compute": "library",
     "python": "python",
 }
-"""Kinds of causes by what stacks say."""
+"""Kinds of causes by kind of stack."""
 
 _WAITS: frozenset[KindKey] = frozenset({"lock", "wait"})
 """Kinds in which the thread waits for another one."""
@@ -66,14 +66,14 @@ TICKS = {
 
 @once_per_trace
 def ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
-    """Samples of the main thread of a process, one row each, by time.
+    """Return samples of the main thread of a process, one row each, by time.
 
     Returns:
-        ``begin_ns`` and ``moment_ns`` of each sample: from the one before it to when it was taken; ``did``, the kind of
-        cause that it is; ``what`` ran, the compiled function by its name, else the line; ``line`` of the program; and
-        ``works``: the program used a core then, or wanted one, null where that was not sampled.
+        ``begin_ns`` and ``moment_ns``: the end of the sample before it, and the time it was taken. ``did``: the kind of
+        cause. ``what``: the name of the compiled function that ran, else the line. ``line``: the line of the program.
+        ``works``: true if the program used a core then, or wanted one; null if that was not sampled.
     """
-    if not trace.tables.rows("stacks"):  # where functions were recorded, to find their thread takes long
+    if not trace.tables.rows("stacks"):  # if functions were recorded, finding their thread takes long
         return pl.DataFrame(schema=TICKS)
     thread = main_thread(trace, process_id)
     if thread is None:
@@ -99,14 +99,14 @@ def ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
 
 
 def _with_work_of_others(trace: TraceView, process_id: int, thread: int, samples: pl.DataFrame) -> pl.DataFrame:
-    """``samples`` of a thread, with what another thread computes in the place of the wait for it.
+    """Return ``samples`` of a thread in which another thread's computation replaces the wait for it.
 
     ::
 
         main     |--- future.result: lock ---|
-        worker      |-- conv2d: computes -|            the time is the worker's
+        worker      |-- conv2d: computes -|            the time counts as the worker's
 
-    Of several threads that compute, the one that does so for longest counts.
+    If several threads compute, the thread with the longest total computation counts.
     """
     of_others = (pl.col("process_id") == process_id) & (pl.col("thread_id") != thread) & (pl.col("kind") == "compute")
     work = sampled_stacks(trace).filter(of_others & (pl.col("samples") > 0))
@@ -134,31 +134,31 @@ def _with_work_of_others(trace: TraceView, process_id: int, thread: int, samples
 
 
 def _what() -> pl.Expr:
-    """The compiled function that ran by its name, else the line."""
+    """Return the name of the compiled function that ran, else the line."""
     is_called = ~pl.col("leaf").str.contains(r"[ :]")
     return pl.when(is_called).then("leaf").otherwise(pl.col("location")).alias("what")
 
 
 def _kinds(trace: TraceView, process_id: int) -> dict[StackKind, KindKey]:
-    """Where there is no device, what waits for one computes."""
+    """Return the kinds of causes by kind of stack. Without a device, a device wait counts as computation."""
     return _OF_STACK if process_id in trace.rank_busy else {**_OF_STACK, "device_wait": "library"}
 
 
 def ticks_within(trace: TraceView, process_id: int, within: IntervalSet) -> pl.DataFrame:
-    """Those of :func:`ticks` that were taken in a part of the run; none where they are too few to tell anything."""
+    """Return the :func:`ticks` taken in a part of the run; none if there are too few to be reliable."""
     rows = ticks(trace, process_id)
     rows = rows.filter(pl.Series(within.contains(rows["moment_ns"].to_numpy()), dtype=pl.Boolean))
     return rows if rows.height >= LEAST_SAMPLES else rows.clear()
 
 
 def divided(causes: pl.DataFrame, samples: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
-    """``causes`` with their time shared out among the samples that were taken in it; sums stay what they are.
+    """Return ``causes`` with their time divided among the samples taken in it; sums do not change.
 
     Args:
         causes: ``class, kind, cause``, places, ``time_ns, calls``, one row for each combination of ``keys``.
-        samples: ``keys`` of the cause that each sample was taken in, ``did, what, line, works``, and ``weight``, the
-            part of its interval that lies in the cause's time.
-        keys: Columns that tell causes apart.
+        samples: ``keys`` of the cause of each sample, ``did, what, line, works``, and ``weight``: the part of its
+            interval that lies in the cause's time.
+        keys: Columns that distinguish causes.
     """
     if not samples.height:
         return causes
@@ -166,7 +166,7 @@ def divided(causes: pl.DataFrame, samples: pl.DataFrame, keys: tuple[str, ...]) 
     seen = samples.group_by(*keys, *_SAID).agg(pl.col("weight").sum())
     seen = seen.filter(pl.col("weight") > 0).sort("weight", *_SAID, descending=[True, *[False] * len(_SAID)])
     joined = _joined(causes.with_row_index("row"), seen, keys)
-    # Waits are short and steps many: a step without a sample of its waits has those of the others
+    # Waits are short and steps many: waits of a step without samples are divided by the samples of other steps
     alone = (pl.col("kind") == "os_call") & pl.col("weight").is_null()
     others = seen.group_by(*_OF_CALL, *_SAID, maintain_order=True).agg(pl.col("weight").sum())
     lent = _joined(joined.filter(alone).drop(*_SAID, "weight"), others, _OF_CALL)
@@ -186,22 +186,22 @@ def divided(causes: pl.DataFrame, samples: pl.DataFrame, keys: tuple[str, ...]) 
 
 
 def _joined(causes: pl.DataFrame, seen: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
-    """Each cause with all that was seen of it; null where nothing was."""
+    """Join each cause to all samples of it; null if there are none."""
     return causes.join(seen, on=keys, how="left", maintain_order="left_right", nulls_equal=True)
 
 
 def _says_more() -> pl.Expr:
-    """Samples that say more than the system call that they were taken in.
+    """Return whether a sample is more specific than the system call that it was taken in.
 
-    A numeric library waits for threads of its own that compute: then it does. If the program uses no processor in the
-    meantime, all that is known is the wait.
+    A numeric library may wait for its own threads, which compute. That counts as computation unless the program uses no
+    processor at the time: then only the wait is known.
     """
     computes = matches(pl.col("cause"), THREAD_CALLS) & pl.col("works").fill_null(value=True)
     return pl.when(pl.col("did") == "library").then(computes).otherwise(~pl.col("did").is_in(list(_SAY_NO_MORE)))
 
 
 def owners_at(starts: Array, ends: Array, owner: Array, moments: Array) -> Array:
-    """The owner of the stretch in which each moment lies; -1 where none does. Stretches are disjoint."""
+    """Return the owner of the interval in which each moment lies, or -1. Intervals are disjoint."""
     if not starts.size:
         return np.full(moments.size, -1)
     order = np.argsort(starts, kind="stable")

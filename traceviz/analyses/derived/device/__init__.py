@@ -1,1 +1,1 @@
-"""Devices: their names and ranks, what they did, and how full they were."""
+"""Devices: their names and ranks, their work, and how much of their capacity it used."""

@@ -1,7 +1,7 @@
-"""Conversions of the layout of tensors (channels first, channels last), by the names of kernels.
+"""Conversions of tensor layouts (channels first, channels last), by kernel names.
 
-Libraries of convolutions work in the layout that their fastest kernels want, and convert on the way in and out where
-the program keeps another. General transposes and copies of a program are not counted: it may mean them.
+Convolution libraries work in the layout of their fastest kernels, and convert inputs and outputs if the program uses
+another one. General transposes and copies do not count: the program may intend them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LAYOUT_KERNELS = (
     r"convert_?layout|layout_?convert|SwapDimension\dAnd\dInTensor3|ShuffleInTensor3|"
     r"cudnn::\w+(?:::\w+)*::transpose|transpose_readWrite_alignment|tensorTransformGeneric"
 )
-"""cuDNN's and MIOpen's conversions, those of TensorFlow around its convolutions, and cuBLASLt's."""
+"""Conversions of cuDNN, MIOpen and cuBLASLt, and those of TensorFlow around its convolutions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,12 @@ class Layouts:
     """Kernels that convert layouts, within the judged time of the devices.
 
     Args:
-        names: The kernels with most of it first, as they are named for people, three at most.
-        calls: How many began there.
+        names: Display names of at most three kernels, those with the most time first.
+        calls: Number of conversions that started in the judged time.
         layout_ns: Time in which such a kernel runs, once per device.
         kernel_ns: Time in which any kernel runs.
         judged_ns: The judged time.
-        judged_words: That in words.
+        judged_words: The judged time, as text.
     """
 
     names: tuple[str, ...]
@@ -47,11 +47,11 @@ class Layouts:
 
 _NAMED = 3
 _SHORT = r"(\w+)(?:<|\(|$)"
-"""The name of a function without its namespace and arguments."""
+"""Pattern of a function's name without its namespace and arguments."""
 
 
 def layouts(trace: TraceView) -> Layouts | None:
-    """The conversions; ``None`` where there is none in judged time."""
+    """Return the conversions; ``None`` if there are none in judged time."""
     named = pl.DataFrame({"name": list(trace.kernel_classes)}, {"name": pl.String})
     converting = named.filter(matches(pl.col("name"), LAYOUT_KERNELS))["name"].to_list()
     if not converting:

@@ -1,4 +1,4 @@
-"""Names of devices for people."""
+"""Display names of devices."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from traceviz.analyses.derived.view import TraceView
 
 
 def device_names(trace: TraceView) -> dict[int, str]:
-    """A name for people of every device in the trace, by ``device_id``: kind, ordinal and product.
+    """Return a display name of every device in the trace, by ``device_id``: kind, ordinal and product.
 
-    Where devices of several hosts or processes would have the same name, the rank that uses them tells them apart.
+    If devices of several hosts or processes would have the same name, the rank that uses them is added.
     """
     names = {}
     for row in trace.tables.arrow("devices").to_pylist():

@@ -1,13 +1,13 @@
-"""How far a kernel's launch can fill a multiprocessor (SM): blocks per SM, theoretical and achieved occupancy.
+"""Use of a multiprocessor (SM) by a kernel's launch: blocks per SM, theoretical and achieved occupancy.
 
-Occupancy is the share of an SM's thread slots that are taken. In theory, as many blocks are resident at once as the
-SM's limits allow, of warps, blocks, registers and shared memory (sources: CUDA C++ Programming Guide, "Technical
-Specifications per Compute Capability"; the rules of NVIDIA's occupancy calculator, ``cuda_occupancy.h``). A grid that
-gives an SM fewer blocks than that fills it no further. So PyTorch's profiler estimates the achieved occupancy::
+Occupancy is the share of an SM's thread slots that are in use. In theory, an SM holds as many blocks at once as its
+limits on warps, blocks, registers and shared memory allow (sources: CUDA C++ Programming Guide, "Technical
+Specifications per Compute Capability"; the rules of NVIDIA's occupancy calculator, ``cuda_occupancy.h``). A smaller
+grid leaves slots empty. PyTorch's profiler therefore estimates the achieved occupancy as::
 
     achieved = min(blocks per SM, blocks resident in theory) * threads per block / threads that an SM holds
 
-Unknown values are null, never 0: that would be a measurement.
+Unknown values are null, never 0, since 0 would be a measurement.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ import polars as pl
 WARP = 32
 """Threads of a warp."""
 _REGISTER_UNIT = 256
-"""Registers of a warp are given out in pieces of this many,"""
+"""Allocation unit of a warp's registers, in registers."""
 _PARTITIONS = 4
-"""in each of the quarters that an SM's registers are divided into."""
+"""Number of partitions of an SM's registers, each with its own allocation."""
 
 
 @dataclass(frozen=True, slots=True)
 class SmLimits:
-    """What one SM holds at once.
+    """Limits of one SM.
 
     Args:
-        warps: Warps.
-        blocks: Blocks.
-        shared_kib: Shared memory in KiB, at most.
-        registers: Registers of 32 bits.
-        reserved_bytes: Shared memory that the system takes of each block.
-        shared_unit: Shared memory of a block is given out in pieces of this many bytes.
+        warps: Maximum number of warps.
+        blocks: Maximum number of blocks.
+        shared_kib: Maximum shared memory in KiB.
+        registers: Number of 32-bit registers.
+        reserved_bytes: Shared memory that the system reserves per block.
+        shared_unit: Allocation unit of a block's shared memory in bytes.
     """
 
     warps: int
@@ -46,7 +46,7 @@ class SmLimits:
 
 
 def _ampere(warps: int, blocks: int, shared_kib: int) -> SmLimits:
-    """Limits since compute capability 8.0: the system reserves 1 KiB of each block's shared memory."""
+    """Return limits for compute capability 8.0 and later: the system reserves 1 KiB of shared memory per block."""
     return SmLimits(warps, blocks, shared_kib, reserved_bytes=1024, shared_unit=128)
 
 
@@ -72,7 +72,7 @@ LIMITS: dict[str, SmLimits] = {
     "10.3": _ampere(64, 32, 228),
     "12.0": _ampere(48, 24, 100),
 }
-"""By compute capability; one that is not listed has no theoretical occupancy here."""
+"""Limits by compute capability. Devices of other capabilities have no theoretical occupancy here."""
 
 SHAPE = (
     *("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"),
@@ -86,22 +86,22 @@ _THREADS = "threads_of_a_block"
 
 
 def filled(kernels: pl.DataFrame, sm_count: int | None, capability: str | None, threads: int | None) -> pl.DataFrame:
-    """``kernels`` of one device with two more columns. Figures of the producer go before computed ones.
+    """Return ``kernels`` of one device with columns ``load`` and ``achieved``. Producer's figures come first.
 
-    ``load`` is the number of blocks per SM, ``achieved`` the estimated achieved occupancy, 0 to 1. Both are null where
-    neither the producer nor the launch tells them.
+    ``load`` is the number of blocks per SM. ``achieved`` is the estimated achieved occupancy, 0 to 1. Both are null if
+    neither the producer nor the launch provides them.
 
     Args:
         kernels: Kernels with the columns of :data:`SHAPE`.
-        sm_count: SMs of the device.
-        capability: Its compute capability, for example ``"8.0"``.
-        threads: Threads that one of its SMs holds; that of the compute capability where not known.
+        sm_count: Number of SMs of the device.
+        capability: Compute capability of the device, for example ``"8.0"``.
+        threads: Maximum number of threads per SM; if not known, that of the compute capability is used.
     """
     limits = LIMITS.get(capability or "")
     slots = threads or (limits.warps * WARP if limits else None)
     blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
     load = pl.coalesce(_sensible("blocks_per_sm"), blocks / pl.lit(sm_count or None, pl.Float64))
-    # One query would hold what comes first many times over: to plan it takes longer than to run all of these
+    # Separate queries: a single one repeats the earlier expressions, and planning it takes longer than running these
     known = kernels.with_columns(load.alias("load"), _threads().alias(_THREADS))
     theory = known.select(pl.coalesce(_sensible("occupancy"), _theoretical(limits, slots))).to_series()
     achieved = pl.coalesce(_sensible("achieved_occupancy"), _achieved(pl.lit(theory), slots)).alias("achieved")
@@ -109,23 +109,23 @@ def filled(kernels: pl.DataFrame, sm_count: int | None, capability: str | None, 
 
 
 def _sensible(column: str) -> pl.Expr:
-    """A figure of the producer; null where it makes no sense.
+    """Return a figure of the producer, or null if it is implausible.
 
-    A kernel that runs has blocks and fills something. PyTorch's profiler writes 0 where a block needs more than 48 KiB
-    of shared memory, which its calculation takes for impossible, and where a percentage rounds to 0.
+    A running kernel has blocks and a positive occupancy. PyTorch's profiler writes 0 if a block needs more than 48 KiB
+    of shared memory, which its calculation considers impossible, and if a percentage rounds to 0.
     """
     value = pl.col(column)
     return pl.when(value.is_finite() & (value > 0)).then(value)
 
 
 def _threads() -> pl.Expr:
-    """Threads of a block; null where it has none, which no launch has."""
+    """Return the number of threads of a block; null if it is 0, which is impossible."""
     threads = pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z")
     return pl.when(threads > 0).then(threads)
 
 
 def _achieved(theory: pl.Expr, slots: int | None) -> pl.Expr:
-    """Achieved occupancy; known without the limits where a block runs alone on its SM, because it fits there."""
+    """Return the achieved occupancy. If an SM gets at most one block, no limits are needed, since that block fits."""
     if not slots:
         return pl.lit(None, pl.Float64)
     spread = pl.col("load") * pl.col(_THREADS) / slots
@@ -133,7 +133,7 @@ def _achieved(theory: pl.Expr, slots: int | None) -> pl.Expr:
 
 
 def _theoretical(limits: SmLimits | None, slots: int | None) -> pl.Expr:
-    """Threads of the blocks resident at once as a share of an SM's thread slots; null where a limit is not known."""
+    """Return the threads of the resident blocks as a share of an SM's thread slots; null if a limit is not known."""
     if limits is None or not slots:
         return pl.lit(None, pl.Float64)
     warps = -(-pl.col(_THREADS) // WARP)
@@ -150,6 +150,6 @@ def _theoretical(limits: SmLimits | None, slots: int | None) -> pl.Expr:
     known = pl.all_horizontal(
         pl.col("registers_per_thread").is_not_null(),
         pl.any_horizontal(pl.col("static_shared_bytes", "dynamic_shared_bytes").is_not_null()),
-        resident > 0,  # it did run: limits that forbid it are not those that it ran under
+        resident > 0,  # the kernel did run, so limits that forbid it are wrong
     )
     return pl.when(known).then(resident * pl.col(_THREADS) / slots)

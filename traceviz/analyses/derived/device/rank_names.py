@@ -1,4 +1,4 @@
-"""The ranks that a trace holds, and the number of ranks of the job."""
+"""The ranks in a trace, and the number of ranks of the job."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ WORLD_SIZE = r"(?i)^(distributedInfo\.)?world_?size$"
 
 
 _LISTED = 8
-"""Ranks that are listed by number where they are not consecutive."""
+"""Maximum number of ranks listed individually, if they are not consecutive."""
 
 
 def rank_numbers(trace: TraceView) -> dict[int, int]:
-    """Rank of every process of :attr:`TraceView.ranks`; the number of the process where its rank is not known.
+    """Return the rank of every process of :attr:`TraceView.ranks`; the process number if its rank is not known.
 
-    Where processes would share a number, as processes of one program do, every rank has the number of its process.
+    If processes would share a number, as processes of one program do, every process gets its own number.
     """
     stated = dict(knowing(trace.frame("processes", "process_id", "rank"), "rank").iter_rows())
     numbers = {process: stated.get(process, process) for process in trace.ranks}
@@ -27,19 +27,19 @@ def rank_numbers(trace: TraceView) -> dict[int, int]:
 
 
 def stated_ranks(trace: TraceView) -> tuple[int, ...]:
-    """Ranks that the trace names, in order."""
+    """Return the ranks that the trace states, sorted."""
     return tuple(trace.frame("processes", "rank")["rank"].drop_nulls().unique().sort().to_list())
 
 
 def in_words(ranks: tuple[int, ...]) -> str:
-    """Numbers of ranks, in order, for people: ``0 to 7``, ``0, 3``; of many the first ones."""
+    """Return sorted rank numbers as text: ``0 to 7``, ``0, 3``; of many, only the first ones."""
     if len(ranks) > 2 and ranks[-1] - ranks[0] == len(ranks) - 1:
         return f"{ranks[0]} to {ranks[-1]}"
     return ", ".join(map(str, ranks[:_LISTED])) + (", ..." if len(ranks) > _LISTED else "")
 
 
 def world_sizes(trace: TraceView) -> tuple[int, ...]:
-    """Sizes of the job as the traces state them: one number, unless they contradict each other."""
+    """Return the job sizes that the traces state: one number, unless they contradict each other."""
     stated = trace.frame("settings", "key", "value").filter(matches(pl.col("key"), WORLD_SIZE))
     if not stated.height:
         return ()

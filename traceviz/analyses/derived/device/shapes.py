@@ -1,4 +1,4 @@
-"""Kernels by what they are launched with: a trace has millions of launches, and hundreds of shapes."""
+"""Kernels grouped by launch shape: a trace has millions of launches, but only hundreds of shapes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Shapes:
     """All kernels of a trace by device, name and the columns of :data:`SHAPE`.
 
     Args:
-        groups: Of the rows of table ``kernels``.
-        filled: One row for each group: its keys, and ``load`` and ``achieved`` of
+        groups: Groups of the rows of table ``kernels``.
+        filled: One row per group: its keys, and ``load`` and ``achieved`` of
             :func:`traceviz.analyses.derived.device.occupancy.filled`.
     """
 
@@ -28,13 +28,13 @@ class Shapes:
 
 @once_per_trace
 def kernels_by_name(trace: TraceView) -> Groups:
-    """All kernels by name."""
+    """Return all kernels grouped by name."""
     return kernel_shapes(trace).groups.coarser("name")
 
 
 @once_per_trace
 def kernel_shapes(trace: TraceView) -> Shapes:
-    """The shapes of all kernels."""
+    """Return the shapes of all kernels."""
     kernels = trace.frame("kernels", "device_id", "name", *SHAPE)
     groups = Groups.of(kernels, "device_id", "name", *SHAPE)
     devices = trace.frame("devices", "device_id", "sm_count", "compute_capability", "max_threads_per_sm")

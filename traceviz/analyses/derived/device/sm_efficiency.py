@@ -1,4 +1,4 @@
-"""How far kernels fill a GPU within a time: multiprocessors (SMs) that have a block, and occupied thread slots.
+"""Use of a GPU by kernels in an interval: multiprocessors (SMs) with a block, and occupied thread slots.
 
 The definitions are those of PyTorch's TensorBoard plugin, see :mod:`traceviz.analyses.device.gpu_efficiency`.
 """
@@ -16,7 +16,7 @@ from traceviz.analyses.derived.grouped import Groups
 from traceviz.core.arrays.intervals import Array, IntervalSet
 
 _PARTS = 1_000_000
-"""Loads are added up as millionths: in whole numbers, adding and subtracting a load leaves exactly nothing.
+"""Loads are summed as millionths: with integers, adding and subtracting a load leaves exactly zero.
 
 ::
 
@@ -28,20 +28,20 @@ _PARTS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:
-    """How far kernels fill one GPU within a time.
+    """Use of one GPU by kernels in an interval.
 
     Args:
-        window_ns: That time.
-        kernel_ns: The part of it in which a kernel runs.
-        sm_efficiency: SM efficiency, 0 to 1; ``None`` where the blocks per SM of no kernel are known.
-        occupancy: Achieved occupancy, 0 to 1; ``None`` where that of no kernel is known.
+        window_ns: Length of the interval.
+        kernel_ns: Part of the interval in which a kernel runs.
+        sm_efficiency: SM efficiency, 0 to 1; ``None`` if the blocks per SM are not known for any kernel.
+        occupancy: Achieved occupancy, 0 to 1; ``None`` if it is not known for any kernel.
         blocks_per_sm: Mean over the kernels, weighted by duration.
         small_ns: Sum of the durations of kernels with fewer blocks than SMs.
-        loaded_ns: Sum of the durations of kernels whose blocks per SM are known,
-        occupied_ns: and of those whose occupancy is known,
-        summed_ns: of all.
-        empty_ns: Time worth of SMs without a block while a kernel of known shape runs: one half of the SMs empty for
-            1 ms is 0.5 ms. Communication, whose grids are small on purpose, is left out.
+        loaded_ns: Sum of the durations of kernels whose blocks per SM are known.
+        occupied_ns: Sum of the durations of kernels whose occupancy is known.
+        summed_ns: Sum of the durations of all kernels.
+        empty_ns: Time of SMs without a block while a kernel of known shape runs: if half of the SMs are empty for 1 ms,
+            0.5 ms. Communication is excluded, since its grids are small on purpose.
     """
 
     window_ns: int
@@ -57,14 +57,14 @@ class Efficiency:
 
 
 def efficiency(kernels: pl.DataFrame, window: IntervalSet, shapes: Groups, figures: pl.DataFrame) -> Efficiency:
-    """Figures of the kernels of one GPU within ``window``.
+    """Compute the figures of the kernels of one GPU within ``window``.
 
     Args:
         kernels: ``start_ns``, and ``end_ns`` or ``dur_ns``.
-        window: The time.
-        shapes: The kernels by what they are launched with.
-        figures: Of each of these, the ``load`` and ``achieved`` of
-            :func:`traceviz.analyses.derived.device.occupancy.filled`, and ``communicates``: these are small on purpose.
+        window: The interval.
+        shapes: The kernels grouped by launch shape.
+        figures: For each shape, the ``load`` and ``achieved`` of
+            :func:`traceviz.analyses.derived.device.occupancy.filled`, and ``communicates`` (small on purpose).
     """
     starts, ends = bounds(kernels)
     shared = shapes.sums(window.overlap(starts, ends))
@@ -74,7 +74,7 @@ def efficiency(kernels: pl.DataFrame, window: IntervalSet, shapes: Groups, figur
     is_sized = has_load & ~figures["communicates"].to_numpy()
     busy, alone = _busy(starts, ends, is_sized, shapes)
     busy, alone = busy.intersect(window), alone.intersect(window)
-    share = np.minimum(np.where(has_load, load, 0.0), 1.0)  # more than one block fill an SM no more
+    share = np.minimum(np.where(has_load, load, 0.0), 1.0)  # a second block does not fill an SM further
     parts = np.rint(share * _PARTS).astype(np.int64)[shapes.codes]
     filled = window.weighed(starts, ends, parts, _PARTS) / _PARTS
     filled_alone = filled if is_sized.all() else alone.weighed(starts, ends, parts, _PARTS) / _PARTS
@@ -95,7 +95,7 @@ def efficiency(kernels: pl.DataFrame, window: IntervalSet, shapes: Groups, figur
 def _busy(
     starts: Array, ends: Array, is_sized: npt.NDArray[np.bool_], shapes: Groups
 ) -> tuple[IntervalSet, IntervalSet]:
-    """Time in which kernels run, and that in which none runs but those whose shape ``is_sized``."""
+    """Return the time in which kernels run, and the time in which only kernels that are ``is_sized`` run."""
     if is_sized.all():
         busy = IntervalSet.of(starts, ends)
         return busy, busy
@@ -106,11 +106,11 @@ def _busy(
 
 
 def _mean(values: npt.NDArray[np.float64], weights: Array, known: npt.NDArray[np.bool_]) -> float | None:
-    """Weighted mean of the known values."""
+    """Return the weighted mean of the known values."""
     whole = int(weights[known].sum())
     return to_millionths((values[known] * weights[known]).sum() / whole) if whole else None
 
 
 def to_millionths(value: float) -> float:
-    """``value`` rounded to millionths: the order of the rows, in which floats are added up, must not show."""
+    """Round ``value`` to millionths, so that the order in which floats are summed has no visible effect."""
     return round(float(value), 6)

@@ -1,4 +1,4 @@
-"""Device work as several analyses judge it: classes of kernels, time in which they run, and whose devices they are."""
+"""Device work for several analyses: classes of kernels, the time in which they run, and the owners of devices."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.trace.names.kernel_names import COMMUNICATION
 
 COMPUTING = ("kernels", "graphs")
-"""Tables of work that computes."""
+"""Tables of computing work."""
 
 
 def communication_names(trace: TraceView) -> list[str]:
-    """Names of the trace's kernels that communicate."""
+    """Return names of the trace's communication kernels."""
     return [name for name, kernel in trace.kernel_classes.items() if kernel.family == COMMUNICATION]
 
 
 def computing(trace: TraceView, *columns: str) -> pl.DataFrame:
-    """Kernels, and graphs that were recorded as a whole, as far as both have ``columns``; in no particular order.
+    """Return kernels, and graphs recorded as a whole, with ``columns`` that both have; in no particular order.
 
-    What ran in such a graph is not known: it counts as kernels from its begin to its end.
+    The contents of such a graph are not known, so it counts as kernels from its start to its end.
     """
     tables = [name for name in COMPUTING if trace.tables.rows(name)] or COMPUTING[:1]
     return pl.concat([trace.frame(name, *columns) for name in tables])
 
 
 def kernel_busy(trace: TraceView) -> dict[int, IntervalSet]:
-    """Time in which kernels or graphs run, by ``device_id``: the union over streams, copies and fills not counted."""
+    """Return the time in which kernels or graphs (no copies or fills) run on any stream, by ``device_id``."""
     if not trace.tables.rows("graphs"):
         return trace.kernel_unions
     return unions_by(computing(trace, "start_ns", "dur_ns", "device_id"), "device_id")
 
 
 def exposed(work: pl.DataFrame, cover: dict[int, IntervalSet]) -> dict[int, IntervalSet]:
-    """Time of ``work`` on each device in which ``cover`` does not run there.
+    """Return the time of ``work`` on each device in which ``cover`` does not run there.
 
     ::
 
@@ -49,5 +49,5 @@ def exposed(work: pl.DataFrame, cover: dict[int, IntervalSet]) -> dict[int, Inte
 
 
 def judged_device_ns(trace: TraceView) -> int:
-    """Judged time, counted once for each device that a process uses: what idle time of devices is a share of."""
+    """Return judged time, counted once per device that a process uses: the base for shares of idle device time."""
     return sum(judged_time(trace, process).total for process, _ in trace.owners)

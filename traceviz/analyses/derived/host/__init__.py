@@ -1,1 +1,1 @@
-"""The host: the class of each nanosecond, its collectives, copies that hold it up, and where it takes a batch."""
+"""The host: the class of each nanosecond, collectives, blocking copies, and where the program takes a batch."""

@@ -1,6 +1,6 @@
-"""What the host does, and the one class to which every nanosecond of a rank belongs.
+"""The host's activity, and the one class of every nanosecond of a rank.
 
-Each nanosecond belongs to the first class of :data:`CLASSES` that holds, per rank; so the classes of a step add up to
+Per rank, each nanosecond belongs to the first class of :data:`CLASSES` that applies, so the classes of a step add up to
 the step exactly. Device classes come first: while the device computes, the host costs no time.
 """
 
@@ -33,7 +33,7 @@ from traceviz.trace import schema
 
 @dataclass(frozen=True, slots=True)
 class StepClass:
-    """One class of step time: stable key, label for people, and meaning."""
+    """A class of step time: stable key, display label, and meaning."""
 
     key: str
     label: str
@@ -71,18 +71,18 @@ _ON_HOST = ("host_communication", "host_communication_beside")
 
 TO_DEVICE = r"(?i)H2D|HToD|TransferTo|BufferFromHost|InfeedEnqueue|DevicePut"
 FROM_DEVICE = r"(?i)D2H|DToH|TransferFrom|ToLiteral|OutfeedDequeue|CopyToHost"
-"""Names of host operations that move data to a device, and back."""
+"""Names of host operations that move data to a device, and from a device."""
 
 FRAMEWORK_WAITS = r"^\$[\w.]+:\d+ (block_until_ready|try_to_block)$|Buffer::Await|BlockHostUntil(Ready|Done)"
-"""Host operations in which the program waits for its devices, where no call of the driver says so (JAX, TensorFlow)."""
+"""Host operations in which the program waits for its devices without a driver call that shows it (JAX, TensorFlow)."""
 
 LEADS = 0.1
-"""A thread with this share of a process's launches leads: what it waits for holds up the program."""
+"""Share of a process's launches from which a thread leads: a wait of a leading thread holds up the program."""
 _FRAMEWORK_CALLS = ("op", "runtime", "compile")
-"""Categories of host operations that work by system calls."""
+"""Categories of host operations that consist of system calls."""
 _SPAN = ("start_ns", "end_ns", "process_id", "correlation_id")
 LEAST_SAMPLES = 10
-"""Fewer samples in steady steps tell nothing of the input."""
+"""With fewer samples in steady steps, the input is not judged by samples."""
 
 BLOCKING_OS_CALLS = (
     r"^(p?poll|p?select|epoll_p?wait|read|pread(64)?|readv|fread|fgets|recv(from|msg|mmsg)?|accept4?|futex|sem_(timed)?wait|sem_clockwait"
@@ -95,9 +95,9 @@ THREAD_CALLS = (
     r"^(futex|pthread_(cond|mutex|rwlock|barrier|spin|join|tryjoin|timedjoin|create|yield)\w*|sem_\w+|sched_yield"
     r"|p?poll|p?select|epoll_p?wait\d?)$"
 )
-"""Operating-system calls by which a thread waits for another one, or hands it work.
+"""Operating-system calls by which a thread waits for another one, or gives it work.
 
-Sleep is none: a thread that sleeps waits for time to pass. Neither is input and output, which is work of its own.
+Sleep is excluded: a sleeping thread waits for time to pass. So is input and output, which is work of its own.
 """
 
 
@@ -116,27 +116,27 @@ class HostClasses:
 
     @kept_property
     def sets(self) -> dict[str, IntervalSet]:
-        """Every class of :data:`CLASSES`, by key: disjoint, together the whole capture."""
+        """Every class of :data:`CLASSES`, by key. Classes are disjoint and cover the whole capture."""
         layers = self._layers
         joined = {"communication": layers["communication"].union(self.host_communication)}
         return {key: joined.get(key, owned) for key, owned in layers.items() if key not in _ON_HOST}
 
     @kept_property
     def idle(self) -> dict[str, IntervalSet]:
-        """Every class of :data:`IDLE_CLASSES`, by key: what the host does while no device works for the process."""
+        """Every class of :data:`IDLE_CLASSES`, by key: the host's activity while no device works for the process."""
         return {c.key: self.host_communication if c.key == "communication" else self.sets[c.key] for c in IDLE_CLASSES}
 
     @property
     def host_communication(self) -> IntervalSet:
-        """The part of the class ``communication`` in which the host waits, and no device works."""
+        """The part of class ``communication`` in which the host waits and no device works."""
         return IntervalSet.empty().union(*(self._layers[key] for key in _ON_HOST))
 
     @kept_property
     def _layers(self) -> dict[str, IntervalSet]:
-        """:attr:`sets`, with the two kinds of collectives on the host apart.
+        """:attr:`sets`, with the two kinds of collectives on the host separate.
 
-        In a call of MPI the leading thread can do nothing else: whatever runs in it is part of the transfer. While a
-        thread beside it communicates, what it does itself comes first.
+        Within an MPI call, the leading thread can do nothing else, so anything inside it is part of the transfer. While
+        another thread communicates, the leading thread's own activity takes precedence.
         """
         leading, beside = host_communication(self._trace, self.process_id)
         self._trace.spare(host_classes)
@@ -150,7 +150,7 @@ class HostClasses:
     def _roles(self) -> dict[XlaRole, IntervalSet]:
         """Time in which kernels of each role run (:data:`traceviz.analyses.derived.recorded.xla_ops.XlaRole`).
 
-        A graph that was recorded as a whole computes: what else it does is not known.
+        A graph that was recorded as a whole counts as computing, since its contents are not known.
         """
         if self._trace.has_tpu:
             own = having(self._trace.xla_kernels, "process_id", self.process_id)
@@ -168,7 +168,7 @@ class HostClasses:
 
     @property
     def device_compute(self) -> IntervalSet:
-        """Kernels that compute, and graphs that were recorded as a whole."""
+        """Computing kernels, and graphs recorded as a whole."""
         return self._role("compute")
 
     @property
@@ -178,7 +178,7 @@ class HostClasses:
 
     @property
     def parameter_transfer(self) -> IntervalSet:
-        """Copies of parameters, and of what else a program puts away on the host."""
+        """Copies of parameters, and of other data that a program offloads to the host."""
         return self._copies_of("parameters")
 
     @property
@@ -198,7 +198,7 @@ class HostClasses:
 
     @kept_property
     def input_copies(self) -> IntervalSet:
-        """Copies of batches to a device, as far as something shows that they are; also while kernels run."""
+        """Copies recognized as batches that move to a device; also while kernels run."""
         return self._copies_of("input").union(self._transfers(TO_DEVICE))
 
     @kept_property
@@ -215,7 +215,7 @@ class HostClasses:
     def sampled_input(self) -> pl.DataFrame:
         """Samples of the main thread's stack in which it takes its next batch: rows of ``sampled_stacks``.
 
-        None where ranges or operations say when it does, or the user does, or where there are few.
+        Empty if ranges, operations, the infeed or the user show when it does, or if there are few samples.
         """
         if not self._trace.tables.rows("stacks") or self._trace.options.input_range is not None:
             return pl.DataFrame(schema=SAMPLED)
@@ -246,16 +246,16 @@ class HostClasses:
 
     @property
     def synchronisation(self) -> IntervalSet:
-        """Synchronising calls and copies that wait, on any thread; waits of the framework while nothing is launched."""
+        """Synchronising calls and blocking copies on any thread, and framework waits while nothing is launched."""
         calls = intervals(self._calls("synchronisation")).union(self._copy_waits)
         waits = self._framework_waits
         return calls.union(waits.subtract(self.kernel_launch)) if len(waits) else calls
 
     @property
     def _copy_waits(self) -> IntervalSet:
-        """Time in copies that wait; on threads that launch nothing only while those that launch do nothing themselves.
+        """Time in blocking copies. On threads that launch nothing, it counts only while launching threads are idle.
 
-        A thread that saves results, or brings the next batch, holds up the program only where that waits for it.
+        A thread that saves results or fetches the next batch holds up the program only if the program waits for it.
         """
         waits = pl.col("wait_ns").alias("start_ns"), "end_ns", "thread_id"
         copies = of_process(waiting_copies(self._trace), self.process_id).select(waits)
@@ -269,14 +269,14 @@ class HostClasses:
         return intervals(copies.filter(leads)).union(intervals(copies.filter(~leads)).subtract(self._at_work(leading)))
 
     def _at_work(self, threads: pl.Series) -> IntervalSet:
-        """Time in operators and calls of the device's API on these threads."""
+        """Return the time in operators and calls of the device's API on these threads."""
         is_own = pl.col("thread_id").is_in(threads.implode())
         calls = self._own("cuda_api", "start_ns", "dur_ns", "thread_id").filter(is_own)
         return intervals(calls).union(intervals(self._trace.host_ops("op").filter(is_own)))
 
     @kept_property
     def _framework_waits(self) -> IntervalSet:
-        """Time in :data:`FRAMEWORK_WAITS`. Without device work the host is the device, and computes meanwhile."""
+        """Time in :data:`FRAMEWORK_WAITS`; empty without device work, since the host then computes in such waits."""
         if self.process_id not in self._trace.rank_busy:
             return IntervalSet.empty()
         names = self._trace.host_names.filter(matches(pl.col("name"), FRAMEWORK_WAITS))
@@ -285,12 +285,12 @@ class HostClasses:
 
     @property
     def allocation(self) -> IntervalSet:
-        """Allocation and release of memory and streams on any thread."""
+        """Allocation and release of memory and streams, on any thread."""
         return intervals(self._ordinary("allocation", "pool_allocation", "stream"))
 
     @kept_property
     def kernel_launch(self) -> IntervalSet:
-        """Calls that launch or copy without waiting for it, and the queue between a launch call and its work."""
+        """Launches, copy calls until they wait, and the time in the queue between a launch call and its work."""
         launches = self._ordinary("launch").select(_SPAN)
         copies = of_process(copy_calls(self._trace), self.process_id).select(*_SPAN, "wait_ns")
         blocking = (copies["wait_ns"] <= copies["start_ns"]).fill_null(value=False)
@@ -300,9 +300,9 @@ class HostClasses:
 
     @property
     def compilation(self) -> IntervalSet:
-        """Tracing and compiling by the framework, loading and compiling of device code, capture of graphs.
+        """Tracing and compiling by the framework, loading and compiling of device code, and graph captures.
 
-        So are calls that take long because they are the first, whatever their name: they create a context or load code.
+        Calls that take long because they are the first are included: they create a context or load code.
         """
         own = having(self._trace.host_ops("compile"), "process_id", self.process_id)
         captures = having(self._trace.graph_captures, "process_id", self.process_id)
@@ -310,14 +310,14 @@ class HostClasses:
 
     @kept_property
     def blocking_calls(self) -> pl.DataFrame:
-        """Operating-system calls of the training thread in which it waits: ``start_ns, dur_ns, name``."""
+        """Operating-system calls in which the training thread waits: ``start_ns, dur_ns, name``."""
         thread = training_thread(self._trace, self.process_id)
         frame = having(self._own("os_calls", "start_ns", "dur_ns", "thread_id", "name"), "thread_id", thread)
         return frame.with_columns(pl.col("name").cast(pl.String)).filter(matches(pl.col("name"), BLOCKING_OS_CALLS))
 
     @property
     def host_blocked(self) -> IntervalSet:
-        """Time in :attr:`blocking_calls` outside of calls of the framework and of the device's API.
+        """Time in :attr:`blocking_calls` outside calls of the framework and of the device's API.
 
         ::
 
@@ -325,10 +325,10 @@ class HostClasses:
             other thread        |--operator--|
             blocked           |-|            |-|  |---------|
 
-        A wait for a thread ends where other threads run operators: the program works there.
+        A wait for a thread is interrupted while other threads run operators, since the program works there.
         """
         calls = self.blocking_calls
-        if not calls.height:  # of the calls of the device's API there are millions
+        if not calls.height:  # return early, since there may be millions of calls of the device's API
             return IntervalSet.empty()
         thread = training_thread(self._trace, self.process_id)
         operations = having(self._trace.host_ops(*_FRAMEWORK_CALLS), "process_id", self.process_id)
@@ -341,7 +341,7 @@ class HostClasses:
 
     @property
     def profiler(self) -> IntervalSet:
-        """What the profiler takes of the training thread, or of all threads where it names none."""
+        """Profiler overhead on the training thread, or on all threads if the record names none."""
         thread = training_thread(self._trace, self.process_id)
         frame = self._trace.frame("overhead", "start_ns", "dur_ns", "process_id", "thread_id")
         of_process, of_thread = pl.col("process_id") == self.process_id, pl.col("thread_id") == thread
@@ -349,7 +349,7 @@ class HostClasses:
         return intervals(frame.filter(everyone | (of_process & of_thread)))
 
     def _queued(self, *calls: pl.DataFrame) -> IntervalSet:
-        """From the end of a launch call to the start of its work; the first of ``calls`` that have a call count."""
+        """Return the time from the end of a launch call to the start of its work; earlier frames of ``calls`` win."""
         every = []
         for name in filter(self._trace.tables.rows, schema.DEVICE_WORK):
             work = self._own(name, "start_ns", "process_id", "correlation_id")
@@ -368,11 +368,11 @@ class HostClasses:
         return having(first_calls(self._trace), "process_id", self.process_id)
 
     def _ordinary(self, *kinds: str) -> pl.DataFrame:
-        """Calls of these kinds that are no first ones."""
+        """Return calls of these kinds that are not first calls."""
         calls = self._calls(*kinds)
         if not self._firsts.height:
             return calls
-        # Of millions, only those that start with a first one are compared
+        # There may be millions of calls, so only those that start with a first call are compared
         edges = (calls["start_ns"].search_sorted(self._firsts["start_ns"], side) for side in ("left", "right"))
         first, last = (places.to_numpy() for places in edges)
         near = np.unique(np.concatenate([np.arange(*stretch) for stretch in zip(first, last, strict=True)]))
@@ -394,7 +394,7 @@ class HostClasses:
         return intervals(copies.filter((pl.col("process_id") == self.process_id) & (pl.col("purpose") == purpose)))
 
     def _transfers(self, pattern: str) -> IntervalSet:
-        """Transfers that only the host recorded, because no device of the process was."""
+        """Return transfers that only the host recorded, because no device work of the process was."""
         if self.process_id in self._trace.rank_busy:
             return IntervalSet.empty()
         own = having(self._trace.host_ops("transfer"), "process_id", self.process_id)
@@ -407,18 +407,18 @@ class HostClasses:
 
 @once_per_trace
 def host_classes(trace: TraceView) -> dict[int, HostClasses]:
-    """Classes of every rank."""
+    """Return the classes of every rank."""
     return {rank: HostClasses(trace, rank) for rank in trace.ranks}
 
 
 def sort_out_classes(trace: TraceView) -> None:
-    """Have the classes of every rank computed, for all that ask for them later."""
+    """Compute the classes of every rank now, so that later callers share them."""
     for classes in host_classes(trace).values():
         _ = classes.sets
 
 
 def class_times(trace: TraceView, windows: dict[int, IntervalSet]) -> dict[str, int]:
-    """Nanoseconds of each class within ``windows`` (by process), summed over ranks."""
+    """Return nanoseconds of each class within ``windows`` (by process), summed over ranks."""
     totals = dict.fromkeys(LABELS, 0)
     for rank, window in windows.items():
         for key, owned in host_classes(trace)[rank].sets.items():
@@ -427,7 +427,7 @@ def class_times(trace: TraceView, windows: dict[int, IntervalSet]) -> dict[str, 
 
 
 def step_classes(trace: TraceView) -> pl.DataFrame:
-    """Classes of every steady step: ``step``, ``process``, ``dur_ns`` and nanoseconds by key of the class.
+    """Return the classes of every steady step: ``step``, ``process``, ``dur_ns`` and nanoseconds by class key.
 
     The classes of a row add up to ``dur_ns``. Rows are in the order of the steps.
     """
@@ -442,7 +442,7 @@ def step_classes(trace: TraceView) -> pl.DataFrame:
 
 
 def measured(trace: TraceView) -> frozenset[str]:
-    """Keys of the classes that this capture could see at all."""
+    """Return the keys of the classes that this capture could show."""
     keys = {"host_compute"}
     categories = set(trace.host_names["category"].to_list())
     if trace.rank_busy:
@@ -463,9 +463,9 @@ def measured(trace: TraceView) -> frozenset[str]:
 
 
 def _measured_calls(trace: TraceView) -> set[str]:
-    """Classes of calls of the device's API that this capture could see.
+    """Return the classes of device API calls that this capture could show.
 
-    XLA's profiler passes on those calls of ROCm that launch and copy: of others, only those that are there were seen.
+    XLA's profiler passes on only ROCm calls that launch and copy. Other classes count only if such calls were recorded.
     """
     keys = {"synchronisation", "allocation", "kernel_launch", "compilation"}
     if "cuda_api" not in trace.tables or not trace.tables.rows("cuda_api"):
@@ -478,12 +478,12 @@ def _measured_calls(trace: TraceView) -> set[str]:
 
 
 def sees_host(trace: TraceView) -> bool:
-    """Whether the capture holds anything of what the host did; else every idle moment of a device looks alike."""
+    """Return whether the capture has host events; without them, idle moments of a device cannot be distinguished."""
     return any(name in trace.tables for name in ("cuda_api", "nvtx", "host_ops", "os_calls"))
 
 
 def sees_input(trace: TraceView) -> bool:
-    """Whether a wait for input would show in this capture."""
+    """Return whether a wait for input would be visible in this capture."""
     if trace.options.input_range is None and {"input", "pipeline"} & set(trace.host_names["category"].to_list()):
         return True
     return any(len(classes.input_wait) for classes in host_classes(trace).values())

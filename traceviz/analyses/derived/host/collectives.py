@@ -1,7 +1,7 @@
 """Collectives that run on the host: PyTorch's gloo, MPI and UCC, and calls of MPI.
 
-A call of MPI holds up its own thread. PyTorch carries out a collective on a thread of its own, and the program waits
-for it once it has nothing else to do::
+An MPI call blocks its own thread. PyTorch runs a collective on a separate thread, and the program waits for it once it
+has nothing else to do::
 
     training thread   |--backward--|..............|--optimizer--|
     gloo's thread          |--gloo:all_reduce-----|
@@ -20,7 +20,7 @@ from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import IntervalSet
 
 BY_TORCH = r"^(gloo|mpi|ucc):"
-"""Operations in which PyTorch carries out a collective on the host; those of NCCL only launch it."""
+"""Operations in which PyTorch runs a collective on the host; those of NCCL only launch it."""
 
 BY_MPI = (
     r"^P?MPI_(Barrier|Bcast|All(gather|reduce|toall)|Reduce|Gather|Scatter|Scan|Exscan|Wait|Recv|Sendrecv"
@@ -29,25 +29,25 @@ BY_MPI = (
 """Calls in which MPI waits for other ranks or exchanges data with them."""
 
 BETWEEN_TWO = r"^P?MPI_(Recv|Sendrecv|[BRS]?[Ss]end|M?[Pp]robe|Wait)|^(gloo|mpi|ucc):(send|recv)"
-"""Those in which two ranks exchange data, or wait for such an exchange."""
+"""Calls in which two ranks exchange data, or wait for such an exchange."""
 _COLLECTIVE = f"{BY_TORCH}|{BY_MPI}"
 _JOINT = f"{BY_TORCH}|^P?MPI_(Barrier|All(gather|reduce|toall))"
-"""Those that end on all ranks together: nobody has the result before the last one has come."""
+"""Collectives that end on all ranks together, since no rank has the result before the last one arrives."""
 
 COLUMNS = ("start_ns", "end_ns", "process_id", "thread_id", "name")
 """Columns of calls of collectives."""
 
 _AROUND_COLLECTIVES = r"^(c10d::|record_param_comms$|(Distributed)?DataParallel\.forward$)"
-"""Operations that only start a collective, wait for it, or hold all of a forward pass."""
+"""Operations that only start a collective, wait for it, or contain a whole forward pass."""
 _OF_PYTORCH = r"^(aten|autograd|torch\w*)::"
-"""Ranges in which PyTorch's operators are drawn for NVTX."""
+"""NVTX ranges of PyTorch's operators."""
 
 
 @once_per_trace
 def host_collectives(trace: TraceView) -> pl.DataFrame:
-    """Collectives and calls of MPI on the host, with names as text: :data:`COLUMNS`, by start.
+    """Return collectives and MPI calls on the host, with names as text: :data:`COLUMNS`, by start.
 
-    Python frames are none: those of a collective of the devices have such names, too.
+    Python frames are excluded, since collectives of the devices have the same names.
     """
     known = trace.host_names.filter((pl.col("category") != "python") & matches(pl.col("name"), _COLLECTIVE))
     ranges = _ranges_named(trace, _COLLECTIVE).select(COLUMNS)
@@ -58,17 +58,17 @@ def host_collectives(trace: TraceView) -> pl.DataFrame:
 
 
 def joint_collectives(trace: TraceView) -> pl.DataFrame:
-    """Collectives on the host that end on all ranks together: :data:`COLUMNS`; none where there are devices."""
+    """Return host collectives that end on all ranks together: :data:`COLUMNS`; empty if there are devices."""
     calls = host_collectives(trace)
     return calls.head(0) if trace.rank_busy else calls.filter(matches(pl.col("name"), _JOINT))
 
 
 def host_communication(trace: TraceView, process_id: int) -> tuple[IntervalSet, IntervalSet]:
-    """Time in which the host of a process exchanges data with other ranks, or waits for them.
+    """Return the time in which the host of a process exchanges data with other ranks, or waits for them.
 
     Returns:
-        On the thread that leads, which can do nothing else meanwhile; and on other threads, while no operation of the
-        framework runs.
+        First, the time on the leading thread, which can do nothing else then. Second, the time on other threads while
+        no operation of the framework runs.
     """
     calls = having(host_collectives(trace), "process_id", process_id)
     if not calls.height:
@@ -79,7 +79,7 @@ def host_communication(trace: TraceView, process_id: int) -> tuple[IntervalSet, 
 
 
 def _computing(trace: TraceView, process_id: int) -> IntervalSet:
-    """Time in operations of the framework that compute, on any thread of a process."""
+    """Return the time in computing operations of the framework, on any thread of a process."""
     own = pl.col("process_id") == process_id
     operations = trace.host_ops("op").filter(own)
     names = operations["name"].cast(pl.String)
@@ -88,7 +88,7 @@ def _computing(trace: TraceView, process_id: int) -> IntervalSet:
 
 
 def _ranges_named(trace: TraceView, pattern: str) -> pl.DataFrame:
-    """Rows of :attr:`TraceView.ranges` whose names match ``pattern``; nothing is read where there are none."""
+    """Return rows of :attr:`TraceView.ranges` whose names match ``pattern``; if there are none, nothing is read."""
     distinct = trace.frame("nvtx", pl.col("name").unique())["name"].cast(pl.String)
     names = distinct.filter(distinct.str.contains(pattern).fill_null(value=False)).to_list()
     return trace.ranges.filter(pl.col("name").is_in(names)) if names else trace.ranges.head(0)

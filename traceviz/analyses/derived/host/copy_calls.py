@@ -1,13 +1,13 @@
-"""Calls that copy, and which of them hold up their caller until the copy is done: by what they did, not by their name.
+"""Copy calls, and whether they block their caller until the copy is done: judged by behaviour, not by name.
 
 ::
 
     host    |launch|..............wait..............|       cudaMemcpyAsync to pageable memory
     device  #########kernel########          |copy|
 
-The driver moves pageable memory through memory of its own, and an *asynchronous* copy then returns only when its data
-has moved: ``tensor.item()`` and ``.cpu()`` wait in such a copy. The other way round, a *synchronous* call that fills
-memory, or copies it within and between devices, returns before the device has begun.
+The driver stages pageable memory in its own memory, so an *asynchronous* copy returns only when its data has moved:
+``tensor.item()`` and ``.cpu()`` wait in such a copy. Conversely, a *synchronous* call that fills memory, or copies it
+within and between devices, returns before the device has started.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.matching import is_repeated
 
 LAUNCH_AT_MOST_NS = 20_000
-"""What the launch of a copy takes at most: the median launch of a short trace may be one that loaded its code."""
+"""Maximum assumed launch time of a copy, since the median launch of a short trace may include loading its code."""
 OUTLASTS = 4
-"""A call that takes as long as this many launches outlasts its own."""
+"""A call that takes as long as this many launches takes longer than its own launch."""
 MOSTLY = 0.5
-"""Part of the calls of one kind that must return after their copy: a single one may have been held up by chance."""
+"""Share of the calls of one kind that must return after their copy: a single call may be late by chance."""
 _CALL = ("process_id", "thread_id", "start_ns", "end_ns")
 
 _ALIKE = ("name", "kind", "host_memory")
@@ -35,29 +35,29 @@ _MEDIAN_LAUNCH = (pl.col("end_ns") - pl.col("start_ns")).median().alias("launch_
 
 @once_per_trace
 def copy_calls(trace: TraceView) -> pl.DataFrame:
-    """Calls that copy or fill and were not captured in a graph, with their copy and their wait.
+    """Return calls that copy or fill and were not captured in a graph, with their copy and their wait.
 
     Returns:
-        The columns of :meth:`TraceView.api_calls`, names as they are stored; ``kind`` of the copy (``memset`` for a
-        fill), ``host_memory``, the kind of memory at the host's side, ``bytes``, and ``copy_end_ns``, all null where
-        the copy is not known; and ``wait_ns``, from when on the call waits until its end, null where it does not wait.
+        The columns of :meth:`TraceView.api_calls`, names as they are stored. ``kind`` of the copy (``memset`` for a
+        fill), ``host_memory`` (kind of memory on the host side), ``bytes`` and ``copy_end_ns`` are null if the copy is
+        not known. From ``wait_ns`` on, the call waits until its end; null if it does not wait.
     """
     return _with_copies(trace, trace.api_calls("async_copy"))
 
 
 @once_per_trace
 def waiting_copies(trace: TraceView) -> pl.DataFrame:
-    """Those of :func:`copy_calls` that wait for their copy."""
+    """Return the :func:`copy_calls` that wait for their copy."""
     if _copies(trace).height:
         return knowing(copy_calls(trace), "wait_ns")
-    return knowing(_with_copies(trace, trace.api_calls()), "wait_ns")  # others are only seen to wait by their copies
+    return knowing(_with_copies(trace, trace.api_calls()), "wait_ns")  # without copies, only blocking calls can wait
 
 
 def _with_copies(trace: TraceView, asynchronous: pl.DataFrame) -> pl.DataFrame:
-    """:func:`copy_calls`, of whose ``asynchronous`` calls only these are looked at."""
+    """Return :func:`copy_calls` with only these ``asynchronous`` calls."""
     blocking = trace.api_calls("blocking_copy").with_columns(pl.lit(value=True).alias("blocks"))
     calls = asynchronous.with_columns(pl.lit(value=False).alias("blocks"))
-    calls = pl.concat([calls, blocking]) if blocking.height else calls  # of millions, none is copied
+    calls = pl.concat([calls, blocking]) if blocking.height else calls  # avoids copying millions of calls
     copies = _copies(trace)
     row = partners(calls, copies)
     did = ("copy_end_ns", "bytes", "kind", "host_memory")
@@ -65,7 +65,7 @@ def _with_copies(trace: TraceView, asynchronous: pl.DataFrame) -> pl.DataFrame:
         known = calls.with_columns(pl.lit(None, copies.schema[name]).alias(name) for name in did)
     else:
         known = calls.with_columns(gathered(copies[name], row) for name in did)
-    looked_at = np.flatnonzero((row >= 0) | calls["blocks"].to_numpy())  # no other can be seen to wait
+    looked_at = np.flatnonzero((row >= 0) | calls["blocks"].to_numpy())  # only these can have a known wait
     if not looked_at.size:
         return known.with_columns(pl.lit(None, pl.Int64).alias("wait_ns")).drop("blocks")
     places = np.full(calls.height, -1, np.int32)
@@ -76,9 +76,10 @@ def _with_copies(trace: TraceView, asynchronous: pl.DataFrame) -> pl.DataFrame:
 
 @once_per_trace
 def unasked_waits(trace: TraceView) -> pl.DataFrame:
-    """Those of :func:`waiting_copies` in which a program waits without having asked for it.
+    """Return the :func:`waiting_copies` whose wait the program did not request.
 
-    Asynchronous copies by their name, and ``...WithStream`` from a device, in which PyTorch on ROCm reads results.
+    These copies are asynchronous by name, or ``...WithStream`` copies from a device, which PyTorch on ROCm
+    uses to read results.
     """
     name = pl.col("name").cast(pl.String)
     reads = matches(name, "WithStream") & (pl.col("kind") == "d2h").fill_null(value=False)
@@ -86,22 +87,22 @@ def unasked_waits(trace: TraceView) -> pl.DataFrame:
 
 
 def asked_waits(trace: TraceView) -> pl.DataFrame:
-    """Those of :func:`waiting_copies` in calls that say that they block (``cudaMemcpy``): the others."""
+    """Return the other :func:`waiting_copies`, in calls that block by name (``cudaMemcpy``)."""
     return waiting_copies(trace).join(unasked_waits(trace), on=_CALL, how="anti", nulls_equal=True)
 
 
 def _waits(trace: TraceView, calls: pl.DataFrame) -> pl.Series:
-    """:func:`_wait` of each of ``calls``."""
+    """Return :func:`_wait` of each of ``calls``."""
     timed = calls.join(_launch_times(trace), on="process_id", how="left", maintain_order="left")
     return timed.select(_wait().alias("wait_ns")).to_series()
 
 
 def _wait() -> pl.Expr:
-    """From when on a call waits.
+    """Return the time from which a call waits.
 
-    A call that blocks by name waits from its begin, unless it was seen to return before a copy without the host was
-    done. Another waits once it is launched, where its data goes to pageable memory, or where it outlasts its launch and
-    comes from pageable memory or returns, as most calls of its kind, only after its copy was done.
+    A call that blocks by name waits from its start, unless it returned before a copy that does not involve the host was
+    done. Other calls wait once launched if their data goes to pageable memory. So do calls that take longer than a
+    launch, if they copy from pageable memory or, like most calls of their kind, return only after their copy.
     """
     kind, ends_ns, launch_ns = pl.col("kind"), pl.col("end_ns"), pl.col("launch_ns")
     returns_late = (pl.col("copy_end_ns") <= ends_ns).fill_null(value=False)
@@ -117,7 +118,7 @@ def _wait() -> pl.Expr:
 
 @once_per_trace
 def _copies(trace: TraceView) -> pl.DataFrame:
-    """One row per call with known copies or fills: :data:`LAUNCH_KEY`, ``kind, host_memory, bytes, copy_end_ns``."""
+    """Return calls with known copies or fills: :data:`LAUNCH_KEY`, ``kind, host_memory, bytes, copy_end_ns``."""
     times = (*LAUNCH_KEY, "start_ns", "dur_ns", "bytes")
     copies = knowing(trace.frame("memcpy", *times, "kind", "src_memory", "dst_memory"), "correlation_id")
     kind = pl.col("kind").cast(pl.String)
@@ -137,7 +138,7 @@ def _copies(trace: TraceView) -> pl.DataFrame:
 
 
 def _launch_times(trace: TraceView) -> pl.DataFrame:
-    """``process_id, launch_ns``: the median launch of each process, or at most :data:`LAUNCH_AT_MOST_NS`."""
+    """Return ``process_id, launch_ns``: the median launch of each process, at most :data:`LAUNCH_AT_MOST_NS`."""
     launches = trace.api_calls("launch").group_by("process_id").agg(_MEDIAN_LAUNCH)
     return (
         trace.frame("processes", "process_id")

@@ -1,15 +1,15 @@
-"""What copies between host and device are for: a batch of input, parameters, or something that nothing shows.
+"""Purposes of copies between host and device: a batch of input, parameters, or unknown.
 
 ::
 
     host     |--take a batch: copy--|--forward-----|--FSDP::pre_forward: copy--|--backward--|
     device                |input|       |kernels|                    |parameters|  |kernels|
 
-A copy to the device is no input because it is a copy to the device. It is where it was called in a range that takes or
-moves a batch, or next after a batch was taken; or where it is what a batch looks like: few copies in every step, around
-the step's first or last kernels or on a stream of their own. Copies are of parameters where they were called in a range
-that brings them or takes them away (FSDP, ZeRO, offloading), where they have the size of such copies, or where a
-framework moves many tensors out and as much back in every step.
+The direction of a copy alone does not make it input. It is input if it was called in a range that takes or moves a
+batch, or directly after a batch was taken. It is also input if it resembles a batch: few copies in every step, near
+the step's first or last kernels or on a separate stream. Copies are of parameters in three cases: they were called in
+a range that moves parameters (FSDP, ZeRO, offloading); they have the size of such copies; or a framework moves many
+tensors out and as much back in every step.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PARAMETERS = (
     r"(param(eter)?s?|weights?|model|optimizer|states?|layers?|activations?|tensors?)"
     r"|^[^a-z]*(off|on)load(ing)?[^a-z]*$|(^|[^a-z])save_on_cpu"
 )
-"""Names of ranges and functions that bring parameters (or what else was put away on the host) to the device."""
+"""Names of ranges and functions that move parameters (or other offloaded data) to or from the host."""
 
 BATCHES = (
     r"(?i)inputs?_to_device|FullyShardedDataParallel\._to_kwargs|batch(es)?[-_ ]?to[-_ ]?(the[-_ ]?)?(device|gpu|cuda)"
@@ -58,19 +58,19 @@ BATCHES = (
 """Names of ranges in which a batch is moved to the device."""
 
 FEW = 8
-"""Copies of a step, small ones aside, that may be those of a batch: a model has more tensors than that."""
+"""Maximum number of copies per batch and step, except small ones: a model has more tensors than that."""
 SMALL = 0.01
-"""Copies with less than this part of their step's copying time are small: scalars, and labels of a batch."""
+"""Copies below this share of their step's copying time are small: scalars, and labels of a batch."""
 EDGE = 0.1
-"""Batches are copied before the first or after the last tenth of a step's kernels, unless on a stream of their own."""
+"""Batches are copied before the first or after the last tenth of a step's kernels, or on a separate stream."""
 USUAL = 0.5
-"""Part of the steps in which something must happen to be a part of the step."""
+"""Share of the steps in which something must happen to count as part of the step."""
 LIKE = 0.5
-"""What comes back is as much as what went where neither is less than this part of the other."""
+"""Two amounts are about equal if neither is less than this share of the other."""
 TENSOR_BYTES = 1 << 20
-"""Copies of at least this size are told apart by it: scalars and small vectors of all kinds have the same sizes."""
+"""Minimum size of copies that are recognized by size: scalars and small vectors of all kinds have the same sizes."""
 BATCH_BYTES = 1 << 10
-"""As :data:`TENSOR_BYTES`, among the few copies of a step."""
+"""The same as :data:`TENSOR_BYTES`, among the few copies of a step."""
 
 _SCHEMA = {
     "process_id": pl.Int32,
@@ -86,11 +86,11 @@ _KEYS = ("correlation_id", "device_id", "stream")
 
 @once_per_trace
 def copy_purposes(trace: TraceView) -> pl.DataFrame:
-    """Copies between host and device, with what they are for.
+    """Return copies between host and device, with their purpose.
 
     Returns:
         ``process_id, start_ns, dur_ns, kind, bytes, src_memory, dst_memory`` of the copies, texts as text; ``purpose``
-        (see :data:`Purpose`) and ``place``, the range that says so, without numbers; null where none does.
+        (see :data:`Purpose`); and ``place``, the range that shows it, without numbers, or null.
     """
     texts = pl.col("kind", "src_memory", "dst_memory").cast(pl.String)
     frame = trace.frame("memcpy", *_SCHEMA, *_KEYS).with_columns(texts, pl.col("dur_ns").fill_null(0))
@@ -117,11 +117,11 @@ def _of_process(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.Data
 
 
 def places_of(calls: pl.DataFrame, telling: pl.DataFrame) -> pl.DataFrame:
-    """``row, purpose, place`` of the ``calls`` that lie in a range that says what they are for.
+    """Return ``row, purpose, place`` of the ``calls`` in a range that shows their purpose.
 
     Args:
         calls: ``row, thread_id, call_ns`` of one process.
-        telling: Its :func:`telling_ranges`.
+        telling: The process's :func:`telling_ranges`.
     """
     if not telling.height:
         return pl.DataFrame(schema={"row": pl.UInt32, "purpose": pl.String, "place": pl.String})
@@ -132,7 +132,7 @@ def places_of(calls: pl.DataFrame, telling: pl.DataFrame) -> pl.DataFrame:
 
 
 def _calls_of(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.DataFrame:
-    """``row, thread_id, call_ns`` of the calls of ``copies``; without any calls, the leading thread meanwhile."""
+    """Return ``row, thread_id, call_ns`` of the calls of ``copies``. If no calls are known, use the leading thread."""
     keys = ("correlation_id", "thread_id", "start_ns")
     ids = copies[["correlation_id"]].drop_nulls().unique()
     calls = of_process(trace.frame("cuda_api", "process_id", *keys), process)
@@ -145,7 +145,7 @@ def _calls_of(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.DataFr
 
 
 def telling_ranges(trace: TraceView, process: int) -> pl.DataFrame:
-    """Ranges, operations and Python functions of a process that say what they move: with ``purpose`` and ``place``."""
+    """Return ranges, operations and Python functions that show what they move, with ``purpose`` and ``place``."""
     pattern = trace.options.input_range
     ranges = trace.ranges.filter((pl.col("process_id") == process) & pl.col("depth").is_not_null())
     purpose = _purpose(is_input(pattern))
@@ -176,12 +176,12 @@ def _purpose(takes_input: pl.Expr) -> pl.Expr:
 
 
 def _short(name: pl.Expr) -> pl.Expr:
-    """A name without what differs from layer to layer: ``FSDP::pre_forward (encoder.block.3), op_id = 12``."""
+    """Remove the parts of a name that differ between layers: ``FSDP::pre_forward (encoder.block.3), op_id = 12``."""
     return replaced(replaced(name, r"\.py\(\d+\): ", ".py: "), r"(?: \(|, ).*$", "")
 
 
 def _by_size(copies: pl.DataFrame) -> pl.Expr:
-    """Of parameters where it has the size of copies that were called in such a range, and of none of input."""
+    """Mark copies as parameters if parameter ranges have copies of the same size, and input ranges have none."""
     tensors = copies.filter(pl.col("bytes") >= TENSOR_BYTES)
     of = {purpose: set(having(tensors, "purpose", purpose)["bytes"].to_list()) for purpose in ("parameters", "input")}
     sizes = list(of["parameters"] - of["input"])
@@ -190,22 +190,22 @@ def _by_size(copies: pl.DataFrame) -> pl.Expr:
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """The steps of a process, and what is launched in them.
+    """The steps of a process, and the launches in them.
 
     ::
 
         host     |load|copy|-launches-|  |load|copy|-launches-|
         device        |####|---------kernels---------|####|----
 
-    The device may be behind the host, so that the order of calls counts where they are known, else that of their work.
+    The device may be behind the host. Therefore the order of calls is used if they are known, else that of their work.
 
     Args:
-        starts: Begins of its steps: of the host's where calls are known.
-        ends: Their ends.
-        launches: When kernels were launched, or began; sorted.
-        streams: ``device_id, stream`` of its kernels.
-        is_marked: Whether the program says where a step begins: inferred steps may begin anywhere in the loop.
-        by_calls: Whether these are times of calls.
+        starts: Starts of the steps: of the host's steps if calls are known.
+        ends: Ends of the steps.
+        launches: Times at which kernels were launched, or started; sorted.
+        streams: ``device_id, stream`` of the process's kernels.
+        is_marked: True if the program marks its steps; inferred steps may start anywhere in the loop.
+        by_calls: True if times are those of calls.
     """
 
     starts: Array
@@ -234,7 +234,7 @@ class _Loop:
         )
 
     def placed(self, copies: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-        """``copies`` with the row of their ``step``, null outside of steps, and whether they are ``at_edge`` of it."""
+        """Add to ``copies`` the row of their ``step``, null outside steps, and the flag ``at_edge`` of their step."""
         copies = copies.join(calls[["row", "call_ns"]], on="row", how="left", maintain_order="left")
         moments = self.moments(copies)
         step = np.searchsorted(self.starts, moments, side="right") - 1
@@ -255,18 +255,18 @@ class _Loop:
         )
 
     def moments(self, copies: pl.DataFrame) -> Array:
-        """When each copy was called, or began where the order of calls is not known; -1 for a call that is not."""
+        """Return the time of each copy's call, or its start if the order of calls is unknown; -1 for unknown calls."""
         moment = pl.col("call_ns") if self.by_calls else pl.col("start_ns")
         return copies.select(moment.fill_null(-1)).to_series().to_numpy()
 
     def has_input_in_most(self, copies: pl.DataFrame) -> bool:
-        """Whether copies of input are known in most steps: then no others are looked for."""
+        """Return whether copies of input are known in most steps; then no others are searched for."""
         known = knowing(having(copies, "purpose", "input"), "step")
         return bool(known.height) and known["step"].n_unique() >= USUAL * self.starts.size
 
 
 def _after_takes(copies: pl.DataFrame, takes: pl.DataFrame, loop: _Loop) -> pl.Expr:
-    """Of input where a batch was taken before and nothing launched since, and only few copies were called so."""
+    """Mark few copies as input if they directly follow the taking of a batch, with no launch in between."""
     ends, moments = np.sort(takes["end_ns"].to_numpy()), loop.moments(copies)
     taken = np.searchsorted(ends, moments, side="right") - 1
     launched = np.searchsorted(loop.launches, moments) - 1
@@ -281,10 +281,10 @@ def _after_takes(copies: pl.DataFrame, takes: pl.DataFrame, loop: _Loop) -> pl.E
 
 
 def _round_trips(trace: TraceView, copies: pl.DataFrame) -> pl.Expr:
-    """Of parameters where a framework moves many tensors to the host and as much back in most steps.
+    """Mark copies as parameters if a framework moves many tensors to the host and as much back in most steps.
 
-    Either more than a few of the same sizes come back, or much comes back at once for many that went: gradients leave
-    one by one, and the optimizer on the host sends all parameters together.
+    Either more than a few tensors of the same sizes come back, or about as many bytes come back as left in many copies:
+    gradients leave one by one, and the optimizer on the host sends all parameters together.
     """
     nothing = pl.lit(None, pl.String)
     inside = knowing(copies, "step")
@@ -308,7 +308,7 @@ def _round_trips(trace: TraceView, copies: pl.DataFrame) -> pl.Expr:
 
 
 def _batches(copies: pl.DataFrame, loop: _Loop) -> pl.Expr:
-    """Of input where it looks like a batch: few copies a step, at its edge or on a stream of their own."""
+    """Mark copies as input if they resemble a batch: few per step, at its edge or on a separate stream."""
     nothing = pl.lit(None, pl.String)
     others = copies.filter((pl.col("kind") == "h2d") & pl.col("purpose").is_null() & pl.col("step").is_not_null())
     of_step = pl.col("dur_ns").sum().over("step")
@@ -317,6 +317,6 @@ def _batches(copies: pl.DataFrame, loop: _Loop) -> pl.Expr:
     usual = USUAL * loop.starts.size
     if not large.len() or large[large.len() // 2] > FEW or placed["step"].n_unique() < usual:
         return nothing
-    sizes = placed.filter(pl.col("bytes") >= BATCH_BYTES)["bytes"].unique().to_list()  # of further batches of the step
+    sizes = placed.filter(pl.col("bytes") >= BATCH_BYTES)["bytes"].unique().to_list()  # further batches have them too
     more = pl.col("row").is_in(others["row"].implode()) & pl.col("bytes").is_in(sizes)
     return pl.when(pl.col("row").is_in(placed["row"].implode()) | more).then(pl.lit("input"))

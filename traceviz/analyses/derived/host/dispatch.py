@@ -1,4 +1,4 @@
-"""Host time in which the framework prepares device work: it can be anything but waiting for input.
+"""Host time in which the framework prepares device work: it is certainly not a wait for input.
 
 ::
 
@@ -6,9 +6,9 @@
                   |launch|                                          |launch|
              |-----dispatch------|                               |---dispatch---|
 
-An operation that launches something works for the device from its begin to its end; so does a module of the model, or
-an annotation named like a part of training. An operation that launches nothing computes on the host, and may be part of
-a loader. Without a device nothing is launched, and only operations named like a part of training are known to be none.
+An operation that launches something works for the device from its start to its end. So does a module of the model, or
+an annotation named like a part of training. An operation that launches nothing computes on the host, and may belong to
+a loader. Without a device nothing is launched, so only operations named like a part of training are excluded as input.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _CATEGORIES = ("op", "annotation", "python")
 
 
 def dispatching(trace: TraceView, process_id: int) -> IntervalSet:
-    """Time in which recorded operations of a process, on any thread, prepare the device work that they launch.
+    """Return the time in which recorded operations of a process, on any thread, prepare the work that they launch.
 
-    Without a device, time in operations that are named like parts of training.
+    Without a device, this is the time in operations that are named like parts of training.
     """
     if not trace.has_device_tables:
         own = trace.host_ops(*_CATEGORIES).filter((pl.col("process_id") == process_id) & _is_named(trace, *_CATEGORIES))
@@ -52,7 +52,7 @@ def dispatching(trace: TraceView, process_id: int) -> IntervalSet:
 
 
 def _is_named(trace: TraceView, *categories: str) -> pl.Expr:
-    """Whether a row of host operations has a name of these categories that is a part of training."""
+    """Return whether a host operation in one of these categories is named like a part of training."""
     named = matches(pl.col("name"), TRAINING_NAME) & ~matches(pl.col("name"), ANNOTATION)
     known = trace.host_names.filter(named & pl.col("category").is_in(categories))
     return pl.col("name").cast(pl.String).is_in(known["name"].to_list())

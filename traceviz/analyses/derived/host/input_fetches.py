@@ -1,4 +1,4 @@
-"""Where the program takes its next batch: NVTX ranges by name, operations of a framework by their category."""
+"""Events in which the program takes its next batch: NVTX ranges by name, framework operations by category."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_INPUT_NAME = (
     r"(?i)data[ _-]?(parallel|dist|transfer|ptr|type)|input[ _-]?(dist|proj|embed|layer|norm)"
     r"|all[ _-]?(2|to)[ _-]?all|update|to[ _-]device|copy|backward|forward|optimizer|aten::|autograd"
 )
-"""Names that look like input and are not."""
+"""Names that resemble input names but mean something else."""
 
 ANNOTATION = (
     r"(?i)^[\W_]*(\[\w+\])*[\W_]*(data[ _-]?(load(ing|er)?|fetch(ing)?|read(ing)?|wait(ing)?)|dataload(ing|er)"
@@ -32,44 +32,44 @@ ANNOTATION = (
     r"|(input|batch)[ _-]?(pipeline|wait|data|loading|fetch)|input|prefetch|preprocess(ing)?|augment(ation)?)"
     r"[\W_]*\d*[\W_]*$"
 )
-"""Whole names of annotations in which a program loads its input; a runtime's own events contain such words, too.
+"""Complete names of annotations in which a program loads its input; events of a runtime contain such words as well.
 
-What programs put around a name does not count: ``## data_load ##``, ``[pl][profile]train_dataloader_next``.
+Decoration around a name is ignored: ``## data_load ##``, ``[pl][profile]train_dataloader_next``.
 """
 
 FUNCTION = (
     r"(?i)(\.py\(\d+\): |^\$[^ ]+:\d+ )_*((load|fetch|read|get|next|take)_?(the_)?((next|train|training)_?)?"
     r"(data|batch(es)?|samples?|examples?|images?)|data_?load(ing|er)?)$"
 )
-"""Python functions that take a batch. Those of libraries (:data:`LIBRARY`) do so for the program, or a loader."""
+"""Python functions that take a batch. Those of libraries (:data:`LIBRARY`) may serve the program or a loader."""
 
 LIBRARY = (
     r"site-packages/|dist-packages/|/lib/python\d|^(torch|torchvision|transformers|jax|tensorflow|keras|numpy)/|^\$<"
 )
-"""Python functions that are not the program's."""
+"""Python functions that are not part of the program."""
 
 HOOKS, RECORDED = "traceviz", "program"
-"""NVTX domains of the ranges that ``traceviz collect`` puts around parts of a step, and of ``traceviz.record``."""
+"""NVTX domains: of the ranges that ``traceviz collect`` puts around parts of a step, and of ``traceviz.record``."""
 
 SAME_SHARE = 0.5
-"""Operations record ranges of these domains, too, where they cover at least this share of the ranges that hold any."""
+"""Operations record the same waits as such ranges if they cover this share of the ranges that contain any."""
 
 
 _ANNOTATIONS = ("annotation", "runtime")
-"""Categories of the program's annotations: some traces file them with the runtime's events."""
+"""Categories of the program's annotations: some traces put them with the runtime's events."""
 
 
 def input_ranges(trace: TraceView, process_id: int, takes: pl.DataFrame) -> pl.DataFrame:
-    """Data-loading ranges on the training thread of a process: named (or categorised) like it, or as the user says.
+    """Return data-loading ranges on the training thread of a process, by name, category or the user's pattern.
 
-    A wait that NVTX and a framework's profiler both recorded counts once. The framework's events say more about it, so
-    the range that a hook of ours put around them yields; so does that of ``traceviz.record``, which gives the framework
-    the same name. The program's own ranges stay.
+    A wait that both NVTX and a framework's profiler recorded counts once. The framework's events are more specific, so
+    they replace the range that a traceviz hook put around them. They also replace a range of ``traceviz.record``, which
+    gives the framework the same name. The program's own ranges stay.
 
     Args:
         trace: The trace.
         process_id: The process.
-        takes: Its operations that take a batch (:func:`input_ops`).
+        takes: The process's operations that take a batch (:func:`input_ops`).
     """
     thread = training_thread(trace, process_id)
     own = trace.ranges.filter((pl.col("process_id") == process_id) & (pl.col("thread_id") == thread))
@@ -84,9 +84,10 @@ def input_ranges(trace: TraceView, process_id: int, takes: pl.DataFrame) -> pl.D
 
 
 def _covered(ranges: pl.DataFrame, operations: pl.DataFrame) -> pl.Series:
-    """Which ranges ``operations`` record, too: those that hold any, if most of these is covered.
+    """Return which ranges ``operations`` record as well: those that contain any, if most of their time is covered.
 
-    All ranges of a loop, or none, lest a stage be the remainder: of a short wait, the hook takes the larger part.
+    All ranges of a loop are returned, or none. Otherwise a remainder would form a stage: in short waits, the hook takes
+    most of the time.
     """
     starts, ends = bounds(ranges)
     covered = intervals(operations).overlap(starts, ends)
@@ -95,7 +96,7 @@ def _covered(ranges: pl.DataFrame, operations: pl.DataFrame) -> pl.Series:
 
 
 def is_input(pattern: str | None) -> pl.Expr:
-    """Which rows of :attr:`TraceView.ranges` load input: those that match ``pattern``, else those named like it."""
+    """Return which rows of :attr:`TraceView.ranges` load input, by ``pattern`` if given, else by name or category."""
     if pattern is not None:
         return pl.col("name").str.contains(pattern)
     filed = matches(pl.col("category").fill_null(""), INPUT_NAME)
@@ -104,13 +105,13 @@ def is_input(pattern: str | None) -> pl.Expr:
 
 
 def input_ops(trace: TraceView, process_id: int) -> pl.DataFrame:
-    """Host operations in which a process waits for its next batch: rows of :meth:`TraceView.host_ops`.
+    """Return host operations in which a process waits for its next batch: rows of :meth:`TraceView.host_ops`.
 
-    Those that the trace files as input, and annotations of the training thread named like it; where there are none, its
-    Python functions with such a name; or those operations of the training thread that match the user's pattern. An
-    operation that the framework runs on another thread counts where it belongs to a group of events that the training
-    thread has a part in, or that is a step; in a trace without groups, where the training thread takes no batches
-    itself. A pipeline that fetches ahead in the background keeps nobody waiting.
+    These are the operations in category ``input``, and annotations of the training thread with input names. If there
+    are none, they are the thread's Python functions with such names. If the user gave a pattern, they are the thread's
+    operations that match it. An operation that the framework runs on another thread counts only if it belongs to an
+    event group of the training thread, or of a step. In a trace without groups, it counts if the training thread takes
+    no batches itself. A pipeline that prefetches in the background makes no thread wait.
     """
     thread = training_thread(trace, process_id)
     own = pl.col("process_id") == process_id
@@ -126,9 +127,9 @@ def input_ops(trace: TraceView, process_id: int) -> pl.DataFrame:
 
 
 def _functions(trace: TraceView, process_id: int, thread: int) -> pl.DataFrame:
-    """The outermost calls on a thread of Python functions that take a batch by their name, if there are several.
+    """Return the outermost calls on a thread of Python functions that take a batch by name, if there are several.
 
-    A single call loads what the program needs before its steps.
+    A single call loads data that the program needs before its steps.
     """
     named = matches(pl.col("name"), FUNCTION) & ~matches(pl.col("name"), LIBRARY)
     known = trace.host_names.filter((pl.col("category") == "python") & named)["name"].to_list()
@@ -141,9 +142,9 @@ def _functions(trace: TraceView, process_id: int, thread: int) -> pl.DataFrame:
 
 
 def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:
-    """Whether a row belongs to a group of the training program.
+    """Return whether a row belongs to a group of the training program.
 
-    Where the process has no groups, all rows do, unless the training thread takes batches itself.
+    If the process has no groups, all rows do, unless the training thread takes batches itself.
     """
     thread = training_thread(trace, process_id)
     own = trace.tables.scan("host_ops").filter((pl.col("process_id") == process_id) & pl.col("group_id").is_not_null())
@@ -164,7 +165,7 @@ def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:
 
 
 def _annotations(trace: TraceView) -> pl.DataFrame:
-    """Annotations of the program named like data loading: rows of :meth:`TraceView.host_ops`."""
+    """Return the program's annotations with input names: rows of :meth:`TraceView.host_ops`."""
     free = pl.col("category").is_in(_ANNOTATIONS)
     known = trace.host_names.filter(free & matches(pl.col("name"), ANNOTATION))
     calls = trace.host_ops(*_ANNOTATIONS) if known.height else trace.host_ops()

@@ -1,4 +1,4 @@
-"""Time in which the program works, by samples of its processor time."""
+"""Time in which the program works, from samples of its processor time."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from traceviz.core.arrays.intervals import Array, IntervalSet
 PROGRAM_CPU = "program CPU"
 """Metric: processor time of all threads and processes of the program, in percent of a core."""
 QUEUED = "program waits for a core"
-"""Metric: how many of its threads are ready to run and wait for a core, in percent of one thread."""
+"""Metric: number of the program's threads that are ready and wait for a core, in percent of one thread."""
 
 WORKS = 50.0
-"""From this percentage of a core on, used or waited for, the program works."""
+"""Percentage of a core, used or waited for, from which the program counts as working."""
 
 
 @once_per_trace
 def working(trace: TraceView) -> IntervalSet | None:
-    """Time in which the program uses a core, or waits for one that other programs have.
+    """Return the time in which the program uses a core, or waits for one that other programs use.
 
-    A sample stands for the time since the one before it.
+    A sample stands for the time since the previous sample.
 
     Returns:
-        ``None`` if its processor time was not sampled.
+        The time, or ``None`` if the program's processor time was not sampled.
     """
     samples = trace.frame("samples", "start_ns", "value", pl.col("metric").cast(pl.String)).sort("start_ns")
     used, queued = having(samples, "metric", PROGRAM_CPU), having(samples, "metric", QUEUED)
@@ -40,5 +40,5 @@ def working(trace: TraceView) -> IntervalSet | None:
 
 
 def _until(times: Array, values: npt.NDArray[np.float64], moments: Array) -> npt.NDArray[np.float64]:
-    """The value of the sample whose time each moment lies in, else of the last one."""
+    """Return the value of the sample whose time contains each moment, else of the last sample."""
     return values[np.minimum(np.searchsorted(times, moments), times.size - 1)]

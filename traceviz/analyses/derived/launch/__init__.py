@@ -1,1 +1,1 @@
-"""Launches: which call launched which work, which was the first, and what graphs hide."""
+"""Launches: the call behind each piece of work, first calls, and the contents of graphs."""

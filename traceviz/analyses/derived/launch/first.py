@@ -5,9 +5,9 @@
     host    |cudaFree(0).....context.....|cudaMalloc|launch...code...|launch|launch|
     device                                                           |kernel|kernel|kernel|
 
-The first call that needs a device creates a context there, whatever else it is for. The first launch of a kernel loads
-its code, since drivers load lazily, and the first of a process often that of whole libraries. Libraries (cuBLAS, cuDNN)
-begin with cudaFree(0), and load their code in it. None of these comes again.
+The first call that needs a device creates a context there, regardless of its purpose. The first launch of a kernel
+loads its code, since drivers load lazily; the first launch of a process often loads whole libraries. Libraries
+(cuBLAS, cuDNN) start with cudaFree(0), and load their code in it. None of these costs recurs.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from traceviz.core.arrays.intervals import union_all
 from traceviz.trace.names.cuda_names import ApiKind
 
 LOADS_NS = 1_000_000
-"""A launch that loads code takes this long at least."""
+"""Minimum duration of a launch that loads code."""
 CREATES_NS = 10_000_000
-"""A call that creates a context takes this long at least, unless its name says that it does."""
+"""Minimum duration of a call that creates a context, unless its name shows that it does."""
 TIMES_MEDIAN = 10
-"""So many times the median call of its kind takes a first call at least."""
+"""Minimum duration of a first call, in median calls of its kind."""
 LAUNCH_AT_MOST_NS = 100_000
-"""What an ordinary launch takes at most: the median of three launches may be one that loaded code."""
+"""Maximum duration of an ordinary launch, since the median of three launches may include loading code."""
 
 FREES_NS = 100_000_000
-"""A call that frees memory and takes this long while no device works frees none: it is how libraries begin."""
+"""From this duration on, a call that frees memory while no device works loads a library instead."""
 
 _FREES = r"^(cuda|hip)Free$|^cuMemFree"
 _CREATES = r"^(cu|hip)(Init\b|CtxCreate|DevicePrimaryCtxRetain)|^(cuda|hip)(InitDevice|SetDevice)\b"
@@ -46,11 +46,11 @@ _BY_NAME = ("process_id", "name")
 
 @once_per_trace
 def first_calls(trace: TraceView) -> pl.DataFrame:
-    """Calls of the device's API that take long because they are the first of a process in the capture.
+    """Return device API calls that take long because they are the first of a process in the capture.
 
     Returns:
-        ``start_ns, end_ns, process_id, thread_id, correlation_id, name, row`` of :meth:`TraceView.api_calls`, and
-        ``what``: ``context`` of calls that create one, ``code`` of calls that load code; by start.
+        ``start_ns, end_ns, process_id, thread_id, correlation_id, name, row`` of :meth:`TraceView.api_calls`, by start.
+        ``what`` is ``context`` for calls that create one, and ``code`` for calls that load code.
     """
     if "cuda_api" not in trace.tables:
         return _marked(trace.api_calls(), "context")
@@ -68,9 +68,9 @@ def first_calls(trace: TraceView) -> pl.DataFrame:
 
 
 def _of_contexts(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
-    """Of ``long`` calls those whose name says so, and firsts of their name that take far longer than later ones.
+    """Return the ``long`` calls that create contexts: by name, or as a first call that is far slower than later ones.
 
-    Memory takes its time to allocate and to free: such a call counts only where nothing was launched before it, and no
+    Allocating and freeing memory may be slow anyway. Such a call counts only if there was no launch before it and no
     other call created the context.
     """
     text = pl.col("name").cast(pl.String)
@@ -90,7 +90,7 @@ def _of_contexts(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_libraries(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
-    """Of ``long`` calls that free memory those that take far longer than others, while no device works."""
+    """Return the ``long`` calls that free memory and take far longer than others while no device works."""
     frees = long.filter(
         matches(pl.col("name").cast(pl.String), _FREES), pl.col("end_ns") - pl.col("start_ns") >= FREES_NS
     )
@@ -105,9 +105,9 @@ def _of_libraries(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_code(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
-    """Of ``long`` launches those of kernels that run for the first time, and are launched quickly from then on.
+    """Return the ``long`` launches of kernels that run for the first time and are launched quickly later.
 
-    Where the kernel is not known, the first launch of its name in the process.
+    If the kernel is not known, use the first launch with this call name in the process.
     """
     launches = _of_kinds(trace, long, "launch")
     if not launches.height:
@@ -138,7 +138,7 @@ def _of_kinds(trace: TraceView, calls: pl.DataFrame, *kinds: ApiKind) -> pl.Data
 
 
 def _firsts(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
-    """By process and name: ``first_ns``, the begin of the first call, and ``later_ns``, the median time of others."""
+    """Return, by process and name, ``first_ns``, the first call's start, and ``later_ns``, the others' median time."""
     names = calls["name"].unique().cast(pl.String).to_list()
     first = pl.col("start_ns").min()
     later = pl.col("dur_ns").filter(pl.col("start_ns") > first).median()
@@ -151,5 +151,5 @@ def _firsts(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _first_launches(trace: TraceView) -> pl.DataFrame:
-    """``process_id, launched_ns``: the begin of the first launch of each process."""
+    """Return ``process_id, launched_ns``: the start of the first launch of each process."""
     return trace.api_calls("launch").group_by("process_id").agg(pl.col("start_ns").min().alias("launched_ns"))

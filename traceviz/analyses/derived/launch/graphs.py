@@ -1,15 +1,14 @@
-"""CUDA graphs: which work they launched, and where the nodes of that work were made.
+"""CUDA graphs: the work that they launched, and where the nodes of that work were made.
 
-A graph is captured (or built) once and launched many times. One call launches all of it, so that by its call the work
-belongs to whoever launched the graph. What a node is for shows where it was made, if that was recorded::
-
+A graph is captured (or built) once and launched many times. One call launches the whole graph, so it only shows where
+the graph was launched. If the creation of a node was recorded, its place shows the purpose of the node::
     capture   |--aten::mm--|   |--aten::add--|          node 1      node 2
                  make 1            make 2                  |           |
     step                                          |launch graph|       |
     device                                             |-- 1 --|    |-- 2 --|     of aten::mm, of aten::add
 
-Instantiating a graph copies its nodes: a copy refers to the node that it was made from. PyTorch can write into its
-trace what the program calls the parts of a graph (``torch.cuda.graph_annotations``).
+Instantiating a graph copies its nodes; a copy refers to its original node. PyTorch can record the program's names for
+the parts of a graph in its trace (``torch.cuda.graph_annotations``).
 """
 
 from __future__ import annotations
@@ -32,26 +31,26 @@ _ORIGIN = {
     "is_backward": pl.Boolean,
 }
 _MOST_COPIES = 16
-"""Copies of copies that are followed: more are a circle in a broken trace."""
+"""Maximum depth of copies of copies to follow: deeper chains are cycles in a broken trace."""
 
 BACKWARD = "backward"
 """Value of ``graph_nodes.phase``."""
 
 
 def graph_name() -> pl.Expr:
-    """What a row of table ``graphs`` is called, as text in column ``name``."""
+    """Return the display name of a row of table ``graphs``, as text column ``name``."""
     number = pl.col("graph_id").cast(pl.String)
     return pl.when(number.is_null()).then(pl.lit("CUDA graph")).otherwise("CUDA graph " + number).alias("name")
 
 
 @once_per_trace
 def node_origins(trace: TraceView) -> pl.DataFrame:
-    """What is known of the nodes of graphs, one row per node that anything is known of.
+    """Return the known facts about graph nodes, one row per node.
 
     Returns:
-        ``process_id, graph_node_id``; ``made_ns`` and ``made_thread_id``, when and on which thread the node was made
-        that it is a copy of, or it itself; ``part``, what the program calls its part of the graph, ``part_module``, the
-        path of its module, and ``is_backward``. Null where not known.
+        ``process_id, graph_node_id``; ``made_ns`` and ``made_thread_id``: when and on which thread the node, or the
+        original of a copy, was made; ``part``: the program's name for its part of the graph; ``part_module``: the path
+        of its module; and ``is_backward``. Unknown values are null.
     """
     nodes = trace.frame("graph_nodes", *_NODE, "start_ns", "thread_id", "original_node_id", "part", "module", "phase")
     nodes = knowing(nodes, "graph_node_id").sort("start_ns", maintain_order=True)
@@ -76,7 +75,7 @@ def node_origins(trace: TraceView) -> pl.DataFrame:
 
 
 def _originals(nodes: pl.DataFrame) -> pl.DataFrame:
-    """The first node that each copy goes back to, through copies of copies: ``process_id, graph_node_id, original``."""
+    """Return the first original of each copy (of copies): ``process_id, graph_node_id, original_node_id``."""
     is_copy = pl.col("original_node_id") != pl.col("graph_node_id")
     copies = nodes.filter(is_copy).unique(_NODE, keep="first", maintain_order=True).select(*_NODE, "original_node_id")
     step = copies.rename({"graph_node_id": "original_node_id", "original_node_id": "next"})
@@ -89,9 +88,9 @@ def _originals(nodes: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_origins(trace: TraceView, work: pl.DataFrame) -> pl.DataFrame:
-    """``work``, which has ``process_id`` and ``graph_node_id``, with the columns of :func:`node_origins`, in its order.
+    """Add the columns of :func:`node_origins` to ``work`` (``process_id``, ``graph_node_id``), and keep its order.
 
-    Of work that no graph launched they are null.
+    They are null for work that no graph launched.
     """
     if not trace.tables.rows("graph_nodes"):
         return work.with_columns(pl.lit(None, kind).alias(name) for name, kind in _ORIGIN.items())
@@ -100,12 +99,12 @@ def with_origins(trace: TraceView, work: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class GraphTime:
-    """Device work that graphs launched, summed over streams, and what is known of it.
+    """Device work that graphs launched, summed over streams, and how much of it is unknown.
 
     Args:
         all_ns: All device work of the capture.
-        graph_ns: The work that graphs launched; 0 where none did.
-        unknown_ns: The part of it of which only the launch of the graph is known.
+        graph_ns: Work launched by graphs; 0 if there is none.
+        unknown_ns: Part of ``graph_ns`` for which only the graph's launch is known.
     """
 
     all_ns: int
@@ -114,6 +113,6 @@ class GraphTime:
 
 
 def graph_time(work: pl.DataFrame, known: npt.NDArray[np.bool_]) -> GraphTime:
-    """Of ``work`` (``dur_ns, by_graph``), what graphs launched, and what of that is not ``known``."""
+    """Sum ``work`` (``dur_ns, by_graph``): the whole, the part that graphs launched, and the part not ``known``."""
     durations, by_graph = work["dur_ns"].to_numpy(), work["by_graph"].to_numpy()
     return GraphTime(int(durations.sum()), int(durations[by_graph].sum()), int(durations[by_graph & ~known].sum()))

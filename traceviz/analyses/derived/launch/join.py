@@ -1,4 +1,4 @@
-"""Which call launched which device work: the join below everything about ranges, operators and modules.
+"""The call that launched each piece of device work: the basis for ranges, operators and modules.
 
 ::
 
@@ -6,8 +6,8 @@
                  |launch call|
     device                       |--kernel--|
 
-Device work refers to its call by ``process_id`` and ``correlation_id``, which is unique only within a process. The call
-of work that a CUDA graph launched is that of the graph: :mod:`traceviz.analyses.derived.launch.graphs` knows more.
+Device work refers to its call by ``process_id`` and ``correlation_id``, which is unique only within a process. Work of
+a CUDA graph refers to the call that launched the graph; see :mod:`traceviz.analyses.derived.launch.graphs`.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.trace import schema
 
 LAUNCH_KEY = ("process_id", "correlation_id")
-"""Columns that device work and the call that launched it have in common."""
+"""Columns that device work shares with the call that launched it."""
 
 
 _GRAPH_LAUNCH = r"(?:cuda|cu|hip)GraphLaunch"
 
 
 def work_with_calls(trace: TraceView) -> pl.DataFrame:
-    """All device work, with the call that launched it.
+    """Return all device work, with the call that launched it, in no particular order.
 
     Returns:
-        ``process_id, begin_ns, end_ns, op, kernel, graph_node_id`` of the work (names as they are stored; ``kernel`` is
-        null for copies, fills and graphs recorded as a whole), ``thread_id, call_ns, call_end_ns`` of the call, null
-        where the capture does not have it, and ``by_graph``, whether a graph launched it. In no particular order.
+        ``process_id, begin_ns, end_ns, op, kernel, graph_node_id`` of the work: names as they are stored; ``kernel`` is
+        null for copies, fills and graphs recorded as a whole. ``thread_id, call_ns, call_end_ns`` of the call: null if
+        the capture lacks it. ``by_graph``: true if a graph launched the work.
     """
     calls = trace.frame("cuda_api", *LAUNCH_KEY, "thread_id", "start_ns", "dur_ns", _launches_graph(trace))
     calls = calls.select(
         *LAUNCH_KEY, "thread_id", pl.col("start_ns").alias("call_ns"), end_ns("call_end_ns"), "launches_graph"
     )
     work = pl.concat([_work(trace, name) for name in schema.DEVICE_WORK])
-    row = partners(work, calls)  # calls come by their start: the first with an id is the earliest
+    row = partners(work, calls)  # calls are sorted by start, so the first with an id is the earliest
     joined = work.with_columns(
         gathered(calls[name], row) for name in ("thread_id", "call_ns", "call_end_ns", "launches_graph")
     )
@@ -49,12 +49,12 @@ def work_with_calls(trace: TraceView) -> pl.DataFrame:
 
 
 def launched_work(trace: TraceView) -> pl.DataFrame:
-    """Those rows of :func:`work_with_calls` whose call is known, in order of calls."""
+    """Return the rows of :func:`work_with_calls` whose call is known, in order of calls."""
     return knowing(work_with_calls(trace), "call_ns").sort("call_ns", "begin_ns", "end_ns")
 
 
 def without_graphs(trace: TraceView, work: pl.DataFrame) -> pl.DataFrame:
-    """Those rows of ``work`` that no graph launched; it has ``graph_node_id`` and the columns of :data:`LAUNCH_KEY`."""
+    """Return the ``work`` that no graph launched; it must have ``graph_node_id`` and :data:`LAUNCH_KEY`."""
     alone = work.filter(pl.col("graph_node_id").is_null()) if work["graph_node_id"].count() else work
     names = graph_launches(trace)
     if not names:
@@ -64,7 +64,7 @@ def without_graphs(trace: TraceView, work: pl.DataFrame) -> pl.DataFrame:
 
 
 def graph_launches(trace: TraceView) -> list[str]:
-    """Names of the trace's calls that launch graphs."""
+    """Return the names of the trace's calls that launch graphs."""
     return [name for name in trace.api_names.get("launch", []) if re.match(_GRAPH_LAUNCH, name)]
 
 

@@ -1,1 +1,1 @@
-"""What the tables hold as they were recorded: clocks, edges, losses, graph capture, devices that can be judged."""
+"""Facts from the tables as recorded: clocks, edges, losses, graph captures, and times when devices can be judged."""

@@ -1,13 +1,13 @@
-"""Clocks of devices that are off the clock of the host, and tables in which they are not.
+"""Detection of device clocks that deviate from the host clock, and tables with corrected times.
 
-Profilers bring the times of devices to the clock of the host. Where that fails, work seems to run before the call that
-launched it, or long after every one of them::
+Profilers convert device times to the host clock. If that fails, work seems to run before the call that launched it, or
+long after every such call::
 
     host     |launch|        |launch|        |launch|
     device   ..........................|work|............|work|            by its own clock
     device        |work|          |work|          |work|                   moved: the quickest launch takes 5 µs
 
-All launches of a healthy trace together show it: some of them find the device idle, and take microseconds.
+All launches of a trace together show it: in a healthy trace, some find the device idle and take microseconds.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ from traceviz.trace.rows_to_table import rows_to_table
 from traceviz.trace.tables import TraceTables, conform
 
 pc: Any = pyarrow.compute
-"""The stubs of pyarrow refuse Python numbers as arguments of compute functions."""
+"""The stubs of pyarrow reject Python numbers as arguments of compute functions."""
 
 QUICK_NS = 5_000
-"""What a launch takes on a device that is idle, about: what the quickest one takes once a clock is moved."""
+"""Approximate launch time on an idle device; the quickest launch takes this long after a correction."""
 EARLIEST_NS = -1_000
-"""Work may seem to begin so much before its call, by the precision of clocks."""
+"""Work may seem to start this much before its call, due to the precision of clocks."""
 LATEST_NS = 100_000_000
-"""From here on it is the clock, where the device was idle: it has no work that keeps every single launch waiting."""
+"""From this delay on, an idle device's clock is wrong: no device work delays every single launch that long."""
 MIN_LAUNCHES = 20
-"""Fewer may all wait behind one long piece of work."""
+"""Fewer launches than this may all wait behind one long piece of work."""
 MIN_EARLY, MIN_SHARE = 5, 0.01
-"""Fewer launches that seem to be later than their work, or a smaller share, were joined with the wrong calls."""
+"""If fewer launches, or a smaller share, seem to be later than their work, they were joined with wrong calls."""
 IDLE_NS = 10_000
-"""What waits for its launch for as long finds the device idle: no other work that was recorded held it up."""
+"""If no recorded work ran for this long before a piece of work, it found the device idle."""
 NOTE = "device-clock-moved"
 """Code of the note on a device whose times were moved."""
 
 _SHIFTED = (*schema.DEVICE_WORK, "sync", "device_ops", "steps", "collectives")
-"""Tables with times of devices; of rows without a device, the times are those of the host."""
+"""Tables with device times; rows without a device have host times."""
 _KEY = ("process_id", "correlation_id")
 _SAMPLE = 4_096
-"""Launches of each device that are looked at first: one that is quick shows that the clock is right."""
+"""Launches per device that are checked first: a single quick one shows that the clock is right."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockError:
-    """A device whose clock is off.
+    """A device whose clock deviates.
 
     Args:
-        device_id: Which.
-        launches: Calls whose work on it is known.
+        device_id: The device.
+        launches: Number of calls whose work on the device is known.
         smallest_ns: The shortest time from the start of a call to the start of its first work.
     """
 
@@ -69,12 +69,12 @@ class ClockError:
 
     @property
     def shift_ns(self) -> int:
-        """What its times are moved by."""
+        """The shift applied to the device's times, in nanoseconds."""
         return QUICK_NS - self.smallest_ns
 
 
 def clock_errors(tables: TraceTables) -> tuple[ClockError, ...]:
-    """Devices whose clock is off, as far as the launches are there to show it."""
+    """Return the devices whose clock deviates, if there are enough launches to show it."""
     if tables.rows("kernels") < MIN_LAUNCHES or "cuda_api" not in tables:
         return ()
     work = tables.select("kernels", *_KEY, "device_id", "start_ns")
@@ -95,14 +95,14 @@ def clock_errors(tables: TraceTables) -> tuple[ClockError, ...]:
 
 
 def _seems_off(delays: Array) -> bool:
-    """Whether any launch seems to be later than its work, or all of them far before it."""
+    """Return whether any launch seems to be later than its work, or all are far before it."""
     return bool(delays.size and ((delays < EARLIEST_NS).any() or delays.min() >= LATEST_NS))
 
 
 def _delays(work: pl.DataFrame, calls: pl.DataFrame) -> Array:
-    """From each call to the begin of the first work that it launched on a device, whose ``work`` this is.
+    """Return the time from each call to the start of its first work, given the ``work`` of one device.
 
-    Both are in order of their start: the first with an id is the earliest.
+    Both frames are sorted by start, so the first row with an id is the earliest.
     """
     call = partners(work, calls)
     known = (call >= 0) & ~is_repeated(correlations(work))
@@ -110,7 +110,7 @@ def _delays(work: pl.DataFrame, calls: pl.DataFrame) -> Array:
 
 
 def _found_idle(tables: TraceTables, work: pl.DataFrame, calls: pl.DataFrame) -> int:
-    """Launches of one device whose work began on it when it had done nothing for a while: no queue explains these."""
+    """Count launches whose work started on a device that had been idle for a while, so that no queue explains them."""
     own = pl.col("device_id") == work["device_id"][0]
     every = [
         tables.scan(name).filter(own).select("start_ns", "dur_ns") for name in schema.DEVICE_WORK if name in tables
@@ -121,7 +121,7 @@ def _found_idle(tables: TraceTables, work: pl.DataFrame, calls: pl.DataFrame) ->
 
 
 def aligned(tables: TraceTables, errors: tuple[ClockError, ...]) -> TraceTables:
-    """``tables`` with the times of the devices of ``errors`` moved, and a note on each."""
+    """Return ``tables`` with the times of the devices of ``errors`` shifted, and a note on each."""
     if not errors:
         return tables
     shift = {error.device_id: error.shift_ns for error in errors}
@@ -147,14 +147,14 @@ def _end(table: pa.Table) -> int:
 
 
 def _names(tables: TraceTables, errors: tuple[ClockError, ...]) -> list[str]:
-    """Names of the devices for people."""
+    """Return display names of the devices."""
     known = {row["device_id"]: row for row in tables.arrow("devices").to_pylist()}
     rows = [known.get(error.device_id, {}) for error in errors]
     return [f"{str(row.get('kind') or 'device').upper()} {row.get('ordinal') or 0}" for row in rows]
 
 
 def doubt(tables: TraceTables, errors: tuple[ClockError, ...]) -> str:
-    """What moved clocks mean for idle time, in one sentence; empty where none was moved."""
+    """Return a sentence on the effect of shifted clocks on idle time; empty if none was shifted."""
     if not errors:
         return ""
     largest = format_ns(max(abs(error.shift_ns) for error in errors))
@@ -164,7 +164,7 @@ def doubt(tables: TraceTables, errors: tuple[ClockError, ...]) -> str:
 
 
 _NAMED = 2
-"""More devices than this are counted, and not named."""
+"""Maximum number of devices listed by name; more are only counted."""
 
 
 def _note(error: ClockError, name: str) -> dict[str, object]:

@@ -1,17 +1,18 @@
 """The time in which devices can be seen to idle: their work was recorded, and nothing unseen kept them busy.
 
-A capture cuts through work that is under way. The join of launches with the work that they caused shows it::
+A capture may start or end during device work. The join of launches with their work shows it::
 
     launched before      call              |launch|       |launch|
     the capture          device    ??|#####|######| |work|   |work|       until the first work without a call: unknown
 
-    held up              call      |launch|                               nothing that was recorded ran meanwhile
+    held up              call      |launch|                               no recorded work ran at this time
                          device    ????????????????????????|work|work|
 
     not recorded         call      |launch|launch|launch|...|launch|      launches at an end of the capture without work
                          device    |work|????????????????????????????
 
-Work of which calls were never recorded (of another library, of a graph) lies among the rest, and bounds nothing.
+Work whose calls were never recorded (of another library, of a graph) lies among other work, and does not limit the
+window.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from traceviz.analyses.derived.frames import having, knowing, parts_by
 from traceviz.core.arrays.intervals import IntervalSet
 
 MIN_LAUNCHES = 20
-"""Fewer launches without work at an end of the capture may have failed, or have had nothing to do."""
+"""Minimum number of launches without work at an end of the capture; fewer may have failed, or launched nothing."""
 MIN_SHARE = 0.01
-"""They are at least this share of the launches of their process."""
+"""Minimum share of these launches among the launches of their process."""
 MIN_HOLD_NS = 1_000_000
-"""A launch on a device that is idle takes microseconds: from here on, something unseen held its work up."""
+"""Minimum launch delay that shows unseen work: on an idle device, a launch takes microseconds."""
 HELD_SHARE = 0.5
-"""And it did so for at least this share of the time since the capture began: what waits later has other reasons."""
+"""Minimum share of this delay in the time since the capture started: later waits have other reasons."""
 STRAY_SHARE = 0.01
-"""Of the work without a call, at most this share follows work with one in its stream, or it is not from before."""
+"""If more than this share of work without a call follows work with a call in its stream, calls are missing."""
 
 _KEY = ["process_id", "correlation_id"]
 _OWNER = ["process_id", "device_id"]
@@ -43,15 +44,15 @@ _OWNER = ["process_id", "device_id"]
 
 @dataclass(frozen=True, slots=True)
 class DeviceWindow:
-    """The time in which the devices of a process can be seen to idle, and why that is not all of the capture.
+    """The time in which the devices of a process can be seen to idle, and why it is not the whole capture.
 
     Args:
-        begin_ns: What the devices did before is not known.
-        end_ns: What they did after is not known.
-        launched_before: Pieces of device work that were launched before the capture began.
-        held_up_ns: How long the first work waited for work of before the capture, which was not recorded.
-        lacks_first: Launches at the beginning of the capture whose work was not recorded.
-        lacks_last: Such launches at its end.
+        begin_ns: Device activity before this time is not known.
+        end_ns: Device activity after this time is not known.
+        launched_before: Pieces of device work that were launched before the capture started.
+        held_up_ns: How long the first work waited for unrecorded work from before the capture.
+        lacks_first: Number of launches at the start of the capture whose work was not recorded.
+        lacks_last: Number of such launches at its end.
     """
 
     begin_ns: int
@@ -64,15 +65,15 @@ class DeviceWindow:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """What is joined on process and correlation id.
+    """Tables that are joined on process and correlation id.
 
     Args:
         work: Device work: ``process_id, device_id, stream, correlation_id, start_ns``.
         calls: Calls of the devices' API: ``process_id, correlation_id, start_ns, end_ns``.
-        edges: Of those that launch kernels and have a correlation id, at least the first and the last
-            :data:`MIN_LAUNCHES` of each process: ``process_id, correlation_id, start_ns, name``, in order of start.
-        launches: Gives all that launch kernels, where these do not tell.
-        engine: What answers queries of work and calls.
+        edges: At least the first and last :data:`MIN_LAUNCHES` kernel launches of each process, among those with a
+            correlation id: ``process_id, correlation_id, start_ns, name``, in order of start.
+        launches: Function that returns all kernel launches, if ``edges`` are not enough.
+        engine: Engine for queries of work and calls.
     """
 
     work: pl.LazyFrame
@@ -85,10 +86,10 @@ class Join:
 def device_windows(
     recorded: tuple[int, int], busy: dict[int, IntervalSet], owners: pl.DataFrame, join: Join
 ) -> dict[int, DeviceWindow]:
-    """The window of every process that owns device work, by ``process_id``.
+    """Return the window of every process that owns device work, by ``process_id``.
 
     Args:
-        recorded: Begin and end of the time in which device work was recorded at all.
+        recorded: Start and end of the time in which device work was recorded.
         busy: Busy time of each device.
         owners: ``process_id, device_id, start_ns, end_ns`` of the first and last work of each process on each device.
         join: The calls and the work.
@@ -108,12 +109,12 @@ def device_windows(
 def _begins(
     recorded: tuple[int, int], busy: dict[int, IntervalSet], owners: pl.DataFrame, join: Join
 ) -> dict[tuple[int, int], DeviceWindow]:
-    """For each process and device, the window without the time in which work from before the capture may have run."""
+    """Return the window for each process and device, without the time in which earlier work may have run."""
     late = {device: _after_long_gaps(own, recorded[0]) for device, own in busy.items()}
     moments = sorted({*owners["start_ns"].to_list(), *(start for starts in late.values() for start in starts)})
     shown = join.work.filter(pl.col("start_ns").is_in(moments)).collect(engine=join.engine)
     ids = shown["correlation_id"]
-    near = join.calls.filter(pl.col("correlation_id").is_between(ids.min(), ids.max()))  # far fewer, mostly
+    near = join.calls.filter(pl.col("correlation_id").is_between(ids.min(), ids.max()))  # usually far fewer
     spans = near.join(shown.lazy().select(_KEY).unique(), on=_KEY, how="semi").group_by(_KEY)
     called = shown.join(
         spans.agg(pl.col("end_ns").max().alias("called_ns")).collect(engine=join.engine), on=_KEY, how="left"
@@ -134,7 +135,7 @@ def _begins(
 
 
 def _after_long_gaps(busy: IntervalSet, origin: int) -> tuple[int, ...]:
-    """Starts of work before which the device did nothing for long, compared with the time since ``origin``."""
+    """Return starts of work after a long pause of the device, compared with the time since ``origin``."""
     starts = busy.starts[:_GAPS]
     ends = np.concatenate([[origin], busy.ends[:_GAPS]])[: starts.size]
     is_long = starts - ends >= np.maximum(MIN_HOLD_NS, HELD_SHARE * (starts - origin))
@@ -142,14 +143,14 @@ def _after_long_gaps(busy: IntervalSet, origin: int) -> tuple[int, ...]:
 
 
 _GAPS = 1_000
-"""Stretches of work that are looked at from the beginning of the capture on."""
+"""Number of busy intervals that are checked from the start of the capture."""
 
 
 def _launched_before(process: int, device: int, join: Join) -> int:
-    """Pieces of work that were launched before the capture; 0 where calls are missing for other reasons.
+    """Return the number of pieces of work launched before the capture; 0 if calls are missing for other reasons.
 
-    Streams run in order: what was launched before comes before all that was launched in the capture. In a stream
-    without a single call, what was launched before is over when it is in other streams.
+    Streams run in order, so work launched before the capture precedes work of the capture. In a stream without any
+    call, work launched before is over when it is over in other streams.
     """
     own = join.work.filter((pl.col("process_id") == process) & (pl.col("device_id") == device))
     known = join.calls.select(_KEY).unique().with_columns(pl.lit(value=True).alias("called"))
@@ -165,12 +166,12 @@ def _launched_before(process: int, device: int, join: Join) -> int:
 
 
 def _without_missing(window: DeviceWindow, extent: tuple[int, int], edges: pl.DataFrame, join: Join) -> DeviceWindow:
-    """``window`` without the ends of the capture at which launches of one process have no recorded work.
+    """Return ``window`` without the ends of the capture at which launches of one process have no recorded work.
 
     Args:
         window: The window.
-        extent: First and last moment of the work of the process.
-        edges: Its rows of :attr:`Join.edges`.
+        extent: First and last moment of the process's work.
+        edges: The process's rows of :attr:`Join.edges`.
         join: The calls and the work.
     """
     edges = knowing(edges, "correlation_id")
@@ -200,6 +201,6 @@ def _without_missing(window: DeviceWindow, extent: tuple[int, int], edges: pl.Da
 
 
 def _begins_and_ends_with_work(launches: pl.DataFrame, met: pl.Series) -> bool:
-    """Whether some of the first and some of the last launches have work: then neither end lacks enough of them."""
+    """Return whether some of the first and of the last launches have work; then neither end lacks enough of them."""
     parts = (launches.head(MIN_LAUNCHES), launches.tail(MIN_LAUNCHES))
     return all(part["correlation_id"].is_in(met.implode()).any() for part in parts)

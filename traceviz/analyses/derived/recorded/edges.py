@@ -1,4 +1,4 @@
-"""Where the program begins and ends within a capture: the profiler's own start and stop are none of its time.
+"""Start and end of the program within a capture, without the profiler's own start and stop.
 
 ::
 
@@ -6,7 +6,7 @@
     profiler   |===start_trace===|            |==stop_trace==|
     program                      |------------|
 
-Only what lies at an edge of the capture is left out. Overhead in its middle interrupts the program.
+Only overhead at an edge of the capture is excluded. Overhead in its middle interrupts the program.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from traceviz.trace.tables import TraceTables
 
 _ON_THREADS = ("cuda_api", "nvtx", "host_ops", "steps")
 _EVENTS = (*schema.DEVICE_WORK, *_ON_THREADS)
-"""Tables whose rows show that the program runs. Calls of the operating system do not: idle threads wait in them."""
+"""Tables whose rows show that the program runs. Operating-system calls do not: idle threads wait in them."""
 _NO_WORK = ("python", "runtime")
-"""Host operations that show nothing of the kind: frames around the profiler's own call, idle pools of threads."""
+"""Host operations that do not show it: frames around the profiler's own call, and idle thread pools."""
 
 
 def without_edges(tables: TraceTables, begin: int, end: int) -> tuple[int, int]:
-    """``begin`` and ``end`` of a capture in ns, moved past what the profiler took at these edges.
+    """Return ``begin`` and ``end`` of a capture in ns, moved past the profiler's overhead at these edges.
 
-    Overhead is at an edge if the time between them is no longer than itself. It is left out up to the first event of
-    the program, and from its last one on. What lies within a call of the profiler, on its thread, is the profiler's.
+    Overhead is at an edge if it is at least as long as the time between them. It is excluded up to the first event of
+    the program, and from the last one on. Events within a profiler call, on its thread, belong to the profiler.
     """
     if "overhead" not in tables:
         return begin, end
@@ -53,12 +53,12 @@ def without_edges(tables: TraceTables, begin: int, end: int) -> tuple[int, int]:
 
 
 def without_unsampled(tables: TraceTables, begin: int, end: int) -> tuple[int, int]:
-    """``begin`` and ``end`` of a capture in ns that only samples of stacks fill, up to where they end early.
+    """Return ``begin`` and ``end`` in ns of a capture that has only stack samples, limited to the sampled time.
 
     ::
 
         process   |-----------------------------|
-        samples   |. . . . . . .|                      the captured time, unless something else was recorded
+        samples   |. . . . . . .|                      the captured time, if nothing else was recorded
     """
     if "phases" not in tables or any(tables.rows(name) for name in _EVENTS if name in tables):
         return begin, end
@@ -75,7 +75,7 @@ def without_unsampled(tables: TraceTables, begin: int, end: int) -> tuple[int, i
 def _program(
     tables: TraceTables, name: str, profiler: dict[int, IntervalSet], first: int, last: int
 ) -> tuple[Array, Array]:
-    """Starts and ends of the program's events that begin before ``first`` or end after ``last``."""
+    """Return starts and ends of the program's events that start before ``first`` or end after ``last``."""
     events = tables.scan(name)
     if name == "host_ops":
         events = events.filter(~pl.col("category").cast(pl.String).is_in(_NO_WORK))

@@ -1,4 +1,4 @@
-"""The frameworks that analyses distinguish, and the facts of a run that name them."""
+"""Frameworks that analyses distinguish, and the facts of a run that name them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ FRAMEWORKS = ("TensorFlow", "PyTorch", "JAX")
 
 
 def frameworks_in(text: str | None) -> frozenset[str]:
-    """Those of :data:`FRAMEWORKS` that ``text`` names, in lower case."""
+    """Return the :data:`FRAMEWORKS` that ``text`` names, in lower case."""
     lower = (text or "").lower()
     return frozenset(name.lower() for name in FRAMEWORKS if name.lower() in lower)

@@ -1,4 +1,4 @@
-"""Graph capture: calls that record a graph instead of launching anything.
+"""Graph capture: calls that record a graph instead of launching work.
 
 ::
 
@@ -6,7 +6,7 @@
     thread 2              | launch |                       neither does this one, if it has no work of its own
     device     ..........................................
 
-A capture that was under way when the trace began or ended has only one of the two calls.
+A capture that was under way at the start or end of the trace has only one of the two calls.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from traceviz.core.arrays.intervals import IntervalSet
 
 BEGIN = r"^(cuda|cu|hip)StreamBegin(Capture|Recapture)"
 END = r"^(cuda|cu|hip)StreamEndCapture"
-"""Names of the calls around a capture, whatever their suffix."""
+"""Names of the calls around a capture, with any suffix."""
 
 NAME = "graph capture"
-"""What a capture is called where compilation is listed."""
+"""Name of a capture in lists of compilation."""
 
 _KEY = ["process_id", "correlation_id"]
 
 
 def graph_captures(calls: pl.DataFrame, span_ns: int) -> pl.DataFrame:
-    """Captures of graphs: ``start_ns, end_ns, process_id, thread_id``, by start.
+    """Return captures of graphs: ``start_ns, end_ns, process_id, thread_id``, by start.
 
     Args:
-        calls: The calls that begin or end one: ``start_ns, end_ns, process_id, thread_id, name``, in order of start.
+        calls: Calls that start or end a capture: ``start_ns, end_ns, process_id, thread_id, name``, in order of start.
         span_ns: End of the trace.
     """
     kinds = calls.with_columns(matches(pl.col("name"), BEGIN).alias("begins"))
@@ -49,7 +49,7 @@ def graph_captures(calls: pl.DataFrame, span_ns: int) -> pl.DataFrame:
 
 
 def in_captures(calls: pl.DataFrame, captures: pl.DataFrame, work: pl.LazyFrame) -> pl.Series:
-    """Whether each of ``calls`` was captured: made in a capture of its thread, or without work in one of its process.
+    """Return which ``calls`` were captured: in a capture of their thread, or without work in one of their process.
 
     Args:
         calls: ``start_ns, process_id, thread_id, correlation_id``.
@@ -69,7 +69,7 @@ def in_captures(calls: pl.DataFrame, captures: pl.DataFrame, work: pl.LazyFrame)
 
 
 def _inside(calls: pl.DataFrame, key: str, sets: dict[int, IntervalSet]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Whether each call begins within the set of its ``key``."""
+    """Return whether each call starts within the set of its ``key``."""
     inside = np.zeros(calls.height, dtype=bool)
     numbered = calls.select("start_ns", key).with_row_index("row")
     for value, part in parts_by(numbered, key).items() if calls.height else ():

@@ -1,4 +1,4 @@
-"""Lost events: the profiler says that it dropped them, or the file is cut off or broken."""
+"""Lost events: the profiler reports dropped events, or the file is truncated or broken."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import re
 from traceviz.trace.tables import TraceTables
 
 DIAGNOSTIC = "profiler-diagnostic"
-"""Code of the notes by which readers pass on what the profiler reports."""
+"""Code of the notes in which readers pass on the profiler's reports."""
 
 DAMAGED = "damaged"
-"""Code of the notes by which readers say that a file is cut off or broken."""
+"""Code of the notes in which readers report that a file is truncated or broken."""
 
 LOSS = re.compile(
     r"(?i)\b(drop(s|ped|ping)?|los(t|es|ing|s)|incomplete|overflow(s|ed)?|truncated|failed|failure"
     r"|invalid timestamps)\b"
 )
-"""Words of diagnostics about lost events; others are about what was not requested, or about other tools."""
+"""Words of diagnostics about lost events. Other diagnostics are about what was not requested, or other tools."""
 
 SYMBOLS = re.compile(r"(?i)\b(symbols?|backtraces?|call ?stacks?|unwind(ing)?|debug info(rmation)?|dwarf)\b")
-"""Words of diagnostics about names of code: without them, no event is missing."""
+"""Words of diagnostics about names of code: if those are lost, no events are missing."""
 
 
 def losses(tables: TraceTables) -> tuple[str, ...]:
-    """Messages of the profiler, and of the reader, that say that events are missing, in the order of the notes."""
+    """Return messages of the profiler and the reader that report missing events, in the order of the notes."""
     return tuple(
         note["message"]
         for note in tables.arrow("notes").to_pylist()
@@ -36,5 +36,5 @@ def _is_loss(message: str) -> bool:
 
 
 def is_damaged(tables: TraceTables) -> bool:
-    """Whether the file is cut off or broken: everything after that point is missing."""
+    """Return whether the file is truncated or broken, so that everything after that point is missing."""
     return DAMAGED in tables.arrow("notes")["code"].to_pylist()

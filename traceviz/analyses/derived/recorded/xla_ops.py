@@ -1,4 +1,4 @@
-"""What an XLA operation on a TPU does, by its category and its name: most compute, some wait or move data."""
+"""Roles of XLA operations on a TPU, by category and name: most compute, some wait or move data."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _PATTERNS: tuple[tuple[XlaRole, str], ...] = (
 
 
 def xla_roles(operations: pl.DataFrame) -> pl.DataFrame:
-    """The role of each distinct operation.
+    """Return the role of each distinct operation.
 
     Args:
-        operations: ``name`` and ``category`` as text; where the category says nothing, the name decides.
+        operations: ``name`` and ``category`` as text; if the category does not determine the role, the name does.
 
     Returns:
         ``name, category, role``, one row for each distinct pair.
@@ -29,7 +29,7 @@ def xla_roles(operations: pl.DataFrame) -> pl.DataFrame:
 
 
 def role_expr() -> pl.Expr:
-    """The role (see :data:`XlaRole`) from text columns ``name`` and ``category``."""
+    """Return the role (see :data:`XlaRole`) from text columns ``name`` and ``category``."""
     role: pl.Expr = pl.lit("compute")
     for name, pattern in reversed(_PATTERNS):
         matches = pl.col("category").fill_null("").str.contains(pattern) | pl.col("name").str.contains(pattern)

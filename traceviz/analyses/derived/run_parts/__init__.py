@@ -1,1 +1,1 @@
-"""How the recorded time of a whole run divides: start-up, compilation, steps, validation, saving, and the rest."""
+"""Division of a run's recorded time: start-up, compilation, steps, validation, saving, and the rest."""

@@ -1,7 +1,7 @@
-"""Work of a loop that is not part of its steps: an evaluation every hundred steps, new data for each epoch.
+"""Work of a loop outside its steps: an evaluation every hundred steps, or new data for each epoch.
 
-Where an optimizer marks the steps, each lasts until the optimizer's next call, and what the loop does only now and
-then is in the step that it follows. The lines of the function with the loop show it::
+If an optimizer marks the steps, each lasts until the optimizer's next call. Occasional work of the loop then lies in
+the step before it. The lines of the function with the loop show it::
 
     line 50  train_step    ## ## ## ## ##               ## ## ## ##
     line 60  rebuild                       ##########
@@ -19,18 +19,18 @@ from traceviz.analyses.derived.steps.steps import warmup_steps
 from traceviz.core.arrays.intervals import Array
 
 LONG = 3.0
-"""A step that lasts so many medians may hold other work;"""
+"""A step of at least this many medians may contain other work, unless"""
 MOST_LONG = 0.25
-"""not where more than this part of the steps do: then they are of two kinds."""
+"""more than this share of the steps are so long: then there are two kinds of steps."""
 RARE = 0.05
-"""A line of which ordinary steps have less than this part of what long ones have, and these at least the time of an
-ordinary step, is no work of steps."""
+"""A line is not part of steps if its time in ordinary steps is below this share of its time in long steps. The latter
+must be at least the time of an ordinary step."""
 MIN_SAMPLES = 10
-"""Fewer samples of steps say nothing."""
+"""With fewer samples of steps, nothing is concluded."""
 
 
 def occasional(main: MainProcess, tree: StackTree, places: Array) -> tuple[Mask, Array]:
-    """Samples of lines that the loop runs only now and then.
+    """Return samples of lines that the loop runs only occasionally.
 
     Args:
         main: The process.
@@ -38,8 +38,8 @@ def occasional(main: MainProcess, tree: StackTree, places: Array) -> tuple[Mask,
         places: Row in ``tree`` of the stack of each row of ``main.rows``.
 
     Returns:
-        Whether each row of ``main.rows`` is such work within a step, and the row in ``tree`` of the outermost line that
-        ordinary steps do not reach, also between steps; -1 for none.
+        A mask of the rows of ``main.rows`` that are such work within a step. Also the row in ``tree`` of the outermost
+        line that ordinary steps do not reach, even between steps, or -1.
     """
     nothing = np.zeros(places.size, dtype=bool), np.full(places.size, -1)
     starts, ends = (main.steps[name].to_numpy() for name in ("start_ns", "end_ns"))
@@ -64,13 +64,13 @@ def occasional(main: MainProcess, tree: StackTree, places: Array) -> tuple[Mask,
 
 
 def _long(lasting: Array) -> Mask:
-    """Which steps may hold other work."""
+    """Return which steps may contain other work."""
     is_long = (lasting > LONG * np.median(lasting)) & ~warmup_steps(lasting)
     return np.asarray(is_long & (is_long.mean() <= MOST_LONG), dtype=bool)
 
 
 def _inclusive(tree: StackTree, places: Array, times: Array) -> Array:
-    """Time of each frame with all that it calls."""
+    """Return the time of each frame including its callees."""
     own = np.zeros(tree.parent.size, np.int64)
     np.add.at(own, places, times)
     return tree.totals(own)

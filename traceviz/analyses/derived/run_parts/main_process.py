@@ -1,4 +1,4 @@
-"""The process whose run is divided, the time that it ran, its main thread, and its steps."""
+"""The process whose run is divided into parts, its run time, its main thread, and its steps."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 
 PROFILED = 0.9
-"""Where a profiler recorded this part of the run, the steps that it shows are those of the run."""
+"""If a profiler recorded this share of the run, its steps are taken as those of the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class MainProcess:
-    """What is known of it.
+    """Facts about the main process.
 
     Args:
         process_id: The process.
-        processes: How many processes of the program trained.
-        begin_ns: Begin of its run.
+        processes: Number of the program's processes that trained.
+        begin_ns: Start of its run.
         end_ns: End of its run.
-        thread_id: Its main thread; ``None`` where no thread is known.
+        thread_id: Its main thread; ``None`` if no thread is known.
         steps: ``start_ns, end_ns, thread_id`` of all steps of the run, by start; they do not overlap.
         phases: ``start_ns, end_ns, thread_id, kind, name, number`` of its phases, by start.
         rows: ``start_ns, end_ns, samples, stack_id`` of the main thread's samples, by start.
@@ -43,9 +43,9 @@ class MainProcess:
 
 @once_per_trace
 def main_process(trace: TraceView) -> MainProcess | None:
-    """The process that trains, as hooks or samples of stacks saw its whole run; ``None`` where nothing did.
+    """Return the training process, from hooks or stack samples; ``None`` if there are neither.
 
-    Of several, the one with the most steps, and the first of these.
+    If several train, return the first of those with the most steps.
     """
     phases = _phases(trace)
     columns = ("start_ns", end_ns(), "process_id", "thread_id", "samples", "stack_id")
@@ -66,7 +66,7 @@ def main_process(trace: TraceView) -> MainProcess | None:
 
 
 def _phases(trace: TraceView) -> pl.DataFrame:
-    """Phases that ended, with text as text, by start."""
+    """Return the phases that ended, with text as text, by start."""
     texts = (pl.col(name).cast(pl.String) for name in ("kind", "name"))
     phases = trace.frame("phases", "start_ns", "dur_ns", end_ns(), "process_id", "thread_id", *texts, "number")
     if not phases.height:
@@ -75,7 +75,7 @@ def _phases(trace: TraceView) -> pl.DataFrame:
 
 
 def _longest(trace: TraceView, phases: pl.DataFrame, stacks: pl.DataFrame) -> int:
-    """Of processes without steps: one with device work, else the one that ran longest."""
+    """Return, if no process has steps, one with device work, else the process that ran longest."""
     ran = pl.concat([part[["process_id", "start_ns", "end_ns"]] for part in (phases, stacks)])
     spans = ran.group_by("process_id").agg((pl.col("end_ns").max() - pl.col("start_ns").min()).alias("ran"))
     spans = spans.with_columns(pl.col("process_id").is_in(list(trace.rank_busy)).alias("works"))
@@ -83,7 +83,7 @@ def _longest(trace: TraceView, phases: pl.DataFrame, stacks: pl.DataFrame) -> in
 
 
 def _bounds(phases: pl.DataFrame, sampled: pl.DataFrame) -> tuple[int, int]:
-    """From the begin of the process to its end; where that is not told, all that was seen of it."""
+    """Return start and end of the process; if these were not recorded, those of its phases and samples."""
     program = having(phases, "kind", "program")
     seen = pl.concat([part[["start_ns", "end_ns"]] for part in ([program] if program.height else [phases, sampled])])
     begin, end = seen.select(pl.col("start_ns").min(), pl.col("end_ns").max()).row(0)
@@ -91,7 +91,7 @@ def _bounds(phases: pl.DataFrame, sampled: pl.DataFrame) -> tuple[int, int]:
 
 
 def _steps(trace: TraceView, phases: pl.DataFrame, process: int, ran_ns: int) -> pl.DataFrame:
-    """Steps as the hooks count them throughout the run, else those found by a profiler that recorded all of it."""
+    """Return the steps that hooks counted throughout the run, else those of a profile that covers the run."""
     columns = ("start_ns", "end_ns", "thread_id")
     steps = having(phases, "kind", "step").select(columns)
     if not steps.height and trace.captured_ns >= PROFILED * ran_ns:

@@ -1,14 +1,14 @@
-"""The recorded time of the process that trains as exclusive parts, which add up to it exactly.
+"""Exclusive parts of the recorded time of the training process. They add up to that time exactly.
 
 ::
 
-    begin       first step                                       last step ends   last sample    end
+    start       first step                                       last step ends   last sample    end
     |-imports-|-preparation-|-warm-up-|-steps-|-saving-|-between-|-steps-|-after-|-shut-down-|
 
-Each moment belongs to the first of these that holds: the recording itself works; a checkpoint or model is saved (which
-may have to compile what it saves); something is compiled; the model is evaluated; the loop does what its steps do not;
-a step runs; the sampler of stacks had ended early; else where the moment lies. Hooks in the program tell of most,
-ranges of some; for the rest, the stacks of the main thread do.
+Each moment belongs to the first of these that applies: the recording itself works; a checkpoint or model is saved
+(which may include compiling what is saved); something is compiled; the model is evaluated; the loop does other work
+than its steps; a step runs; the stack sampler had ended early; else the position of the moment decides. Hooks in the
+program show most of these, ranges show some, and the stacks of the main thread show the rest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array, IntervalSet, exclusive
 
 UNSAMPLED = "unsampled"
-"""Time of which nothing is known since the sampler of stacks had ended early."""
+"""Time without information, since the stack sampler had ended early."""
 LABELS: Mapping[str, str] = {
     "imports": "imports",
     "preparation": "start-up",
@@ -49,28 +49,28 @@ LABELS: Mapping[str, str] = {
     UNSAMPLED: "not sampled",
     "unexplained": "unexplained",
 }
-"""The parts of a run in their order in time, for people."""
+"""The parts of a run with display labels, in order of time."""
 STEPS = ("warmup", "steps")
 STARTUP = ("imports", "preparation")
 RECORDING = "recording"
-"""Time in which the recording starts, stops and saves: no part of the program's run."""
+"""Time in which the recording starts, stops and saves. It does not belong to the program's run."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunParts:
-    """How the run of one process divides.
+    """Division of the run of one process.
 
     Args:
         process_id: The process.
-        processes: How many processes of the program trained.
-        times: Time of each part; together with ``recording_ns`` all recorded time.
+        processes: Number of the program's processes that trained.
+        times: Time of each part; with ``recording_ns``, these are all recorded time.
         recording_ns: Time in which the recording itself worked.
-        loop: From the begin of the first step to the end of the last; nothing where there are none.
+        loop: From the start of the first step to the end of the last; empty if there are none.
         steps: Number of its steps.
-        places: Where in the program each part was, the place with most time first.
-        mostly: The innermost line of the program that leads to half of the time of a part, where one does.
-        sampled: Whether stacks were sampled.
-        cut: Whether the part of the run that was not sampled has been left out.
+        places: Places of each part in the program, the one with the most time first.
+        mostly: The innermost line of the program that leads to half of a part's time, if there is one.
+        sampled: True if stacks were sampled.
+        cut: True if an unsampled part of the run has been removed.
     """
 
     process_id: int
@@ -85,43 +85,43 @@ class RunParts:
     cut: bool = False
 
     def time_ns(self, *parts: str) -> int:
-        """Time of these parts."""
+        """Return the time of these parts."""
         return sum(self.times[part].total for part in parts if part in self.times)
 
     @property
     def judged(self) -> RunParts:
-        """The same without the time in which nothing was sampled."""
+        """The same division without the time in which nothing was sampled."""
         return replace(self, times={key: time for key, time in self.times.items() if key != UNSAMPLED}, cut=self.is_cut)
 
     @property
     def is_cut(self) -> bool:
-        """Return whether a part of the run was not sampled."""
+        """True if a part of the run was not sampled."""
         return self.cut or self.time_ns(UNSAMPLED) > 0
 
     def words(self, whole: str = "this run") -> str:
-        """The run as what its parts are shares of, in a sentence; ``whole`` where all of it is."""
+        """Return the base of the parts' shares as text: ``whole``, or its sampled part."""
         return f"the sampled part of {whole}" if self.is_cut else whole
 
     @property
     def run_ns(self) -> int:
-        """Time that the program ran, without that of the recording: the sum of the parts."""
+        """Run time of the program without the recording: the sum of the parts."""
         return sum(part.total for part in self.times.values())
 
     def share(self, *parts: str) -> float:
-        """The same as a share of the run."""
+        """Return the time of these parts as a share of the run."""
         return self.time_ns(*parts) / self.run_ns if self.run_ns else 0.0
 
 
 @once_per_trace
 def run_parts(trace: TraceView) -> RunParts | None:
-    """The parts of the run; ``None`` where nothing was recorded of more than what was profiled."""
+    """Return the parts of the run; ``None`` if only the profiled time was recorded."""
     main = main_process(trace)
     if main is None or main.end_ns <= main.begin_ns:
         return None
     tree = stack_tree(trace)
     places = _rows_of(tree, main.rows["stack_id"])
     told = _Told(trace, main, tree, places)
-    rare, lines = occasional(main, tree, places)  # and where the main thread was between steps
+    rare, lines = occasional(main, tree, places)  # lines also show the main thread's place between steps
     named = [(RECORDING, told.of(RECORDING).union(_after_all(trace, main).subtract(told.unsampled)))]
     named += [(kind, told.of(kind)) for kind in ("saving", "compilation", "validation")]
     named.append(("between", told.rows(rare)))
@@ -144,13 +144,13 @@ def run_parts(trace: TraceView) -> RunParts | None:
 
 
 def _count_steps(trace: TraceView, main: MainProcess) -> int:
-    """Number of steps by the source that counts them best: before it is found, calls of a model count as steps, too."""
+    """Return the number of steps by the best source; before it is found, calls of a model are counted as steps."""
     counted = run_steps(trace)
     return main.steps.height if counted is None else min(counted.count, main.steps.height)
 
 
 def _merged(layers: list[tuple[str, IntervalSet]], main: MainProcess) -> dict[str, IntervalSet]:
-    """Exclusive times by key; a key may stand for several layers."""
+    """Return exclusive times by key; a key may have several layers."""
     numbered = [(f"{place} {key}", layer) for place, (key, layer) in enumerate(layers)]
     times: dict[str, IntervalSet] = {}
     for name, owned in exclusive(numbered, main.begin_ns, main.end_ns, "rest unexplained").items():
@@ -160,7 +160,7 @@ def _merged(layers: list[tuple[str, IntervalSet]], main: MainProcess) -> dict[st
 
 
 def _by_place(main: MainProcess, told: _Told, before: list[IntervalSet]) -> list[tuple[str, IntervalSet]]:
-    """What a moment is that nothing more precise is known of: a step, or where it lies between them."""
+    """Return the layers for time without more specific evidence: steps, or the position relative to steps."""
     imports, seen = told.of("imports"), told.seen
     until = int(main.rows["end_ns"].max() or main.begin_ns) if main.rows.height else main.begin_ns  # type: ignore[arg-type]
     unsampled = told.unsampled
@@ -183,7 +183,7 @@ def _by_place(main: MainProcess, told: _Told, before: list[IntervalSet]) -> list
 
 
 def _after_all(trace: TraceView, main: MainProcess) -> IntervalSet:
-    """From the last that was seen of a program to its end, where that is the end of the profiler around it."""
+    """Return the time from a program's last evidence to its end, if that is the end of the profiler around it."""
     states = trace.frame("settings", pl.col("key", "value").cast(pl.String)).drop_nulls()
     if not states.filter(pl.col("key").is_in(_AROUND) & pl.col("value").is_in(["recorded", "recording"])).height:
         return IntervalSet.empty()
@@ -200,17 +200,17 @@ def _extent(steps: pl.DataFrame) -> IntervalSet:
 
 
 _AROUND = ("collector.nsys.state",)
-"""Settings that tell whether a profiler ran around the program: the run ends when that has saved what it recorded."""
+"""Settings that show whether a profiler ran around the program. The run then ends after the profiler saved its data."""
 _FRAMES = {"saving": texts.saves, "validation": texts.validates}
-"""What tells of a part by frames of stacks,"""
+"""Predicates on stack frames that recognize a part."""
 _PURPOSES = {"compilation": "compilation", "imports": "import"}
-"""by what stacks are for,"""
+"""Purposes of stacks that recognize a part."""
 _RANGES = {"saving": r"(?i)save|saving|ckpt|checkpoint", "validation": r"(?i)eval|valid|(?:^|[^a-z])(?:val|test)"}
-"""and by names of ranges that are not the loop's."""
+"""Names of ranges outside the loop that recognize a part."""
 
 
 def _rows_of(tree: StackTree, stack_ids: pl.Series) -> Array:
-    """The row in ``tree`` of each of these stacks; -1 for those that are not there."""
+    """Return the row in ``tree`` of each of these stacks, or -1."""
     ids, wanted = tree.frames["stack_id"].to_numpy(), stack_ids.to_numpy()
     if not ids.size:
         return np.full(wanted.size, -1)
@@ -220,7 +220,7 @@ def _rows_of(tree: StackTree, stack_ids: pl.Series) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What hooks, ranges and stacks tell of the main thread."""
+    """Evidence about the main thread from hooks, ranges and stacks."""
 
     trace: TraceView
     main: MainProcess
@@ -228,37 +228,37 @@ class _Told:
     places: Array
 
     def of(self, kind: str) -> IntervalSet:
-        """Time of this kind."""
+        """Return the time of this kind."""
         phases = having(self.main.phases, "kind", kind)
         thread = self.main.thread_id
-        if thread is not None:  # what others do beside the loop, it does not wait for
+        if thread is not None:  # the loop does not wait for other threads
             phases = phases.filter(pl.col("thread_id").is_null() | (pl.col("thread_id") == thread))
         told = intervals(phases)
         return told if kind == RECORDING else told.union(self._sampled(kind), self._ranges(kind))
 
     def rows(self, chosen: Mask) -> IntervalSet:
-        """Time of these samples, if they are enough."""
+        """Return the time of these samples, if there are enough."""
         rows = self.main.rows.filter(pl.Series(chosen, dtype=pl.Boolean))
         return intervals(rows) if rows["samples"].sum() >= MIN_SAMPLES else IntervalSet.empty()
 
     @property
     def unsampled(self) -> IntervalSet:
-        """Time after the sampler of stacks had ended early."""
+        """Time after the stack sampler had ended early."""
         return intervals(having(self.main.phases, "kind", UNSAMPLED))
 
     @property
     def seen(self) -> IntervalSet:
-        """Time of which there is any evidence."""
+        """Time with any evidence."""
         return intervals(self.main.rows).union(intervals(having(self.main.phases, "kind", "epoch")))
 
     def _sampled(self, kind: str) -> IntervalSet:
         chosen = self._stacks(kind)[self.places] & (self.places >= 0)
-        if kind == "validation" and self.main.steps.height:  # before the loop, data of that name is only prepared
+        if kind == "validation" and self.main.steps.height:  # before the loop, such functions only prepare data
             chosen &= self.main.rows["start_ns"].to_numpy() >= int(self.main.steps["start_ns"][0])
         return self.rows(chosen)
 
     def _stacks(self, kind: str) -> Mask:
-        """Which stacks are of this kind; one more for none."""
+        """Return which stacks are of this kind; the last entry is for no stack."""
         if kind in _FRAMES:
             of_kind = self.tree.outermost(_FRAMES[kind](self.tree)) >= 0
         else:

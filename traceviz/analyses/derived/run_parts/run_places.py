@@ -1,4 +1,4 @@
-"""Where in the program a part of the run was: the function that stands for it, with the line in it that took most."""
+"""The place of a part of the run in the program: a function, and its line with the most time."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from traceviz.analyses.derived.stacks.trees import Mask, StackTree, function_nam
 from traceviz.core.arrays.intervals import Array, IntervalSet
 
 MOSTLY = 0.8
-"""From this part of what hooks tell on, the name that has it stands for all."""
+"""From this share of the time in hooks on, one name stands for all."""
 MOST = 5
-"""So many places of a part are kept."""
+"""Maximum number of places per part."""
 _OF_WHAT = {"saving": texts.saves, "validation": texts.validates}
-"""Parts whose place is the outermost function of that name."""
+"""Parts whose place is the outermost function with such a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A function, or what a hook names.
+    """A function, or the name that a hook gives.
 
     Args:
         name: ``save_checkpoint (train.py:88)``, ``the script train.py (51.0 % of it in line 6)``, or ``torch.save``.
-        time_ns: Its time within the part.
-        samples: Samples behind that; ``None`` where a hook measured it.
+        time_ns: Time of the place within the part.
+        samples: Number of samples behind ``time_ns``; ``None`` if a hook measured it.
     """
 
     name: str
@@ -46,8 +46,8 @@ class MainSamples:
     Args:
         main: The process.
         tree: All stacks.
-        places: Row in ``tree`` of the stack of each row of ``main.rows``; -1 where it is not known.
-        lines: Row in ``tree`` of the line of the loop that does what steps do not, of each; -1 for none.
+        places: Row in ``tree`` of the stack of each row of ``main.rows``; -1 if it is not known.
+        lines: For each, the row in ``tree`` of the loop's line with work outside steps, or -1.
     """
 
     main: MainProcess
@@ -57,7 +57,7 @@ class MainSamples:
 
 
 def places_of(part: str, time: IntervalSet, samples: MainSamples) -> tuple[Place, ...]:
-    """Where the main thread was in ``time``, which is that of ``part``; the place with most time first."""
+    """Return the main thread's places in ``time``, the time of ``part``; the place with the most time first."""
     told = _told(part, time, samples.main.phases)
     named = sum(place.time_ns for place in told)
     hook = told[0].name if told and told[0].time_ns >= MOSTLY * named else ""
@@ -66,7 +66,7 @@ def places_of(part: str, time: IntervalSet, samples: MainSamples) -> tuple[Place
 
 
 def leads_to(time: IntervalSet, samples: MainSamples) -> Place | None:
-    """The innermost line of the program through which half of ``time`` was reached; ``None`` where there is none."""
+    """Return the innermost line of the program that leads to half of ``time``, or ``None``."""
     tree, rows = samples.tree, samples.main.rows
     inside = np.where(samples.places >= 0, time.overlap(*bounds(rows)), 0)
     if not inside.any():
@@ -77,15 +77,15 @@ def leads_to(time: IntervalSet, samples: MainSamples) -> Place | None:
     leads = np.flatnonzero((2 * total >= time.total) & texts.is_own(tree))
     if not leads.size:
         return None
-    inner = int(leads[np.lexsort((-leads, total[leads]))[0]])  # of equal ones the inner, which comes later
+    inner = int(leads[np.lexsort((-leads, total[leads]))[0]])  # on ties the inner one, which has a higher row
     row = tree.frames.row(inner, named=True)
     where = row["file"] if row["line"] is None else f"{row['file']}:{row['line']}"
-    name = where if row["function"] == SCRIPT else f"{row['function']} ({where})"  # the time is that of the line
+    name = where if row["function"] == SCRIPT else f"{row['function']} ({where})"  # the time is for the line only
     return Place(name, int(total[inner]), None)
 
 
 def _sampled(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> tuple[Place, ...]:
-    """Places by samples. Those that no function of the program stands for have the name of the hook that told of it."""
+    """Return places by samples. Places without a function of the program get the name of the hook."""
     rows = samples.main.rows
     inside = time.overlap(*bounds(rows))
     if not inside.any():
@@ -114,9 +114,9 @@ def _sampled(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> t
 
 
 def _frames(part: str, samples: MainSamples) -> Array:
-    """The frame that stands for each sample: the outermost that does this, else the program's innermost; -1 for none.
+    """Return the frame for each sample: the outermost of the part, else the program's innermost, or -1.
 
-    Of what the loop does only now and then, it is the function that the line of the loop calls.
+    For occasional work of the loop, it is the function that the loop's line calls.
     """
     tree, own = samples.tree, texts.is_own(samples.tree)
     frames = _of(samples.places, tree.around(own))
@@ -131,7 +131,7 @@ def _frames(part: str, samples: MainSamples) -> Array:
 
 
 def _are_named(part: str, samples: MainSamples, frames: Array) -> Mask:
-    """Which of these frames are functions that say by their names what the part is."""
+    """Return which of these frames are functions whose names show what the part is."""
     if part not in _OF_WHAT:
         return np.zeros(frames.size, dtype=bool)
     named = _OF_WHAT[part](samples.tree) & texts.is_own(samples.tree)
@@ -139,12 +139,12 @@ def _are_named(part: str, samples: MainSamples, frames: Array) -> Mask:
 
 
 def _of(places: Array, frames: Array) -> Array:
-    """The frame that stands for each stack, for each sample; -1 for samples without a stack."""
+    """Return the frame of each sample's stack; -1 for samples without a stack."""
     return np.where(places >= 0, frames[np.maximum(places, 0)], -1) if frames.size else np.full(places.size, -1)
 
 
 def _called(samples: MainSamples, own: Mask) -> Array:
-    """For each stack the outermost function of the program that a line of the loop calls; -1 for none."""
+    """Return, for each stack, the outermost function of the program that a line of the loop calls, or -1."""
     is_line = np.zeros(own.size, dtype=bool)
     is_line[samples.lines[samples.lines >= 0]] = True
     inside = samples.tree.around(is_line) >= 0
@@ -152,7 +152,7 @@ def _called(samples: MainSamples, own: Mask) -> Array:
 
 
 def _told(part: str, time: IntervalSet, phases: pl.DataFrame) -> tuple[Place, ...]:
-    """Names that hooks give to phases of this kind, with their time in the part."""
+    """Return the names that hooks give to phases of this kind, with their time in the part."""
     own = having(phases, "kind", part)
     if not own.height:
         return ()
@@ -163,6 +163,6 @@ def _told(part: str, time: IntervalSet, phases: pl.DataFrame) -> tuple[Place, ..
 
 
 def _name(hook: str, row: dict[str, Any]) -> str:
-    """The function with its hottest line (:func:`function_words`); after the ``hook``, if that is not empty."""
+    """Return the function with its hottest line (:func:`function_words`), after the ``hook`` if there is one."""
     name = function_words(row["function"], row["file"], row["line"], row["of_line"] / row["time"])
     return f"{hook} in {name}" if hook else name

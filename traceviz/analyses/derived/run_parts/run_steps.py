@@ -1,9 +1,9 @@
-"""Steps and epochs of the whole run as hooks in the program counted them: also those that no profiler recorded.
+"""Steps and epochs of the whole run, counted by hooks in the program, including those that no profiler recorded.
 
 ::
 
     program   |--imports--|s|s|s|s|s|s|~~~~|s|s|s|s|s|s|--------|
-    epochs                |--- epoch 0 ----|-- epoch 1 ---|         ~ validation, which is no part of an epoch's time
+    epochs                |--- epoch 0 ----|-- epoch 1 ---|         ~ validation, excluded from an epoch's time
     profiled                  |===|                                 steps cost more in it
 """
 
@@ -26,27 +26,27 @@ from traceviz.core.arrays.intervals import Array, IntervalSet
 EPOCH = r"(?i)^(?:train(?:ing)?[ _-]?)?epoch[ _:#=-]*\d*$"
 """Names of ranges and annotations of a whole epoch."""
 EACH = 50_000
-"""So many steps are noted one by one; later ones, ten or a hundred as one."""
+"""Number of steps recorded one by one; later records stand for ten or a hundred steps."""
 ENOUGH = 10
-"""With so many steps outside of what profilers recorded, those are the steps that are timed."""
+"""Minimum number of unprofiled steps; with fewer, profiled steps are timed as well."""
 _APART = ("validation", "saving", "recording")
-"""Phases that are no part of an epoch, nor of a steady step."""
+"""Phases that do not belong to an epoch, or to a steady step."""
 _IN_PROGRAM = ("torch", "tensorflow", "jax")
-"""Profilers that cost time while they record."""
+"""Profilers that slow the program down while they record."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunSteps:
-    """Steps of the process that trains. Times in nanoseconds.
+    """Steps of the training process. Times in nanoseconds.
 
     Args:
-        source: What counts them: ``keras``, ``torch_optimizer``.
-        count: How many there were.
-        begin_ns: When the first began.
-        end_ns: When the last one ended.
-        steady: Durations of those after the warm-up, in their order; without those in which something else happened.
-        profiled: Whether ``steady`` are steps that a profiler recorded, since there are few others.
-        learns: Whether what counts them sees that a model learns.
+        source: The source that counts them: ``keras``, ``torch_optimizer``.
+        count: Number of steps.
+        begin_ns: Start of the first step.
+        end_ns: End of the last step.
+        steady: Durations of the steps after the warm-up, in order; steps that overlap other phases are excluded.
+        profiled: True if ``steady`` includes steps that a profiler recorded, since there are few others.
+        learns: True if the source shows that a model learns.
     """
 
     source: str
@@ -60,7 +60,7 @@ class RunSteps:
 
 @once_per_trace
 def run_steps(trace: TraceView) -> RunSteps | None:
-    """Steps throughout the run, by the source that is nearest to learning; ``None`` where hooks counted none."""
+    """Return the steps of the run, by the source that is nearest to learning; ``None`` if hooks counted none."""
     main = main_process(trace)
     noted = None if main is None else having(main.phases, "kind", "step")
     if main is None or noted is None or not noted.height:
@@ -78,7 +78,7 @@ def run_steps(trace: TraceView) -> RunSteps | None:
 
 
 def _in_epochs(steps: pl.DataFrame, main: MainProcess) -> pl.DataFrame:
-    """Those of ``steps`` that lie in epochs, where there are any: what repeats between them is an evaluation."""
+    """Return the ``steps`` within epochs, if there are any: steps between epochs belong to an evaluation."""
     epochs = intervals(having(main.phases, "kind", "epoch"))
     starts, ends = bounds(steps)
     inside = steps.filter(pl.Series(2 * epochs.overlap(starts, ends) > ends - starts, dtype=pl.Boolean))
@@ -86,7 +86,7 @@ def _in_epochs(steps: pl.DataFrame, main: MainProcess) -> pl.DataFrame:
 
 
 def _steady(trace: TraceView, main: MainProcess, starts: Array, ends: Array) -> tuple[Array, bool]:
-    """Durations of steady steps, and whether a profiler recorded them."""
+    """Return durations of steady steps, and whether a profiler recorded some of them."""
     lasted = ends - starts
     beside = _apart(main).overlap(starts, ends) > 0
     kept = ~warmup_steps(lasted) & ~beside
@@ -102,16 +102,16 @@ def _apart(main: MainProcess) -> IntervalSet:
 
 
 def _profiled(trace: TraceView) -> IntervalSet:
-    """Time in which a profiler recorded from within the program."""
+    """Return the time in which a profiler inside the program recorded."""
     windows = trace.frame("windows", "start_ns", end_ns(), pl.col("source").cast(pl.String))
     return intervals(windows.filter(pl.col("source").is_in(_IN_PROGRAM)))
 
 
 @once_per_trace
 def epoch_times(trace: TraceView) -> Array:
-    """Durations of the epochs that ended, in their order, without validation, checkpoints and the recording itself.
+    """Return durations of the epochs that ended, in order, without validation, checkpoints and the recording itself.
 
-    Without hooks, those that the program marks itself: as long as their marks.
+    Without hooks, use the epochs that the program marks itself, with the duration of their marks.
     """
     main = main_process(trace)
     if main is None:
@@ -123,7 +123,7 @@ def epoch_times(trace: TraceView) -> Array:
 
 
 def _marked_epochs(trace: TraceView) -> pl.DataFrame:
-    """Epochs that the program marks itself, of the first process that does: ``start_ns, end_ns``, by start."""
+    """Return the epochs that the program marks, of the first process with marks: ``start_ns, end_ns``, by start."""
     columns = ("process_id", "thread_id", "start_ns", "end_ns")
     ranges = trace.ranges.filter(matches(pl.col("name"), EPOCH)).select(columns)
     marked = pl.concat([ranges, annotated_calls(trace, EPOCH).select(columns)])

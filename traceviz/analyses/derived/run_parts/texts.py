@@ -1,4 +1,4 @@
-"""What functions do by their names: programs without hooks save and validate in functions of their own."""
+"""Purposes of functions by name: programs without hooks save and validate in their own functions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from traceviz.analyses.derived.stacks.kinds import with_purpose
 from traceviz.analyses.derived.stacks.trees import Mask, StackTree
 
 SAVING = r"(?i)(?:^|[_.])(?:save|saving|checkpoint|checkpointing|ckpt|snapshot)(?:_|$)|(?:^|[_.])(?-i:save[A-Z])"
-"""Functions of the program that write a checkpoint or a model,"""
+"""Functions of the program that write a checkpoint or a model."""
 NOT_SAVING = r"(?i)load|restor|resum|read|forward|init|should|need|path|name|folder|dir(?:_|$)"
-"""unless they read it, or only decide where it goes; checkpointing of activations is a forward pass."""
+"""Exceptions: functions that read it or only decide its path. Activation checkpointing is a forward pass."""
 VALIDATION = (
     r"(?i)(?:^|[_.])(?:eval|evaluate|evaluation|val|valid|validate|validation)(?:_(?:loop|epoch|one_epoch|step|run))?$"
     r"|(?:^|[_.])(?:eval|evaluate|validate)_|(?:^|[_.])run_(?:eval|val|test)|^test(?:_(?:loop|epoch|step|model))?$"
@@ -18,11 +18,11 @@ VALIDATION = (
 """Functions of the program that evaluate the model."""
 
 NAMELESS = r"<(?:listcomp|dictcomp|setcomp|genexpr|lambda)>$"
-"""Functions without a name of their own."""
+"""Functions without a name."""
 
 
 def saves(tree: StackTree) -> Mask:
-    """Which frames write a checkpoint or a model."""
+    """Return which frames write a checkpoint or a model."""
     texts = ["function", "file", "origin"]
     distinct = with_purpose(tree.frames.select(texts).unique())
     purposes = tree.frames.select(texts).join(distinct, on=texts, how="left", maintain_order="left")["purpose"]
@@ -31,17 +31,17 @@ def saves(tree: StackTree) -> Mask:
 
 
 def validates(tree: StackTree) -> Mask:
-    """Which frames evaluate the model."""
+    """Return which frames evaluate the model."""
     return _mask(tree, is_program() & _is("function", VALIDATION))
 
 
 def is_own(tree: StackTree) -> Mask:
-    """Which frames are functions of the program; what is nameless in one is part of it."""
+    """Return which frames are functions of the program; nameless functions count as part of their enclosing one."""
     return _mask(tree, is_program() & ~_is("function", NAMELESS))
 
 
 def is_program() -> pl.Expr:
-    """Whether a frame is the program's own."""
+    """Return whether a frame is the program's own."""
     return pl.col("origin") == "program"
 
 

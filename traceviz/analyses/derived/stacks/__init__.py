@@ -1,1 +1,1 @@
-"""What the threads of a program ran, by the line: sampled stacks, or the Python functions that a profiler recorded."""
+"""Activity of a program's threads, by line: sampled stacks, or Python functions that a profiler recorded."""

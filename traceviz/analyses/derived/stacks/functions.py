@@ -1,4 +1,4 @@
-"""Where in the program time was, by function, with the line in it that has most."""
+"""Time by function of the program, with the line of each that has the most time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from traceviz.analyses.derived.calls.short_names import IMPORTED, SCRIPT, script
 from traceviz.core.units import format_ratio
 
 FEW_SAMPLES = 30
-"""A share that so few samples state is *about* that."""
+"""With fewer samples than this, a share is reported as *about* its value."""
 STANDS_FOR = 0.9
-"""A line with this share of a function's time is written as the function's place, without its share."""
+"""A line with this share of a function's time is reported as the function's place, without its share."""
 _LINE = re.compile(r"(?s)^(?P<file>.+?):(?P<line>\d+) (?P<function>.+)$")
 _ENDS_IN_LINE = re.compile(r":\d+$")
 _SURE = 1.96
@@ -25,13 +25,13 @@ class Function:
     """A function of the program, or of a library.
 
     Args:
-        location: Its line with most of the time: ``train.py:41 decode_jpeg``.
+        location: Its line with the most time: ``train.py:41 decode_jpeg``.
         time_ns: Time in it.
-        whole_ns: The time that it is a part of.
-        samples: Samples behind ``time_ns``; ``None`` where it was recorded, and not sampled.
-        of_samples: Samples behind ``whole_ns``.
-        leaf: What it called for most of that time; may be the line itself.
-        line_share: The line's part of the function's time.
+        whole_ns: The base of its share.
+        samples: Number of samples behind ``time_ns``; ``None`` if it was recorded, not sampled.
+        of_samples: Number of samples behind ``whole_ns``.
+        leaf: The callee with the most of that time; may be the line itself.
+        line_share: Share of the line in the function's time.
     """
 
     location: str
@@ -44,12 +44,12 @@ class Function:
 
     @property
     def share(self) -> float:
-        """Its part of the whole."""
+        """Its share of ``whole_ns``."""
         return self.time_ns / self.whole_ns if self.whole_ns else 0.0
 
     @property
     def words(self) -> str:
-        """Its name for people: see :func:`function_words`."""
+        """Its name as text: see :func:`function_words`."""
         match = _LINE.match(self.location)
         if match is None:
             return self.location
@@ -58,18 +58,18 @@ class Function:
 
     @property
     def share_words(self) -> str:
-        """Its share for people: *about*, where few samples state it."""
+        """Its share as text, with *about* if it is based on few samples."""
         few = self.of_samples is not None and self.of_samples < FEW_SAMPLES
         return f"{'about ' if few else ''}{format_ratio(self.share)}"
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The share at least and at most, for 95 of 100 (Wilson's interval); ``None`` where it was not sampled."""
+        """The 95 % confidence interval of the share (Wilson's interval); ``None`` if it was not sampled."""
         return None if self.of_samples is None else wilson(self.share, self.of_samples)
 
 
 def wilson(share: float, samples: float) -> tuple[float, float]:
-    """Bounds of a share that ``samples`` samples state, for 95 of 100."""
+    """Return the 95 % confidence bounds of a share that is based on ``samples`` samples."""
     if samples <= 0:
         return 0.0, 1.0
     square = _SURE**2 / samples
@@ -79,9 +79,9 @@ def wilson(share: float, samples: float) -> tuple[float, float]:
 
 
 def placed(location: str) -> str:
-    """A line within a sentence: ``decode_jpeg (train.py:41)`` of ``src/train.py:41 Images.decode_jpeg``.
+    """Return a line within a sentence: ``decode_jpeg (train.py:41)`` for ``src/train.py:41 Images.decode_jpeg``.
 
-    Code outside of any function is its line alone.
+    For code outside functions, return only the line.
     """
     match = _LINE.match(location)
     if match is None:
@@ -91,15 +91,15 @@ def placed(location: str) -> str:
 
 
 def without_module(frame: pl.Expr) -> pl.Expr:
-    """Frames as people read them: ``train.py:41`` of ``train.py:41 <module>``, ``the script train.py`` without a line.
+    """Shorten top-level frames: ``train.py:41`` for ``train.py:41 <module>``, ``the script train.py`` without a line.
 
-    For tables that are shown, which are short.
+    Use this only for displayed tables, which are short.
     """
     return frame.map_elements(line_words, return_dtype=pl.String)
 
 
 def line_words(frame: str) -> str:
-    """One such frame."""
+    """Apply :func:`without_module` to one frame."""
     file, _, function = frame.partition(" <")
     if f"<{function}" not in {SCRIPT, IMPORTED}:
         return frame
@@ -107,10 +107,10 @@ def line_words(frame: str) -> str:
 
 
 def function_words(function: str, file: str, line: int | None, line_share: float) -> str:
-    """A function within a sentence, with the line that has most of its time.
+    """Return a function within a sentence, with the line that has the most of its time.
 
-    ``decode_jpeg (train.py:41)`` where that is nearly all, ``decode_jpeg (train.py, 51.0 % of it in line 41)``
-    otherwise; of code outside of functions ``the script train.py (line 41)``.
+    ``decode_jpeg (train.py:41)`` if that is nearly all, ``decode_jpeg (train.py, 51.0 % of it in line 41)`` otherwise.
+    Code outside functions becomes ``the script train.py (line 41)``.
     """
     is_script = function in {SCRIPT, IMPORTED}
     name = script(file, function) if is_script else function
@@ -124,7 +124,7 @@ def function_words(function: str, file: str, line: int | None, line_share: float
 
 
 def functions(rows: pl.DataFrame, whole_ns: int | None = None, most: int = 5) -> list[Function]:
-    """The functions with most time of such rows, the largest first."""
+    """Return the functions with the most time in these rows, the largest first."""
     if not rows.height:
         return []
     total = int(rows["time_ns"].sum())

@@ -1,14 +1,14 @@
-"""What a stack says of the time that its thread spent in it: what the innermost frames do, and what for.
+"""Meaning of a stack for its time: the activity of the innermost frames, and the purpose.
 
 ::
 
     train.py:90 main
-      train.py:41 save_checkpoint       what for: saving
+      train.py:41 save_checkpoint       purpose: saving
         json/__init__.py:179 dump
-          fsync                         what it does: input and output
+          fsync                         activity: input and output
 
-The knowledge is data, ``data/stack_kinds.toml``: patterns of names, with a version. What they do not know is Python of
-the program, or computing where a numeric library runs.
+The rules are data, ``data/stack_kinds.toml``: patterns of names, with a version. Other frames count as Python of the
+program, or as computing if a numeric library runs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ StackKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of what threads do: stable key, label within a sentence, and meaning."""
+    """A kind of thread activity: stable key, label within a sentence, and meaning."""
 
     key: StackKind
     label: str
@@ -66,25 +66,25 @@ KINDS: tuple[Kind, ...] = (
     Kind("compute", "computing", "a numeric library computes"),
     Kind("python", "Python", "the program's own Python runs"),
 )
-"""All kinds, those that say what for first."""
+"""All kinds, purposes first."""
 KIND_LABELS: dict[str, str] = {kind.key: kind.label for kind in KINDS}
 WAITS: frozenset[StackKind] = frozenset({"io", "sleep", "lock", "gil", "wait", "device_wait", "collective"})
-"""Kinds in which a thread makes no progress of its own."""
+"""Kinds in which a thread makes no progress."""
 
 ORIGIN_CALLED = "native"
-"""Origin of frames that are compiled code: functions that Python called, of which only the name is known."""
+"""Origin of compiled code: functions that Python called, with only their names known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The patterns of ``data/stack_kinds.toml``, each list of them as one.
+    """The patterns of ``data/stack_kinds.toml``, each list joined into one pattern.
 
     Args:
         imports: Frames of Python's import.
-        wrappers: Frames that are around code of others, and have a purpose only for themselves.
-        not_purposes: Frames that look like a purpose and are none.
-        purposes: Kind, pattern, and whether it is about functions of the program itself.
-        activities: Kind and pattern of innermost frames; the first that matches decides.
+        wrappers: Frames that enclose other code, and have a purpose only for their own time.
+        not_purposes: Frames that resemble a purpose but have none.
+        purposes: Kind, pattern, and whether it applies only to functions of the program itself.
+        activities: Kind and pattern of innermost frames; the first match decides.
     """
 
     imports: str
@@ -96,7 +96,7 @@ class Catalogue:
 
 @cache
 def catalogue() -> Catalogue:
-    """The catalogue that comes with this version of traceviz; read once."""
+    """Return the catalogue of this version of traceviz; it is read once."""
     path = resources.files("traceviz").joinpath("data", "stack_kinds.toml")
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     return Catalogue(
@@ -113,31 +113,32 @@ def _either(patterns: list[str]) -> str:
 
 
 IDLE_SHARE = 0.1
-"""A thread that used less processor time than this share of the time, in a call, waited there."""
+"""In a call, a thread waited if its processor time is below this share of the time."""
 STARVED_SHARE = 0.01
-"""In its own Python it waits for nothing, but others may keep it from running: only if it used less than this share,"""
+"""In its own Python, a thread does not wait, but others may keep it from running. It counts as waiting if its
+processor time is below this share,"""
 STARVED_SAMPLES = 5
-"""over so many samples in a row, to say that it waited."""
+"""over this many consecutive samples."""
 BUSY_SHARE = 0.5
-"""A thread that used more than this share did not sleep, or wait for a lock."""
+"""With more processor time than this share, a thread did not sleep or wait for a lock."""
 _BUSY: frozenset[StackKind] = frozenset({"python", "serialization"})
-"""Activities that use a processor: a thread that does not, waits. Libraries compute on threads of their own."""
+"""Activities that use a processor; without processor time, they are waits. Libraries compute on their own threads."""
 
 
 def frame_text(file: pl.Expr, function: pl.Expr) -> pl.Expr:
-    """A frame as the rules see it: ``file function``, the function without its class; calls have their dotted name."""
+    """Return a frame as rules see it: ``file function``. The class is omitted, but calls keep their dotted name."""
     plain = function.str.replace(r"^.*[.>]([^.]+)$", "${1}")
     return pl.concat_str([file, pl.when(file == "").then(function).otherwise(plain)], separator=" ")
 
 
 def with_purpose(frames: pl.DataFrame) -> pl.DataFrame:
-    """Add what the callers of distinct frames (``file, function, origin``) want.
+    """Add the purpose of distinct frames (``file, function, origin``).
 
     Returns:
-        ``frames`` with ``purpose``, null where unknown, and how far it reaches into what they call: ``alone``, not at
-        all (a progress bar is around the iterable that it wraps), and ``until_program``, until the program's own code
-        runs again (an experiment tracker that calls the training function; not the ``logging`` of Python, which calls
-        formatters and handlers of the program).
+        ``frames`` with ``purpose``, null if unknown, and two flags that limit its effect on callees. ``alone``: callees
+        are excluded (a progress bar encloses the iterable that it wraps). ``until_program``: the purpose ends when the
+        program's own code runs again (an experiment tracker that calls the training function; not Python's ``logging``,
+        which calls formatters and handlers of the program).
     """
     text, own = frame_text(pl.col("file"), pl.col("function")), pl.col("origin") == "program"
     meant = (pl.col("function") != "<module>") & ~text.str.contains(catalogue().not_purposes)
@@ -153,9 +154,9 @@ def with_purpose(frames: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_activity(frames: pl.DataFrame) -> pl.DataFrame:
-    """Add ``activity`` to distinct frames (``file, function, origin``): what a thread does that is in one.
+    """Add ``activity`` to distinct frames (``file, function, origin``): what a thread does in such a frame.
 
-    Null for compiled code of which the name says nothing: what its caller does tells more.
+    It is null for compiled code with a name that no rule knows, since the activity of its caller is more specific.
     """
     text, own = frame_text(pl.col("file"), pl.col("function")), pl.col("origin") == "program"
     rules = [pl.when(text.str.contains(pattern) & ~own).then(pl.lit(kind)) for kind, pattern in catalogue().activities]
@@ -164,18 +165,18 @@ def with_activity(frames: pl.DataFrame) -> pl.DataFrame:
 
 
 def is_import() -> pl.Expr:
-    """Which frames (``file, function``) are of Python's import."""
+    """Return which frames (``file, function``) belong to Python's import."""
     return frame_text(pl.col("file"), pl.col("function")).str.contains(catalogue().imports)
 
 
 def activity_seen(  # noqa: PLR0917 (columns of one row)
     activity: pl.Expr, state: pl.Expr, cpu_ns: pl.Expr, dur_ns: pl.Expr, samples: pl.Expr, is_call: pl.Expr
 ) -> pl.Expr:
-    """What a thread did, corrected by what was seen of it: that it waited for the GIL, or used no processor."""
+    """Return a thread's activity, corrected if it was seen to wait for the GIL or to use no processor."""
     starved = (cpu_ns < STARVED_SHARE * dur_ns) & (samples >= STARVED_SAMPLES)
     unused = pl.when(is_call).then(cpu_ns < IDLE_SHARE * dur_ns).otherwise(starved)
     idle = pl.coalesce(pl.when(cpu_ns.is_not_null()).then(unused), state == "waiting").fill_null(value=False)
-    idle &= (state != "running").fill_null(value=True)  # it wants a core, which others have
+    idle &= (state != "running").fill_null(value=True)  # a running thread waits for a core that others use
     busy = (cpu_ns > BUSY_SHARE * dur_ns).fill_null(value=False)
     return (
         pl.when((state == "gil").fill_null(value=False))

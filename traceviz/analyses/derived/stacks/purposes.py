@@ -1,4 +1,4 @@
-"""The frame of a stack that says what its time is for."""
+"""Search for the frame that gives the purpose of a stack's time."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from traceviz.core.arrays.nested import Mask, Rows, nearest, topmost
 
 
 def purpose_frames(parent: Rows, *, has: Mask, alone: Mask, until_program: Mask, program: Mask) -> Array:
-    """For each frame, the row of the frame whose purpose its time serves; -1 for none.
+    """Return, for each frame, the row of the frame whose purpose its time serves, or -1.
 
-    That is the outermost one with a purpose that reaches so far::
+    This is the outermost frame with a purpose that extends to it::
 
         main > save_checkpoint > json.dump > write          saving, all of it
-        main > tqdm.__iter__ > DataLoader.__next__          input: a bar is around the iterable that it wraps
+        main > tqdm.__iter__ > DataLoader.__next__          input: a bar encloses the iterable that it wraps
         main > tqdm.__iter__ > tqdm.update > write          logging: the bar's own work
         main > mlflow.patched_fit > train > forward         none: the program's own code runs again
 
     Args:
-        parent: Row of the caller of each frame, which comes before it; -1 for none.
-        has: Frames with a purpose,
-        alone: that is only of their own time,
-        until_program: or that ends where a frame of the program follows.
+        parent: Row of the caller of each frame, which precedes it, or -1.
+        has: Frames with a purpose.
+        alone: Frames whose purpose is only for their own time.
+        until_program: Frames whose purpose ends at the next frame of the program.
         program: Frames of the program.
     """
     reaches = has & ~alone

@@ -1,4 +1,4 @@
-"""Python functions that a profiler recorded, read as frames: what ``torch.profiler`` and JAX's tracer call them.
+"""Python functions that a profiler recorded, parsed as frames from the names of ``torch.profiler`` and JAX's tracer.
 
 ::
 
@@ -36,11 +36,11 @@ _STANDARD = (
     r"|^(json|logging|multiprocessing|concurrent|asyncio|importlib|collections|http|urllib|email|xml)/|^<"
 )
 _PACKAGE = r"^.*(?:site-packages|dist-packages|/lib/python\d[\d.]*)/"
-"""What a file's name is shortened by, as the sampler does it."""
+"""Prefix that is removed from file names, as in the sampler."""
 
 
 def function_names(tree: CallTree) -> tuple[Codes, pl.DataFrame]:
-    """For each call, the row of its name; and the names as frames (:func:`function_frames`).
+    """Return, for each call, the row of its name, and the names as frames (:func:`function_frames`).
 
     Args:
         tree: Calls of Python functions of all threads, with ``name``.
@@ -50,18 +50,18 @@ def function_names(tree: CallTree) -> tuple[Codes, pl.DataFrame]:
 
 
 def function_meanings(tree: CallTree, names: Codes, frames: pl.DataFrame) -> tuple[Codes, pl.DataFrame]:
-    """What the stack at each call says.
+    """Return the meaning of the stack at each call.
 
     Args:
         tree: Calls of Python functions of all threads.
-        names: For each call, the row of its name,
-        frames: among these (:func:`function_names`).
+        names: For each call, the row of its name in ``frames``.
+        frames: The names as frames (:func:`function_names`).
 
     Returns:
-        For each call, the row of what is said; and the rows: ``kind, activity, inside, location, function, leaf``.
+        For each call, the row of its meaning; and the meanings: ``kind, activity, inside, location, function, leaf``.
     """
     distinct = with_activity(with_purpose(frames))
-    contexts = tree.contexts(names)  # what a stack says, every call says that has it
+    contexts = tree.contexts(names)  # calls with the same stack have the same meaning
     parent, names = contexts.parent, names[contexts.first]
     rows = np.arange(names.size)
     near = _nearest(parent, names, distinct["origin"] == "program")
@@ -84,7 +84,7 @@ def function_meanings(tree: CallTree, names: Codes, frames: pl.DataFrame) -> tup
 def _said(  # noqa: PLR0917 (rows of one tree)
     distinct: pl.DataFrame, names: Codes, contexts: Codes, outermost: Array, says: Array, place: Array, inside: Mask
 ) -> pl.DataFrame:
-    """Rows of :func:`function_meanings`: what is said in each of ``contexts``, by rows of theirs."""
+    """Return the meanings of :func:`function_meanings` for ``contexts``; the other arguments are rows by context."""
     purpose = _of_rows(distinct["purpose"], names, outermost[contexts])
     activity = _of_rows(distinct["activity"], names, says[contexts]).fill_null("python").alias("activity")
     texts = distinct.select(
@@ -108,14 +108,14 @@ def _said(  # noqa: PLR0917 (rows of one tree)
 
 
 def _nearest(parent: Rows, names: Codes, selected: pl.Series) -> Rows:
-    """For each context, the innermost one with a ``selected`` name that is it or is around it; -1 for none."""
+    """Return, for each context, the innermost context with a ``selected`` name that is it or is around it, or -1."""
     if not selected.any():
         return np.full(names.size, -1)
     return np.arange(names.size) if selected.all() else nearest(parent, selected.to_numpy()[names])
 
 
 def _codes(texts: pl.Series, names: Codes, rows: Array) -> Codes:
-    """A number for the text of the name of each of ``rows``; -1 for none."""
+    """Return a number for the text of the name of each of ``rows``, or -1."""
     of_name = texts.rank("dense").cast(pl.Int32).fill_null(-1).to_numpy()
     return np.where(rows >= 0, of_name[names[rows]], np.int32(-1))
 
@@ -126,9 +126,9 @@ def _of_rows(texts: pl.Series, names: Codes, rows: Array) -> pl.Series:
 
 
 def function_frames(names: pl.Series) -> pl.DataFrame:
-    """Names of recorded functions as frames: ``name, file, line, function, origin``.
+    """Parse names of recorded functions as frames: ``name, file, line, function, origin``.
 
-    A function of which only the name is known is one of compiled code; its ``file`` is empty.
+    Functions with only a name are compiled code; their ``file`` is empty.
     """
     frame = pl.DataFrame({"name": names})
     torch, jax = pl.col("name").str.extract_groups(_TORCH), pl.col("name").str.extract_groups(_JAX)

@@ -1,10 +1,10 @@
-"""What each thread ran, and when, as rows of one kind: samples of stacks, else Python functions that were recorded.
+"""Activity of each thread over time, as uniform rows: stack samples, else Python functions that were recorded.
 
-A sample taken at a moment stands for the time since the one before it, so that a thread's rows leave no gaps while it
-lives. Functions that a profiler recorded have exact times, and no samples::
+A sample stands for the time since the previous sample, so a thread's rows have no gaps while it lives. Functions that a
+profiler recorded have exact times, and no samples::
 
     samples    .   .   .   .   .   .
-    rows       |---- load ----|-wait-|      one row: samples in a row and all the same
+    rows       |---- load ----|-wait-|      consecutive equal samples form one row
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from traceviz.core.arrays.intervals import Array, IntervalSet
 from traceviz.core.arrays.nested import Codes, alike
 
 MAIN_THREAD = r"(?i)^main_?thread$"
-"""Name that Python gives the thread that runs a program's main code."""
+"""Name that Python gives to the thread that runs a program's main code."""
 
 SAMPLED: dict[str, pl.DataType | type[pl.DataType]] = {
     "process_id": pl.Int32,
@@ -45,16 +45,16 @@ _KEYS = (*TEXTS, "process_id", "thread_id")
 class Recorded:
     """Functions that a profiler recorded, each for the time in which it was the innermost of its thread.
 
-    That is its own time without that of the calls directly in it, so no row is needed for each stretch::
+    That is its time without the calls directly in it, so no row is needed for each interval::
 
         f    |-------------------|
-        g        |----|    |--|          f: its time, less that of both calls of g
+        g        |----|    |--|          f: its time, minus that of both calls of g
 
     Args:
-        starts: Begin of each call in nanoseconds.
-        ends: End of each.
-        meaning: Row of :attr:`Seen.meanings` of each (int32).
-        around: That of the call around each; -1 for none.
+        starts: Start of each call in nanoseconds.
+        ends: End of each call.
+        meaning: Row of :attr:`Seen.meanings` for each call (int32).
+        around: The same for the call around each call, or -1.
     """
 
     starts: Array
@@ -63,7 +63,7 @@ class Recorded:
     around: Codes
 
     def times(self, within: IntervalSet, meanings: int) -> Array:
-        """Time within a part of the run, by meaning."""
+        """Return the time within a part of the run, by meaning."""
         total, inner = np.zeros(meanings, np.int64), np.zeros(meanings, np.int64)
         within.add_overlap(self.starts, self.ends, self.meaning, total)
         within.add_overlap(self.starts, self.ends, self.around, inner)
@@ -72,13 +72,13 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """What every thread did throughout the run, in sums; :func:`seen_rows` has the times.
+    """Activity of every thread throughout the run, as sums; :func:`seen_rows` has the times.
 
     Args:
-        meanings: What rows mean: columns :data:`TEXTS`, ``process_id`` and ``thread_id``.
-        threads: ``process_id, thread_id, start_ns, end_ns, time_ns``: from when to when each thread was seen, and how
-            long. By thread.
-        recorded: Functions that a profiler recorded; ``None`` where stacks were sampled.
+        meanings: Meanings of rows: columns :data:`TEXTS`, ``process_id`` and ``thread_id``.
+        threads: ``process_id, thread_id, start_ns, end_ns, time_ns`` by thread: its first and last evidence, and its
+            total time.
+        recorded: Functions that a profiler recorded; ``None`` if stacks were sampled.
     """
 
     meanings: pl.DataFrame
@@ -87,13 +87,13 @@ class Seen:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether stacks were sampled."""
+        """True if stacks were sampled."""
         return self.recorded is None
 
 
 @once_per_trace
 def seen(trace: TraceView) -> Seen:
-    """What every thread did: samples of stacks, else Python functions that were recorded; no threads for neither."""
+    """Return each thread's activity: stack samples, else recorded Python functions; empty if there are neither."""
     if trace.tables.rows("stacks"):
         rows, meanings = _sampled(trace)
         length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("time_ns")
@@ -107,7 +107,7 @@ def seen(trace: TraceView) -> Seen:
 
 @once_per_trace
 def seen_rows(trace: TraceView) -> pl.DataFrame:
-    """What every thread did, by start.
+    """Return every thread's activity, by start.
 
     Returns:
         ``process_id, thread_id, start_ns, end_ns, samples, cpu_ns, stack_id``, and ``meaning``: the row of
@@ -123,7 +123,7 @@ def seen_rows(trace: TraceView) -> pl.DataFrame:
     owners = tree.calls.select(*_OF_THREAD, pl.Series("meaning", recorded.meaning))
     owners = owners.select(pl.all().gather(pl.Series(segments.owner)))
     rows = owners.with_columns(pl.Series("start_ns", segments.starts), pl.Series("end_ns", segments.ends))
-    if np.any(segments.starts[1:] < segments.starts[:-1]):  # several threads, one after the other
+    if np.any(segments.starts[1:] < segments.starts[:-1]):  # segments of several threads are concatenated
         rows = rows[np.argsort(segments.starts, kind="stable")]
     unknown = (pl.lit(None, SAMPLED[name]).alias(name) for name in _NUMBERS if name not in rows.columns)
     return rows.with_columns(unknown).select(*_NUMBERS, "meaning")
@@ -131,28 +131,28 @@ def seen_rows(trace: TraceView) -> pl.DataFrame:
 
 @once_per_trace
 def sampled_stacks(trace: TraceView) -> pl.DataFrame:
-    """What every thread did throughout the run, by start.
+    """Return every thread's activity throughout the run, by start.
 
     Returns:
-        Columns :data:`SAMPLED`. ``kind`` is a key of :data:`~traceviz.analyses.derived.stacks.kinds.KINDS`: what the
-        time was for where the stack says so, else the ``activity`` of its innermost frame. ``location`` is the
-        innermost frame of the program itself (``train.py:41 decode_jpeg``), ``function`` the same without its line,
-        ``leaf`` the innermost frame; ``inside`` says whether the location serves what the time was for, and does not
-        only call what does. ``samples`` and ``stack_id`` are null for functions that a profiler recorded: these are
-        millions, of which :func:`seen` has the texts but once. No rows where neither was recorded.
+        Columns :data:`SAMPLED`. ``kind`` is a key of :data:`~traceviz.analyses.derived.stacks.kinds.KINDS`: the purpose
+        of the time if the stack shows it, else the ``activity`` of its innermost frame. ``location`` is the innermost
+        frame of the program itself (``train.py:41 decode_jpeg``), ``function`` the same without its line, ``leaf`` the
+        innermost frame. ``inside`` is true if the location itself serves the purpose, and false if it only calls code
+        that does. ``samples`` and ``stack_id`` are null for recorded functions: there are millions, so :func:`seen`
+        stores their texts only once. Empty if neither was recorded.
     """
     return said(trace, seen_rows(trace)).select(pl.col(name).cast(dtype) for name, dtype in SAMPLED.items())
 
 
 def said(trace: TraceView, rows: pl.DataFrame) -> pl.DataFrame:
-    """``rows`` of :func:`seen_rows` with what they mean."""
+    """Add their meanings to ``rows`` of :func:`seen_rows`."""
     texts = seen(trace).meanings.select(TEXTS)
     return pl.concat([rows, texts.select(pl.all().gather(rows["meaning"]))], how="horizontal")
 
 
 @once_per_trace
 def _sampled(trace: TraceView) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """:func:`seen_rows` and :attr:`Seen.meanings` of samples."""
+    """Return :func:`seen_rows` and :attr:`Seen.meanings` of samples."""
     columns = (*_OF_THREAD, "start_ns", end_ns(), "samples", "cpu_ns", "stack_id")
     rows = trace.frame("stacks", *columns, pl.col("state").cast(pl.String))
     known = rows.join(stack_meanings(trace), on="stack_id", how="left", maintain_order="left")
@@ -189,7 +189,7 @@ def _recorded(trace: TraceView) -> Seen:
 
 
 def _threads(tree: CallTree, recorded: Recorded, meanings: pl.DataFrame) -> pl.DataFrame:
-    """:attr:`Seen.threads`, by the outermost calls of each."""
+    """Return :attr:`Seen.threads`, from the outermost calls of each thread."""
     times = meanings.select(_OF_THREAD).with_columns(pl.Series("time_ns", recorded.times(_ALWAYS, meanings.height)))
     outer = tree.depth == 0
     bounds_of = {"start_ns": tree.starts[outer], "end_ns": tree.ends[outer]}
@@ -205,7 +205,7 @@ def _threads(tree: CallTree, recorded: Recorded, meanings: pl.DataFrame) -> pl.D
 
 @once_per_trace
 def recorded_calls(trace: TraceView) -> CallTree:
-    """Calls of Python functions that a profiler recorded, as far as they last, as a tree: ``name``, and the process."""
+    """Return recorded calls of Python functions with a duration, as a tree with ``name``, process and thread."""
     texts = (*_OF_THREAD, "name")
     lasting = trace.tables.scan("host_ops").filter((pl.col("category") == "python") & (pl.col("dur_ns") > 0))
     return CallTree.of(lasting.select("start_ns", end_ns(), "op_id", *texts).collect(), texts)
@@ -213,7 +213,7 @@ def recorded_calls(trace: TraceView) -> CallTree:
 
 @once_per_trace
 def recorded_names(trace: TraceView) -> tuple[Codes, pl.DataFrame]:
-    """For each of :func:`recorded_calls`, the row of its name, and the names as frames: ``name, file, line, ...``."""
+    """Return, for each of :func:`recorded_calls`, the row of its name, and the names as frames: ``name, file, ...``."""
     return function_names(recorded_calls(trace))
 
 
@@ -223,18 +223,18 @@ _ALWAYS = IntervalSet.span(-(1 << 62), 1 << 62)
 
 
 def time_by_stack(trace: TraceView, within: IntervalSet, process_id: int, thread_id: int | None = None) -> pl.DataFrame:
-    """What the threads of a process did in a part of the run, the largest first.
+    """Return the activity of a process's threads in a part of the run, the largest first.
 
     Args:
         trace: The trace.
         within: The part of the run.
         process_id: The process.
-        thread_id: One of its threads; all of them where not given, whose times add up.
+        thread_id: One of its threads. If omitted, all of them, and their times add up.
 
     Returns:
-        ``kind, activity, inside, location, function, leaf, process_id, thread_id, time_ns, samples, cpu_ns``: time is
-        that within the part, samples and processor time are the share of each row that lies in it (``samples`` real,
-        null where nothing was sampled).
+        ``kind, activity, inside, location, function, leaf, process_id, thread_id, time_ns, samples, cpu_ns``: the time
+        within the part, and each row's proportional samples and processor time (``samples`` is a float, null if nothing
+        was sampled).
     """
     sums = time_by_meaning(trace, within)
     sums = having(sums, "process_id", process_id)
@@ -245,7 +245,7 @@ def time_by_stack(trace: TraceView, within: IntervalSet, process_id: int, thread
 
 
 def time_by_meaning(trace: TraceView, within: IntervalSet) -> pl.DataFrame:
-    """What all threads did in a part of the run: rows as of :func:`time_by_stack`, and ``meaning``."""
+    """Return all threads' activity in a part of the run: rows as in :func:`time_by_stack`, and ``meaning``."""
     found = seen(trace)
     if found.recorded is None:
         sums = _sampled_parts(seen_rows(trace), within)
@@ -265,7 +265,7 @@ _SUMS = (
 
 
 def _sampled_parts(rows: pl.DataFrame, within: IntervalSet) -> pl.DataFrame:
-    """Sums of ``time_ns``, ``samples`` and ``cpu_ns`` within, by meaning."""
+    """Return the sums of ``time_ns``, ``samples`` and ``cpu_ns`` within a part of the run, by meaning."""
     time = pl.Series("time_ns", within.overlap(*bounds(rows)), pl.Int64)
     owned = rows.with_columns(time).filter(pl.col("time_ns") > 0)
     part = pl.col("time_ns") / (pl.col("end_ns") - pl.col("start_ns"))
@@ -273,16 +273,16 @@ def _sampled_parts(rows: pl.DataFrame, within: IntervalSet) -> pl.DataFrame:
 
 
 def samples_in(trace: TraceView, within: IntervalSet, process_id: int, thread_id: int | None = None) -> float:
-    """How many samples stand for a part of the run (see :func:`time_by_stack`); 0 where none were taken."""
+    """Return the number of samples for a part of the run (see :func:`time_by_stack`); 0 if none were taken."""
     return float(time_by_stack(trace, within, process_id, thread_id)["samples"].sum() or 0)
 
 
 @once_per_trace
 def main_thread(trace: TraceView, process_id: int) -> int | None:
-    """The thread that runs the program's main code; ``None`` for a process without known threads.
+    """Return the thread that runs the program's main code; ``None`` for a process without known threads.
 
-    The thread whose steps the hooks count, else the one that Python calls its main thread, else the process's first
-    one, else the likeliest training thread, else the one with most rows.
+    The order of preference: the thread whose steps the hooks count, the thread that Python names its main thread, the
+    process's first thread, the likeliest training thread, and the thread with the most time.
     """
     own = pl.col("process_id") == process_id
     steps = trace.frame("phases", "process_id", "thread_id", pl.col("kind").cast(pl.String))

@@ -1,4 +1,4 @@
-"""The tree of interned stacks: for each one, its innermost frames and what they say, by passes over arrays.
+"""The tree of interned stacks: the innermost frames and the meaning of each, computed by passes over arrays.
 
 ::
 
@@ -25,7 +25,7 @@ from traceviz.core.arrays.intervals import Array
 Mask = npt.NDArray[np.bool_]
 
 DEEPEST = 256
-"""Frames of a stack that are followed; of deeper ones the outer frames count as absent."""
+"""Maximum number of frames of a stack; in deeper stacks, the outer frames are ignored."""
 _TEXTS = ("function", "file", "origin")
 _MADE = "<string>"
 _NAMELESS = r"<(listcomp|dictcomp|setcomp|genexpr|lambda)>$"
@@ -36,19 +36,19 @@ class StackTree:
     """Stacks by row, each with the row of its caller's stack.
 
     Args:
-        frames: ``stack_id, function, file, line, origin`` of the innermost frame of each, text as text.
-        parent: Row of the caller's stack, lower than its own; -1 for none.
+        frames: ``stack_id, function, file, line, origin`` of the innermost frame of each stack, text as text.
+        parent: Row of the caller's stack, lower than its own, or -1.
     """
 
     frames: pl.DataFrame
     parent: Array
 
     def around(self, selected: Mask) -> Array:
-        """For each stack, the row of the innermost ``selected`` frame that is its own or around it; -1 for none."""
+        """Return, for each stack, the row of the innermost ``selected`` frame that is its own or around it, or -1."""
         return self._climb(selected, np.arange(self.parent.size))
 
     def outermost(self, selected: Mask) -> Array:
-        """For each stack, the row of the outermost ``selected`` frame; -1 for none."""
+        """Return, for each stack, the row of the outermost ``selected`` frame, or -1."""
         row = self.around(selected)
         found = row.copy()
         while (row >= 0).any():  # at most once per frame of the deepest stack
@@ -58,7 +58,7 @@ class StackTree:
         return found
 
     def repeats(self, key: Array) -> Mask:
-        """Which frames have one with the same ``key`` around them: calls within calls of the same function."""
+        """Return which frames have one with the same ``key`` around them: calls within calls of the same function."""
         found = np.zeros(self.parent.size, dtype=bool)
         row = self.parent
         while (row >= 0).any():
@@ -68,7 +68,7 @@ class StackTree:
         return found
 
     def totals(self, values: Array) -> Array:
-        """For each stack, its own value and those of all stacks that it is the caller of."""
+        """Return, for each stack, its own value plus those of all stacks below it."""
         total = values.astype(np.int64, copy=True)
         depth = self._depth()
         for level in range(int(depth.max(initial=0)), 0, -1):  # once per frame of the deepest stack
@@ -85,7 +85,7 @@ class StackTree:
         return depth
 
     def _climb(self, selected: Mask, row: Array) -> Array:
-        """From each of ``row`` outwards, the first that is ``selected``."""
+        """Return the first ``selected`` row from each of ``row`` outwards."""
         row = row.astype(np.int64, copy=True)
         while (further := (row >= 0) & ~selected[np.maximum(row, 0)]).any():
             row[further] = self.parent[row[further]]
@@ -94,7 +94,7 @@ class StackTree:
 
 @once_per_trace
 def stack_tree(trace: TraceView) -> StackTree:
-    """All stacks of the trace."""
+    """Return all stacks of the trace."""
     texts = (pl.col(name).cast(pl.String) for name in _TEXTS)
     frames = trace.frame("stack_frames", "stack_id", "parent_id", "line", *texts)
     frames = frames.unique("stack_id", keep="first").sort("stack_id")
@@ -107,7 +107,7 @@ def stack_tree(trace: TraceView) -> StackTree:
 
 
 def _bounded(parent: Array) -> Array:
-    """``parent`` without what lies deeper than :data:`DEEPEST` frames, lest a hostile stack cost hours."""
+    """Cut ``parent`` at :data:`DEEPEST` frames, so that a hostile stack cannot take hours."""
     row = parent
     for _ in range(DEEPEST):
         if not (row >= 0).any():
@@ -118,11 +118,11 @@ def _bounded(parent: Array) -> Array:
 
 @once_per_trace
 def stack_meanings(trace: TraceView) -> pl.DataFrame:
-    """What each stack says: ``stack_id, purpose, activity, inside, location, function, leaf``.
+    """Return the meaning of each stack: ``stack_id, purpose, activity, inside, location, function, leaf``.
 
     ``location`` is the innermost frame of the program itself, ``train.py:41 decode_jpeg``, else of a library, else the
-    innermost one; ``function`` the same without the line; ``leaf`` the innermost frame. ``purpose`` may be null;
-    ``inside`` says whether the location is the program's and serves it, and does not only call what does.
+    innermost one; ``function`` the same without the line; ``leaf`` the innermost frame. ``purpose`` may be null.
+    ``inside`` is true if the location is the program's and serves the purpose itself, not only through its callees.
     """
     tree = stack_tree(trace)
     frames = tree.frames
@@ -148,7 +148,7 @@ def stack_meanings(trace: TraceView) -> pl.DataFrame:
     )
     purpose = _gathered(frames["purpose"], serves)
     purpose = pl.select(pl.when(pl.Series(for_import)).then(pl.lit("import")).otherwise(purpose)).to_series()
-    written = own & (frames["file"] != _MADE).to_numpy()  # what libraries make and run is nowhere to be found
+    written = own & (frames["file"] != _MADE).to_numpy()  # generated code of libraries has no file to open
     place = _first_known(*(tree.around(mask) for mask in (written, own, library)), np.arange(frames.height))
     frames = frames.with_columns(_enclosing(StackTree(frames, tree.parent), own).alias("function"))
     texts = frames.select(
@@ -171,7 +171,7 @@ def stack_meanings(trace: TraceView) -> pl.DataFrame:
 
 
 def function_names(tree: StackTree) -> pl.Series:
-    """Names of the functions; the top level of a file that is imported has another name than that of the script."""
+    """Return names of functions; the top level of an imported file gets another name than that of the script."""
     frames = tree.frames
     imports = frames.select(is_import().fill_null(value=False)).to_series().to_numpy()
     is_module = (frames["function"] == SCRIPT).fill_null(value=False).to_numpy()
@@ -182,7 +182,7 @@ def function_names(tree: StackTree) -> pl.Series:
 
 
 def _enclosing(tree: StackTree, own: Mask) -> pl.Series:
-    """Names of functions; those without one in the program have that of the function that they are written in."""
+    """Return function names; nameless functions of the program get the name of their enclosing function."""
     names, files = tree.frames["function"], tree.frames["file"]
     nameless = names.str.contains(_NAMELESS).to_numpy() & own
     around = tree.around(own & ~nameless)
@@ -192,7 +192,7 @@ def _enclosing(tree: StackTree, own: Mask) -> pl.Series:
 
 
 def _first_known(*rows: Array) -> Array:
-    """The first of several rows that is not -1."""
+    """Return the first of several rows that is not -1."""
     found = rows[0]
     for other in rows[1:]:
         found = np.where(found >= 0, found, other)

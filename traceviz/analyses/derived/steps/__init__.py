@@ -1,1 +1,1 @@
-"""Training steps of a trace: declared, named, or inferred from what repeats."""
+"""Training steps of a trace: declared, named, or inferred from repetition."""

@@ -1,11 +1,11 @@
-"""Where the host runs ahead of its devices, a step is the device work that it launched.
+"""Steps as device work, if the host queues work long before its devices run it.
 
 ::
 
     host      |0|1|2|   3   |   4   |   5   |        steps as marked: the first only launch, the others wait for room
     device      |   0   |   1   |   2   |   3   |   4   |   5   |
 
-Such a step lasts from the first work that it launched to the first that the next step launched.
+Such a step lasts from the first work that it launched to the first work of the next step.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import Array
 
 DIFFERENT = 0.05
-"""Where the mean steps of host and devices differ by less, the marks say how long a step takes."""
+"""If the mean steps of host and devices differ by less than this share, the marks give the length of a step."""
 
 
 _ON_HOST: frozenset[StepSource] = frozenset({"trace", "nvtx", "annotation", "nvtx_cycle", "host_cycle"})
-"""Sources whose steps the host marks; those of devices among them name no thread."""
+"""Sources whose steps the host marks. Steps from devices among them have no thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class _OnDevice:
-    """Steps of a process on its devices: ``late`` is the share of the work of each that runs after its mark."""
+    """Steps of a process on its devices. ``late`` is the share of each step's work that runs after its mark."""
 
     late: Array
     frame: pl.DataFrame
 
 
 def as_devices_run(trace: TraceView, steps: Steps) -> Steps:
-    """The steps as devices run them, with those of the host; as they are where the host does not run ahead.
+    """Return the steps as devices run them, with those of the host; unchanged if the host does not queue work early.
 
-    They stay those of the host, too, where steps of both last equally long on average, where device work does not
-    follow the steps one by one, and where numbers do not tell steps apart. The option ``step_time`` may ask for either.
+    They also stay unchanged in three cases: both kinds of steps last equally long on average, device work does not
+    follow the steps one by one, or step numbers are not unique. The option ``step_time`` may require either kind.
     """
     wanted = trace.options.step_time
     if wanted == "host" or steps.source not in _ON_HOST or set(steps.frame["process_id"]) - set(steps.thread_id):
@@ -70,7 +70,7 @@ def _mean_ns(steps: pl.DataFrame) -> float:
 
 
 def _on_device(steps: pl.DataFrame, work: pl.DataFrame) -> _OnDevice | None:
-    """The steps of one process; ``None`` where one launched nothing, or its work does not follow that of the last."""
+    """Return the steps of one process; ``None`` if a step launched nothing, or its work is not in order."""
     starts, ends = bounds(steps)
     extents = knowing(work_of_steps(starts, ends, work), "work_ns").sort("step")
     if extents.height < starts.size:

@@ -1,14 +1,14 @@
-"""Where marked steps begin and end: each owns the time from its start to the start of the next.
+"""Start and end of marked steps: each owns the time from its start to the start of the next step.
 
-Loops often mark only the computation, and load the batch, save or log between two marks. That time is the loop's, so
-it belongs to the step before it::
+Loops often mark only the computation, and load the batch, save or log between two marks. That time is part of the
+loop, so it belongs to the step before it::
 
     marked        | step 0 |load| step 1 |load| step 2 |
-    counted       |   step 0    |   step 1    | step 2 |   nobody knows what comes after the last
+    counted       |   step 0    |   step 1    | step 2 |   the time after the last step is unknown
 
-Time between two marks that a range of another name claims (an evaluation, a checkpoint) is not the loop's: the step
-before it ends where that range begins. Where marks lie in several parent ranges (epochs), what lies between the last
-step of one and the first of the next is no step's either.
+    Time between two marks may belong to a range of another name (an evaluation, a checkpoint). It is then not part of
+    the loop, and the step before it ends where that range starts. If marks lie in several parent ranges (epochs), the
+    time between the last step of one and the first of the next belongs to no step either.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ OTHER_WORK = (
     r"(?:^|[^A-Za-z])(?i:eval|evaluat(?:e|ion|ing)|val|valid|validat(?:e|ion|ing)|test|testing|ckpt|checkpoint(?:ing)?"
     r"|save|saving)(?:$|[^a-z])|(?:Eval|Valid|Test|Ckpt|Checkpoint|Save|Saving)[a-z]*"
 )
-"""Names of ranges between steps that are not the loop's."""
+"""Names of ranges between steps that do not belong to the loop."""
 
 OTHERS_SHARE = 0.5
-"""From this share of the time between two marks on, a range of such a name makes it its own."""
+"""Minimum share of the time between two marks that such a range must cover to exclude it."""
 GAPS_MATTER = 0.1
-"""From this share of step time on, a step that lacks the time after it is no measure of a step."""
+"""From this share of step time on, the time after marks matters: steps that lack it are not representative."""
 STEPS_IN_PARENT = 2
-"""Parents that hold fewer steps than this on average are one for each step, and no epochs."""
+"""If parents contain fewer steps than this on average, each step has its own parent, and parents are not epochs."""
 
 
 def start_to_start(markers: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
-    """The markers with ``end_ns`` where their steps end, and ``cut``: whether the time after the step is unknown.
+    """Set ``end_ns`` of markers to the end of their steps, and ``cut`` if the time after the step is unknown.
 
-    A step is cut where no other follows in the same parent, if steps include a notable time after their marks. A
-    marker inside another is no step of its own.
+    A step is cut if no other follows in the same parent, and steps include significant time after their marks. A
+    marker inside another one is not a step.
 
     Args:
-        markers: ``start_ns, end_ns`` of one process, sorted by start, and ``parent_id`` where ranges have one.
+        markers: ``start_ns, end_ns`` of one process, sorted by start, and ``parent_id`` if ranges have one.
         others: ``start_ns, end_ns`` of ranges whose names match :data:`OTHER_WORK`.
     """
     outer = _outer(markers)
@@ -57,7 +57,7 @@ def start_to_start(markers: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
 
 
 def cut_beside_whole() -> pl.Expr:
-    """Column ``cut``, ``False`` where a process has no steady step but cut ones: those are better than none."""
+    """Return column ``cut``, ``False`` if a process has only cut steady steps, since these are better than none."""
     whole = (~pl.col("warmup") & ~pl.col("cut")).any().over("process_id")
     return pl.col("cut") & whole
 
@@ -68,7 +68,7 @@ def _outer(markers: pl.DataFrame) -> pl.DataFrame:
 
 
 def _same_parent(markers: pl.DataFrame) -> npt.NDArray[np.bool_]:
-    """Whether each but the last lies in the same parent as the next."""
+    """Return whether each marker but the last lies in the same parent as the next."""
     everywhere = np.ones(max(markers.height - 1, 0), dtype=bool)
     if "parent_id" not in markers.columns:
         return everywhere
@@ -79,7 +79,7 @@ def _same_parent(markers: pl.DataFrame) -> npt.NDArray[np.bool_]:
 
 
 def _before_others(ends: Array, until: Array, others: pl.DataFrame) -> Array:
-    """``until``, or where the first of ``others`` begins after a mark's end, if they fill enough of that time."""
+    """Return ``until``, or the start of the first of ``others`` after a mark, if they fill enough of that time."""
     claimed = intervals(others)
     if not len(claimed):
         return until

@@ -1,4 +1,4 @@
-"""Steps that hooks in the program counted throughout the run: also those of libraries that no profiler knows."""
+"""Steps that hooks in the program counted throughout the run, including those of libraries unknown to profilers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from traceviz.analyses.derived.steps.steps import MIN_STEPS, NO_STEPS, ProcessSt
 from traceviz.analyses.derived.view import TraceView
 
 REPEATS = r"_(?:call|loader|iterator)$|^program_step$"
-"""Sources of steps that see something repeat, whatever it is; others see that a model learns."""
+"""Sources of steps that only see a repetition of any kind; other sources see that a model learns."""
 
 
 def best_source(noted: pl.DataFrame) -> tuple[str, bool]:
-    """The source that is nearest to learning, and whether it only sees something repeat.
+    """Return the source that is nearest to learning, and whether it only sees a repetition.
 
     Args:
-        noted: Phases of kind ``step``, at least one, with the source of each as ``name``.
+        noted: Phases of kind ``step``, at least one, with their source as ``name``.
     """
     repeats = matches(pl.col("name"), REPEATS)
     sources = noted.group_by("name").agg(pl.len().alias("steps")).with_columns(repeats.alias("repeats"))
@@ -26,7 +26,7 @@ def best_source(noted: pl.DataFrame) -> tuple[str, bool]:
 
 
 def counted_steps(trace: TraceView) -> Steps:
-    """Steps of the whole run, if stacks were sampled in it and no profiler recorded operators of a part of it."""
+    """Return steps of the whole run, if stacks were sampled in it and no profiler recorded operators."""
     if trace.rank_busy or not trace.tables.rows("stacks") or "op" in trace.host_names["category"]:
         return NO_STEPS
     texts = (pl.col(name).cast(pl.String) for name in ("kind", "name"))

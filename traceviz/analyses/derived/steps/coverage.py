@@ -1,4 +1,4 @@
-"""How much of a capture inferred steps cover: repeats in a corner of it say nothing of the whole."""
+"""Share of a capture that inferred steps cover: repetition in a small part does not represent the whole."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet
 
 ENOUGH = 0.5
-"""Inferred steps that cover less than this of the device work, or of its time, are listed and not judged."""
+"""Inferred steps that cover less than this share of device work, or of its time, are listed but not judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Shares (0 to 1) that steps cover of all ranks.
+    """Shares (0 to 1) that steps cover, over all ranks.
 
     Args:
-        work: Of the time in which devices work; ``None`` where no device work was recorded.
-        time: Of the time from each rank's first to its last device work; without device work, of the capture.
+        work: Share of the time in which devices work; ``None`` if no device work was recorded.
+        time: Share of the time from each rank's first to its last device work; without device work, of the capture.
     """
 
     work: float | None
@@ -29,12 +29,12 @@ class Coverage:
 
     @property
     def is_enough(self) -> bool:
-        """Whether the capture can be judged by these steps."""
+        """True if the capture can be judged by these steps."""
         return min(self.time, 1.0 if self.work is None else self.work) >= ENOUGH
 
 
 def coverage(trace: TraceView, steps: pl.DataFrame) -> Coverage:
-    """What ``steps`` (``process_id, start_ns, end_ns``) cover."""
+    """Return the shares that ``steps`` (``process_id, start_ns, end_ns``) cover."""
     inside = unions_by(steps, "process_id")
     extents = {rank: IntervalSet.span(*extent) for rank, extent in trace.rank_extents.items()}
     work, time = (

@@ -1,11 +1,11 @@
-"""Find the period of a sequence of names: the repeating unit of a training loop that nobody annotated.
+"""Search for the period of a sequence of names: the repeating unit of a training loop without annotations.
 
-A candidate period starts at each occurrence of one *anchor* name. Two periods are alike when they contain the same
-names equally often; sums of random 64-bit numbers, one per name, tell::
+A candidate period starts at each occurrence of one *anchor* name. Two periods match if they contain the same names
+equally often. Sums of random 64-bit numbers, one per name, show this::
 
     names    a b b c | a b b c | a b b c | a b d
     anchor   ^         ^         ^         ^
-    sums        S1        S1        S1      (open)      3 of 3 periods alike
+    sums        S1        S1        S1      (open)      3 of 3 periods match
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _BLOCK = 1 << 16
 Dense = npt.NDArray[np.unsignedinteger[Any]]
 
 MIN_PERIODS = 3
-"""Fewer alike periods than this are no evidence."""
+"""Minimum number of matching periods for a cycle."""
 MIN_LIKENESS = 0.5
-"""At least this share of the events between the first and last anchor lies in alike periods."""
+"""Minimum share of the events between the first and last anchor that lie in matching periods."""
 MIN_COVERAGE = 0.5
-"""The periods together span at least this share of all events."""
+"""Minimum share of all events that the periods together span."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Cycle:
     """A repeating unit.
 
     Args:
-        anchors: Positions in the sequence at which a unit begins; the last one only ends the unit before it.
-        likeness: Share (0 to 1) of the events between the first and the last anchor that lie in alike units.
+        anchors: Positions in the sequence at which a unit starts; the last one only ends the unit before it.
+        likeness: Share (0 to 1) of the events between the first and the last anchor that lie in matching units.
     """
 
     anchors: Array
@@ -44,15 +44,15 @@ class Cycle:
 
 
 def find_cycle(codes: npt.ArrayLike, pauses: npt.ArrayLike | Callable[[], Array]) -> Cycle | None:
-    """The most convincing cycle of a sequence, or ``None``.
+    """Return the most convincing cycle of a sequence, or ``None``.
 
-    Among anchors of equal likeness the more frequent anchor wins (one step rather than two), then the anchor after the
-    longest typical pause (a step begins after the wait for its input), then the first in the sequence. The numbers that
-    names have make no difference.
+    Among anchors of equal likeness, the most frequent anchor wins (one step rather than two). Ties go to the anchor
+    after the longest typical pause (a step starts after the wait for its input), then to the first in the sequence.
+    The numbers of the names do not matter.
 
     Args:
         codes: Name of each event as a number, in order of time.
-        pauses: Nanoseconds without activity before each event; or what gives them, where anything is a cycle at all.
+        pauses: Nanoseconds without activity before each event, or a function that returns them if they are needed.
     """
     sequence = np.ascontiguousarray(codes)
     if sequence.size <= MIN_PERIODS:
@@ -73,7 +73,7 @@ def find_cycle(codes: npt.ArrayLike, pauses: npt.ArrayLike | Callable[[], Array]
 
 
 def _tokens(count: int) -> npt.NDArray[np.uint64]:
-    """Numbers that look random, by splitmix64 (Steele and others, 2014): NumPy's generators take long to import."""
+    """Return pseudo-random numbers by splitmix64 (Steele and others, 2014); NumPy's generators take long to import."""
     mixed = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
@@ -81,7 +81,7 @@ def _tokens(count: int) -> npt.NDArray[np.uint64]:
 
 
 def _dense(codes: npt.NDArray[np.integer]) -> tuple[Dense, Array]:
-    """``codes`` renumbered from 0 without gaps, as narrow as the number of names allows, and how often each comes."""
+    """Renumber ``codes`` from 0 without gaps, in the narrowest type, and count how often each occurs."""
     least, most = int(codes.min()), int(codes.max())
     if most - least > codes.size:
         names, places = np.unique(codes, return_inverse=True)
@@ -98,17 +98,17 @@ def _dense(codes: npt.NDArray[np.integer]) -> tuple[Dense, Array]:
 
 
 def _sums(dense: Dense, tokens: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """The sum of the tokens of all names before each place, and before the end."""
+    """Return the sum of the tokens of all names before each place, and before the end."""
     sums = np.zeros(dense.size + 1, np.uint64)
     for part in _blocks(dense.size):
         own = np.take(tokens, dense[part], mode="clip")
-        own[:1] += sums[part.start : part.start + 1]  # sums wrap, as they may
+        own[:1] += sums[part.start : part.start + 1]  # integer overflow is intended
         np.cumsum(own, out=sums[part.start + 1 : part.start + 1 + own.size])
     return sums
 
 
 def _by_name(dense: Dense, counts: Array) -> Iterator[Array]:
-    """The places of each name that is there often enough, in the order of the names."""
+    """Yield the places of each name that occurs often enough, in the order of the names."""
     if counts.size > _FEW_NAMES:
         for places in np.split(np.argsort(dense, kind="stable"), np.cumsum(counts)[:-1]):
             yield places.astype(np.int64, copy=False)
@@ -118,20 +118,20 @@ def _by_name(dense: Dense, counts: Array) -> Iterator[Array]:
 
 
 def _blocks(count: int, size: int = _BLOCK) -> Iterator[slice]:
-    """Slices that together cover ``count`` events: intermediate results of each stay in the cache."""
+    """Return slices that together cover ``count`` events, so that intermediate results stay in the CPU's cache."""
     return (slice(begin, begin + size) for begin in range(0, count, size))
 
 
 _FEW_NAMES = 64
-"""To search the places of so many names one by one takes less memory than to sort all, and no more time."""
+"""Up to this number of names, searching them one by one takes less memory than sorting, and no more time."""
 
 
 SAMPLE = 256
-"""Periods looked at before all of them are."""
+"""Number of periods that are checked before all of them are."""
 
 
 def _likeness(anchors: Array, sums: npt.NDArray[np.uint64], count: int) -> float:
-    """Share of the events between the first and last anchor that lie in periods alike to the commonest one."""
+    """Return the share of events between the first and last anchor in periods that match the most common one."""
     extent = int(anchors[-1] - anchors[0])
     if anchors.size <= MIN_PERIODS or extent < MIN_COVERAGE * count:
         return 0.0

@@ -1,15 +1,15 @@
-"""Steps of an engine that serves a language model: what its annotations surround, or the device work that they launch.
+"""Steps of an engine that serves a language model: its annotations with their work, or the device work they launched.
 
-An engine waits for requests between its steps: a step ends with its annotation, and with the last work that it
-launched, and not where the next step begins. Where the host runs ahead of the device, the annotation ends before the
-device has begun, and the step is what the device did for it::
+An engine waits for requests between its steps. A step therefore ends with its annotation and the last work that it
+launched, not at the start of the next step. If the host queues work early, the annotation ends before the device has
+started, and the step is its device work::
 
     host      |-step 0-| |-step 1-|                    annotations
     device                  |---- step 0 ----|---- step 1 ----|
     stream 0                   |--|   work that waits for nothing
 
-Such a step lasts from the first to the last work that it launched on the stream with most work: others copy and
-prepare.
+Such a step lasts from the first to the last work that it launched on the stream with the most work. Other streams copy
+and prepare.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from traceviz.core.arrays.intervals import Array
 from traceviz.trace import schema
 
 AHEAD_SHARE = 0.5
-"""Where at least this share of the device work of the median step runs after its annotation, the host runs ahead."""
+"""If at least this share of the median step's device work runs after its annotation, steps are device work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ class EngineSteps:
     Args:
         engine: ``vLLM``, ``SGLang``, ``TensorRT-LLM`` or ``transformers``.
         frame: One row per step, sorted by process and start: the columns of
-            :data:`traceviz.analyses.derived.steps.serving.ENGINE_CALLS`, of which ``start_ns`` and ``end_ns`` are those
-            of the step; ``step`` (its number), ``call_ns`` and ``call_end_ns`` of the annotation, ``work_ns`` (begin of
-            the first device work that it launched on the stream with most work, null where there is none), ``ahead``
-            (whether the step is that work).
+            :data:`traceviz.analyses.derived.steps.serving.ENGINE_CALLS`, with ``start_ns`` and ``end_ns`` of the step;
+            ``step`` (its number); ``call_ns`` and ``call_end_ns`` of the annotation; ``work_ns`` (start of the first
+            device work that it launched on the stream with the most work, or null); ``ahead`` (whether the step is that
+            work).
     """
 
     engine: str
@@ -50,7 +50,7 @@ class EngineSteps:
 
 @once_per_trace
 def engine_steps(trace: TraceView) -> EngineSteps | None:
-    """The steps of a serving engine; ``None`` where the trace has none."""
+    """Return the steps of a serving engine; ``None`` if the trace has none."""
     calls = engine_calls(trace)
     if not calls.height:
         return None
@@ -63,7 +63,7 @@ def engine_steps(trace: TraceView) -> EngineSteps | None:
 
 
 def serving_steps(trace: TraceView) -> Steps:
-    """The steps of a serving engine as steps of the trace. None is warm-up: prefill takes longer than decode."""
+    """Return a serving engine's steps as steps of the trace. None is warm-up: prefill takes longer than decode."""
     found = engine_steps(trace)
     if found is None:
         return NO_STEPS
@@ -77,7 +77,7 @@ def serving_steps(trace: TraceView) -> Steps:
 
 
 def launched_on_streams(trace: TraceView) -> pl.DataFrame:
-    """Device work with a known call: ``process_id, call_ns, begin_ns, end_ns, device_id, stream``, by call."""
+    """Return device work with a known call: ``process_id, call_ns, begin_ns, end_ns, device_id, stream``, by call."""
     calls = knowing(trace.frame("cuda_api", *LAUNCH_KEY, "start_ns"), "correlation_id")
     once = calls.sort("start_ns").unique(LAUNCH_KEY, keep="first", maintain_order=True)
     columns = (*LAUNCH_KEY, "start_ns", "dur_ns", "device_id", "stream")
@@ -88,7 +88,7 @@ def launched_on_streams(trace: TraceView) -> pl.DataFrame:
 
 
 def _steps_of(calls: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
-    """The steps of one process, whose annotations follow one another."""
+    """Return the steps of one process, whose annotations do not overlap."""
     calls = calls.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("step"))
     calls = calls.rename({"start_ns": "call_ns", "end_ns": "call_end_ns"})
     extents = work_of_steps(calls["call_ns"].to_numpy(), calls["call_end_ns"].to_numpy(), work)
@@ -109,11 +109,11 @@ def _steps_of(calls: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
 
 
 def work_of_steps(starts: Array, ends: Array, work: pl.DataFrame) -> pl.DataFrame:
-    """What each annotation launched.
+    """Return the work that each annotation launched.
 
     Returns:
-        ``step``; ``busy_ns`` of all its device work, ``late_ns`` of that after its end; ``work_ns`` and
-        ``finish_ns``, begin and end of that on the stream with most work.
+        ``step``; ``busy_ns`` of all its device work, and ``late_ns`` of its work after the annotation's end;
+        ``work_ns`` and ``finish_ns``: start and end of its work on the stream with the most work.
     """
     called = work["call_ns"].to_numpy()
     step = np.searchsorted(starts, called, side="right") - 1

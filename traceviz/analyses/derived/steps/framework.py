@@ -1,4 +1,4 @@
-"""Training steps of a framework's program that nobody marked, from what its host or its device repeats."""
+"""Training steps of a framework's program without marks, from repetition on its host or device."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from traceviz.analyses.derived.steps.steps import (
 from traceviz.core.arrays.intervals import IntervalSet
 
 COMPILED_CALL = r"^PjitFunction\(|^train_(function|step)$|^one_step"
-"""Calls of a compiled function: one of them alone, called over and over, is a training loop."""
+"""Names of compiled functions' calls. A single such call that repeats is a training loop."""
 
 MODULE_FINGERPRINT = r"\(\d+\)$"
-"""What XLA puts behind a module's name to tell its versions apart."""
+"""Suffix with which XLA distinguishes versions of a module."""
 
 MIN_CALLS = 2
-"""Different calls in an inferred step; any single operation that repeats is no training step."""
+"""Minimum number of different calls in an inferred step; a single operation that repeats is not a training step."""
 
 COMPILED_SHARE = 0.1
-"""A first step that compiles for this share of its time is warm-up."""
+"""Minimum share of its time that a first step must spend compiling to be warm-up."""
 
 
 def module_cycle_steps(modules: pl.DataFrame) -> Steps:
-    """Steps from the cycle of compiled modules that a device executes.
+    """Return steps from the cycle of compiled modules that a device executes.
 
-    Devices of one process execute the same modules: the device that is busiest with them decides.
+    Devices of one process execute the same modules, so the device that spends the most time in them decides.
 
     Args:
         modules: ``process_id, device_id, start_ns, end_ns, name``, sorted by start.
@@ -47,12 +47,12 @@ def module_cycle_steps(modules: pl.DataFrame) -> Steps:
 
 
 def host_cycle_steps(calls: pl.DataFrame, extents: dict[int, tuple[int, int]]) -> Steps:
-    """Steps from the cycle of calls on the training thread.
+    """Return steps from the cycle of calls on the training thread.
 
     Args:
         calls: ``process_id, thread_id, start_ns, end_ns, name`` of the outermost operations of each training thread,
             sorted by start, ``name`` as text.
-        extents: Time of each process that the steps must cover half of.
+        extents: First and last moment by process; steps must cover half of the time between them.
     """
     parts = [_host_cycle(part, *extents[process]) for process, part in parts_by(calls, "process_id").items()]
     return join_processes("host_cycle", [part for part in parts if part])
@@ -69,9 +69,9 @@ def _host_cycle(calls: pl.DataFrame, first: int, last: int) -> ProcessSteps | No
 
 
 def without_compilation(steps: pl.DataFrame, compiling: dict[int, IntervalSet]) -> pl.DataFrame:
-    """``steps`` with those first ones marked as warm-up that spend their time compiling.
+    """Mark the first of ``steps`` as warm-up if they spend their time compiling.
 
-    Where all steps of a process compile, none is marked: compiling is part of a step there.
+    If all steps of a process compile, none is marked, since compiling is then part of a step.
 
     Args:
         steps: Columns of :data:`traceviz.analyses.derived.steps.steps.STEP_SCHEMA`, sorted by process and start.

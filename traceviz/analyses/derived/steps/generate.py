@@ -1,15 +1,15 @@
-"""Steps of ``generate`` of transformers, which writes no annotations, by the Python calls that a profiler recorded.
+"""Steps of ``generate`` of transformers, from recorded Python calls, since it writes no annotations.
 
 A loop (``_sample``, ``_beam_search`` ...) calls the model for the prompts, then once for each token, and prepares the
-inputs of each of these calls::
+inputs before each of these calls::
 
     generate  |---------------------------------------------------------|
     _sample         |---------------------------------------------------|
     prepare_inputs     |-|            |-|        |-|        |-|
     steps              |--- prefill --|- decode -|- decode -|- decode --|
 
-The first call of a loop reads the prompts, unless the recording began within the loop: calls that are open then are
-recorded from its begin on, and none of the thread has ended before.
+The first call of a loop reads the prompts, unless the recording started within the loop. Calls that were open then have
+the recording's start as their start, and no call of the thread has ended before.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ LOOP_NAME = (
 )
 """Names of the Python calls that generate token after token."""
 PREPARE_NAME = r": prepare_inputs_for_generation$"
-"""Names of the Python calls before each call of the model."""
+"""Names of the Python calls that precede each call of the model."""
 _TOKENS_SHAPE = r"^\[\[\d+, *\d+\], *\[(\d+), *(\d+)\]"
-"""Shapes of an embedding's inputs: its table, then the tokens, of sequences by positions."""
+"""Input shapes of an embedding: its table, then the tokens, as sequences by positions."""
 
 
 def generate_calls(trace: TraceView) -> pl.DataFrame | None:
-    """Steps of the loops of ``generate``: ``process_id, thread_id, start_ns, end_ns, name, engine, phase``.
+    """Return steps in loops of ``generate``: ``process_id, thread_id, start_ns, end_ns, name, engine, phase``.
 
-    Loops within loops (a draft model proposes tokens) are part of the outer one's steps. ``None`` where there is none.
+    Loops within loops (a draft model proposes tokens) are part of the outer loop's steps. ``None`` if there are none.
     """
     python = having(trace.host_names, "category", "python")["name"]
     looping, preparing = (python.filter(python.str.contains(name)) for name in (LOOP_NAME, PREPARE_NAME))
@@ -66,7 +66,7 @@ def generate_calls(trace: TraceView) -> pl.DataFrame | None:
 
 
 def with_batches(trace: TraceView, steps: pl.DataFrame) -> pl.DataFrame:
-    """``steps`` of ``generate`` with their requests and tokens, where the shapes of the first embedding say them.
+    """Add requests and tokens to ``steps`` of ``generate``, if the shapes of the first embedding show them.
 
     Args:
         trace: The trace.
@@ -99,7 +99,7 @@ def with_batches(trace: TraceView, steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _calls(trace: TraceView, names: pl.Series, *also: str) -> pl.DataFrame:
-    """Host operations of these names that last, by thread and start, the outer first; names as text."""
+    """Return host operations of these names with a duration, by thread and start, the outer first; names as text."""
     columns: tuple[str | pl.Expr, ...] = ("process_id", "thread_id", "start_ns", end_ns(), "name", *also)
     rows = trace.tables.scan("host_ops").filter(pl.col("name").is_in(names.to_list()) & (pl.col("dur_ns") > 0))
     calls = rows.select(columns).collect().with_columns(pl.col("name").cast(pl.String))
@@ -107,7 +107,7 @@ def _calls(trace: TraceView, names: pl.Series, *also: str) -> pl.DataFrame:
 
 
 def _inside(calls: pl.DataFrame, loops: pl.DataFrame) -> pl.DataFrame:
-    """``calls`` that begin in one of ``loops``, which do not overlap on a thread, with what is known of the loop."""
+    """Return ``calls`` that start in one of ``loops`` (disjoint on each thread), with the columns of the loop."""
     around = loops.select(
         "loop",
         "process_id",
@@ -128,7 +128,7 @@ def _inside(calls: pl.DataFrame, loops: pl.DataFrame) -> pl.DataFrame:
 
 
 def _first_ends(trace: TraceView, loops: pl.DataFrame) -> pl.DataFrame:
-    """The first moment at which a Python call of each thread with loops ends: ``thread_id, earliest_ns``."""
+    """Return when the first Python call ends on each thread with loops: ``thread_id, earliest_ns``."""
     of_threads = pl.col("thread_id").is_in(loops["thread_id"].unique().to_list()) & (pl.col("category") == "python")
     ends = (pl.col("start_ns") + pl.col("dur_ns")).min().alias("earliest_ns")
     return trace.tables.scan("host_ops").filter(of_threads).group_by("thread_id").agg(ends).collect()

@@ -1,7 +1,7 @@
-"""Whether steps come in two kinds, such as quick ones and those that wait: their median is then no typical step.
+"""Test for two kinds of steps, such as quick ones and waiting ones; their median is then not a typical step.
 
-The logarithms of the durations are divided in two where that explains most of their variance (Otsu 1979). Of a single
-normal distribution, halves explain 2/π = 64 % of it, of an even one 75 %.
+The logarithms of the durations are divided in two, if that explains most of their variance (Otsu 1979). Halves of a
+single normal distribution explain 2/π = 64 % of it, and of a uniform one 75 %.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import numpy as np
 from traceviz.core.arrays.intervals import Array
 
 EXPLAINED = 0.85
-"""Share of the variance that the division into two kinds must explain."""
+"""Minimum share of the variance that the division into two kinds must explain."""
 FACTOR = 2.0
-"""How many times as long as those of the other kind the steps of a kind must be, by their medians."""
+"""Minimum ratio of the medians of both kinds."""
 SHARE = 0.2
-"""Share of all steps that each kind must have, and"""
+"""Minimum share of all steps in each kind."""
 COUNT = 3
-"""the number of steps that it must have at least."""
+"""Minimum number of steps in each kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class TwoKinds:
-    """Steps of two kinds: how many there are of each, and their median duration in nanoseconds."""
+    """Steps of two kinds: the number of each, and their median duration in nanoseconds."""
 
     quick: int
     quick_ns: float
@@ -33,10 +33,10 @@ class TwoKinds:
 
 
 def two_kinds(durations: Array) -> TwoKinds | None:
-    """The two kinds of steps; ``None`` where they are of one kind, as far as their durations tell.
+    """Return the two kinds of steps; ``None`` if the durations show only one kind.
 
     Args:
-        durations: Of the steps, in nanoseconds, none of them 0; in any order.
+        durations: Durations of the steps in nanoseconds, none of them 0; in any order.
     """
     ordered = np.sort(durations)
     logs = np.log(ordered.astype(np.float64))

@@ -1,13 +1,13 @@
-"""Repeats inside one pass over a model are its layers, and no steps.
+"""Detection of layers: repeats inside one pass over a model are its layers, not steps.
 
 ::
 
-    host     |-- nn.Module: Net_0 -------------------|        one pass, as Python frames, ranges and engines mark it
+    host     |-- nn.Module: Net_0 -------------------|        one pass, marked by Python frames, ranges or engines
              launch  launch  launch  launch  launch
     device      |a b|  |a b|  |a b|  |a b|  |a b|             a cycle of kernels: five layers
 
-One pass is a call of the outermost module, a forward pass, a step of a serving engine, a marked step of which there are
-too few for a loop, a run of layers with rising numbers, or the launch of a CUDA graph.
+One pass is one of these: a call of the outermost module, a forward pass, a step of a serving engine, a marked step if
+there are too few for a loop, a run of layers with rising numbers, or the launch of a CUDA graph.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ WHOLE_MODEL = (
     r"^nn\.Module: |^(?:##\s*)?(?i:forward(?:[ _]pass)?)(?:\s*##)?$"
     r"|^(?i:(?:train(?:ing)?[ _]?)?(?:step|iter(?:ation)?))[ _:#=-]*\d*$|^ProfilerStep"
 )
-"""Names of ranges, annotations and frames around one pass."""
+"""Names of ranges, annotations and frames that contain one pass."""
 
 MOSTLY = 0.5
-"""Repeats are layers if more than this share of them lie in the same pass as the repeat before."""
+"""Repeats are layers if more than this share of them lie in the same pass as the previous repeat."""
 
 NUMBERED_LAYER = r"\b(?:blocks?|layers?|resblocks|encoder|decoder|stages?|h)\.(\d+)\b"
 """A layer in a name: ``FSDP::pre_forward (blocks.7)``."""
 MIN_LAYERS = 3
-"""Fewer layers in a row are no pass over a model."""
+"""Minimum number of consecutive layers in a pass over a model."""
 
 _PLACE = ("process_id", "thread_id", "start_ns", "end_ns")
 
 
 def are_layers(trace: TraceView, steps: Steps) -> bool:
-    """Whether inferred steps are layers of one or several passes."""
+    """Return whether inferred steps are layers of one or several passes."""
     if steps.source == "kernel_cycle":
         begun = _launches(trace, steps)
         return _share_of_one_launch(begun) > MOSTLY or _share_of_one_pass(trace, begun) > MOSTLY
@@ -49,9 +49,9 @@ def are_layers(trace: TraceView, steps: Steps) -> bool:
 
 
 def _launches(trace: TraceView, steps: Steps) -> pl.DataFrame:
-    """When the host launched the kernels that begin inferred steps: ``process_id, at_ns, correlation_id``, by step.
+    """Return the launches of the kernels that start inferred steps: ``process_id, at_ns, correlation_id``, by step.
 
-    Without those whose call is unknown.
+    Kernels whose call is unknown are omitted.
     """
     anchors = steps.frame.lazy().select("process_id", "start_ns")
     kernels = trace.tables.scan("kernels").select(*LAUNCH_KEY, "start_ns")
@@ -62,13 +62,13 @@ def _launches(trace: TraceView, steps: Steps) -> pl.DataFrame:
 
 
 def _share_of_one_launch(begun: pl.DataFrame) -> float:
-    """Share of steps that the same call launched as the step before: nodes of a CUDA graph."""
+    """Return the share of steps with the same launch call as the previous step: nodes of a CUDA graph."""
     same = pl.all_horizontal(pl.col(key) == pl.col(key).shift(1) for key in LAUNCH_KEY)
     return float(begun.select(same.mean()).item() or 0.0) if begun.height else 0.0
 
 
 def _share_of_one_pass(trace: TraceView, begun: pl.DataFrame) -> float:
-    """Share of the host's moments ``begun`` (``process_id, at_ns``) that lie in the same pass as the one before."""
+    """Return the share of host moments ``begun`` (``process_id, at_ns``) in the same pass as the previous moment."""
     passes = _passes(trace)
     shares = []
     for process, part in parts_by(begun, "process_id").items():
@@ -80,7 +80,7 @@ def _share_of_one_pass(trace: TraceView, begun: pl.DataFrame) -> float:
 
 @once_per_trace
 def _passes(trace: TraceView) -> pl.DataFrame:
-    """Outermost passes of each kind and thread: ``process_id, thread_id, start_ns, end_ns, kind``, by start."""
+    """Return outermost passes by kind and thread: ``process_id, thread_id, start_ns, end_ns, kind``, by start."""
     whole = pl.col("name").str.contains(WHOLE_MODEL) | pl.col("name").str.contains(SERVING_NAME)
     kind = pl.col("name").str.extract(r"^(\W*[A-Za-z.]+)").alias("kind")
     marked = _events(trace, whole).select(*_PLACE, kind)
@@ -91,13 +91,13 @@ def _passes(trace: TraceView) -> pl.DataFrame:
 
 
 def _events(trace: TraceView, condition: pl.Expr) -> pl.DataFrame:
-    """Ranges, annotations and frames whose ``name`` fulfils ``condition``."""
+    """Return ranges, annotations and frames whose ``name`` meets ``condition``."""
     calls = calls_named(trace, trace.host_names.filter(condition)).with_columns(end_ns())
     return pl.concat([calls.select(*_PLACE, "name"), trace.ranges.filter(condition).select(*_PLACE, "name")])
 
 
 def _runs(numbered: pl.DataFrame, *, downwards: bool) -> pl.DataFrame:
-    """Passes over layers that are numbered: from the first to the last of a run of rising (or falling) numbers.
+    """Return passes over numbered layers: from the first to the last of a run of rising (or falling) numbers.
 
     ::
 
@@ -115,7 +115,7 @@ def _runs(numbered: pl.DataFrame, *, downwards: bool) -> pl.DataFrame:
 
 
 def _share_within(moments: Array, passes: pl.DataFrame) -> float:
-    """Share of ``moments`` (sorted) that lie in the same pass as the one before."""
+    """Return the share of ``moments`` (sorted) that lie in the same pass as the previous one."""
     if moments.size < 2:
         return 0.0
     starts, ends = passes["start_ns"].to_numpy(), passes["end_ns"].to_numpy()

@@ -1,4 +1,4 @@
-"""Finding the training steps of a trace, and the thread that runs them.
+"""Search for the training steps of a trace, and for the thread that runs them.
 
 The searches run in order of trust (:mod:`traceviz.analyses.derived.steps.steps`); the first that finds steps decides.
 """
@@ -35,43 +35,42 @@ from traceviz.analyses.derived.steps.steps import (
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 
 STEP_ANNOTATION = r"(?i)^(?:train|step|iter|batch|global|mini|micro|profilerstep)[a-z]*[ _-]?[a-z]*[ _:#=-]*\d*$"
-"""Names of annotations that may be step-like; :data:`traceviz.analyses.derived.steps.steps.STEP_NAME` decides."""
+"""Names of annotations that may be steps; :data:`traceviz.analyses.derived.steps.steps.STEP_NAME` decides."""
 
 NO_THREAD = -1
-"""In place of a thread id where a process has no host events."""
+"""Value for a thread id if a process has no host events."""
 
 
 @once_per_trace
 def training_steps(trace: TraceView) -> Steps:
-    """Training steps of the ranks by which the trace is judged.
+    """Return training steps of the ranks by which the trace is judged.
 
-    Of those found, inferred ones that cover little are in the section on steps only (:func:`slight_steps`).
+    Inferred steps that cover little are excluded; only the section on steps lists them (:func:`slight_steps`).
     """
     return NO_STEPS if slight_steps(trace) else found_steps(trace)
 
 
 def slight_steps(trace: TraceView) -> Steps | None:
-    """Inferred steps that cover too little to judge the trace by them; ``None`` where there are none."""
+    """Return inferred steps that cover too little to judge the trace by them, or ``None``."""
     steps, covered = found_steps(trace), covered_by_steps(trace)
     return steps if covered is not None and not covered.is_enough else None
 
 
 @once_per_trace
 def covered_by_steps(trace: TraceView) -> Coverage | None:
-    """What inferred steps cover; ``None`` where steps are marked, or none were found."""
+    """Return the coverage of inferred steps; ``None`` if steps are marked, or none were found."""
     steps = found_steps(trace)
     return coverage(trace, steps.frame) if steps.source in INFERRED else None
 
 
 @once_per_trace
 def found_steps(trace: TraceView) -> Steps:
-    """Training steps of the ranks: declared, else inferred, else none.
+    """Return training steps of the ranks: declared, else inferred, else none.
 
-    Left out are steps of processes without device work (a loader, a launcher), whose time is not judged; steps at the
-    edges of a time window, which may be fragments; steps whose device work is missing (:func:`count_lost_steps`) or
-    for the most part unknown (:func:`count_unseen_steps`); and steps that reach out of
-    :attr:`TraceView.recorded_window`. First steps that compile are warm-up. Where the host runs ahead, steps are those
-    of its devices.
+    Excluded are steps of processes without device work (a loader, a launcher), whose time is not judged, and steps at
+    the edges of a time window, which may be fragments. So are steps with missing (:func:`count_lost_steps`) or mostly
+    unknown (:func:`count_unseen_steps`) device work, and steps not within :attr:`TraceView.recorded_window`. First
+    steps that compile are warm-up. If the host queues work early, steps are those of the devices.
     """
     steps = _all_steps(trace)
     whole = _is_of_rank(trace) & ~_is_lost(trace) & ~_is_unseen(trace)
@@ -91,27 +90,27 @@ def found_steps(trace: TraceView) -> Steps:
 
 
 def count_cut_steps(trace: TraceView) -> int:
-    """Steps of the ranks at the edges of a time window, which :func:`found_steps` leaves out as fragments."""
+    """Return the number of steps at the edges of a time window, which :func:`found_steps` excludes as fragments."""
     if not trace.is_window:
         return 0
     return _all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_uncut(trace)).height
 
 
 def count_lost_steps(trace: TraceView) -> int:
-    """Steps after the last recorded device work, where events were lost.
+    """Return the number of steps after the last recorded device work, if events were lost.
 
-    Their devices look idle, and may not have been. The step of the last work counts as lost, too.
+    Their devices seem idle but may not have been. The step with the last work counts as lost as well.
     """
     return _all_steps(trace).frame.filter(_is_of_rank(trace) & _is_lost(trace)).height
 
 
 def count_unseen_steps(trace: TraceView) -> int:
-    """Steps that reach out of :attr:`TraceView.device_windows`, where device work is missing or mostly unknown."""
+    """Return the number of steps outside :attr:`TraceView.device_windows`, with missing or mostly unknown work."""
     return _all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_lost(trace) & _is_unseen(trace)).height
 
 
 def training_thread(trace: TraceView, process_id: int) -> int:
-    """Thread that runs the training loop: it carries the step markers, or is the likeliest; else :data:`NO_THREAD`."""
+    """Return the thread of the training loop: the one with step markers, or the likeliest; else :data:`NO_THREAD`."""
     marked = training_steps(trace).thread_id.get(process_id)
     return likely_threads(trace).get(process_id, NO_THREAD) if marked is None else marked
 
@@ -125,10 +124,10 @@ def _is_uncut(trace: TraceView) -> pl.Expr:
 
 
 def _is_lost(trace: TraceView) -> pl.Expr:
-    """Whether a step belongs to :func:`count_lost_steps`.
+    """Return whether a step belongs to :func:`count_lost_steps`.
 
-    No step does where none would be left, unless the file is cut off: a profiler drops events here and there, while a
-    file that is cut off lacks everything that devices did later.
+    If no step would be left, none does, unless the file is truncated: a profiler drops single events, but a truncated
+    file lacks all later device work.
     """
     nothing = pl.lit(value=False)
     if not trace.rank_busy or not losses(trace.tables):
@@ -141,7 +140,7 @@ def _is_lost(trace: TraceView) -> pl.Expr:
 
 
 def _is_unseen(trace: TraceView) -> pl.Expr:
-    """Whether a step belongs to :func:`count_unseen_steps`: its launches have no work, or most of it is unknown."""
+    """Return whether a step belongs to :func:`count_unseen_steps`: launches without work, or mostly unknown work."""
     unseen = pl.lit(value=False)
     for process, window in trace.device_windows.items():
         own = pl.col("process_id") == process
@@ -157,14 +156,14 @@ def _is_unseen(trace: TraceView) -> pl.Expr:
 
 @once_per_trace
 def _all_steps(trace: TraceView) -> Steps:
-    """Steps of all processes. Where the user names a marker, only ranges and annotations with that name are steps."""
+    """Return steps of all processes. If the user names a marker, only ranges and annotations of that name count."""
     searches = _SEARCHES_BY_NAME if trace.options.step_marker else _SEARCHES
     results = (_unless_layers(trace, search(trace)) for search in searches)
     return next((steps for steps in results if steps.source != "none"), NO_STEPS)
 
 
 def _unless_layers(trace: TraceView, steps: Steps) -> Steps:
-    """Steps of a search; none where what repeats on the host, or what it launches, lies within one pass."""
+    """Return the steps of a search; none if the repeats on the host, or their launches, lie within one pass."""
     cycles = {"nvtx_cycle", "host_cycle", "kernel_cycle"}
     return NO_STEPS if steps.source in cycles and are_layers(trace, steps) else steps
 
@@ -189,7 +188,7 @@ def _named_annotations(trace: TraceView) -> Steps:
 
 @once_per_trace
 def _other_work(trace: TraceView) -> pl.DataFrame:
-    """Ranges and annotations that claim the time between two steps: ``process_id, thread_id, start_ns, end_ns``."""
+    """Return ranges and annotations that claim time between steps: ``process_id, thread_id, start_ns, end_ns``."""
     columns = ("process_id", "thread_id", "start_ns", "end_ns")
     ranges = trace.ranges.filter(matches(pl.col("name"), OTHER_WORK)).select(columns)
     return pl.concat([ranges, annotated_calls(trace, OTHER_WORK).select(columns)])

@@ -1,16 +1,16 @@
 """Steps of an engine that serves a language model, by the annotations of vLLM, SGLang and TensorRT-LLM.
 
-An engine works in steps, each of them one forward pass for the requests that are scheduled: *prefill* reads prompts,
-*decode* generates a token for each request, *mixed* does both. The engines say so in the names of their annotations::
+An engine works in steps. Each is one forward pass for the scheduled requests: *prefill* reads prompts, *decode*
+generates a token for each request, *mixed* does both. The names of the engines' annotations show which::
 
     vLLM          execute_context_1(888)_generation_2(2)
                   execute_5_context_1(sq888sk888sqsq788544sqsk788544)_generation_2(sq2sk300sqsq2sqsk300)
-                  execute_new_1_cached_2   (up to 0.11: requests that are new, and those that were scheduled before)
+                  execute_new_1_cached_2   (up to 0.11: new requests, and requests that were scheduled before)
     SGLang        step[DECODE bs=32], step[EXTEND bs=2 toks=512], step[MIXED bs=3]
     TensorRT-LLM  [Executor] _forward_step 7: 1 ctx reqs, 888 ctx tokens, 2 gen reqs
 
 They nest: SGLang writes ``step[...]`` within annotations of vLLM's form. The outermost is the step. A serving program
-trains on nothing: nothing is said of its input pipeline.
+does not train, so its input pipeline is not judged.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from traceviz.analyses.derived.view import TraceView, once_per_trace
 
 Phase = Literal["prefill", "decode", "mixed", "idle"]
 PHASES: tuple[Phase, ...] = ("prefill", "mixed", "decode", "idle")
-"""Phases in the order of reports."""
+"""Phases in their order in reports."""
 
 SERVING_NAME = (
     r"^(?:execute_(?:\d+_)?context_\d+\(|execute_new_\d+_cached_\d+$|step\[[A-Z_0-9]+ bs=\d+"
     r"|(?:\[Executor\] _forward_step|executeStep\b).*ctx reqs)"
 )
-"""Names of the annotations around an engine's steps; :func:`engine_step` reads them."""
+"""Names of the annotations around an engine's steps; :func:`engine_step` parses them."""
 
 TRAINING_NAME = r"^(?:Optimizer\.step#|autograd::engine::evaluate_function)"
-"""Names of operations that only programs that train have: an engine within one writes what it learns from."""
+"""Names of operations that only training programs have: an engine within one generates training data."""
 
 _LONGEST = 400
-"""Characters of a name that are looked at: a bound on time."""
+"""Maximum number of characters of a name that are parsed, to limit time."""
 _VLLM = re.compile(
     r"execute_(?:\d+_)?context_(?P<prompts>\d+)\((?:sq)?(?P<prompt_tokens>\d+)[^()]*\)"
     r"_generation_(?P<running>\d+)\((?:sq)?(?P<new_tokens>\d+)[^()]*\)"
@@ -58,7 +58,7 @@ _SGLANG_PHASES: dict[str, Phase] = {
     "SPLIT_PREFILL": "prefill",
     "MIXED": "mixed",
     "IDLE": "idle",
-    "TARGET_VERIFY": "decode",  # checks tokens that a draft model proposed: how many are kept is not known
+    "TARGET_VERIFY": "decode",  # verifies tokens of a draft model: the number of accepted ones is not known
     "DRAFT_EXTEND": "decode",
     "DRAFT_EXTEND_V2": "decode",
 }
@@ -66,15 +66,15 @@ _SGLANG_PHASES: dict[str, Phase] = {
 
 @dataclass(frozen=True, slots=True)
 class EngineStep:
-    """What the name of an annotation says of one step of an engine.
+    """Facts about one step of an engine, from the name of its annotation.
 
     Args:
         engine: ``vLLM``, ``SGLang`` or ``TensorRT-LLM``.
-        phase: What it does.
-        prompts: Requests whose prompts it reads; ``None`` where the name does not say.
-        running: Requests for which it generates; ``None`` where the name does not say.
-        prompt_tokens: Tokens of prompts that it reads; ``None`` where the name does not say.
-        new_tokens: Tokens that it generates; ``None`` where the name does not say.
+        phase: Its phase.
+        prompts: Requests whose prompts it reads; ``None`` if the name does not show it.
+        running: Requests for which it generates; ``None`` if the name does not show it.
+        prompt_tokens: Tokens of prompts that it reads; ``None`` if the name does not show it.
+        new_tokens: Tokens that it generates; ``None`` if the name does not show it.
     """
 
     engine: str
@@ -86,7 +86,7 @@ class EngineStep:
 
 
 def engine_step(name: str) -> EngineStep | None:
-    """What the annotation ``name`` says of a step of an engine; ``None`` where it is none."""
+    """Parse the annotation ``name`` of an engine's step; return ``None`` if it is not one."""
     text = name[:_LONGEST]
     if match := _VLLM.match(text):
         prompts, tokens, running, new = (int(part) for part in match.groups())
@@ -105,7 +105,7 @@ def engine_step(name: str) -> EngineStep | None:
 
 
 def _of_sglang(match: re.Match[str]) -> EngineStep:
-    """SGLang says how many requests a step is for, and of those that read prompts, how many tokens."""
+    """Parse SGLang's number of requests of a step, and its number of prompt tokens if it reads prompts."""
     phase = _SGLANG_PHASES[match["mode"]]
     requests = None if match["requests"] is None else int(match["requests"])
     tokens = None if match["tokens"] is None else int(match["tokens"])
@@ -143,13 +143,13 @@ ENGINE_CALLS = {
 
 @once_per_trace
 def engine_calls(trace: TraceView) -> pl.DataFrame:
-    """The outermost annotations of an engine's steps, of the thread of each process that spends most time in them.
+    """Return the outermost annotations of an engine's steps, from each process's thread with the most time in them.
 
-    Where there are none, the steps of ``generate`` of transformers (:mod:`traceviz.analyses.derived.steps.generate`).
+    If there are none, use the steps of ``generate`` of transformers (:mod:`traceviz.analyses.derived.steps.generate`).
 
     Returns:
-        The columns of :data:`ENGINE_CALLS`, sorted by process and start; the engine is that of the innermost
-        annotation. Without rows where the trace has none, or where the program trains.
+        The columns of :data:`ENGINE_CALLS`, sorted by process and start. The engine is that of the innermost
+        annotation. Empty if the trace has none, or if the program trains.
     """
     if matching(trace.host_names["name"], TRAINING_NAME).any():
         return pl.DataFrame(schema=ENGINE_CALLS)
@@ -161,7 +161,7 @@ def engine_calls(trace: TraceView) -> pl.DataFrame:
 
 
 def _annotated(trace: TraceView) -> pl.DataFrame:
-    """The outermost annotations of engines on all threads."""
+    """Return the outermost annotations of engines on all threads."""
     nothing = pl.DataFrame(schema=ENGINE_CALLS)
     where = ("process_id", "thread_id", "start_ns", "end_ns", "name")
     ranges = trace.ranges.filter(matches(pl.col("name"), SERVING_NAME)).select(where)

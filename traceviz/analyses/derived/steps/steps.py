@@ -1,10 +1,9 @@
-"""Training steps of a trace: declared where it says so, else inferred from what repeats.
+"""Training steps of a trace: declared ones if there are any, else inferred from repetition.
 
-In order of trust: the steps of a serving engine; steps that the trace declares; NVTX ranges with a step-like name (or
-the user's); annotations of the framework with such a name; the cycle of NVTX ranges on the training thread; the cycle
-of compiled modules on a device; steps that hooks in the program counted; the cycle of the training thread's calls; the
-cycle of kernels. Steps carry their
-source and its confidence.
+Sources in order of trust: the steps of a serving engine; steps that the trace declares; NVTX ranges with a step-like
+name (or the user's); annotations of the framework with such a name; the cycle of NVTX ranges on the training thread;
+the cycle of compiled modules on a device; steps that hooks in the program counted; the cycle of the training thread's
+calls; the cycle of kernels. Steps carry their source and its confidence.
 """
 
 from __future__ import annotations
@@ -35,24 +34,24 @@ StepSource = Literal[
 ]
 
 INFERRED: frozenset[StepSource] = frozenset({"nvtx_cycle", "module_cycle", "host_cycle", "kernel_cycle"})
-"""Sources that are a guess, which reports say."""
+"""Sources that are a guess; reports mention this."""
 
 STEP_NAME = (
     r"(?i)^(?:profilerstep#?|train(?:ing)?|(?:(?:train(?:ing)?|global|mini|micro)[ _-]?)?(?:step|iter(?:ation)?|batch))"
     r"(?:[ _:#=-]*#+)?$"
 )
-"""Step-like names, after running numbers were replaced by ``#``."""
+"""Step-like names, after replacing running numbers by ``#``."""
 
 MIN_STEPS = 3
-"""Fewer repetitions do not make a loop."""
+"""Minimum number of repetitions in a loop."""
 
 MIN_CONFIDENCE = 0.8
-"""Likeness from which a cycle of ranges or calls is taken for a training loop."""
+"""Minimum likeness for a cycle of ranges or calls to count as a training loop."""
 
 MIN_RANGES = 2
-"""Sibling ranges in an inferred step: loading and computing, say."""
+"""Minimum number of sibling ranges in an inferred step, for example loading and computing."""
 MIN_KERNELS = 3
-"""Kernels in an inferred step; one kernel launched over and over is no training step."""
+"""Minimum number of kernels in an inferred step; one kernel launched repeatedly is not a training step."""
 
 STEP_SCHEMA = {
     "process_id": pl.Int32,
@@ -63,7 +62,7 @@ STEP_SCHEMA = {
     "warmup": pl.Boolean,
     "cut": pl.Boolean,
 }
-"""Columns of steps; a ``cut`` step lacks the time after its mark, while others include it."""
+"""Columns of steps; a ``cut`` step lacks the time after its mark, which other steps include."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +70,12 @@ class Steps:
     """The steps of a trace.
 
     Args:
-        source: Where they come from.
-        marker: The name that marks them, for people.
+        source: Their source.
+        marker: Display name of their marker.
         confidence: 1 for declared steps, else the likeness of the inferred cycles (0 to 1).
         frame: One row per step and process, with the columns of :data:`STEP_SCHEMA`; sorted by process and start.
-        thread_id: Thread that carries the markers, by process.
-        host: Where steps are device work that the host launched ahead, the time in which it did: ``process_id, step,
+        thread_id: Thread with the markers, by process.
+        host: If steps are device work that the host queued early, the host's time for them: ``process_id, step,
             start_ns, end_ns``; else ``None``.
     """
 
@@ -91,7 +90,7 @@ class Steps:
 
     def __post_init__(self) -> None:
         is_steady = ~pl.col("warmup") & ~pl.col("cut")
-        # Without rows no query: it would start threads of polars on import, which a fork would leave behind
+        # No query without rows: it would start polars threads on import, which a fork would not copy
         object.__setattr__(self, "steady", self.frame.filter(is_steady) if self.frame.height else self.frame)
 
 
@@ -109,7 +108,7 @@ class ProcessSteps:
 
 
 def declared_steps(steps: pl.DataFrame, others: pl.DataFrame) -> Steps:
-    """Steps from the ``steps`` table of a trace; a single one is enough, since the trace declares it.
+    """Return steps from the ``steps`` table of a trace; a single one is enough, since the trace declares it.
 
     Args:
         steps: The table.
@@ -121,10 +120,10 @@ def declared_steps(steps: pl.DataFrame, others: pl.DataFrame) -> Steps:
 
 
 def _declared(steps: pl.DataFrame, others: pl.DataFrame) -> ProcessSteps:
-    """The steps of one process by one marker, of one device.
+    """Return the steps of one process, from one marker and device.
 
-    A device knows its own steps better than the host, which runs ahead of it. Of several devices (they run the same
-    steps) and of several markers (training, evaluation), those whose steps cover most time are used.
+    A device's own steps are more exact than the host's, which queues work early. Of several devices (which run the same
+    steps) and several markers (training, evaluation), the one whose steps cover the most time is used.
     """
     families = steps.group_by("marker", "device_id").agg(
         (pl.col("end_ns") - pl.col("start_ns")).sum().alias("covered"), pl.col("start_ns").min()
@@ -141,16 +140,16 @@ def _declared(steps: pl.DataFrame, others: pl.DataFrame) -> ProcessSteps:
 
 
 def named_steps(ranges: pl.DataFrame, marker: str | None, others: pl.DataFrame, source: StepSource = "nvtx") -> Steps:
-    """Steps from ranges with a step-like name.
+    """Return steps from ranges with a step-like name.
 
-    Of several step-like families (``step`` around ``batch``), the family that covers most time is used.
+    Of several step-like families (``step`` around ``batch``), the family that covers the most time is used.
 
     Args:
         ranges: ``process_id, thread_id, start_ns, end_ns, name, parent_id`` of closed ranges, ``name`` as text.
-        marker: The user's regular expression instead of :data:`STEP_NAME`; it sees the names as they are.
-        others: ``process_id, thread_id, start_ns, end_ns`` of ranges and annotations that are not the loop's (names
-            match :data:`traceviz.analyses.derived.steps.bounds.OTHER_WORK`).
-        source: What the ranges are.
+        marker: The user's regular expression, used instead of :data:`STEP_NAME` on unchanged names.
+        others: ``process_id, thread_id, start_ns, end_ns`` of ranges and annotations outside the loop (names match
+            :data:`traceviz.analyses.derived.steps.bounds.OTHER_WORK`).
+        source: The source that the ranges stand for.
     """
     folded = ranges.with_columns(fold_numbers("name").alias("family"))
     marks = pl.col("name").str.contains(marker) if marker else matches(pl.col("family"), STEP_NAME)
@@ -171,7 +170,7 @@ def named_steps(ranges: pl.DataFrame, marker: str | None, others: pl.DataFrame, 
 
 
 def _timed(markers: pl.DataFrame, others: pl.DataFrame, thread: int | None) -> pl.DataFrame:
-    """The markers of one process as steps from start to start, with their warm-up."""
+    """Return the markers of one process as steps from start to start, with their warm-up."""
     own = having(others, "process_id", markers["process_id"][0])
     if thread is not None:
         own = having(own, "thread_id", thread)
@@ -179,9 +178,9 @@ def _timed(markers: pl.DataFrame, others: pl.DataFrame, thread: int | None) -> p
 
 
 def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int]]) -> Steps:
-    """Steps from the cycle of sibling NVTX ranges (data loading, forward, backward ...) on one thread.
+    """Return steps from the cycle of sibling NVTX ranges (data loading, forward, backward ...) on one thread.
 
-    The outermost depth that cycles convincingly is used, provided that its cycles cover most of the device work.
+    The outermost depth with a convincing cycle is used, if its cycles cover most of the device work.
 
     Args:
         ranges: As for :func:`named_steps`, with ``depth``.
@@ -200,7 +199,7 @@ def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int
 
 
 def kernel_cycle_steps(kernels: pl.DataFrame) -> Steps:
-    """Steps from the cycle of kernel names of each process.
+    """Return steps from the cycle of kernel names of each process.
 
     Args:
         kernels: ``process_id, start_ns, end_ns, name``, sorted by start.
@@ -210,12 +209,12 @@ def kernel_cycle_steps(kernels: pl.DataFrame) -> Steps:
 
 
 def fold_numbers(column: str) -> pl.Expr:
-    """The text of ``column`` with every run of digits replaced by ``#``."""
+    """Return the text of ``column`` with every run of digits replaced by ``#``."""
     return pl.col(column).str.replace_all(r"\d+", "#")
 
 
 def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps | None:
-    """Steps between the anchors of the cycle of ``events`` (sorted by start), if it has ``at_least`` events."""
+    """Return steps between the anchors of the cycle of ``events`` (sorted by start), if it has ``at_least`` events."""
     starts = events["start_ns"].to_numpy()
     cycle = find_cycle(codes(events[name]), lambda: _pauses(starts, events["end_ns"].to_numpy()))
     if cycle is None or np.median(np.diff(cycle.anchors)) < at_least:
@@ -236,12 +235,12 @@ def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps 
 
 
 def _pauses(starts: Array, ends: Array) -> Array:
-    """Time before each event in which no earlier one runs; there are events."""
+    """Return the time before each event in which no earlier one runs; there must be events."""
     return np.concatenate([[0], np.maximum(starts[1:] - np.maximum.accumulate(ends)[:-1], 0)])
 
 
 def covers(steps: pl.DataFrame, first: int, last: int) -> bool:
-    """Whether ``steps`` span at least half of the time from ``first`` to ``last``."""
+    """Return whether ``steps`` span at least half of the time from ``first`` to ``last``."""
     start, end = int(steps["start_ns"].min() or 0), int(steps["end_ns"].max() or 0)  # type: ignore[arg-type]
     return min(end, last) - max(start, first) >= 0.5 * (last - first)
 
@@ -255,11 +254,11 @@ def mark_warmup(steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def warmup_steps(durations: Array) -> Array:
-    """Which of the first steps are outliers (compilation, caches, worker start-up), as booleans.
+    """Return a mask of the first steps that are warm-up (compilation, caches, worker start-up).
 
-    A step is an outlier when it exceeds the median by half of it and by five robust standard deviations, and nine in
-    ten of the later steps: where steps come in two kinds, one of them is no outlier. Steps up to the last outlier among
-    the first quarter (at most 10 steps) are warm-up; later outliers are real.
+    A step is an outlier if it exceeds the median by half of it and by five robust standard deviations. It must also
+    exceed nine in ten of the later steps: if steps come in two kinds, neither is an outlier. Steps up to the last
+    outlier among the first quarter (at most 10 steps) are warm-up; later outliers are real.
     """
     count = durations.size
     if count < MIN_STEPS:
@@ -274,7 +273,7 @@ def warmup_steps(durations: Array) -> Array:
 
 
 def _step_numbers(names: pl.Series) -> pl.Series:
-    """The running number at the end of each name where all have one, else 0, 1, 2 ..."""
+    """Return the running number at the end of each name if all have one, else 0, 1, 2 ..."""
     numbers = names.str.extract(r"(\d+)\D*$").cast(pl.Int64, strict=False)
     if numbers.null_count() or not numbers.is_sorted():
         return pl.Series("step", np.arange(len(names)))
@@ -282,7 +281,7 @@ def _step_numbers(names: pl.Series) -> pl.Series:
 
 
 def join_processes(source: StepSource, parts: list[ProcessSteps], at_least: int = MIN_STEPS - 1) -> Steps:
-    """Steps of the processes that have ``at_least`` this many."""
+    """Return the steps of the processes that have ``at_least`` this many."""
     parts = [part for part in parts if part.frame.height >= at_least]
     if not parts:
         return NO_STEPS

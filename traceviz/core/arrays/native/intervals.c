@@ -299,7 +299,7 @@ static bool weigh(Set set, Set raw, const int64_t *loads, int64_t full, Runs *ru
 
 enum { STEPS = 8 }; /* Most moments are at most so many members after the previous one. */
 
-/* Return the members that ended by a moment. Moments are mostly in order: the search starts where the last one ended. */
+/* Count the members that ended by a moment. Moments are mostly in order: the search starts where the last one ended. */
 static inline Py_ssize_t ended_by(const int64_t *ends, Py_ssize_t count, int64_t moment, Py_ssize_t near)
 {
     for (int tried = 0; tried < STEPS; tried++, near++)

@@ -26,8 +26,8 @@ int nest_crossing(Calls calls, int32_t *depth, int32_t *parent);
 /* Write the innermost `wanted` call that is each call or is around it, -1 for none. False if a parent comes after. */
 bool find_wanted(size_t size, const int32_t *parent, const uint8_t *wanted, int32_t *found);
 
-/* Mark the calls that end after all earlier ones of their group that have the same code, 0 to `codes`. Returns 1, 0 if a
- * code is none of these, -1 if memory does not suffice. */
+/* Mark the calls that end after all earlier ones of their group that have the same code, 0 to `codes`. Returns 1, 0 if
+ * a code is none of these, -1 if memory does not suffice. */
 int find_outer(Calls calls, const int32_t *code, size_t codes, uint8_t *outer);
 
 typedef struct {
@@ -41,8 +41,8 @@ typedef struct {
 int64_t find_stretches(Calls calls, const int32_t *parent, const uint8_t *wanted, Stretches stretches);
 
 /* Do the same for calls that cross, with these `depth` and `parent`. An interval belongs to the call that started last,
- * or to the parent of the call that ended last, if that runs throughout. Otherwise it belongs to the last call before, or
- * to the innermost running call around that. -1 if calls are in another order, -2 if memory does not suffice. */
+ * or to the parent of the call that ended last, if that runs throughout. Otherwise it belongs to the last call before,
+ * or to the innermost running call around that. -1 if calls are in another order, -2 if memory does not suffice. */
 int64_t find_crossing(Calls calls, const int32_t *depth, const int32_t *parent, const uint8_t *wanted,
                       Stretches stretches);
 
@@ -52,8 +52,8 @@ int64_t find_crossing(Calls calls, const int32_t *depth, const int32_t *parent, 
 bool find_running(Calls calls, const int32_t *parent, size_t size, const int64_t *key, const int64_t *moment,
                   int32_t *found);
 
-/* Number groups of rows that are equal in all `columns`: `first` has room for all rows. Returns the number of groups, -1
- * if memory does not suffice. */
+/* Number groups of rows that are equal in all `columns`: `first` has room for all rows. Returns the number of groups,
+ * -1 if memory does not suffice. */
 int64_t group_rows(size_t size, size_t columns, const int32_t *const *values, int32_t *group, int32_t *first);
 
 /* The members of a set, which are sorted and disjoint. `done` is the time of all members before each one. */

@@ -50,7 +50,7 @@ class _How:
     min_effect: str
 
     def members(self) -> dict[str, list[Path]]:
-        """Return the runs by the name of their side: ``base=run1,run2``. Repeated names add runs; patterns are resolved.
+        """Return the runs by the name of their side: ``base=run1,run2``. Repeated names add runs; patterns expand.
 
         Raises:
             UsageError: a text is not a group, or names no run.

@@ -1,7 +1,7 @@
 """AlexNet, MobileNet v2, ResNet-50 and VGG-16 as lists of layers, from which four frameworks build the same networks.
 
-A comparison of frameworks needs the same network in each. Their collections of models differ: in the layer of a
-block that halves the sides, in normalisation, in the size of dense layers. Here a model is written down once, for
+A comparison of frameworks needs the same network in each. Their collections of models differ in the layer of a
+block that halves the sides, in normalisation, and in the size of dense layers. Here a model is defined once, for
 images of 32 by 32 pixels, and ``image_tensorflow.py``, ``image_pytorch.py``, ``image_paddle.py`` and
 ``image_mxnet.py`` make layers of it.
 """

@@ -4,7 +4,7 @@
     traceviz collect -o before -- python examples/series_forecast.py --windows generator --batch-size 16
     traceviz collect -o after -- python examples/series_forecast.py --windows array --batch-size 128
 
-The error of the validation (RMSE) is printed, and recorded by ``traceviz collect``: what is faster may be worse.
+The error of the validation (RMSE) is printed, and recorded by ``traceviz collect``: a faster run may be worse.
 """
 
 from __future__ import annotations

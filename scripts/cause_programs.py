@@ -7,7 +7,7 @@
     python scripts/cause_programs.py pack FOLDER               # scrub them into sample_traces/causes/recorded/NAME.zip
 
 Programs of PyTorch run with the Python that TRACEVIZ_TORCH names, those of Keras, TensorFlow and JAX with that of
-TRACEVIZ_ORACLE (``make oracle`` installs both). ``collect`` records with its defaults, Nsight Systems included where it
+TRACEVIZ_ORACLE (``make oracle`` installs both). ``collect`` records with its defaults, including Nsight Systems if it
 is installed. It sees neither the caller's environment nor other processes, so that neither gets into a recording.
 """
 

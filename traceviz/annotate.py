@@ -234,8 +234,9 @@ _FACTORIES: dict[str, MarkFactory] = {
     "torch.autograd.profiler": _torch,
     _RECORDING: _noted,
 }
-"""Factories by the module with a framework's annotations, which is loaded once the framework was imported; the last is
-for programs whose stacks ``traceviz collect`` samples.
+"""Factories by the module with a framework's annotations, which is loaded once the framework was imported.
+
+The last is for programs whose stacks ``traceviz collect`` samples.
 """
 
 

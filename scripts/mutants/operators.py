@@ -104,7 +104,7 @@ OTHER_NAMES = {
 LEFT_OUT = frozenset(
     {"filter", "sort", "unique", "fill_null", "drop_nulls", "abs", "clip", "over", "strip", "lower", "reverse", "round"}
 )
-"""Methods that give what they are called on, more or less: a chain also runs without one of them."""
+"""Methods that return a similar object to their own: a chain also runs without one of them."""
 
 OTHER_WORDS = {
     "how": {"left": "inner", "inner": "left", "semi": "anti", "anti": "semi", "full": "left"},

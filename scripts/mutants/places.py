@@ -1,4 +1,4 @@
-"""All mutants: every change of every place that can change what a program does."""
+"""All mutants: every change of every place that can affect the program."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def check_file_free(path: Path, *, force: bool) -> None:
     """Raise at once rather than after minutes of work.
 
     Raises:
-        OutputExistsError: ``path`` exists, and ``force`` is false or it is no regular file.
+        OutputExistsError: ``path`` exists, and ``force`` is false or it is not a regular file.
         OutputError: its folder does not exist.
     """
     if path.exists() and not path.is_file():

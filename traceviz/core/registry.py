@@ -106,7 +106,7 @@ class Registry(Generic[Item]):
         """Add an item to the running program; it replaces an item that was registered under the same name.
 
         Raises:
-            TypeError, ValueError: it is no item of this kind, or its name belongs to traceviz.
+            TypeError, ValueError: it is not an item of this kind, or its name belongs to traceviz.
         """
         accepted = self._accept(item)
         name = self._name_of(accepted)

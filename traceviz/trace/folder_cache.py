@@ -225,7 +225,7 @@ def kept_folders(kind: str, files: AbstractSet[str]) -> KeptFolders | None:
         TracevizWarning: the folder exists and is not ours.
 
     Raises:
-        UsageError: the environment names a bound that is no size.
+        UsageError: the environment names a bound that is not a size.
     """
     named = os.environ.get(PLACE_VARIABLE)
     if named is not None and named in _OFF:

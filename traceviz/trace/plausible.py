@@ -33,7 +33,7 @@ LONGEST_NS = 30 * 24 * 3600 * 10**9
 FARTHEST_NS = 2**62 - 1
 """146 years: times of day lie below it until 2116, and the difference of two of them fits into 64 bits."""
 MOST = 2**50
-"""A pebibyte, a thousand times what the largest machine holds in one memory, or moves in a second."""
+"""A pebibyte, a thousand times more than the largest machine holds in one memory, or moves in a second."""
 MOST_UNITS = 2**16
 """More processors, threads of one processor, or devices than any machine has."""
 LARGEST_SUM = 2**62
@@ -379,7 +379,7 @@ def _bounds(values: Column) -> tuple[Any, Any] | None:
 def _within(values: Column, most: int, *, summed: bool) -> Column | None:
     """Return which of ``values`` are from 0 to ``most``, and together small enough to be summed; ``None`` if all are.
 
-    If the sum would exceed :data:`LARGEST_SUM`, values above an equal share of it are not.
+    If the sum would exceed :data:`LARGEST_SUM`, values above an equal share of that limit are excluded.
     """
     bounds = _bounds(values)
     if bounds is None:

@@ -173,9 +173,9 @@ class TraceTables(Shown):
         return self._selected[name, *plain]
 
     def pieces(self, name: str, *columns: str | pl.Expr) -> Iterator[pl.DataFrame]:
-        """Yield the rows of :meth:`select` in order, in pieces, so that what is derived of each takes little memory.
+        """Yield the rows of :meth:`select` in order, in pieces, so that results derived from each take little memory.
 
-        Expressions must compute each row by itself.
+        Expressions must compute each row independently.
 
         Raises:
             MissingTableError: the trace does not have the table.

@@ -1,6 +1,6 @@
 """In-place sorting of rows that nearly come by time, as profilers write them. No column is in memory twice.
 
-Threads hand over what they recorded in pieces, so rows are some hundreds of places from where they belong::
+Threads deliver their records in pieces, so rows are some hundreds of places from where they belong::
 
     thread 1   10 14 19             in the file   10 14 19 12 15 22         in order   10 12 14 15 19 22
     thread 2            12 15 22

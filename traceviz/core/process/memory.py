@@ -1,7 +1,7 @@
 """The memory that this process may take and has, and the error that is raised before the system ends it.
 
-Code that reads a trace knows its least memory, or sees how fast its columns grow. :class:`Allowance` compares that
-with the available memory: a trace that cannot fit is refused with both figures.
+Code that reads a trace knows its least memory, or measures how fast its columns grow. :class:`Allowance` compares that
+with the available memory. A trace that cannot fit is refused with both figures.
 """
 
 from __future__ import annotations
@@ -155,8 +155,8 @@ def return_freed_memory() -> None:
     """Let libraries that are not loaded yet return memory to the system soon after it is freed.
 
     By default they keep it for the next allocation, which is faster, because the system clears each page that it gives.
-    Here the C library gives each large block its own pages: a column of a piece of a table is large, and freed among
-    smaller blocks it would not go back to the system.
+    Here the C library gives each large block its own pages. A column of a piece of a table is large; freed among smaller
+    blocks it would not go back to the system.
     """
     _set_defaults(
         ARROW_DEFAULT_MEMORY_POOL="system",

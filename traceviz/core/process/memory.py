@@ -155,8 +155,8 @@ def return_freed_memory() -> None:
     """Let libraries that are not loaded yet return memory to the system soon after it is freed.
 
     By default they keep it for the next allocation, which is faster, because the system clears each page that it gives.
-    Here the C library gives each large block its own pages. A column of a piece of a table is large; freed among smaller
-    blocks it would not go back to the system.
+    Here the C library gives each large block its own pages. A column of a piece of a table is large. If it were freed
+    among smaller blocks, it would not go back to the system.
     """
     _set_defaults(
         ARROW_DEFAULT_MEMORY_POOL="system",

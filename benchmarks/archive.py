@@ -44,7 +44,7 @@ QUERIES = {
         FROM kernels JOIN cuda_api USING (trace_id, process_id, correlation_id) JOIN traces USING (trace_id)
         GROUP BY ALL""",
 }
-"""One table; two; three."""
+"""Queries over one table, two tables, and three tables."""
 HAND = {
     "report": "times",
     "kernels by name": "kernels_by_name",
@@ -75,7 +75,7 @@ PER_PART = {
         "SELECT format, sum(n)::BIGINT AS n, sum(delay_ns) / sum(n) AS delay_ns FROM parts GROUP BY format",
     ),
 }
-"""The same queries as workers answer them: of each part of the traces, and of what all parts gave."""
+"""The same queries for workers: the query of each part of the traces, and the query of their results."""
 
 
 def main() -> None:
@@ -112,7 +112,7 @@ def compare(folder: Path, counts: list[int], runs: int) -> None:
 
 
 def measured_routes(task: str, folder: Path, sources: Path, runs: int) -> dict[str, list[Measurement]]:
-    """Measurements of all routes to the same, which must count the same."""
+    """Return the measurements of all routes to the same result, which must have equal counts."""
     routes = (PANDAS, ONE, DASK) if task == "report" else (PANDAS, ONE, LOCAL, DASK)
     commands = {
         route: (sys.executable, __file__, "--route", task, route, str(sources), str(folder / f"{route}-{sources.name}"))
@@ -148,7 +148,7 @@ def _by_hand(task: str, sources: Path, target: Path) -> Callable[[], int]:
 
 @contextmanager
 def _runner(route: str) -> Iterator[Runner]:
-    """The runner of a route."""
+    """Yield the runner of a route."""
     from traceviz.archive.runners.local import LocalRunner, SerialRunner
 
     if route != DASK:
@@ -182,7 +182,7 @@ def _adding(sources: Path, target: Path, runner: Runner) -> Callable[[], int]:
 
 
 def _asking(task: str, target: Path, runner: Runner | None) -> Callable[[], int]:
-    """Work on an archive that the same route made; where there is a runner, by its workers."""
+    """Return the work on an archive that the same route made; with a runner, by its workers."""
     from traceviz.archive.query.engine import Engine
     from traceviz.archive.query.shards import engine_over_parts
     from traceviz.archive.request import ReportRequest, report_for
@@ -206,7 +206,7 @@ def _asking(task: str, target: Path, runner: Runner | None) -> Callable[[], int]
 
 
 def print_times(times: dict[tuple[str, str], dict[int, float]], counts: list[int]) -> None:
-    """A line for every route: seconds for each count, multiples of pandas at the largest, and how cost grows."""
+    """Print a line for every route: seconds for each count, multiples of pandas at the largest, and the growth."""
     print(f"{os.cpu_count()} cores; seconds\n")
     columns = " ".join(f"{count:>9,}" for count in counts)
     growths = " ".join(f"{f'→ {count:,}':>8}" for count in counts[1:])
@@ -220,7 +220,7 @@ def print_times(times: dict[tuple[str, str], dict[int, float]], counts: list[int
 
 
 def print_rates(times: dict[tuple[str, str], dict[int, float]], counts: list[int], sizes: dict[int, int]) -> None:
-    """How many traces are added in a second, and how many bytes, for each count."""
+    """Print the traces and the bytes that are added per second, for each count."""
     print(f"{'add':37} " + " ".join(f"{f'of {count:,}':>20}" for count in counts))
     for (task, route), seconds in times.items():
         if task == "add":
@@ -231,7 +231,7 @@ def print_rates(times: dict[tuple[str, str], dict[int, float]], counts: list[int
 
 
 def exponent(seconds: dict[int, float]) -> str:
-    """Slope of log time over log count."""
+    """Return the slope of log time over log count."""
     if len(seconds) < 2:
         return "-"
     return f"{statistics.linear_regression([*map(math.log, seconds)], [*map(math.log, seconds.values())]).slope:.2f}"

@@ -1,4 +1,4 @@
-"""The code one would write without traceviz to query many traces: one pandas process, a folder of Parquet per trace.
+"""Hand-written code, without traceviz, to query many traces: one pandas process, a folder of Parquet per trace.
 
 It keeps two tables of each trace, kernels and CUDA API calls; traceviz keeps all, scrubs them, and judges every trace.
 """
@@ -24,11 +24,11 @@ _NSYS = """
     FROM {} LEFT JOIN StringIds ON id = {}
 """
 _PROCESS_BITS = ~0xFFFFFF
-"""Of the id of a thread those that name its process."""
+"""Bits of a thread id that name its process."""
 
 
 def add(sources: Path, folder: Path) -> int:
-    """Convert all traces of a folder; gives their number."""
+    """Convert all traces of a folder; return their number."""
     count = 0
     for path in sorted(sources.iterdir()):
         ending = next(ending for ending in READERS if path.name.endswith(ending))
@@ -41,7 +41,7 @@ def add(sources: Path, folder: Path) -> int:
 
 
 def times(folder: Path) -> int:
-    """Device time and CUDA API time of every trace, and over all; gives the number of traces."""
+    """Compute device time and CUDA API time of every trace, and over all; return the number of traces."""
     kernels, calls = (table(folder, name).groupby("trace")["dur_ns"].sum() for name in ("kernels", "cuda_api"))
     totals = pd.concat({"device": kernels, "cuda_api": calls}, axis=1)
     totals.describe()
@@ -49,20 +49,20 @@ def times(folder: Path) -> int:
 
 
 def kernels_by_name(folder: Path) -> int:
-    """Calls and time of every kernel over all traces; gives all calls."""
+    """Compute calls and time of every kernel over all traces; return the number of calls."""
     kernels = table(folder, "kernels").groupby("name")["dur_ns"].agg(["count", "sum"])
     return int(kernels.sort_values("sum", ascending=False)["count"].sum())
 
 
 def api_share(folder: Path) -> int:
-    """Share of every function of CUDA's API, by format; gives the rows."""
+    """Compute the share of every function of CUDA's API, by format; return the number of rows."""
     calls = table(folder, "cuda_api").groupby(["format", "name"])["dur_ns"].sum().reset_index()
     calls["share"] = calls["dur_ns"] / calls.groupby("format")["dur_ns"].transform("sum")
     return len(calls)
 
 
 def launch_delay(folder: Path) -> int:
-    """Mean time from a launch call to its kernel, by format; gives the kernels that have a call."""
+    """Compute the mean time from a launch call to its kernel, by format; return the number of kernels with a call."""
     keys = ["trace", "process", "correlation"]
     calls = table(folder, "cuda_api")[[*keys, "start_ns"]].rename(columns={"start_ns": "called_ns"})
     launches = table(folder, "kernels").merge(calls, on=keys)
@@ -71,7 +71,7 @@ def launch_delay(folder: Path) -> int:
 
 
 def table(folder: Path, name: str) -> pd.DataFrame:
-    """One table of all traces, with the trace and its format."""
+    """Return one table of all traces, with the trace and its format."""
     paths = sorted(folder.glob(f"*/*/{name}.parquet"))
     parts = (pd.read_parquet(path).assign(trace=path.parent.name, format=path.parent.parent.name) for path in paths)
     return pd.concat([part for part in parts if len(part)], ignore_index=True)

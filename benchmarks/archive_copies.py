@@ -77,7 +77,7 @@ def compare(folder: Path, counts: list[int], runs: int) -> None:
 
 
 def fill(folder: Path, archive: Path, count: int) -> None:
-    """An archive of ``count`` traces, of which at most :data:`ADDED` are added."""
+    """Make an archive of ``count`` traces: at most :data:`ADDED` are added, the rest are copies."""
     from traceviz.archive.ingest.add import add
     from traceviz.archive.ingest.ingest import IngestOptions
     from traceviz.archive.runners.local import LocalRunner
@@ -111,7 +111,7 @@ def copy(store: Store, count: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Original:
-    """A trace of the archive: its format and id, its files but for its own two, its rows and its manifest."""
+    """A trace of the archive: its format and id, its files except its own two, its rows and its manifest."""
 
     format: str
     trace_id: str
@@ -133,7 +133,7 @@ class _Original:
         return cls(format_name, trace_id, paths, rows, json.loads((folder / LAST).read_text(encoding="utf-8")))
 
     def copied(self, store: Store, number: int) -> pa.Table:
-        """Write the trace once more under another id; returns its rows of the catalogue."""
+        """Write the trace once more under another id; return its rows of the catalogue."""
         import pyarrow.parquet as pq
 
         from traceviz.archive.storage.layout import ROWS, trace_parts
@@ -153,7 +153,7 @@ class _Original:
         return rows
 
     def _rows(self, own: dict[str, str], number: int) -> pa.Table:
-        """The rows with the id of the copy, and other hours of recording."""
+        """Return the rows with the id of the copy, and other hours of recording."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -165,7 +165,7 @@ class _Original:
 
 
 def _task(name: str, archive: str) -> Callable[[], int]:
-    """What is timed; it returns what it counted."""
+    """Return the timed work, which returns a count."""
     from traceviz.archive.catalogue import listing, segments
     from traceviz.archive.query.engine import Engine
     from traceviz.archive.request import ReportRequest, report_for

@@ -1,9 +1,9 @@
-"""Makes many small traces of mixed formats, no two alike: the stories of ``sample_traces``, each with its own seed.
+"""Make many different small traces of mixed formats: the stories of ``sample_traces``, each with its own seed.
 
 python benchmarks/archive_traces.py FOLDER COUNT
 
 A third are databases of Nsight Systems, a third captures of PyTorch, a third XPlane files of TensorFlow and JAX: 18 to
-170 kB each. Only small changes of the durations vary, so every file is a valid trace with a hash of its own.
+170 kB each. Only small changes of the durations vary, so every file is a valid trace with its own hash.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ XPLANE = tuple(story for story in xplane_stories.STORIES if story.name.startswit
 
 
 def make(folder: Path, count: int) -> None:
-    """Write ``count`` traces into a folder, which may have the first of them already."""
+    """Write ``count`` traces into a folder, which may already have the first of them."""
     folder.mkdir(parents=True, exist_ok=True)
     have = sum(1 for _ in folder.iterdir())
     for number in range(have, count):
@@ -39,7 +39,7 @@ def make(folder: Path, count: int) -> None:
 
 
 def _with_chance_of(number: int) -> None:
-    """From here on the programs draw their durations from other seeds."""
+    """Let the programs draw their durations from other seeds from now on."""
     other = SimpleNamespace(Random=lambda seed: random.Random(f"{seed} {number}"))
     for module in PROGRAMS:
         module.random = other  # type: ignore[attr-defined]

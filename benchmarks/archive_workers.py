@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def _measured(route: str, workers: int, sources: Path, folder: Path) -> tuple[float, float]:
-    """Seconds of CPU and of the clock."""
+    """Return seconds of CPU and of the clock."""
     command = [sys.executable, __file__, "--route", route, str(workers), str(sources), str(folder / "archive")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -72,7 +72,7 @@ def _measured(route: str, workers: int, sources: Path, folder: Path) -> tuple[fl
 
 
 def _run(route: str, workers: str, sources: str, target: str) -> None:
-    """Add the sources to a new archive, and print what it took."""
+    """Add the sources to a new archive, and print the times."""
     from traceviz.archive.ingest.add import add
     from traceviz.archive.ingest.ingest import IngestOptions
     from traceviz.archive.storage.store import Store

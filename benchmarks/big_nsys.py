@@ -1,4 +1,4 @@
-"""Makes a large synthetic Nsight Systems database: 3 M API calls and 1.5 M kernels at full scale.
+"""Make a large synthetic Nsight Systems database: 3 M API calls and 1.5 M kernels at full scale.
 
 Vectorised with NumPy and inserted in chunks with constants in the SQL, because building it must not take longer
 than the measurement. The same scale gives the same rows.
@@ -68,7 +68,7 @@ def make(path: Path, scale: float = 1.0) -> None:
 def _insert_calls(
     connection: sqlite3.Connection, strings: Strings, rng: np.random.Generator, calls: int, kernels: int
 ) -> tuple[Array, Array]:
-    """Insert API calls of two threads; gives correlation id and end of those that launch a kernel, in time order.
+    """Insert API calls of two threads; return correlation id and end of those that launch a kernel, in time order.
 
     Rows of the two threads are interleaved in blocks, as a profiler flushes its buffers: nearly in order of time.
     """

@@ -44,8 +44,8 @@ class Blank:
     Args:
         width: Its bytes.
         first: Its value in the first step.
-        stride: How much it grows with each step.
-        modulus: Values start over from ``base`` after this many.
+        stride: Growth per step.
+        modulus: Number of values after which they restart from ``base``.
         base: Smallest value.
     """
 
@@ -56,7 +56,7 @@ class Blank:
     base: int = 0
 
     def values(self, steps: int) -> np.ndarray:
-        """The value in each step."""
+        """Return the value in each step."""
         return self.base + (self.first - self.base + np.arange(steps, dtype=np.int64) * self.stride) % self.modulus
 
 
@@ -64,7 +64,7 @@ Part = bytes | Blank
 
 
 def make(path: Path, scale: float = 1.0) -> int:
-    """Write the file; gives its number of events."""
+    """Write the file; return its number of events."""
     steps = max(1, round(STEPS * scale))
     rows = [python_line()] + [worker_line(worker) for worker in range(WORKERS)]
     with path.open("wb") as out:
@@ -82,7 +82,7 @@ def make(path: Path, scale: float = 1.0) -> int:
 
 
 def python_line() -> tuple[list[Part], int]:
-    """The main thread: a step marker, the fetch of a batch, and trees of Python frames. Parts, and number of events."""
+    """Return the main thread: step marker, fetch of a batch, trees of Python frames. Parts, and number of events."""
     parts = event(1, 0, STEP_PS - 1_000_000, stat_number(1, 1), stat_blank(2, Blank(2, 128, 1, 16_000, 128)))
     parts += event(7, 1_000_000, 200_000_000, stat_number(7, 77))
     width = (STEP_PS - 300_000_000) // TREES
@@ -95,7 +95,7 @@ def python_line() -> tuple[list[Part], int]:
 
 
 def worker_line(worker: int) -> tuple[list[Part], int]:
-    """A thread of the pool: regions that the task before has scheduled, each with an op and an iterator."""
+    """Return a thread of the pool: regions that the previous task scheduled, each with an op and an iterator."""
     parts: list[Part] = []
     for task in range(TASKS):
         begin = task * (STEP_PS // TASKS)
@@ -111,12 +111,12 @@ def worker_line(worker: int) -> tuple[list[Part], int]:
 
 
 def frames() -> dict[int, str]:
-    """Names of Python frames."""
+    """Return the names of Python frames."""
     return {FIRST_FRAME + n: f"$module_{n % 700}.py:{n % 997} function_{n}" for n in range(FRAMES)}
 
 
 def event(name: int | Blank, begin_ps: int, dur_ps: int, *stats: list[Part]) -> list[Part]:
-    """Parts of an event of a line."""
+    """Return the parts of an event of a line."""
     offset = Blank(7, FIRST_PS + begin_ps, STEP_PS)
     body: list[Part] = [varint(1 << 3), name if isinstance(name, Blank) else varint(name), varint(2 << 3), offset]
     body += [varint(3 << 3) + varint(dur_ps)] if dur_ps else []
@@ -126,22 +126,22 @@ def event(name: int | Blank, begin_ps: int, dur_ps: int, *stats: list[Part]) -> 
 
 
 def stat_number(key: int, value: int, field: int = 4) -> list[Part]:
-    """Parts of a stat with the same number in every step."""
+    """Return the parts of a stat with the same number in every step."""
     return [varint(1 << 3) + varint(key) + varint(field << 3) + varint(value)]
 
 
 def stat_blank(key: int, value: Blank) -> list[Part]:
-    """Parts of a stat with a number of its own in every step."""
+    """Return the parts of a stat with its own number in every step."""
     return [varint(1 << 3) + varint(key) + varint(4 << 3), value]
 
 
 def size_of(parts: list[Part]) -> int:
-    """Bytes of some parts."""
+    """Return the bytes of some parts."""
     return sum(part.width if isinstance(part, Blank) else len(part) for part in parts)
 
 
 def line(number: int, parts: list[Part], steps: int) -> tuple[bytes, np.ndarray]:
-    """Opening bytes of a line, and its events, all steps."""
+    """Return the opening bytes of a line, and its events of all steps."""
     template = b"".join(bytes(part.width) if isinstance(part, Blank) else part for part in parts)
     body = np.tile(np.frombuffer(template, np.uint8), (steps, 1))
     at = 0
@@ -158,18 +158,18 @@ def line(number: int, parts: list[Part], steps: int) -> tuple[bytes, np.ndarray]
 
 
 def name_entry(field: int, key: int, name: str) -> bytes:
-    """An entry of a map of names."""
+    """Return an entry of a map of names."""
     value = varint(1 << 3) + varint(key) + chunk(2, name.encode())
     return chunk(field, varint(1 << 3) + varint(key) + chunk(2, value))
 
 
 def chunk(field: int, content: bytes) -> bytes:
-    """A field with a length."""
+    """Return a field with a length."""
     return varint(field << 3 | 2) + varint(len(content)) + content
 
 
 def varint(value: int) -> bytes:
-    """A number."""
+    """Return an encoded number."""
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)

@@ -5,10 +5,10 @@
 
 Runs each program alone, with ``--with stacks,resources``, and with all collectors, one after the other. The four
 programs are: training in NumPy, a transformer in PyTorch, an LSTM in Keras, and a loop of PyTorch with 28,000 operators
-a step. Prints, per program and set of collectors, user and system time of all processes in seconds:
+per step. Prints, per program and set of collectors, user and system time of all processes in seconds:
 
 ``total``       of the program, of traceviz, and of all that they started
-``more``        what is more than without ``collect``
+``more``        the difference to a run without ``collect``
 ``program``     of the program's own processes; the hooks and the profilers in them included
 ``collect``     of the process ``traceviz collect``
 ``sampler``     of the sampler of resources
@@ -19,8 +19,8 @@ a step. Prints, per program and set of collectors, user and system time of all p
                 profilers start and stop is not in it
 ``stop``        wall time in which the program waited for profilers to start and to stop
 
-Processor time hardly depends on what else the machine does. A process is seen every 20 ms: what it used after that, and
-what its parent did not wait for, is ``other``.
+Processor time hardly depends on other load of the machine. A process is read every 20 ms: its later time, and the time
+of children that it did not wait for, is ``other``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LOOK_S = 0.02
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: processes whose parent ended become ours
 
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-"""Threads of a pool spin while others of it wait for a core: on a busy machine, that would be most of the figures."""
+"""Threads of a pool spin while others wait for a core: on a busy machine, that would dominate the figures."""
 
 CLOCK = """
 import atexit, json, os, time
@@ -58,7 +58,7 @@ def _write():
     if os.environ.get("STEPS_OUT"): json.dump(_ends, open(os.environ["STEPS_OUT"], "w"))
 atexit.register(_write)
 """
-"""What each program begins with: it notes its processor time at the end of each step."""
+"""Start of each program: it records its processor time at the end of each step."""
 
 NUMPY = """
 import numpy as np
@@ -122,26 +122,26 @@ PROGRAMS = {
     "lstm": ("keras", LSTM),
     "operators": ("torch", OPERATORS),
 }
-"""Name -> the option with the Python that runs it, and its source."""
+"""Map from name to the option with the Python that runs it, and its source."""
 
 
 @dataclass(slots=True)
 class Run:
-    """The processor time of one run in seconds, by part, and that of its steps in nanoseconds."""
+    """Processor time of one run in seconds, by part, and that of its steps in nanoseconds."""
 
     total: float = 0.0
     parts: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     steps: list[int] = field(default_factory=list)
     waited: float = 0.0
     recorded: tuple[int, int] = (0, 0)
-    """First step that a profiler recorded, and how many."""
+    """First step that a profiler recorded, and number of these steps."""
 
 
 def measure(command: list[str], environment: Mapping[str, str], ended: Path | None = None) -> Run:
     """Run ``command`` and attribute the processor time of its processes.
 
     Args:
-        command: What to run.
+        command: The command.
         environment: Variables to add.
         ended: The run's manifest: once it states an exit, the program has ended.
     """
@@ -200,7 +200,7 @@ def look(seen: dict[int, tuple[str, float, float]], root: int, *, over: bool) ->
 
 
 def part_of(pid: int, root: int) -> str:
-    """Return the part that a process belongs to, by its command line; empty where it has just ended."""
+    """Return the part that a process belongs to, by its command line; empty if it has just ended."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         name = Path(f"/proc/{pid}/exe").readlink().name
@@ -238,9 +238,9 @@ def measure_recorded(command: list[str], collectors: str, environment: Mapping[s
 
 
 def step_ratio(alone: Run, recorded: Run) -> str:
-    """Processor time in steps, as a multiple of that without ``collect``; and the same outside the profilers' window.
+    """Return processor time in steps, relative to that without ``collect``, and the same outside the profilers' window.
 
-    The steps in which a profiler starts or stops are left out: these waits are a figure of their own.
+    The steps in which a profiler starts or stops are left out: these waits are a separate figure.
     """
     if len(alone.steps) != len(recorded.steps) or len(alone.steps) < 3:
         return ""

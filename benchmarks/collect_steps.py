@@ -2,11 +2,11 @@
 
     python benchmarks/collect_steps.py --python .venv-torch/bin/python [--pairs 5] [--seconds 30] [-- OPTIONS]
 
-The program trains a small network of PyTorch on one core; its number of steps is that which takes ``--seconds`` of
-processor time. Prints, as medians with their ranges: processor time in steps, with against without, for all steps and
-for those in which no profiler records; and the time outside of steps, which ``collect`` lengthens by what it does
-before and after the program and by the profilers' start and end. OPTIONS are for ``collect``. Processor time hardly
-depends on what else the machine does; wall time does.
+The program trains a small network of PyTorch on one core, for as many steps as take ``--seconds`` of processor time.
+Prints, as medians with their ranges: processor time in steps, with against without, for all steps and for those in
+which no profiler records; and the time outside of steps. ``collect`` lengthens the latter by its work before and after
+the program, and by the profilers' start and end. OPTIONS are for ``collect``. Processor time hardly depends on other
+load of the machine; wall time does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 WINDOW = (10, 30)
 """Steps in which profilers record by default."""
 AROUND = 2
-"""Steps beside them that are left out, too: a profiler starts in the step before its first."""
+"""Steps next to them that are left out, too: a profiler starts in the step before its first."""
 
 PROGRAM = """
 import json, sys, time
@@ -48,10 +48,11 @@ json.dump([time.monotonic_ns() - began, [after - before for before, after in zip
 
 
 def run(python: str, steps: int, prefix: list[str], folder: str) -> tuple[float, list[int]]:
-    """Seconds outside of the loop, and each step's processor time in nanoseconds."""
+    """Return the seconds outside of the loop, and each step's processor time in nanoseconds."""
     script, out = Path(folder, "train.py"), Path(folder, "out.json")
     script.write_text(PROGRAM)
-    # Where the heap ends decides how often memory is given back to the system and taken again: it may not be chance.
+    # The end of the heap decides how often memory goes back to the system and is taken again: do not leave it to
+    # chance.
     memory = {"MALLOC_MMAP_THRESHOLD_": str(4 << 30), "MALLOC_TRIM_THRESHOLD_": str(16 << 30)}
     began = time.monotonic_ns()
     command = [*prefix, python, str(script), str(steps), str(out)]
@@ -94,7 +95,7 @@ def main() -> None:
 
 
 def spread(values: list[float]) -> str:
-    """The median, with the least and the most."""
+    """Return the median, with the least and the most."""
     return f"{statistics.median(values):.4f} ({min(values):.4f} to {max(values):.4f})"
 
 

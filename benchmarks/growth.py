@@ -1,7 +1,7 @@
-"""How time and memory of traceviz grow with the events of a trace: nsys databases of 0.45, 4.5 and 45 million.
+"""Growth of traceviz's time and memory with the events of a trace: nsys databases of 0.45, 4.5 and 45 million.
 
 Run by ``whole.py --growth``. The exponent is the slope of log time, or log memory, over log events: 1 is linear. From
-4.5 million on, what a command costs before it works, and the libraries in its memory, hardly count.
+4.5 million on, the start-up of a command, and the libraries in its memory, hardly count.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SIZES = (0.45, 4.5, 45.0)
 PER_SCALE = 4.5
 """Million events at scale 1."""
 LARGE = 45.0
-"""From here on everything is run once."""
+"""Million events from which everything is run once."""
 LITTLE = "2GB"
 
 
 def measured(folder: Path, pythons: Mapping[str, str], runs: int, most: float) -> list[Row]:
-    """Rows of each job for each size, and of the exponents."""
+    """Return the rows of each job for each size, and of the exponents."""
     sizes = [size for size in SIZES if size <= most]
     found: dict[tuple[str, str], dict[float, list[Usage]]] = {}
     rows: list[Row] = []
@@ -50,7 +50,7 @@ def measured(folder: Path, pythons: Mapping[str, str], runs: int, most: float) -
 
 
 def one_turn(trace: Path, folder: Path, python: str) -> dict[str, Usage]:
-    """Each job once."""
+    """Run each job once."""
     out = folder / "converted"
     shutil.rmtree(out, ignore_errors=True)
     commands: dict[str, Sequence[str | Path]] = {
@@ -72,7 +72,7 @@ def one_turn(trace: Path, folder: Path, python: str) -> dict[str, Usage]:
 
 
 def exponents(job: str, route: str, by_size: Mapping[float, Sequence[Usage]]) -> list[Row]:
-    """The slope over all sizes, and without the smallest; none of one size."""
+    """Return the slope over all sizes, and without the smallest; nothing for one size."""
     values: dict[str, dict[float, float]] = {
         "wall": {size: statistics.median(one.seconds for one in usages) for size, usages in by_size.items()},
         "CPU": {size: statistics.median(one.cpu_seconds for one in usages) for size, usages in by_size.items()},
@@ -87,13 +87,13 @@ def exponents(job: str, route: str, by_size: Mapping[float, Sequence[Usage]]) ->
 
 
 def slope(values: Mapping[float, float], sizes: Sequence[float]) -> str:
-    """Slope of log value over log size."""
+    """Return the slope of log value over log size."""
     logs = [math.log(size) for size in sizes], [math.log(values[size]) for size in sizes]
     return f"{statistics.linear_regression(*logs).slope:.2f}"
 
 
 def within_memory(trace: Path, folder: Path, size: float) -> list[Row]:
-    """The report of the largest trace with little memory, and whether it says the same."""
+    """Report on the largest trace with little memory, and check that the figures are the same."""
     job = f"nsys report, {size:g} M, --max-memory {LITTLE}"
     plain, little = (
         run_alone((traceviz(), "report", trace, "--format", "json", *words), folder)
@@ -107,5 +107,5 @@ def within_memory(trace: Path, folder: Path, size: float) -> list[Row]:
 
 
 def document(usage: Usage) -> Any:
-    """A report as JSON; ``None`` where there is none."""
+    """Return a report as JSON; ``None`` if there is none."""
     return json.loads(usage.output) if usage.code == 0 else None

@@ -22,7 +22,7 @@ COUNTS = "6,12,20,30,58,100,300"
 
 
 def alike(correlation: float, spread: float = 0.05) -> Draw:
-    """Log-normal steps whose neighbours are correlated."""
+    """Draw log-normal steps whose neighbours are correlated."""
 
     def draw(generator: np.random.Generator, count: int) -> Times:
         noise = generator.standard_normal(count)
@@ -34,7 +34,7 @@ def alike(correlation: float, spread: float = 0.05) -> Draw:
 
 
 def turns(*medians: float) -> Draw:
-    """Steps of these medians in turns, from any of them on."""
+    """Draw steps with these alternating medians, starting at any of them."""
 
     def draw(generator: np.random.Generator, count: int) -> Times:
         first = int(generator.integers(len(medians)))
@@ -45,7 +45,7 @@ def turns(*medians: float) -> Draw:
 
 
 def by_chance(long: float, share: float) -> Draw:
-    """Steps of 10 ms, some of which are longer."""
+    """Draw steps of 10 ms, some of them longer."""
 
     def draw(generator: np.random.Generator, count: int) -> Times:
         median = np.where(generator.random(count) < share, long, 1e7)
@@ -67,7 +67,7 @@ KINDS: dict[str, Draw] = {
 
 
 def cell(draw: Draw, count: int, pairs: int) -> str:
-    """``4 %, ± 1.9``."""
+    """Return the false alarms and the half width: ``4 %, ± 1.9``."""
     generator, alarms, widths = np.random.default_rng(5), 0, []
     for seed in range(pairs):
         low, high = effect([draw(generator, count)], [draw(generator, count)], seed).interval

@@ -35,13 +35,13 @@ from side_by_side import Work, measure, print_table, run_here
 
 
 def tables(path: Path) -> Work:
-    """Counts the rows of all tables that stand for complete events."""
+    """Count the rows of all tables that contain complete events."""
     from pyarrow import array
 
     from traceviz.api import open_trace
 
     import_module("traceviz.parsers.kineto.tables")
-    array([0])  # imports pandas, where it is installed
+    array([0])  # imports pandas, if it is installed
 
     def work() -> int:
         trace = open_trace(path)
@@ -52,12 +52,12 @@ def tables(path: Path) -> Work:
 
 
 def decode(path: Path) -> Work:
-    """Counts complete events."""
+    """Count complete events."""
     from pyarrow import array
 
     from traceviz.parsers.kineto.decode.document import decode as read
 
-    array([0])  # imports pandas, where it is installed
+    array([0])  # imports pandas, if it is installed
 
     def work() -> int:
         return int((read(path).events["phase"] == "X").sum())
@@ -66,7 +66,7 @@ def decode(path: Path) -> Work:
 
 
 def without_compiled(route: Callable[[Path], Work]) -> Callable[[Path], Work]:
-    """The same route, reading through msgspec."""
+    """Return the same route, reading through msgspec."""
 
     def chosen(path: Path) -> Work:
         os.environ["TRACEVIZ_SCANNER"] = "msgspec"
@@ -76,7 +76,7 @@ def without_compiled(route: Callable[[Path], Work]) -> Callable[[Path], Work]:
 
 
 def plain_json(path: Path) -> Work:
-    """Counts complete events."""
+    """Count complete events."""
 
     def work() -> int:
         return sum(event.get("ph") == "X" for event in load(path)["traceEvents"])
@@ -85,7 +85,7 @@ def plain_json(path: Path) -> Work:
 
 
 def pandas(path: Path) -> Work:
-    """Counts complete events, each with all arguments as columns."""
+    """Count complete events, each with all arguments as columns."""
     import pandas as pd
 
     def work() -> int:
@@ -98,14 +98,14 @@ def pandas(path: Path) -> Work:
 
 
 def load(path: Path) -> dict[str, list[dict[str, object]]]:
-    """The whole file as Python objects."""
+    """Return the whole file as Python objects."""
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
         found: dict[str, list[dict[str, object]]] = json.load(file)
     return found
 
 
 def hta(path: Path) -> Work:
-    """Counts the events that it keeps: those with a duration and a category."""
+    """Count the events that it keeps: those with a duration and a category."""
     from hta.trace_analysis import TraceAnalysis
 
     def work() -> int:
@@ -127,13 +127,13 @@ ROUTES: dict[str, Callable[[Path], Work]] = {
 FOREIGN = ("hta",)
 
 
-# A made trace ---------------------------------------------------------------------------------------------------------
+# A generated trace ----------------------------------------------------------------------------------------------------
 
 
 def step_events() -> list[str]:
-    """Events of one training step of a network of 54 layers, as PyTorch writes them.
+    """Return the events of one training step of a network of 54 layers, as PyTorch writes them.
 
-    ``@`` followed by digits and a second ``@`` is a time in thousandths of a microsecond from the begin of the step,
+    ``@`` followed by digits and a second ``@`` is a time in thousandths of a microsecond from the start of the step,
     ``#`` a number that grows from step to step.
     """
     events, clock = [], 0
@@ -146,7 +146,7 @@ def step_events() -> list[str]:
 
 
 def operation(name: str, layer: int, begin: int, events_before: int) -> list[str]:
-    """An operation: three nested events on the host, a launch and its kernel, arrows, frames and an allocation."""
+    """Return an operation: three nested host events, a launch and its kernel, arrows, frames and an allocation."""
     number = events_before
     shape = f"[[32, {64 << layer // 14}, {56 >> layer // 14}, {56 >> layer // 14}], [], [3, 3]]"
     host = '"pid": 4711, "tid": 4711'
@@ -195,7 +195,7 @@ def operation(name: str, layer: int, begin: int, events_before: int) -> list[str
 
 
 def made(folder: Path, scale: float) -> Path:
-    """A trace made here."""
+    """Generate a trace."""
     path = folder / "made.pt.trace.json"
     begin = time.perf_counter()
     step = ",\n  ".join(step_events())
@@ -215,7 +215,7 @@ def made(folder: Path, scale: float) -> Path:
 
 
 def one_step(pieces: list[tuple[str, str]], number: int) -> str:
-    """The text of step ``number``: times and identifiers are shifted."""
+    """Return the text of step ``number``: times and identifiers are shifted."""
     base, first = 1_700_000_000_000_000_000 + number * 90_000_000, number * 10_000
     texts = [pieces[0][0]]
     for time_text, rest in pieces[1:]:
@@ -237,7 +237,7 @@ def one_step(pieces: list[tuple[str, str]], number: int) -> str:
 
 
 def main() -> None:
-    """Run the benchmark, or, in a process of its own, one route."""
+    """Run the benchmark, or one route in its own process."""
     options = parse_options()
     if options.route:
         run_here(ROUTES[options.route](options.trace))
@@ -252,7 +252,7 @@ def main() -> None:
 
 
 def parse_options() -> argparse.Namespace:
-    """Options of the command line."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trace", type=Path, help="trace to read instead of a generated one")
     parser.add_argument(
@@ -266,7 +266,7 @@ def parse_options() -> argparse.Namespace:
 
 
 def both_ways(trace: Path, folder: Path) -> tuple[Path, ...]:
-    """The trace plain and as gzip; one given as gzip is read as it is."""
+    """Return the trace plain and as gzip; a trace given as gzip is read as it is."""
     if trace.suffix == ".gz":
         return (trace,)
     packed = folder / f"{trace.name}.gz"
@@ -276,7 +276,7 @@ def both_ways(trace: Path, folder: Path) -> tuple[Path, ...]:
 
 
 def commands(trace: Path, options: argparse.Namespace) -> dict[str, list[str | Path]]:
-    """The command of each route."""
+    """Return the command of each route."""
     pythons = dict.fromkeys(FOREIGN, options.hta or sys.executable)
     return {
         route: [pythons.get(route, sys.executable), __file__, "--route", route, "--trace", trace]

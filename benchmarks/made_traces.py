@@ -1,4 +1,4 @@
-"""The made traces of the benchmarks, each written by a process of its own and kept where it lies.
+"""Generated traces of the benchmarks, each written by its own process and kept in its folder.
 
 So the process that measures loads no NumPy: see :mod:`side_by_side`.
 """
@@ -30,28 +30,28 @@ _RECORDED = "import nvtx\nfor _ in range({}):\n with nvtx.annotate('step', domai
 
 
 def nsys_database(folder: Path, scale: float) -> Path:
-    """3 M API calls and 1.5 M kernels at scale 1, 217 MB."""
+    """Make a database with 3 M API calls and 1.5 M kernels at scale 1, 217 MB."""
     return _made(folder / f"big-{scale:g}.sqlite", _WRITE.format(number="float"), "big_nsys", scale)
 
 
 def xplane_capture(folder: Path, scale: float) -> Path:
-    """3.7 M events at scale 1, 92 MB."""
+    """Make a capture with 3.7 M events at scale 1, 92 MB."""
     return _made(folder / f"big-{scale:g}.xplane.pb", _WRITE.format(number="float"), "big_xplane", scale)
 
 
 def many_traces(folder: Path, count: int) -> Path:
-    """A folder of small traces of three formats, no two alike."""
+    """Make a folder of different small traces of three formats."""
     return _made(folder / f"traces-{count}", _WRITE.format(number="int"), "archive_traces", count)
 
 
 def kineto_trace(folder: Path, scale: float) -> Path:
-    """1.1 M events at scale 1, 347 MB."""
+    """Make a trace with 1.1 M events at scale 1, 347 MB."""
     place = _made(folder / f"kineto-{scale:g}", _KINETO, "kineto_read", scale, is_folder=True)
     return place / "made.pt.trace.json"
 
 
 def _made(path: Path, code: str, module: str, size: float, *, is_folder: bool = False) -> Path:
-    """``path``, written unless it is there already; complete or not at all."""
+    """Return ``path``, written unless it exists; complete or not at all."""
     if path.exists():
         return path
     begin = time.perf_counter()
@@ -75,9 +75,9 @@ def _made(path: Path, code: str, module: str, size: float, *, is_folder: bool = 
 
 
 def nsys_report(folder: Path, scale: float) -> Path | None:
-    """A report that the installed nsys records of NVTX ranges; ``None`` without nsys.
+    """Record NVTX ranges with the installed nsys, and return the report; ``None`` without nsys.
 
-    Where ranges cannot be recorded, it is a small report of the samples.
+    If ranges cannot be recorded, it is a small report of the samples.
     """
     nsys = shutil.which("nsys")
     if nsys is None:

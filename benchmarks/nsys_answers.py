@@ -13,12 +13,12 @@ from pathlib import Path
 
 
 def traceviz(python: str = sys.executable) -> str:
-    """The command ``traceviz`` beside a Python."""
+    """Return the command ``traceviz`` next to a Python."""
     return str(Path(python).with_name("traceviz"))
 
 
 def nsys_stats(trace: Path, *, everything: bool = False) -> tuple[str, ...] | None:
-    """`nsys stats` of the installed nsys: the API summary, or all its default reports; ``None`` without nsys.
+    """Return the `nsys stats` command: the API summary, or all default reports; ``None`` without an installed nsys.
 
     The summary was renamed in 2023.
     """
@@ -43,7 +43,7 @@ def check_same_answer(trace: Path) -> None:
 
 
 def our_totals(trace: Path) -> dict[str, int]:
-    """Total time per API name in traceviz's report."""
+    """Return the total time per API name in traceviz's report."""
     command = [traceviz(), "report", str(trace), "--section", "cuda_api", "--format", "json"]
     report = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     section = next(section for section in report["sections"] if section["slug"] == "cuda_api")
@@ -52,7 +52,7 @@ def our_totals(trace: Path) -> dict[str, int]:
 
 
 def nsys_totals(trace: Path) -> dict[str, int] | None:
-    """Total time per API name as nsys computes it, which leaves version suffixes of five digits in the name."""
+    """Return the total time per API name from nsys, which leaves version suffixes of five digits in the name."""
     command = nsys_stats(trace)
     if command is None:
         return None

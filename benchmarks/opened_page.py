@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def parse_options() -> argparse.Namespace:
-    """Options of the command line."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=_OPEN)
     parser.add_argument("page", type=Path)
@@ -81,7 +81,7 @@ def parse_options() -> argparse.Namespace:
 
 
 def answer(route: Route, scripts: Path | None) -> None:
-    """A script that a page asks the network for, from a folder; all else does not exist."""
+    """Serve a script that a page requests from the network, from a folder; everything else does not exist."""
     name = route.request.url.rsplit("/", 1)[-1]
     if scripts is not None and (scripts / name).is_file():
         route.fulfill(path=scripts / name, content_type="text/javascript")
@@ -90,7 +90,7 @@ def answer(route: Route, scripts: Path | None) -> None:
 
 
 def measured(page: Page, options: argparse.Namespace) -> dict[str, Any]:
-    """Opening time in milliseconds, and frames while panning and zooming."""
+    """Return the opening time in milliseconds, and frames while panning and zooming."""
     page.set_default_timeout(PATIENCE_S * 1000)
     page.goto(options.page.resolve().as_uri(), wait_until="commit", timeout=PATIENCE_S * 1000)
     opened = page.wait_for_function(_OPEN[options.kind], timeout=PATIENCE_S * 1000, polling=50).json_value()
@@ -130,7 +130,7 @@ def pan_and_zoom(page: Page) -> dict[str, Any]:
 
 
 def by_keys(page: Page) -> dict[str, Any]:
-    """The same by the keys that its viewer knows: ``d`` and ``a`` pan, ``w`` and ``s`` zoom."""
+    """Do the same by the keys that its viewer knows: ``d`` and ``a`` pan, ``w`` and ``s`` zoom."""
     page.mouse.click(700, 300)
     turn = iter(range(1_000_000))
     return {
@@ -140,7 +140,7 @@ def by_keys(page: Page) -> dict[str, Any]:
 
 
 def frames(page: Page, act: Any) -> dict[str, float]:
-    """Milliseconds between frames while ``act`` is done over and over: the median, and what 95 % stay within."""
+    """Return the milliseconds between frames while ``act`` is repeated: the median and the 95th percentile."""
     page.evaluate(_FRAMES)
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
@@ -153,7 +153,7 @@ def frames(page: Page, act: Any) -> dict[str, float]:
 
 
 def memory(processes: CDPSession) -> tuple[int, int]:
-    """Resident bytes of the largest process that shows pages, now and at most."""
+    """Return the resident bytes of the largest process that shows pages, now and at most."""
     found = processes.send("SystemInfo.getProcessInfo")["processInfo"]
     statuses = [Path(f"/proc/{one['id']}/status") for one in found if one["type"] == "renderer"]
     sizes = [

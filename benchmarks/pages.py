@@ -47,9 +47,9 @@ SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 PER_SCALE = 4_500_000
 """Events of ``big_nsys`` at scale 1."""
 MOST_OF_VIZTRACER = 1_000_000
-"""Events: it holds them all as objects of Python, and of JavaScript."""
+"""Most events for viztracer, which holds them all as objects of Python, and of JavaScript."""
 WEB_COMPONENTS = "webcomponents.js@0.7.24"
-"""What its page loads from cdnjs.cloudflare.com."""
+"""Script that its page loads from cdnjs.cloudflare.com."""
 COLUMNS = ("events", "page of", "make", "peak", "page", "without timeline", "open", "pan", "zoom", "memory")
 _PART = "pages"
 _TIMELINE = re.compile(r'<section [^>]*id="timeline".*?</section>', re.DOTALL)
@@ -65,7 +65,7 @@ ORDER BY start
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A page, and what making it took."""
+    """A page, and the cost of making it."""
 
     usage: Usage
     page: Path
@@ -79,7 +79,7 @@ class Made:
 
 
 def main() -> None:
-    """Make the traces where needed, measure, print the table."""
+    """Make missing traces, measure, print the table."""
     options = parse_options()
     if options.markdown:
         check_place(options.markdown, _PART)
@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def parse_options() -> argparse.Namespace:
-    """Options of the command line."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=float, default=1e7, help="events of the largest page (default 1e7)")
     parser.add_argument("--viztracer", type=Path, default=BUILD / "viztracer", metavar="FOLDER")
@@ -110,7 +110,7 @@ def parse_options() -> argparse.Namespace:
 
 
 def measured(size: int, folder: Path, options: argparse.Namespace) -> list[tuple[str, ...]]:
-    """The rows of one number of events."""
+    """Return the rows of one number of events."""
     print(f"{size:,} events ...", file=sys.stderr)
     trace = made_traces.nsys_database(folder, size / PER_SCALE)
     rows = [row_of(size, "traceviz", our_page(trace), opened("traceviz", trace.with_suffix(".html")))]
@@ -121,14 +121,14 @@ def measured(size: int, folder: Path, options: argparse.Namespace) -> list[tuple
 
 
 def our_page(trace: Path) -> Made:
-    """The whole report with its timeline."""
+    """Make the whole report with its timeline."""
     page = trace.with_suffix(".html")
     page.unlink(missing_ok=True)
     return Made(checked((traceviz(), "report", trace, "--format", "html", "-o", page)), page)
 
 
 def viztracer_page(trace: Path, installed: Path) -> Made:
-    """Its page of the same events; writing the JSON that it reads is not measured."""
+    """Make viztracer's page of the same events; writing its input JSON is not measured."""
     events, page = trace.with_suffix(".json"), trace.with_suffix(".viztracer.html")
     write_chrome_json(trace, events)
     command = (sys.executable, "-m", "viztracer", "--combine", events, "-o", page)
@@ -138,7 +138,7 @@ def viztracer_page(trace: Path, installed: Path) -> Made:
 
 
 def write_chrome_json(trace: Path, place: Path) -> None:
-    """All calls and kernels of the database as complete events, and no more of each than its name, track and times."""
+    """Write all calls and kernels of the database as complete events, with only name, track and times."""
     with sqlite3.connect(trace) as database, place.open("w", encoding="utf-8") as file:
         file.write('{"traceEvents":[')
         pids: dict[str, int] = {}
@@ -153,7 +153,7 @@ def write_chrome_json(trace: Path, place: Path) -> None:
 
 
 def scripts() -> Path:
-    """The folder with the script that its page loads from the network."""
+    """Return the folder with the script that viztracer's page loads from the network."""
     folder = BUILD / "viztracer-scripts"
     script = folder / "webcomponents.min.js"
     if not script.exists() and shutil.which("npm"):
@@ -166,7 +166,7 @@ def scripts() -> Path:
 
 
 def checked(command: Sequence[str | Path], environment: dict[str, str] | None = None) -> Usage:
-    """A run that must succeed."""
+    """Run a command that must succeed."""
     usage = run_alone(command, environment=environment)
     if usage.code:
         sys.exit(f"{' '.join(map(str, command))} ended with {usage.code}:\n{usage.errors[-2000:]}")
@@ -174,7 +174,7 @@ def checked(command: Sequence[str | Path], environment: dict[str, str] | None = 
 
 
 def opened(kind: str, page: Path, *words: str | Path) -> dict[str, Any]:
-    """What ``opened_page.py`` says of a page."""
+    """Return the figures of ``opened_page.py`` for a page."""
     usage = checked((sys.executable, HERE / "opened_page.py", kind, page, *words))
     found: dict[str, Any] = json.loads(usage.output.splitlines()[-1])
     return found
@@ -184,7 +184,7 @@ def opened(kind: str, page: Path, *words: str | Path) -> dict[str, Any]:
 
 
 def row_of(size: int, tool: str, made: Made, found: dict[str, Any]) -> tuple[str, ...]:
-    """One line of the table."""
+    """Return one line of the table."""
     small = made.small_bytes
     return (
         f"{size:,}",
@@ -201,19 +201,19 @@ def row_of(size: int, tool: str, made: Made, found: dict[str, Any]) -> tuple[str
 
 
 def megabytes(size: float) -> str:
-    """Bytes as a text."""
+    """Return bytes as a text."""
     return f"{size / 1e6:,.1f} MB" if size < 1e8 else f"{size / 1e6:,.0f} MB"
 
 
 def frame_times(found: dict[str, float] | None) -> str:
-    """Milliseconds of a frame: median and 95 %, and the frames in a second."""
+    """Return milliseconds per frame (median and 95th percentile), and frames per second."""
     if not found:
         return ""
     return f"{found['median_ms']:.1f}, {found['p95_ms']:.1f} ms ({1000 / found['median_ms']:.0f} /s)"
 
 
 def show(rows: Sequence[tuple[str, ...]]) -> None:
-    """The table for a terminal."""
+    """Print the table on the terminal."""
     table = Table(*COLUMNS[:2], box=None)
     for name in COLUMNS[2:]:
         table.add_column(name, justify="right", no_wrap=True)
@@ -223,7 +223,7 @@ def show(rows: Sequence[tuple[str, ...]]) -> None:
 
 
 def as_markdown(rows: Sequence[tuple[str, ...]]) -> str:
-    """The table as Markdown."""
+    """Return the table as Markdown."""
     rule = ["---:", "---", *["---:"] * (len(COLUMNS) - 2)]
     return "\n".join(f"| {' | '.join(line)} |" for line in (COLUMNS, rule, *rows))
 

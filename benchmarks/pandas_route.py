@@ -1,4 +1,4 @@
-"""The code one would write without traceviz: pandas reads each table with its names joined, and writes Parquet.
+"""Hand-written code, without traceviz: pandas reads each table with its names joined, and writes Parquet.
 
 python benchmarks/pandas_route.py TRACE.sqlite OUTPUT_FOLDER
 """

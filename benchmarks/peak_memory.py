@@ -39,7 +39,7 @@ TINY = b'{"ph": "X", "ts": 1, "dur": 1, "pid": 1, "tid": 1, "name": "a"},\n'
 
 
 def peak(*command: str | Path) -> tuple[int, str]:
-    """Most memory that a process took, in bytes, and what it printed."""
+    """Return the most memory that a process took, in bytes, and its output."""
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen([sys.executable, *map(str, command)], stdout=out)
         _, status, usage = os.wait4(process.pid, 0)
@@ -52,7 +52,7 @@ def peak(*command: str | Path) -> tuple[int, str]:
 
 
 def traces(folder: Path, scale: float) -> Iterator[tuple[str, Path]]:
-    """A large trace of every format, one at a time."""
+    """Yield a large trace of every format, one at a time."""
     database = folder / "a.sqlite"
     big_nsys.make(database, scale)
     yield "nsys SQLite", database

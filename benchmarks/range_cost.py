@@ -40,11 +40,11 @@ FRAMEWORKS = ("jax", "torch", "tensorflow")
 
 
 def measure(python: str, *imports: str, wrapper: tuple[str, ...] = ()) -> tuple[float, float]:
-    """Nanoseconds of an empty context manager and of a range, in one new process of ``python``."""
+    """Return the nanoseconds of an empty context manager and of a range, in one new process of ``python``."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "times.json"
         wrapped = [word.replace("FOLDER", folder) for word in wrapper]
-        # Another Python need not have traceviz installed: where nothing records, a range needs the library alone.
+        # Another Python need not have traceviz installed: without a recording, a range needs the library alone.
         environment = os.environ if python == sys.executable else {**os.environ, "PYTHONPATH": str(REPOSITORY)}
         command = [*wrapped, python, "-c", PROGRAM, str(output), *imports]
         subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -53,7 +53,7 @@ def measure(python: str, *imports: str, wrapper: tuple[str, ...] = ()) -> tuple[
 
 
 def has(python: str, package: str) -> bool:
-    """Whether ``python`` has ``package``."""
+    """Return whether ``python`` has ``package``."""
     ask = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({package!r}) is None)"
     return subprocess.run([python, "-c", ask], check=False).returncode == 0
 
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def tell(case: str, empty: float, ranged: float) -> None:
-    """A line for people."""
+    """Print a line for the user."""
     print(f"{case:<36} {ranged / 1000:6.2f} µs  {ranged / empty:5.1f} times an empty context manager")
 
 

@@ -39,7 +39,7 @@ SIZES = ((1, 1), (1, 100), (9, 8), (33, 4))
 
 
 def cost(processes: int, threads: int, seconds: float, rate_hz: float) -> dict[str, Any]:
-    """What the sampler says of itself beside a program of this size."""
+    """Return the sampler's own figures for a program of this size."""
     with tempfile.TemporaryDirectory() as folder:
         program, plan = Path(folder) / "program.py", Plan(Path(folder), (), ("resources",), rate_hz=rate_hz)
         program.write_text(PROGRAM)
@@ -53,7 +53,7 @@ def cost(processes: int, threads: int, seconds: float, rate_hz: float) -> dict[s
 
 
 def each(action: Callable[[], object], times: int = 2000) -> float:
-    """CPU time of one call, in microseconds."""
+    """Return the CPU time of one call, in microseconds."""
     began = time.process_time()
     for _ in range(times):
         action()
@@ -61,7 +61,7 @@ def each(action: Callable[[], object], times: int = 2000) -> float:
 
 
 def reading_one_process() -> None:
-    """Print what reading one process takes, here and through psutil."""
+    """Print the time of reading one process, here and through psutil."""
     try:
         import psutil
     except ImportError:

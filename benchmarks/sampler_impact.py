@@ -94,7 +94,7 @@ def alternate(
 
 
 def report(slices: list[Slice], ends: np.ndarray, described: dict[str, int]) -> None:
-    """Print what the pairs say; a pair counts whose two halves lie in the training."""
+    """Print the result of the pairs; a pair counts if both halves lie in the training."""
     ratios = []
     for pair in zip(slices[::2], slices[1::2], strict=True):
         took = {one.sampled: time_per_step(one, ends) for one in pair}
@@ -112,7 +112,7 @@ def report(slices: list[Slice], ends: np.ndarray, described: dict[str, int]) -> 
 
 
 def time_per_step(one: Slice, ends: np.ndarray) -> float:
-    """Mean time between the ends of steps in a slice, ns."""
+    """Return the mean time between the ends of steps in a slice, ns."""
     within = ends[(ends >= one.begin_ns) & (ends <= one.end_ns)]
     return float((within[-1] - within[0]) / (len(within) - 1)) if len(within) > 1 else float("nan")
 

@@ -1,8 +1,8 @@
-"""Routes to the same figures, measured side by side: each in its own process, in turn, with its peak memory.
+"""Routes to the same figures, measured in turn: each in its own process, with its peak memory.
 
-It uses the standard library only: routes also run under Pythons that have other tools instead of traceviz. And whoever
-measures with :func:`run_alone` should load no more: a child begins with the memory of the process that it was forked
-from, and Linux counts that as its peak.
+It uses the standard library only: routes also run under Pythons that have other tools instead of traceviz. Callers of
+:func:`run_alone` should load no more, either: a child starts with the memory of the process that forked it, and
+Linux counts that as its peak.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 Work = Callable[[], int]
-"""What is timed; it returns what it counted, which all routes should agree on."""
+"""Timed work; it returns a count, which should be equal for all routes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One run of a route: its time, the peak of its memory, and what it counted."""
+    """One run of a route: its time, the peak of its memory, and its count."""
 
     seconds: float
     peak_bytes: int
@@ -34,15 +34,15 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one run of a whole command took, from its start to its end.
+    """Resources of one run of a whole command, from its start to its end.
 
     Args:
         seconds: Wall time.
         cpu_seconds: User and system time of the process and of the children that it waited for.
         peak_bytes: Largest resident set of one of these.
         code: Its exit code.
-        output: What it wrote to stdout.
-        errors: What it wrote to stderr.
+        output: Its output on stdout.
+        errors: Its output on stderr.
     """
 
     seconds: float
@@ -54,7 +54,7 @@ class Usage:
 
     @property
     def work_seconds(self) -> float | None:
-        """Wall time of the work without imports, where the command ends with a line of :func:`run_here`."""
+        """Wall time of the work without imports, if the command ends with a line of :func:`run_here`."""
         lines = self.output.splitlines()
         try:
             return float(json.loads(lines[-1])["seconds"]) if lines else None
@@ -65,7 +65,7 @@ class Usage:
 def run_alone(
     command: Sequence[str | Path], folder: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Usage:
-    """Run a command to its end, in ``folder``, with these variables beside those of this process."""
+    """Run a command to its end, in ``folder``, with these variables in addition to those of this process."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         begin = time.perf_counter()
         process = subprocess.Popen(
@@ -92,7 +92,7 @@ def measure(commands: dict[str, Sequence[str | Path]], runs: int) -> dict[str, l
 
     Args:
         commands: The command of each route; its last line of output is that of :func:`run_here`.
-        runs: How often.
+        runs: Number of runs of each.
     """
     found: dict[str, list[Measurement]] = {}
     missing: set[str] = set()
@@ -121,7 +121,7 @@ def run_here(work: Work) -> None:
 
 
 def print_table(found: dict[str, list[Measurement]]) -> None:
-    """One line per route; right: multiples of the first."""
+    """Print one line per route; the right columns are multiples of the first."""
     print(f"{'route':18} {'median':>9} {'min':>9} {'max':>9} {'peak':>9}  {'time':>7} {'memory':>7}   counted")
     first = next(iter(found.values()))
     base_seconds, base_peak = statistics.median(one.seconds for one in first), max(one.peak_bytes for one in first)

@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def run(command: tuple[str, ...]) -> tuple[float, float]:
-    """CPU time and wall time of a process and its children, in seconds."""
+    """Return CPU time and wall time of a process and its children, in seconds."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)

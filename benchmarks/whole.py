@@ -64,11 +64,11 @@ class Route:
     """One way to do a job.
 
     Args:
-        name: What the table calls it.
-        command: What is run.
+        name: Its name in the table.
+        command: The command.
         output: File or folder that is removed before each run.
         first: A command that is run once before anything is timed.
-        environment: Variables beside those of this process.
+        environment: Variables in addition to those of this process.
     """
 
     name: str
@@ -80,21 +80,21 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Routes to the same thing; traceviz is the first."""
+    """Routes to the same result; traceviz is the first."""
 
     name: str
     routes: tuple[Route, ...]
 
 
 def main() -> None:
-    """Make the traces where needed, measure, print the table."""
+    """Make missing traces, measure, print the table."""
     options = parse_options()
     part = "growth" if options.growth else "whole"
     if options.markdown:
         check_place(options.markdown, part)
     folder = (options.data or Path(tempfile.mkdtemp(prefix="whole."))).absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    os.environ["TRACEVIZ_CACHE"] = "0"  # nothing is kept but what a job wants kept
+    os.environ["TRACEVIZ_CACHE"] = "0"  # only what a job wants is cached
     try:
         if options.growth:
             table = growth.measured(folder, ours_and_before(options), options.runs, options.most)
@@ -109,7 +109,7 @@ def main() -> None:
 
 
 def parse_options() -> argparse.Namespace:
-    """Options of the command line."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3, help="runs of each route (default 3)")
     parser.add_argument("--scale", type=float, default=1.0, help="factor on the size of all traces (default 1)")
@@ -127,15 +127,15 @@ def parse_options() -> argparse.Namespace:
 
 
 def ours_and_before(options: argparse.Namespace) -> dict[str, str]:
-    """The Python of each traceviz that is measured, by the name of its route."""
+    """Return the Python of each measured traceviz, by the name of its route."""
     return {OURS: sys.executable, **({BEFORE: options.other} if options.other else {})}
 
 
-# What is measured -----------------------------------------------------------------------------------------------------
+# Measured jobs --------------------------------------------------------------------------------------------------------
 
 
 def jobs(folder: Path, options: argparse.Namespace) -> list[Job]:
-    """The jobs that are asked for; their traces are made now."""
+    """Return the requested jobs, and make their traces."""
     pythons, scale = ours_and_before(options), options.scale
     makers = {
         "small trace": lambda name: Job(name, reports(pythons, made_traces.SMALL)),
@@ -165,25 +165,25 @@ def jobs(folder: Path, options: argparse.Namespace) -> list[Job]:
 
 
 def reports(pythons: Mapping[str, str], trace: Path, *words: str) -> tuple[Route, ...]:
-    """The report of a trace by each traceviz."""
+    """Return the report of a trace by each traceviz."""
     return tuple(Route(name, (traceviz(python), "report", trace, *words)) for name, python in pythons.items())
 
 
 def nsys_job(name: str, pythons: Mapping[str, str], trace: Path, *words: str) -> Job:
-    """The whole report of a database, or with ``words`` one section, and what nsys stats has of it."""
+    """Return the whole report of a database, or with ``words`` one section, and nsys stats of the same."""
     stats = nsys_stats(trace, everything=not words)
     return Job(name, (*reports(pythons, trace, *words), *([Route("nsys stats", stats)] if stats else [])))
 
 
 def convert_job(name: str, pythons: Mapping[str, str], trace: Path, folder: Path) -> Job:
-    """A database as a folder of Parquet files."""
+    """Return the conversion of a database to a folder of Parquet files."""
     out = folder / "converted"
     ours = (Route(name, (traceviz(python), "convert", trace, "-o", out), out) for name, python in pythons.items())
     return Job(name, (*ours, Route("pandas", (sys.executable, HERE / "pandas_route.py", trace, out), out)))
 
 
 def folder_job(name: str, pythons: Mapping[str, str], trace: Path, folder: Path) -> Job:
-    """The report of a folder that each traceviz converted itself."""
+    """Return the report of a folder that each traceviz converted itself."""
     routes = []
     for number, (route, python) in enumerate(pythons.items()):
         out = folder / f"converted-{trace.stem}-{number}"
@@ -193,7 +193,7 @@ def folder_job(name: str, pythons: Mapping[str, str], trace: Path, folder: Path)
 
 
 def kept_job(name: str, pythons: Mapping[str, str], report: Path | None, folder: Path) -> Job:
-    """The second report of a .nsys-rep, without the cache, and nsys stats of it."""
+    """Return the second report of a .nsys-rep, the report without the cache, and nsys stats."""
     if report is None:
         print("nsys is not on PATH: .nsys-rep is not measured", file=sys.stderr)
         return Job(name, ())
@@ -210,32 +210,32 @@ def kept_job(name: str, pythons: Mapping[str, str], report: Path | None, folder:
 
 
 def kineto_job(name: str, pythons: Mapping[str, str], trace: Path, hta: str | None) -> Job:
-    """The whole report, and HTA's loading of the trace."""
+    """Return the whole report, and HTA's loading of the trace."""
     script = HERE / "kineto_read.py"
     theirs = [Route("HTA, loading", (hta, script, "--route", "hta", "--trace", trace))] if hta else []
     return Job(name, (*reports(pythons, trace), *theirs))
 
 
 def tables_job(name: str, pythons: Mapping[str, str], capture: Path, oracle: str | None) -> Job:
-    """All tables in memory, and JAX's own reader."""
+    """Return all tables in memory, and JAX's own reader."""
     routes = [Route(route, xplane_route(python, "tables", capture)) for route, python in pythons.items()]
     theirs = [Route("JAX ProfileData", xplane_route(oracle, "jax", capture))] if oracle else []
     return Job(name, (*routes, *theirs))
 
 
 def xplane_job(name: str, pythons: Mapping[str, str], capture: Path, oracle: str | None) -> Job:
-    """The whole report, and a page of xprof."""
+    """Return the whole report, and a page of xprof."""
     theirs = [Route("xprof, one page", xplane_route(oracle, "xprof", capture))] if oracle else []
     return Job(name, (*reports(pythons, capture), *theirs))
 
 
 def xplane_route(python: str, route: str, capture: Path) -> tuple[str | Path, ...]:
-    """A route of ``xplane_read.py`` under a Python."""
+    """Return a route of ``xplane_read.py`` under a Python."""
     return (python, HERE / "xplane_read.py", "--route", route, "--capture", capture)
 
 
 def archive_job(name: str, pythons: Mapping[str, str], traces: Path, folder: Path) -> Job:
-    """Many small traces into a new archive."""
+    """Return the addition of many small traces to a new archive."""
     out = folder / "archive"
     ours = (
         Route(name, (traceviz(python), "archive", "add", "--workers", "2", "--strict", out, traces), out)
@@ -249,7 +249,7 @@ def archive_job(name: str, pythons: Mapping[str, str], traces: Path, folder: Pat
 
 
 def measured(job: Job, folder: Path, runs: int) -> list[Row]:
-    """A row for each route of a job that can run here."""
+    """Return a row for each route of a job that can run here."""
     print(f"{job.name} ...", file=sys.stderr)
     found: dict[str, list[Usage]] = {}
     left_out: set[str] = set()
@@ -270,7 +270,7 @@ def measured(job: Job, folder: Path, runs: int) -> list[Row]:
 
 
 def one_run(command: Sequence[str | Path], folder: Path, route: Route) -> Usage | None:
-    """One run; ``None`` where a package is missing. Any other failure ends the benchmark."""
+    """Run a command once; return ``None`` if a package is missing. Any other failure ends the benchmark."""
     if route.output is not None:
         shutil.rmtree(route.output, ignore_errors=True)
     usage = run_alone(command, folder, route.environment)

@@ -18,7 +18,7 @@ from side_by_side import Usage
 
 COLUMNS = ("job", "route", "runs", "wall", "min", "max", "work", "CPU", "peak", "wall ×", "CPU ×", "peak ×")
 _WORDS = 2
-"""The first columns are words, the others numbers."""
+"""The first columns are text, the others numbers."""
 _PACKAGES = ("polars", "pyarrow", "pandas")
 
 
@@ -30,7 +30,7 @@ class Row:
 
     @classmethod
     def of(cls, job: str, route: str, usages: Sequence[Usage], base: Sequence[Usage]) -> Row:
-        """The medians of a route, and as multiples of those of the ``base`` route."""
+        """Return the medians of a route, and as multiples of those of the ``base`` route."""
         walls = [usage.seconds for usage in usages]
         works = [usage.work_seconds for usage in usages if usage.work_seconds is not None]
         ours, theirs = _medians(usages), _medians(base)
@@ -45,20 +45,20 @@ class Row:
 
     @classmethod
     def said(cls, job: str, route: str, said: Mapping[str, str]) -> Row:
-        """A line that says something else than a measurement, in these columns."""
+        """Return a line with other texts than measurements in these columns."""
         cells = dict.fromkeys(COLUMNS, "") | {"job": job, "route": route, **said}
         return cls(tuple(cells.values()))
 
 
 def _medians(usages: Sequence[Usage]) -> tuple[float, float, float]:
-    """Median wall and CPU time, and the largest peak."""
+    """Return median wall and CPU time, and the largest peak."""
     seconds = statistics.median(usage.seconds for usage in usages)
     cpu_seconds = statistics.median(usage.cpu_seconds for usage in usages)
     return seconds, cpu_seconds, float(max(usage.peak_bytes for usage in usages))
 
 
 def text(rows: Sequence[Row]) -> str:
-    """The table for a terminal; a job is named once."""
+    """Return the table for a terminal; a job is named once."""
     shown = [COLUMNS, *_named_once(rows)]
     widths = [max(len(line[column]) for line in shown) for column in range(len(COLUMNS))]
     return "\n".join(
@@ -71,7 +71,7 @@ def text(rows: Sequence[Row]) -> str:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The table as Markdown."""
+    """Return the table as Markdown."""
     rule = ["---"] * _WORDS + ["---:"] * (len(COLUMNS) - _WORDS)
     return "\n".join(f"| {' | '.join(line)} |" for line in (COLUMNS, rule, *_named_once(rows)))
 
@@ -86,7 +86,7 @@ def _named_once(rows: Sequence[Row]) -> list[tuple[str, ...]]:
 
 
 def machine() -> str:
-    """Where this was measured, in one sentence."""
+    """Return the machine and the versions of this measurement, in one sentence."""
     versions = [f"Python {platform.python_version()}"]
     versions += [f"{package} {importlib.metadata.version(package)}" for package in _PACKAGES]
     if nsys := shutil.which("nsys"):
@@ -96,7 +96,7 @@ def machine() -> str:
 
 
 def processor() -> str:
-    """The name of the processor."""
+    """Return the name of the processor."""
     try:
         facts = Path("/proc/cpuinfo").read_text()
     except OSError:

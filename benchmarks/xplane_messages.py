@@ -48,7 +48,7 @@ MESSAGES: dict[str, dict[str, tuple[int, Any]]] = {
 
 
 def xspace_class() -> Any:
-    """The class of a whole file."""
+    """Return the class of a whole file."""
     file = descriptor_pb2.FileDescriptorProto(name="benchmark/xplane.proto", package="benchmark", syntax="proto3")
     for message, fields in MESSAGES.items():
         declared = file.message_type.add(name=message)

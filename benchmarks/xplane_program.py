@@ -19,7 +19,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Train until the capture is there."""
+    """Train until the capture exists."""
     logdir, seconds = Path(sys.argv[1]), float(sys.argv[2])
     import tensorflow as tf
 
@@ -27,7 +27,7 @@ def main() -> None:
     tf.profiler.experimental.server.start(int(address.split(":")[1]))
     recorder = threading.Thread(target=record, args=(address, logdir, seconds), daemon=True)
     train = training_step(tf)
-    for _ in range(5):  # what is compiled is compiled
+    for _ in range(5):  # compile everything first
         train()
     recorder.start()
     begin, step = time.perf_counter(), 0
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def record(address: str, logdir: Path, seconds: float) -> None:
-    """Ask the profiler of this process for a capture."""
+    """Request a capture from the profiler of this process."""
     from xprof.convert import _pywrap_profiler_plugin as profiler
 
     options = {"host_tracer_level": 2, "python_tracer_level": 1, "device_tracer_level": 1}
@@ -48,7 +48,7 @@ def record(address: str, logdir: Path, seconds: float) -> None:
 
 
 def training_step(tf: Any) -> Callable[[], float]:
-    """A step: take a batch, make its labels in Python, train."""
+    """Return a step: take a batch, make its labels in Python, train."""
     model = tf.keras.Sequential([tf.keras.layers.Dense(32, "relu"), tf.keras.layers.Dense(10)])
     optimizer = tf.keras.optimizers.SGD(0.01)
     labels = json.dumps({str(number): number % 10 for number in range(64)})
@@ -72,7 +72,7 @@ def training_step(tf: Any) -> Callable[[], float]:
 
 
 def free_port() -> int:
-    """A port nobody listens on."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         return probe.getsockname()[1]

@@ -39,13 +39,13 @@ HERE = Path(__file__).resolve().parent
 
 
 def tables(path: Path) -> Callable[[], int]:
-    """Counts the rows of all tables."""
+    """Count the rows of all tables."""
     from pyarrow import array
 
     from traceviz.api import open_trace
 
     import_module("traceviz.parsers.xplane.files")
-    array([0])  # imports pandas, where it is installed
+    array([0])  # imports pandas, if it is installed
 
     def work() -> int:
         trace = open_trace(path)
@@ -55,14 +55,14 @@ def tables(path: Path) -> Callable[[], int]:
 
 
 def tables_without_compiled(path: Path) -> Callable[[], int]:
-    """Counts the rows of all tables."""
+    """Count the rows of all tables, without compiled code."""
     os.environ["TRACEVIZ_SCANNER"] = "protobuf"
     import_module("traceviz.parsers.xplane.decode.protobuf")
     return tables(path)
 
 
 def scan(path: Path, scanner: str = "compiled") -> Callable[[], int]:
-    """Counts events and stats."""
+    """Count events and stats."""
     from mmap import ACCESS_READ, mmap
 
     from traceviz.parsers.xplane.decode.scan import read_space
@@ -78,7 +78,7 @@ def scan(path: Path, scanner: str = "compiled") -> Callable[[], int]:
 
 
 def protobuf(path: Path, *, keep: bool = False) -> Callable[[], int]:
-    """Visits the fields of each event and each stat; counts them."""
+    """Visit the fields of each event and each stat, and count them."""
     space_class = generated_class()
     rows: list[tuple[object, ...]] = []
 
@@ -109,7 +109,7 @@ def protobuf(path: Path, *, keep: bool = False) -> Callable[[], int]:
 
 
 def generated_class() -> Any:
-    """The class of a whole file."""
+    """Return the class of a whole file."""
     try:
         from tensorflow.tsl.profiler.protobuf import xplane_pb2
     except ImportError:
@@ -120,7 +120,7 @@ def generated_class() -> Any:
 
 
 def jax(path: Path) -> Callable[[], int]:
-    """Visits each event and each stat; counts them."""
+    """Visit each event and each stat, and count them."""
     from jax.profiler import ProfileData
 
     def work() -> int:
@@ -136,7 +136,7 @@ def jax(path: Path) -> Callable[[], int]:
 
 
 def xprof(path: Path) -> Callable[[], int]:
-    """Counts the bytes of the page. On a copy: xprof leaves files beside the capture."""
+    """Count the bytes of the page. It uses a copy, because xprof leaves files next to the capture."""
     from xprof.convert import raw_to_tool_data
 
     folder = Path(tempfile.mkdtemp())
@@ -166,7 +166,7 @@ OURS = ("tables", "tables (protobuf)", "scan", "scan (protobuf)")
 
 
 def main() -> None:
-    """Run the benchmark, or, in a process of its own, one route."""
+    """Run the benchmark, or one route in its own process."""
     options = parse_options()
     if options.route:
         run_here(ROUTES[options.route](options.capture))
@@ -181,7 +181,7 @@ def main() -> None:
 
 
 def parse_options() -> argparse.Namespace:
-    """Options of the command line."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--capture", type=Path, help="capture to read instead of a generated one")
     parser.add_argument("--tensorflow", type=float, metavar="SECONDS", help="record a capture with TensorFlow")
@@ -195,7 +195,7 @@ def parse_options() -> argparse.Namespace:
 
 
 def made(folder: Path, scale: float) -> Path:
-    """A capture made here."""
+    """Generate a capture."""
     import big_xplane
 
     path = folder / "made.xplane.pb"
@@ -206,7 +206,7 @@ def made(folder: Path, scale: float) -> Path:
 
 
 def recorded(folder: Path, options: argparse.Namespace) -> Path | None:
-    """A capture of TensorFlow, where one is asked for."""
+    """Record a capture with TensorFlow, if requested."""
     if options.tensorflow is None:
         return None
     command = [options.python, str(HERE / "xplane_program.py"), str(folder), str(options.tensorflow)]
@@ -217,7 +217,7 @@ def recorded(folder: Path, options: argparse.Namespace) -> Path | None:
 
 
 def commands(capture: Path, options: argparse.Namespace) -> dict[str, list[str | Path]]:
-    """The command of each route."""
+    """Return the command of each route."""
     return {
         route: [sys.executable if route in OURS else options.python, __file__, "--route", route, "--capture", capture]
         for route in ROUTES

@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def run(build: Callable[[], keras.Model], batch_size: int, steps: int) -> None:
-    """Train what ``build`` gives, as the command line says."""
+    """Train the network of ``build``, with the options of the command line."""
     options = parse(batch_size, steps)
     set_up(options)
     with STRATEGIES[options.strategy]().scope():
@@ -55,7 +55,7 @@ def run(build: Callable[[], keras.Model], batch_size: int, steps: int) -> None:
 
 
 def parse(batch_size: int, steps: int) -> argparse.Namespace:
-    """The command line."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description="Train on images of the size of CIFAR-10.")
     some, none, tuned = at_least(1), at_least(0), at_least(tf.data.AUTOTUNE)
     parser.add_argument("--steps", type=some, default=steps, help=f"training steps (default {steps})")
@@ -76,7 +76,7 @@ def parse(batch_size: int, steps: int) -> argparse.Namespace:
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """What reads a whole number from the command line; without steps, Keras would train for ever."""
+    """Return a parser of integers from the command line. Without steps, Keras would train without end."""
 
     def number(text: str) -> int:
         if int(text) < least:
@@ -87,7 +87,7 @@ def at_least(least: int) -> Callable[[str], int]:
 
 
 def set_up(options: argparse.Namespace) -> None:
-    """Settings that hold for the whole program: TensorFlow reads them once, when it first runs something."""
+    """Apply settings of the whole program: TensorFlow reads them once, when it first runs something."""
     os.environ["TF_GPU_THREAD_MODE"] = options.gpu_thread_mode
     tf.config.threading.set_intra_op_parallelism_threads(options.intra_op)
     tf.config.threading.set_inter_op_parallelism_threads(options.inter_op)
@@ -97,12 +97,12 @@ def set_up(options: argparse.Namespace) -> None:
 
 
 def gpus() -> list[tf.config.PhysicalDevice]:
-    """The GPUs that TensorFlow can use."""
+    """Return the GPUs that TensorFlow can use."""
     return tf.config.list_physical_devices("GPU")
 
 
 def network() -> keras.Model:
-    """Two convolutions and a dense layer."""
+    """Return two convolutions and a dense layer."""
     layers = keras.layers
     return keras.Sequential(
         [
@@ -117,7 +117,7 @@ def network() -> keras.Model:
 
 
 def dataset(options: argparse.Namespace) -> tf.data.Dataset:
-    """Endless batches of (images, labels)."""
+    """Return endless batches of (images, labels)."""
     data = tf.data.Dataset.from_tensor_slices(files()).map(decode, options.parallel_map or None)
     if options.cache:
         data = data.cache()
@@ -128,27 +128,27 @@ def dataset(options: argparse.Namespace) -> tf.data.Dataset:
 
 
 def as_written(data: tf.data.Dataset) -> tf.data.Dataset:
-    """``data`` without the parallel calls and prefetching that TensorFlow adds by itself: the switches decide."""
+    """Return ``data`` without TensorFlow's own parallel calls and prefetching: the switches decide."""
     settings = tf.data.Options()
     settings.experimental_optimization.apply_default_optimizations = False
     return data.with_options(settings)
 
 
 def files() -> tuple[list[bytes], np.ndarray]:
-    """JPEG files of noise, and a class for each."""
+    """Return JPEG files of noise, and a class for each."""
     random = np.random.default_rng(1)
     noise = random.integers(0, 256, (IMAGES, STORED_SIDE, STORED_SIDE, 3), np.uint8)
     return [tf.io.encode_jpeg(image).numpy() for image in noise], random.integers(0, CLASSES, IMAGES)
 
 
 def decode(file: tf.Tensor, label: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The dear part of the pipeline, the same in every epoch: a cache may lie behind it."""
+    """Decode an image: the expensive part of the pipeline, equal in every epoch, so that it can be cached."""
     image = tf.image.resize(tf.io.decode_jpeg(file, channels=3), (SIDE, SIDE), antialias=True)
     return image / 255, label
 
 
 def flip(image: tf.Tensor, label: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The cheap part, which differs from epoch to epoch."""
+    """Flip an image: the cheap part, which differs from epoch to epoch."""
     return tf.image.random_flip_left_right(image), label
 
 

@@ -4,7 +4,7 @@
     traceviz collect -o before -- python examples/dense_grid_search.py
     traceviz collect -o after -- python examples/dense_grid_search.py --batch-size 64 --early-stopping 1 --clear-session
 
-The report of such a run says what of it is training, and how memory grows where no session is cleared.
+The report of such a run shows the share of training, and how memory grows if no session is cleared.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", default="auto", help="digits, made, or a folder of CIFAR-10 (default: what is there)")
     parser.add_argument("--images", type=int, default=2048)
@@ -54,7 +54,7 @@ def parse() -> argparse.Namespace:
 def fitted(
     training: images.Images, held: images.Images, units: int, rate: float, options: argparse.Namespace
 ) -> dict[str, list[float]]:
-    """Train one model; gives its history."""
+    """Train one model; return its history."""
     layers = keras.layers
     network = keras.Sequential(
         [

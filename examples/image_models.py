@@ -1,7 +1,7 @@
-"""AlexNet, MobileNet v2, ResNet-50 and VGG-16 as lists of layers, which four frameworks build alike.
+"""AlexNet, MobileNet v2, ResNet-50 and VGG-16 as lists of layers, from which four frameworks build the same networks.
 
-Comparing frameworks asks for the same network in each of them, and their collections of models differ: in where a
-block halves its sides, in what is normalised, in the size of dense layers. Here a model is written down once, for
+A comparison of frameworks needs the same network in each. Their collections of models differ in the layer of a
+block that halves the sides, in normalisation, and in the size of dense layers. Here a model is defined once, for
 images of 32 by 32 pixels, and ``image_tensorflow.py``, ``image_pytorch.py``, ``image_paddle.py`` and
 ``image_mxnet.py`` make layers of it.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Convolution:
-    """Square, with as much padding as keeps sides at a stride of 1; normalised or not, then activated or not."""
+    """Square convolution that keeps the sides at a stride of 1, optionally normalised and activated."""
 
     inputs: int
     outputs: int
@@ -27,17 +27,17 @@ class Convolution:
 
 @dataclass(frozen=True)
 class Pooling:
-    """The largest of 2 by 2 pixels."""
+    """Pooling to the largest of 2 by 2 pixels."""
 
 
 @dataclass(frozen=True)
 class Average:
-    """One value per channel."""
+    """Average to one value per channel."""
 
 
 @dataclass(frozen=True)
 class Dense:
-    """With or without an activation."""
+    """Dense layer, with or without an activation."""
 
     inputs: int
     outputs: int
@@ -46,7 +46,7 @@ class Dense:
 
 @dataclass(frozen=True)
 class Sum:
-    """What ``body`` gives, and what ``short_cut`` gives (the input itself where that is empty); then activated."""
+    """Sum of ``body`` and ``short_cut`` (the input itself if that is empty), then activated."""
 
     body: tuple[Layer, ...]
     short_cut: tuple[Layer, ...] = ()
@@ -58,7 +58,7 @@ Model = tuple[Layer, ...]
 
 
 def alexnet(classes: int) -> Model:
-    """Five convolutions and three dense layers (Krizhevsky, 2012), the first cut to small images."""
+    """Return five convolutions and three dense layers (Krizhevsky, 2012), the first adapted to small images."""
     plain = Convolution(3, 64, normalised=False)
     return (
         replace(plain, stride=2),
@@ -77,7 +77,7 @@ def alexnet(classes: int) -> Model:
 
 
 def vgg16(classes: int) -> Model:
-    """Thirteen convolutions and three dense layers (Simonyan and Zisserman, 2014)."""
+    """Return thirteen convolutions and three dense layers (Simonyan and Zisserman, 2014)."""
     layers: list[Layer] = []
     inputs = 3
     for outputs, count in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
@@ -89,7 +89,7 @@ def vgg16(classes: int) -> Model:
 
 
 def resnet50(classes: int) -> Model:
-    """Sixteen bottleneck blocks (He and others, 2015)."""
+    """Return sixteen bottleneck blocks (He and others, 2015)."""
     layers: list[Layer] = [Convolution(3, 64, 7, 2), Pooling()]
     inputs = 64
     for stage, count in enumerate((3, 4, 6, 3)):
@@ -111,7 +111,7 @@ def _bottleneck(inputs: int, inner: int, outputs: int, stride: int) -> Sum:
 
 
 def mobilenet(classes: int) -> Model:
-    """Seventeen inverted residual blocks with convolutions of single channels (Sandler and others, 2018)."""
+    """Return seventeen inverted residual blocks with depthwise convolutions (Sandler and others, 2018)."""
     layers: list[Layer] = [Convolution(3, 32, stride=2, activation="relu6")]
     inputs = 32
     stages = ((1, 16, 1, 1), (6, 24, 2, 1), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
@@ -141,7 +141,7 @@ MODELS: dict[str, Callable[[int], Model]] = {
 
 
 def parameters(model: Model) -> int:
-    """Numbers that training changes: weights, biases, and two per normalised channel."""
+    """Count the trained numbers: weights, biases, and two per normalised channel."""
     return sum(_parameters(layer) for layer in model)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def train(model: Model, training: Images, held: Images, options: argparse.Namespace) -> float:
-    """Train on batches in random order; gives the accuracy on the images that were held out."""
+    """Train on batches in random order; return the accuracy on the held-out images."""
     mx.random.seed(options.seed)
     device = mx.gpu() if options.device == "gpu" else mx.cpu()
     network = sequence(model)
@@ -34,26 +34,26 @@ def train(model: Model, training: Images, held: Images, options: argparse.Namesp
                 loss = loss_of(network(pixels.as_in_context(device)), labels.as_in_context(device))
             loss.backward()
             trainer.step(len(pixels))
-            mx.nd.waitall()  # else steps and epochs show how fast work is handed out, and none of the work
+            mx.nd.waitall()  # else steps and epochs show only how fast work is queued
     pixels, labels = arrays(held)
     scores = network(pixels.as_in_context(device)).argmax(1).as_in_context(labels.context)
     return float((scores == labels).mean().asscalar())
 
 
 def arrays(images: Images) -> tuple[mx.nd.NDArray, mx.nd.NDArray]:
-    """Pixels with the channels first, and labels."""
+    """Return pixels with the channels first, and labels."""
     return mx.nd.array(images.as_floats(channels_first=True)), mx.nd.array(images.labels, dtype="float32")
 
 
 def sequence(layers: Model) -> nn.HybridSequential:
-    """The layers one after the other."""
+    """Return the layers as a sequence."""
     made = nn.HybridSequential()
     made.add(*(block for layer in layers for block in blocks(layer)))
     return made
 
 
 def blocks(layer: Layer) -> list[nn.HybridBlock]:
-    """What a layer is made of."""
+    """Return the blocks of a layer."""
     if isinstance(layer, Convolution):
         sides = (layer.size, layer.stride, layer.size // 2)
         named = {"groups": layer.groups, "use_bias": not layer.normalised, "in_channels": layer.inputs}
@@ -69,14 +69,14 @@ def blocks(layer: Layer) -> list[nn.HybridBlock]:
 
 
 def activations(name: str | None) -> list[nn.HybridBlock]:
-    """The activation, or none."""
+    """Return the activation, or none."""
     if name == "relu6":
         return [nn.HybridLambda(lambda operators, values: operators.clip(values, 0, 6))]
     return [nn.Activation(name)] if name else []
 
 
 class Added(nn.HybridBlock):
-    """Two ways, whose results are added."""
+    """Two paths with added results."""
 
     def __init__(self, layer: Sum) -> None:
         super().__init__()
@@ -85,5 +85,5 @@ class Added(nn.HybridBlock):
         self.activation.add(*activations(layer.activation))
 
     def hybrid_forward(self, operators: ModuleType, values: mx.nd.NDArray) -> mx.nd.NDArray:  # noqa: ARG002 its signature
-        """What both ways give."""
+        """Return the sum of both paths."""
         return self.activation(self.body(values) + self.short_cut(values))

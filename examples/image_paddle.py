@@ -19,7 +19,7 @@ ACTIVATIONS = {"relu": nn.ReLU, "relu6": nn.ReLU6, None: nn.Identity}
 
 
 def train(model: Model, training: Images, held: Images, options: argparse.Namespace) -> float:
-    """Train on batches in random order; gives the accuracy on the images that were held out."""
+    """Train on batches in random order; return the accuracy on the held-out images."""
     paddle.seed(options.seed)
     paddle.set_device(options.device)
     network = sequence(model)
@@ -39,17 +39,17 @@ def train(model: Model, training: Images, held: Images, options: argparse.Namesp
 
 
 def tensors(images: Images) -> list[paddle.Tensor]:
-    """Pixels with the channels first, and labels."""
+    """Return pixels with the channels first, and labels."""
     return [paddle.to_tensor(images.as_floats(channels_first=True)), paddle.to_tensor(images.labels)]
 
 
 def sequence(layers: Model) -> nn.Sequential:
-    """The layers one after the other."""
+    """Return the layers as a sequence."""
     return nn.Sequential(*(made for layer in layers for made in modules(layer)))
 
 
 def modules(layer: Layer) -> list[nn.Layer]:
-    """What a layer is made of."""
+    """Return the modules of a layer."""
     if isinstance(layer, Convolution):
         sides = (layer.size, layer.stride, layer.size // 2)
         bias = False if layer.normalised else None
@@ -66,7 +66,7 @@ def modules(layer: Layer) -> list[nn.Layer]:
 
 
 class Added(nn.Layer):
-    """Two ways, whose results are added."""
+    """Two paths with added results."""
 
     def __init__(self, layer: Sum) -> None:
         super().__init__()
@@ -74,5 +74,5 @@ class Added(nn.Layer):
         self.activation = ACTIVATIONS[layer.activation]()
 
     def forward(self, values: paddle.Tensor) -> paddle.Tensor:
-        """What both ways give."""
+        """Return the sum of both paths."""
         return self.activation(self.body(values) + self.short_cut(values))

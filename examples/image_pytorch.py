@@ -19,7 +19,7 @@ ACTIVATIONS = {"relu": nn.ReLU, "relu6": nn.ReLU6, None: nn.Identity}
 
 
 def train(model: Model, training: Images, held: Images, options: argparse.Namespace) -> float:
-    """Train on batches in random order; gives the accuracy on the images that were held out."""
+    """Train on batches in random order; return the accuracy on the held-out images."""
     torch.manual_seed(options.seed)
     device = torch.device("cuda" if options.device == "gpu" else "cpu")
     network = sequence(model).to(device)
@@ -39,17 +39,17 @@ def train(model: Model, training: Images, held: Images, options: argparse.Namesp
 
 
 def tensors(images: Images) -> TensorDataset:
-    """Pixels with the channels first, and labels."""
+    """Return pixels with the channels first, and labels."""
     return TensorDataset(torch.from_numpy(images.as_floats(channels_first=True)), torch.from_numpy(images.labels))
 
 
 def sequence(layers: Model) -> nn.Sequential:
-    """The layers one after the other."""
+    """Return the layers as a sequence."""
     return nn.Sequential(*(made for layer in layers for made in modules(layer)))
 
 
 def modules(layer: Layer) -> list[nn.Module]:
-    """What a layer is made of."""
+    """Return the modules of a layer."""
     if isinstance(layer, Convolution):
         sides = (layer.size, layer.stride, layer.size // 2)
         convolution = nn.Conv2d(layer.inputs, layer.outputs, *sides, groups=layer.groups, bias=not layer.normalised)
@@ -65,7 +65,7 @@ def modules(layer: Layer) -> list[nn.Module]:
 
 
 class Added(nn.Module):
-    """Two ways, whose results are added."""
+    """Two paths with added results."""
 
     def __init__(self, layer: Sum) -> None:
         super().__init__()
@@ -73,5 +73,5 @@ class Added(nn.Module):
         self.activation = ACTIVATIONS[layer.activation]()
 
     def forward(self, values: torch.Tensor) -> torch.Tensor:
-        """What both ways give."""
+        """Return the sum of both paths."""
         return self.activation(self.body(values) + self.short_cut(values))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def train(model: Model, training: Images, held: Images, options: argparse.Namespace) -> float:
-    """Train on batches in random order; gives the accuracy on the images that were held out."""
+    """Train on batches in random order; return the accuracy on the held-out images."""
     keras.utils.set_random_seed(options.seed)
     if options.device == "cpu":
         tf.config.set_visible_devices([], "GPU")
@@ -45,20 +45,20 @@ def train(model: Model, training: Images, held: Images, options: argparse.Namesp
 
 
 def built(model: Model) -> keras.Model:
-    """The layers one after the other, for images of CIFAR-10's size."""
+    """Return the layers as a model, for images of CIFAR-10's size."""
     inputs = keras.Input((SIDE, SIDE, 3))
     return keras.Model(inputs, followed(inputs, model))
 
 
 def followed(values: keras.KerasTensor, layers: Model) -> keras.KerasTensor:
-    """What the layers make of ``values``."""
+    """Apply the layers to ``values``."""
     for layer in layers:
         values = applied(values, layer)
     return values
 
 
 def applied(values: keras.KerasTensor, layer: Layer) -> keras.KerasTensor:
-    """What a layer makes of ``values``."""
+    """Apply a layer to ``values``."""
     if isinstance(layer, Convolution):
         values = convolution(layer)(values)
         if layer.normalised:
@@ -75,7 +75,7 @@ def applied(values: keras.KerasTensor, layer: Layer) -> keras.KerasTensor:
 
 
 def convolution(layer: Convolution) -> keras.Layer:
-    """One of single channels has a layer of its own: TensorFlow trains no others in groups on a CPU."""
+    """Return the layer of a convolution; depthwise ones use their own, because TensorFlow trains no groups on a CPU."""
     sides = {"strides": layer.stride, "padding": "same", "use_bias": not layer.normalised}
     if layer.groups > 1:
         return keras.layers.DepthwiseConv2D(layer.size, **sides)

@@ -20,7 +20,7 @@ LEARNING_RATE, MOMENTUM = 0.01, 0.9
 
 
 def main() -> None:
-    """Train, validate once, and say what came out."""
+    """Train, validate once, and print the result."""
     options = parse()
     count = options.images - options.images % options.batch_size
     training, held = images.load(options.data, count)
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--framework", choices=list(MODULES), required=True)
     parser.add_argument("--model", choices=list(image_models.MODELS), default="alexnet")

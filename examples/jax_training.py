@@ -4,8 +4,8 @@
     python examples/jax_training.py --annotate --logdir logs
     traceviz report logs
 
-Without ``--annotate`` nothing in the capture says where a step begins, or which part of it waits for a batch: a report
-has to infer the steps from repetition, and cannot judge the input pipeline.
+Without ``--annotate`` the capture does not show where a step starts, or which part of it waits for a batch. A report
+then has to infer the steps from repetition, and cannot judge the input pipeline.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ def main() -> None:
 
 
 def quiet() -> jax.profiler.ProfileOptions:
-    """The Python tracer is on by default: it slows the loop several times, and fills the capture."""
+    """Disable the Python tracer, which is on by default: it slows the loop several times, and fills the capture."""
     options = jax.profiler.ProfileOptions()
     options.python_tracer_level = 0
     return options
 
 
 def step_mark(number: int) -> contextlib.AbstractContextManager[object]:
-    """What marks a step."""
+    """Return the mark of a step."""
     return jax.profiler.StepTraceAnnotation("train", step_num=number)
 
 
 def input_mark() -> contextlib.AbstractContextManager[object]:
-    """What marks the taking of a batch."""
+    """Return the mark for taking a batch."""
     return jax.profiler.TraceAnnotation("data loading")
 
 
 def endless_batches(random: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Batches of noise with labels, round and round."""
+    """Yield batches of noise with labels without end."""
     features = random.standard_normal((EXAMPLES, WIDTHS[0]), np.float32)
     labels = random.integers(0, WIDTHS[-1], EXAMPLES)
     while True:
@@ -76,7 +76,7 @@ def endless_batches(random: np.random.Generator) -> Iterator[tuple[np.ndarray, n
 
 
 def initial(random: np.random.Generator) -> Layers:
-    """Weights and biases of a perceptron."""
+    """Return weights and biases of a perceptron."""
     return [
         (jnp.asarray(random.standard_normal((rows, columns), np.float32) / np.sqrt(rows)), jnp.zeros(columns))
         for rows, columns in itertools.pairwise(WIDTHS)
@@ -84,7 +84,7 @@ def initial(random: np.random.Generator) -> Layers:
 
 
 def loss_of(layers: Layers, features: jax.Array, labels: jax.Array) -> jax.Array:
-    """Mean cross-entropy of the network's answers."""
+    """Return the mean cross-entropy of the network's answers."""
     for weights, bias in layers[:-1]:
         features = jax.nn.relu(features @ weights + bias)
     weights, bias = layers[-1]
@@ -94,7 +94,7 @@ def loss_of(layers: Layers, features: jax.Array, labels: jax.Array) -> jax.Array
 
 @jax.jit
 def train_step(layers: Layers, features: jax.Array, labels: jax.Array) -> tuple[Layers, jax.Array]:
-    """One step of gradient descent: the new layers, and the loss before it."""
+    """Run one step of gradient descent; return the new layers, and the loss before it."""
     loss, gradients = jax.value_and_grad(loss_of)(layers, features, labels)
     return jax.tree.map(lambda value, slope: value - 0.05 * slope, layers, gradients), loss
 

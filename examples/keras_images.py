@@ -5,8 +5,8 @@
     traceviz collect -o repaired -- python examples/keras_images.py --cache --prefetch 2
 
 Without switches it decodes one file at a time while the model waits, in every epoch. The images are those of
-``images.py``: digits, CIFAR-10 from a folder, or made ones. Epochs are whole, and the model is validated after each, so
-that what a setting does to loss and accuracy is seen beside what it does to time.
+``images.py``: digits, CIFAR-10 from a folder, or generated ones. The model is validated after each full epoch, so
+that the effect of a setting on loss and accuracy is visible next to its effect on time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 import tensorflow as tf
 
 ENLARGED = 4
-"""Files hold larger images than the model sees, as they do in practice: so many times the side of 32."""
+"""Factor on the side of 32: as in practice, files hold larger images than the model sees."""
 
 
 def main() -> None:
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--task", choices=["train", "infer"], default="train")
     parser.add_argument("--data", default="auto", help="digits, made, or a folder of CIFAR-10 (default: what is there)")
@@ -74,7 +74,7 @@ def parse() -> argparse.Namespace:
 
 
 def set_up(options: argparse.Namespace) -> None:
-    """Settings that hold for the whole program: TensorFlow reads them once, when it first runs something."""
+    """Apply settings of the whole program: TensorFlow reads them once, when it first runs something."""
     os.environ["TF_GPU_THREAD_MODE"] = options.gpu_thread_mode
     tf.config.threading.set_intra_op_parallelism_threads(options.intra_op)
     tf.config.threading.set_inter_op_parallelism_threads(options.inter_op)
@@ -86,7 +86,7 @@ def set_up(options: argparse.Namespace) -> None:
 
 
 def strategy(options: argparse.Namespace) -> tf.distribute.Strategy:
-    """Where the model is run."""
+    """Return the strategy for the devices of the model."""
     if options.device == "tpu":
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
         tf.config.experimental_connect_to_cluster(resolver)
@@ -116,7 +116,7 @@ def train(network: keras.Model, training: images.Images, held: images.Images, op
 
 
 def infer(network: keras.Model, held: images.Images, options: argparse.Namespace) -> None:
-    """Classify batches that are ready, and time each from the call to its scores."""
+    """Classify prepared batches, and time each from the call to its scores."""
     pixels = images.resized(held.pixels, options.side).astype(np.float32) / 255
     times = []
     for number in range(options.calls):
@@ -129,7 +129,7 @@ def infer(network: keras.Model, held: images.Images, options: argparse.Namespace
 
 
 def compiled(options: argparse.Namespace) -> keras.Model:
-    """The model, its optimizer and loss."""
+    """Return the model with its optimizer and loss."""
     layers = [keras.Input((options.side, options.side, 3))]
     layers += variations() if options.augment == "model" else []
     network = keras.Sequential([*layers, *MODELS[options.model](options.side)])
@@ -144,7 +144,7 @@ def compiled(options: argparse.Namespace) -> keras.Model:
 
 
 def small_network(side: int) -> list[keras.Layer]:  # noqa: ARG001 all models have one signature
-    """Three convolutions and a dense layer."""
+    """Return three convolutions and a dense layer."""
     layers = keras.layers
     return [
         layers.Conv2D(32, 3, activation="relu"),
@@ -158,7 +158,7 @@ def small_network(side: int) -> list[keras.Layer]:  # noqa: ARG001 all models ha
 
 
 def resnet50(side: int) -> list[keras.Layer]:
-    """ResNet-50 without weights."""
+    """Return ResNet-50 without weights."""
     body = keras.applications.ResNet50(weights=None, include_top=False, pooling="avg", input_shape=(side, side, 3))
     return [body, keras.layers.Dense(images.CLASSES, dtype="float32")]
 
@@ -167,13 +167,13 @@ MODELS = {"cnn": small_network, "resnet50": resnet50}
 
 
 def variations() -> list[keras.Layer]:
-    """Layers that turn, move and enlarge images by chance."""
+    """Return layers that rotate, move and enlarge images at random."""
     layers = keras.layers
     return [layers.RandomRotation(0.05), layers.RandomTranslation(0.1, 0.1), layers.RandomZoom(0.1)]
 
 
 def prepared(data: images.Images, options: argparse.Namespace, *, is_training: bool) -> tf.data.Dataset:
-    """One pass over the images, in batches."""
+    """Return one pass over the images, in batches."""
     pipeline = tf.data.Dataset.from_tensor_slices((files(data), data.labels)).map(
         lambda file, label: (decoded(file, options.side), label), options.parallel_map
     )
@@ -191,17 +191,17 @@ def prepared(data: images.Images, options: argparse.Namespace, *, is_training: b
 
 
 def files(data: images.Images) -> list[bytes]:
-    """Each image as a JPEG file."""
+    """Return each image as a JPEG file."""
     return [tf.io.encode_jpeg(image.repeat(ENLARGED, 0).repeat(ENLARGED, 1)).numpy() for image in data.pixels]
 
 
 def decoded(file: tf.Tensor, side: int) -> tf.Tensor:
-    """The dear part of the pipeline, the same in every epoch: a cache may lie behind it."""
+    """Decode an image: the expensive part of the pipeline, equal in every epoch, so that it can be cached."""
     return tf.image.resize(tf.io.decode_jpeg(file, channels=3), (side, side), antialias=True) / 255
 
 
 def as_written(pipeline: tf.data.Dataset, private_threads: int | None) -> tf.data.Dataset:
-    """``pipeline`` without the parallel calls and prefetching that TensorFlow adds by itself: the switches decide."""
+    """Return ``pipeline`` without TensorFlow's own parallel calls and prefetching: the switches decide."""
     settings = tf.data.Options()
     settings.experimental_optimization.apply_default_optimizations = False
     if private_threads:

@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def images_and_labels() -> tf.data.Dataset:
-    """Batches of noise, prefetched."""
+    """Return batches of noise, prefetched."""
     random = np.random.default_rng(1)
     images = random.integers(0, 256, (IMAGES, 32, 32, 3), np.uint8)
     labels = random.integers(0, CLASSES, IMAGES, np.int32)
@@ -59,7 +59,7 @@ def images_and_labels() -> tf.data.Dataset:
 
 
 def scale(image: tf.Tensor, label: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Pixels from 0 to 1."""
+    """Scale pixels to 0 to 1."""
     return tf.cast(image, tf.float32) / 255, label
 
 

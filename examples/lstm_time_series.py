@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def training_step(options: argparse.Namespace) -> tf.types.experimental.PolymorphicFunction:
-    """The model with its optimizer, as a function from a batch to its loss."""
+    """Return the model with its optimizer, as a function from a batch to its loss."""
     model = keras.Sequential(
         [
             keras.layers.Input((options.window, 1)),
@@ -63,7 +63,7 @@ def training_step(options: argparse.Namespace) -> tf.types.experimental.Polymorp
 
 
 def batches(options: argparse.Namespace) -> tf.data.Dataset:
-    """Endless batches of windows, each with the value that follows it."""
+    """Return endless batches of windows, each with the value that follows it."""
     series = noisy_waves()
     windows = keras.utils.timeseries_dataset_from_array(
         series[:-1, None],
@@ -77,7 +77,7 @@ def batches(options: argparse.Namespace) -> tf.data.Dataset:
 
 
 def noisy_waves() -> np.ndarray:
-    """A sum of waves, and noise."""
+    """Return a sum of waves, and noise."""
     times = np.arange(LENGTH, dtype=np.float32)
     waves = sum(np.sin(times / length) for length in (3, 17, 101))
     return waves + np.random.default_rng(1).normal(0, 0.1, LENGTH).astype(np.float32)

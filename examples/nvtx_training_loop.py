@@ -6,7 +6,7 @@
 
 A reader thread fetches batches from a file and takes longer than the "model" needs, so the loop is
 input-bound: the range "data loading" takes more than half of each "step". The work is real (hashing and compressing
-bytes), but stands for nothing.
+bytes), but trains nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BATCH_BYTES = 512 * 1024
 
 
 def main() -> None:
-    """Write a data file, train on it, and print what was done."""
+    """Write a data file, train on it, and print the result."""
     parser = argparse.ArgumentParser(description="A small annotated training loop.")
     parser.add_argument("--steps", type=int, default=30, help="training steps (default 30)")
     parser.add_argument("--delay", type=float, default=0.012, help="seconds per batch that stand for a slow disk")
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def train(data: Path, steps: int, delay: float) -> str:
-    """Run ``steps`` steps over batches that a second thread reads; gives a checksum of the result."""
+    """Run ``steps`` steps over batches that a second thread reads; return a checksum of the result."""
     batches: queue.Queue[bytes] = queue.Queue(maxsize=1)
     reader = threading.Thread(target=read_batches, args=(data, steps, delay, batches), name="reader")
     reader.start()
@@ -60,7 +60,7 @@ def train(data: Path, steps: int, delay: float) -> str:
 
 
 def read_batches(data: Path, steps: int, delay: float, batches: queue.Queue[bytes]) -> None:
-    """Read ``steps`` batches from the file, round and round, each after a pause of ``delay`` seconds."""
+    """Read ``steps`` batches from the file, repeatedly, each after a pause of ``delay`` seconds."""
     with data.open("rb", buffering=0) as file:
         for _ in range(steps):
             time.sleep(delay)

@@ -1,4 +1,4 @@
-"""Four small projects, each before and after it was made faster: the table of what was changed, and what runs it.
+"""Four small projects, each before and after it was made faster: the table of changes, and the program that runs them.
 
 python examples/projects.py cnn before
 python examples/projects.py cnn after --seed 2
@@ -32,11 +32,11 @@ PROJECTS = {
     ),
     "text": ("text_classifier.py --epochs 12", {"before": "", "after": "--processes 2 --keep"}),
 }
-"""Project -> program, and the switches of each of its stages."""
+"""Map from project to program, and the switches of each of its stages."""
 
 
 def main() -> None:
-    """Run a project as this program's own."""
+    """Run a project's program in this process."""
     names = [f"{project} {stage}" for project, (_, stages) in PROJECTS.items() for stage in stages]
     if " ".join(sys.argv[1:3]) not in names:
         sys.exit(f"usage: {sys.argv[0]} PROJECT STAGE, one of: {', '.join(names)}")

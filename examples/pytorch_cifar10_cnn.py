@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def run(blocks: tuple[int, ...], batch_size: int, steps: int, *, pooled: bool = False) -> None:
-    """Train a network with so many blocks in each stage."""
+    """Train a network with these numbers of blocks per stage."""
     options = parse(batch_size, steps)
     torch.manual_seed(1)
     if options.intra_op:
@@ -39,7 +39,7 @@ def run(blocks: tuple[int, ...], batch_size: int, steps: int, *, pooled: bool = 
 
 
 def parse(batch_size: int, steps: int) -> argparse.Namespace:
-    """The command line; names are those that ``training_step`` reads."""
+    """Return the options of the command line, with the names that ``training_step`` reads."""
     parser = argparse.ArgumentParser(description="Train on images of the size of CIFAR-10.")
     parser.add_argument("--loader", choices=["slow", "workers", "repaired"], default="slow")
     parser.add_argument("--steps", type=int, default=steps, help=f"training steps (default {steps})")

@@ -23,7 +23,7 @@ from torch.utils.data.distributed import DistributedSampler
 
 BATCH, LENGTH, WIDTH, CLASSES = 16, 64, 128, 10
 WAIT, WARM_UP = 1, 2
-"""Steps before the captured ones: unseen by the profiler, and seen but thrown away."""
+"""Steps before the captured ones: not profiled, and profiled but discarded."""
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 Step = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def train(batches: Iterable[Batch], step: Step, device: torch.device, options: argparse.Namespace) -> float:
-    """Train on ``batches``; the profiler writes the capture of this rank when the last step is over."""
+    """Train on ``batches``; the profiler writes the capture of this rank after the last step."""
     loss = torch.zeros(())
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device.type == "cuda" else [])]
     write = torch.profiler.tensorboard_trace_handler(options.profile, f"rank{dist.get_rank()}", use_gzip=True)
@@ -63,14 +63,14 @@ def train(batches: Iterable[Batch], step: Step, device: torch.device, options: a
 
 
 def loader(length: int, steps: int) -> DataLoader[Batch]:
-    """As many batches of noise with labels as this rank needs for ``steps``; every rank takes its own part."""
+    """Return as many batches of noise with labels as this rank needs for ``steps``; every rank takes its own part."""
     rows = BATCH * steps * dist.get_world_size()
     data = TensorDataset(torch.randn(rows, length, WIDTH), torch.randint(CLASSES, (rows,)))
     return DataLoader(data, BATCH, sampler=DistributedSampler(data))
 
 
 def training_step(device: torch.device) -> Step:
-    """A transformer layer with its optimizer, as a function from a batch to its loss; gradients are shared."""
+    """Return a transformer layer with its optimizer, as a function from a batch to its loss; gradients are shared."""
     layer = nn.TransformerEncoderLayer(WIDTH, nhead=4, dim_feedforward=4 * WIDTH, dropout=0.0, batch_first=True)
     network = nn.Sequential(layer, nn.Linear(WIDTH, CLASSES)).to(device)
     parallel = DistributedDataParallel(network, device_ids=[device] if device.type == "cuda" else None)

@@ -4,10 +4,10 @@
     python examples/pytorch_input_pipeline.py --loader slow --profile logs
     traceviz report logs
 
-``slow`` distorts images one at a time in the training process (``num_workers=0``); ``workers`` leaves the same work to
-one worker process, which is not enough; ``repaired`` distorts a whole batch at once, in a worker that runs ahead. The
-model and its batches are the same in all three, so the step time of ``repaired`` confirms the best case that the report
-of ``slow`` promises. The work is real, the images are noise.
+``slow`` distorts images one at a time in the training process (``num_workers=0``). ``workers`` leaves the same work to
+one worker process, which is not enough. ``repaired`` distorts a whole batch at once, in a worker that prefetches. The
+model and its batches are the same in all three, so the step time of ``repaired`` confirms the best case in the report
+of ``slow``. The work is real, the images are noise.
 
 On a machine with a GPU the model is a ResNet-50, and ``--amp``, ``--channels-last``, ``--compile``, ``--graphs`` and
 ``--read-loss`` change how it runs. Without a GPU, a far smaller model trains on the CPU.
@@ -31,7 +31,7 @@ IMAGES = 256
 WAVES = (2, 3, 5, 7, 11)
 """Lengths of the waves that distort an image, in pixels."""
 WAIT, WARM_UP = 1, 2
-"""Steps before the captured ones: unseen by the profiler, and seen but thrown away."""
+"""Steps before the captured ones: not profiled, and profiled but discarded."""
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 Step = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -39,14 +39,14 @@ Step = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large the work is."""
+    """Size of the work."""
 
     side: int
     batch: int
     width: int
     blocks: tuple[int, ...]
     pooled: bool = False
-    """Whether the first layer is followed by a pooling, as in the ResNet of the paper and of Keras."""
+    """True if a pooling follows the first layer, as in the ResNet of the paper and of Keras."""
 
 
 ON_CPU = Size(side=32, batch=32, width=64, blocks=(1,))
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description="Capture a small PyTorch training run.")
     parser.add_argument("--loader", choices=["slow", "workers", "repaired"], default="slow")
     parser.add_argument("--steps", type=int, default=12, help="steps to capture (default 12)")
@@ -94,7 +94,7 @@ def parse() -> argparse.Namespace:
 
 
 def train(batches: Iterable[Batch], step: Step, device: torch.device, options: argparse.Namespace) -> float:
-    """Train on ``batches``, all but the first under the profiler; gives the last loss."""
+    """Train on ``batches``, all but the first under the profiler; return the last loss."""
     loss = torch.zeros(())
     with profiler(device, options) as profile:
         for images, labels in batches:
@@ -107,7 +107,7 @@ def train(batches: Iterable[Batch], step: Step, device: torch.device, options: a
 
 
 def profiler(device: torch.device, options: argparse.Namespace) -> torch.profiler.profile:
-    """The profiler, which writes its capture when the last step is over."""
+    """Return the profiler, which writes its capture after the last step."""
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device.type == "cuda" else [])]
     schedule = torch.profiler.schedule(wait=WAIT, warmup=WARM_UP, active=options.steps, repeat=1)
     return torch.profiler.profile(
@@ -122,12 +122,12 @@ def profiler(device: torch.device, options: argparse.Namespace) -> torch.profile
 
 
 def training_step(size: Size, device: torch.device, options: argparse.Namespace) -> Step:
-    """A residual network with its optimizer, as a function from a batch to its loss."""
+    """Return a residual network with its optimizer, as a function from a batch to its loss."""
     layout = torch.channels_last if options.channels_last else torch.contiguous_format
     network: nn.Module = ResidualNetwork(size).to(device, memory_format=layout)
     optimizer = torch.optim.SGD(network.parameters(), lr=0.01)
     loss_of = nn.CrossEntropyLoss()
-    # Casts are not kept between calls: a captured graph may not refer to them.
+    # Casts are not cached between calls: a captured graph may not refer to them.
     precision = torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
     if options.graphs:
         sample = torch.zeros(size.batch, 3, size.side, size.side, device=device).to(memory_format=layout)
@@ -148,7 +148,7 @@ def training_step(size: Size, device: torch.device, options: argparse.Namespace)
 
 
 class ResidualNetwork(nn.Module):
-    """Stages of bottleneck blocks, each with half the side and twice the channels of the one before."""
+    """Stages of bottleneck blocks, each with half the side and twice the channels of the previous one."""
 
     def __init__(self, size: Size) -> None:
         super().__init__()
@@ -164,12 +164,12 @@ class ResidualNetwork(nn.Module):
         self.head = nn.Linear(channels, CLASSES)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Scores per class."""
+        """Return scores per class."""
         return self.head(self.blocks(self.stem(images)).mean((2, 3)))
 
 
 class Bottleneck(nn.Module):
-    """Three convolutions beside a short cut."""
+    """Three convolutions in parallel with a short cut."""
 
     def __init__(self, channels: int, inner: int, stride: int) -> None:
         super().__init__()
@@ -183,12 +183,12 @@ class Bottleneck(nn.Module):
         self.short_cut = nn.Identity() if same else nn.Conv2d(channels, outer, 1, stride)
 
     def forward(self, values: torch.Tensor) -> torch.Tensor:
-        """What both ways give."""
+        """Return the sum of both paths."""
         return torch.relu(self.body(values) + self.short_cut(values))
 
 
 def loader(kind: str, size: Size, steps: int, device: torch.device) -> DataLoader[Batch]:
-    """As many batches as the run has steps."""
+    """Return as many batches as the run has steps."""
     images = Images(size.side)
     chosen = RandomSampler(images, replacement=True, num_samples=steps * size.batch)
     if kind == "slow":
@@ -207,7 +207,7 @@ def loader(kind: str, size: Size, steps: int, device: torch.device) -> DataLoade
 
 
 class Images(Dataset[Batch]):
-    """Noise with labels, each image distorted and cut to size when it is asked for."""
+    """Noise with labels; each image is distorted and cropped on access."""
 
     def __init__(self, side: int) -> None:
         random = np.random.default_rng(1)
@@ -226,7 +226,7 @@ class WholeBatches(Images):
 
     def __init__(self, side: int) -> None:
         super().__init__(side)
-        # Every pixel of a distorted image is one of the original's: where it comes from is the same for all.
+        # Every pixel of a distorted image is one of the original's, at the same source position in all images.
         numbered = np.arange(4 * side * side, dtype=np.int32).reshape(2 * side, 2 * side, 1)
         self.sources = waves(numbered)[..., 0]
         self.pixels = self.images.reshape(IMAGES, -1, 3)
@@ -237,12 +237,12 @@ class WholeBatches(Images):
 
 
 def as_tensor(image: np.ndarray) -> torch.Tensor:
-    """Channels come before rows and columns, and values lie between 0 and 1."""
+    """Put channels before rows and columns, and scale values to 0 to 1."""
     return torch.from_numpy(np.moveaxis(image, -1, -3).astype(np.float32) / 255)
 
 
 def waves(image: np.ndarray) -> np.ndarray:
-    """Shift the rows of an image by a wave, then its columns, one by one; gives the middle of what results."""
+    """Shift the rows of an image by a wave, then its columns, one by one; return the middle of the result."""
     distorted = image.copy()
     side = len(image)
     for length in WAVES:

@@ -18,7 +18,7 @@ def main() -> None:
 
 
 def network() -> keras.Model:
-    """ResNet-50 without weights, and its scores before the softmax."""
+    """Return ResNet-50 without weights, and its scores before the softmax."""
     body = keras.applications.ResNet50(weights=None, include_top=False, pooling="avg", input_shape=(SIDE, SIDE, 3))
     return keras.Sequential([body, keras.layers.Dense(CLASSES, dtype="float32")])
 

@@ -4,7 +4,7 @@
     traceviz collect -o before -- python examples/series_forecast.py --windows generator --batch-size 16
     traceviz collect -o after -- python examples/series_forecast.py --windows array --batch-size 128
 
-The error of the validation (RMSE) is printed, and recorded by ``traceviz collect``: what is faster may be worse.
+The error of the validation (RMSE) is printed, and recorded by ``traceviz collect``: a faster run may be worse.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LENGTH, HELD_OUT = 6000, 1000
 
 
 class Windows(keras.utils.PyDataset):
-    """Batches of windows in random order, each cut when it is asked for, as generators of data often do."""
+    """Batches of windows in random order, each cut on access, as generators of data often do."""
 
     def __init__(self, series: np.ndarray, window: int, batch_size: int) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Windows(keras.utils.PyDataset):
 
 
 def main() -> None:
-    """Train, and say how well it forecasts."""
+    """Train, and print the error of the forecast."""
     options = parse()
     keras.utils.set_random_seed(options.seed)
     series = noisy_waves()
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--windows", choices=["generator", "array"], default="generator")
     parser.add_argument("--window", type=int, default=24, help="values that the model sees (default 24)")
@@ -67,7 +67,7 @@ def parse() -> argparse.Namespace:
 
 
 def compiled(options: argparse.Namespace) -> keras.Model:
-    """The model, its optimizer, loss and metric."""
+    """Return the model with its optimizer, loss and metric."""
     layers = keras.layers
     network = keras.Sequential([layers.Input((options.window, 1)), layers.LSTM(options.units), layers.Dense(1)])
     network.compile(
@@ -80,12 +80,12 @@ def compiled(options: argparse.Namespace) -> keras.Model:
 
 
 def cut(series: np.ndarray, window: int) -> tuple[np.ndarray, np.ndarray]:
-    """All windows with the values that follow them."""
+    """Return all windows with the values that follow them."""
     return np.lib.stride_tricks.sliding_window_view(series[:-1], window)[..., None], series[window:]
 
 
 def noisy_waves() -> np.ndarray:
-    """A sum of waves, and noise."""
+    """Return a sum of waves, and noise."""
     times = np.arange(LENGTH, dtype=np.float32)
     waves = sum(np.sin(times / length) for length in (3, 17, 101))
     return waves + np.random.default_rng(1).normal(0, 0.1, LENGTH).astype(np.float32)

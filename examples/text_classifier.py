@@ -24,13 +24,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 PACKAGES = ("asyncio", "concurrent", "email", "encodings", "http", "importlib", "unittest", "xml")
 PIECE, PIECES = 600, 1600
-"""Characters of a piece, and pieces in all."""
+"""Characters of a piece, and total number of pieces."""
 NUMBERS, VOCABULARY, LONGEST = 96, 20_000, 12
 ENDINGS = re.compile(r"(ization|ations?|ing|ings|ed|es|s|er|ly)$")
 
 
 def main() -> None:
-    """Make features, train, and say how well it tells packages apart."""
+    """Make features, train, and print how well the model distinguishes packages."""
     options = parse()
     pieces, labels = texts()
     pool = get_context("fork").Pool(options.processes) if options.processes else None  # before TensorFlow has threads
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--processes", type=int, default=0, help="that make features; 0: this one")
     parser.add_argument("--keep", action="store_true", help="make features once, not in every epoch")
@@ -69,7 +69,7 @@ def parse() -> argparse.Namespace:
 
 
 def texts() -> tuple[list[str], list[int]]:
-    """Pieces of source text, and the numbers of the packages they are from, in random order."""
+    """Return pieces of source text, and the numbers of their packages, in random order."""
     library = Path(sysconfig.get_path("stdlib"))
     found = []
     for number, package in enumerate(PACKAGES):
@@ -81,7 +81,7 @@ def texts() -> tuple[list[str], list[int]]:
 
 
 def hashed(piece: str) -> list[int]:
-    """The words of a piece as numbers, with the parts of each word."""
+    """Return the words of a piece as numbers, with the parts of each word."""
     numbers: list[int] = []
     for word in re.findall(r"[a-z]+", piece.lower()):
         short = ENDINGS.sub("", word)[:LONGEST]
@@ -90,12 +90,12 @@ def hashed(piece: str) -> list[int]:
 
 
 def parts(word: str) -> Iterable[str]:
-    """Three to five letters in a row."""
+    """Return all sequences of three to five letters."""
     return (word[start : start + size] for size in (3, 4, 5) for start in range(len(word) - size + 1))
 
 
 def compiled(keras):  # noqa: ANN001, ANN201 types would import Keras
-    """Words as vectors, their mean, and a dense layer."""
+    """Return a model: words as vectors, their mean, and a dense layer."""
     layers = keras.layers
     network = keras.Sequential(
         [

@@ -28,12 +28,12 @@ SIDE = 32
 CLASSES = 10
 BATCH = 32
 WARM_UP = IMAGES // BATCH + 2
-"""One round over the images, which also fills the cache, and two steps more."""
+"""One round over the images, which also fills the cache, and two more steps."""
 SHARD_IMAGES = 64
 STORED_SIDE = 56
-"""Images are distorted as they are stored, and then cut to what the model sees."""
+"""Images are distorted in this size, and then cropped for the model."""
 ORIGINAL_BYTES = 120_000
-"""What a record of the files carries beside the small image, as records often do: it is read and never used."""
+"""Bytes that a record holds in addition to the small image, as records often do: they are read and never used."""
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=12, help="steps to capture (default 12)")
     parser.add_argument("--logdir", default="logs", help="where the capture goes (default logs)")
     options = parser.parse_args()
-    # One thread for the model leaves a core for the pipeline: the model is as fast with either.
+    # One thread for the model leaves a core for the pipeline. It does not slow down the model.
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(2)
     tf.keras.utils.set_random_seed(1)
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def train(batches: Iterator[tuple[tf.Tensor, tf.Tensor]], steps: int, logdir: str) -> float:
-    """Train on ``batches``, the last ``steps`` of them under the profiler; gives the last loss."""
+    """Train on ``batches``, the last ``steps`` of them under the profiler; return the last loss."""
     step = training_step()
     for _ in range(WARM_UP):
         step(*next(batches))
@@ -68,7 +68,7 @@ def train(batches: Iterator[tuple[tf.Tensor, tf.Tensor]], steps: int, logdir: st
 
 
 def training_step() -> tf.types.experimental.PolymorphicFunction:
-    """A convolutional network with its optimizer, as one compiled step from a batch to a loss."""
+    """Return a convolutional network with its optimizer, as one compiled step from a batch to a loss."""
     layers = tf.keras.layers
     model = tf.keras.Sequential(
         [
@@ -96,7 +96,7 @@ def training_step() -> tf.types.experimental.PolymorphicFunction:
 
 
 def dataset(pipeline: str, folder: Path) -> tf.data.Dataset:
-    """Endless batches of (images, labels); ``folder`` takes the files that ``tfrecord`` reads."""
+    """Return endless batches of (images, labels); ``folder`` receives the files that ``tfrecord`` reads."""
     if pipeline == "tfrecord":
         files = write_records(folder)
         records = tf.data.TFRecordDataset(files, compression_type="GZIP").repeat()
@@ -115,20 +115,20 @@ def dataset(pipeline: str, folder: Path) -> tf.data.Dataset:
 
 
 def without_rewriting(data: tf.data.Dataset) -> tf.data.Dataset:
-    """``data`` run as written: by default TensorFlow fuses map and batch, and then runs one batch ahead."""
+    """Run ``data`` as written: by default TensorFlow fuses map and batch, and then prefetches one batch."""
     options = tf.data.Options()
     options.experimental_optimization.apply_default_optimizations = False
     return data.with_options(options)
 
 
 def distort_in_graph(image: tf.Tensor, label: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """:func:`distort` as a step of a pipeline, the way NumPy code usually gets there."""
+    """Apply :func:`distort` as a step of a pipeline, as NumPy code usually is."""
     distorted = tf.numpy_function(distort, [image], tf.float32, stateful=False)
     return tf.ensure_shape(distorted, (SIDE, SIDE, 3)), label
 
 
 def distort(image: np.ndarray) -> np.ndarray:
-    """Turn the colours of an image, blur it, spread its histogram, and cut out its middle: a millisecond of NumPy."""
+    """Rotate the colours of an image, blur it, equalise its histogram, and crop its middle: a millisecond of NumPy."""
     pixels = image.astype(np.float32) / 255
     angle = float(pixels[0, 0, 0])
     turn = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]], np.float32)
@@ -144,7 +144,7 @@ BLUR = np.exp(-((np.arange(9) - 4.0) ** 2) / 8).astype(np.float32) / 4.5
 
 
 def distorted_images() -> Iterator[tuple[np.ndarray, np.int32]]:
-    """Distorted images with labels, without end."""
+    """Yield distorted images with labels, without end."""
     images, numbers = noise(STORED_SIDE), labels()
     while True:
         for image, label in zip(images, numbers, strict=True):
@@ -152,7 +152,7 @@ def distorted_images() -> Iterator[tuple[np.ndarray, np.int32]]:
 
 
 def write_records(folder: Path) -> list[str]:
-    """Write the images to gzipped TFRecord files; gives their paths."""
+    """Write the images to gzipped TFRecord files; return their paths."""
     images, numbers = noise(SIDE), labels()
     original = noise(200).tobytes()[:ORIGINAL_BYTES]
     files = []
@@ -166,19 +166,19 @@ def write_records(folder: Path) -> list[str]:
 
 
 def parse(record: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Take the label and the small image out of a record."""
+    """Extract the label and the small image from a record."""
     values = tf.io.decode_raw(tf.strings.substr(record, 0, 1 + SIDE * SIDE * 3), tf.uint8)
     image = tf.reshape(values[1:], (SIDE, SIDE, 3))
     return tf.cast(image, tf.float32) / 255, tf.cast(values[0], tf.int32)
 
 
 def noise(side: int) -> np.ndarray:
-    """Images of random pixels with few colours, so that they compress a little."""
+    """Return images of random pixels with few colours, so that they compress a little."""
     return np.random.default_rng(1).integers(0, 16, (IMAGES, side, side, 3), np.uint8) * 16
 
 
 def labels() -> np.ndarray:
-    """A class for every image."""
+    """Return a class for every image."""
     return np.random.default_rng(2).integers(0, CLASSES, IMAGES, np.int32)
 
 

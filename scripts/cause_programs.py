@@ -7,7 +7,7 @@
     python scripts/cause_programs.py pack FOLDER               # scrub them into sample_traces/causes/recorded/NAME.zip
 
 Programs of PyTorch run with the Python that TRACEVIZ_TORCH names, those of Keras, TensorFlow and JAX with that of
-TRACEVIZ_ORACLE (``make oracle`` installs both). ``collect`` records with its defaults, Nsight Systems included where it
+TRACEVIZ_ORACLE (``make oracle`` installs both). ``collect`` records with its defaults, including Nsight Systems if it
 is installed. It sees neither the caller's environment nor other processes, so that neither gets into a recording.
 """
 
@@ -37,27 +37,27 @@ EXPECTED = CAUSES / "expected.toml"
 RECORDED = CAUSES / "recorded"
 TRACEVIZ = (sys.executable, "-m", "traceviz")
 ALONE = ("unshare", "--pid", "--fork", "--mount-proc")
-"""Runs a program where it sees no other processes; needs the rights of an administrator."""
+"""Prefix that runs a program where it sees no other processes; needs the rights of an administrator."""
 
 _TELLING = 8
-"""Shorter names and values are words that any recording may hold."""
+"""Least length of private names and values: shorter ones are words that any recording may hold."""
 _RECORDED = frozenset({"LANG", "PATH", "TF_CPP_MIN_LOG_LEVEL", "TERM"})
-"""Variables whose values are those of any machine."""
+"""Variables whose values are the same on any machine."""
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 _SECONDS = 900
 
 
 def programs() -> list[dict[str, Any]]:
-    """The rows of ``expected.toml``, in their order."""
+    """Return the rows of ``expected.toml``, in their order."""
     rows: list[dict[str, Any]] = tomllib.loads(EXPECTED.read_text(encoding="utf-8"))["program"]
     return rows
 
 
 def interpreter(name: str) -> str:
-    """The Python that has the framework of a program.
+    """Return the Python that has the framework of a program.
 
     Raises:
-        SystemExit: It is not at hand.
+        SystemExit: It is not installed.
     """
     variable, folder = ("TORCH", ".venv-torch") if name.startswith("torch_") else ("ORACLE", ".venv-oracle")
     python = os.environ.get(f"TRACEVIZ_{variable}") or str(REPOSITORY / folder / "bin" / "python")
@@ -67,7 +67,7 @@ def interpreter(name: str) -> str:
 
 
 def command_of(program: dict[str, Any]) -> list[str]:
-    """What a user would type to run the program, in the folder of the programs."""
+    """Return the command that a user would type to run the program, in the folder of the programs."""
     return [interpreter(program["name"]), *program.get("launch", ()), f"{program['name']}.py"]
 
 
@@ -75,7 +75,7 @@ def record(program: dict[str, Any], folder: Path, collectors: str = "") -> str:
     """Record a program into the run folder ``folder/NAME``, with the defaults or ``collectors``.
 
     Returns:
-        What ``collect`` said.
+        The messages of ``collect``.
     """
     run = folder / program["name"]
     chosen = ["--with", collectors] if collectors else []
@@ -98,13 +98,13 @@ def record(program: dict[str, Any], folder: Path, collectors: str = "") -> str:
 
 
 def _alone() -> tuple[str, ...]:
-    """:data:`ALONE`, or nothing on a system that forbids it."""
+    """Return :data:`ALONE`, or nothing on a system that forbids it."""
     allowed = shutil.which(ALONE[0]) and subprocess.run([*ALONE, "true"], capture_output=True, check=False)
     return ALONE if allowed and not allowed.returncode else ()
 
 
 def pack(run: Path) -> Path:
-    """``recorded/NAME.zip``: the scrubbed tables of a run."""
+    """Write ``recorded/NAME.zip``: the scrubbed tables of a run."""
     packed = RECORDED / f"{run.name}.zip"
     with tempfile.TemporaryDirectory() as temporary:
         copy, tables, scrubbed = (Path(temporary, kind, run.name) for kind in ("run", "tables", "scrubbed"))
@@ -123,7 +123,7 @@ def pack(run: Path) -> Path:
 
 
 def _forget_the_machine(manifest: Path) -> None:
-    """Which build of which system it ran on is no matter of the samples."""
+    """Remove the build of the system from the manifest, which does not matter for the samples."""
     stated = json.loads(manifest.read_text(encoding="utf-8"))
     for key in ("container", "kernel", "os"):
         stated.get("machine", {}).pop(key, None)
@@ -131,7 +131,7 @@ def _forget_the_machine(manifest: Path) -> None:
 
 
 def _check_nothing_private(folder: Path) -> None:
-    """Search the bytes of all files and the texts of all tables for what identifies this machine and its user.
+    """Search the bytes of all files and the texts of all tables for facts that identify this machine and its user.
 
     Raises:
         SystemExit: Something was found. Nothing is packed.
@@ -154,7 +154,7 @@ def _check_nothing_private(folder: Path) -> None:
 
 @contextmanager
 def unpacked(packed: Path) -> Iterator[Path]:
-    """The recording of a program, as a folder of tables that is there for as long as the context."""
+    """Yield the recording of a program, as a folder of tables that exists during the context."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary, packed.stem)
         with zipfile.ZipFile(packed) as archive:

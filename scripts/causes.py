@@ -1,15 +1,15 @@
 """Score the first sentence of reports by what is known to be true of their traces, and write it into docs/causes.md.
 
-The truths stand in ``scripts/causes.toml``, and those of small programs that ``collect`` recorded in
+The truths are in ``scripts/causes.toml``, and those of small programs that ``collect`` recorded in
 ``sample_traces/causes/expected.toml``, found without traceviz. Samples and programs are always scored; public traces
-where TRACEVIZ_TRACES and TRACEVIZ_CASES name their folders. Rows of traces that are not at hand stay as they are.
+if TRACEVIZ_TRACES and TRACEVIZ_CASES name their folders. Rows of unavailable traces stay unchanged.
 Next to the sentence about a program, the table has the one about the recording of the framework's profiler alone.
 
 ::
 
     python scripts/causes.py                      # score, and write the table
     python scripts/causes.py --only kineto        # score traces whose path holds this, and write nothing
-    python scripts/causes.py --at-least 0.85      # exit 1 where fewer are right or honest, or one blames falsely
+    python scripts/causes.py --at-least 0.85      # exit 1 if fewer are right or honest, or one blames falsely
     python scripts/causes.py --runs FOLDER        # score FOLDER/NAME, the runs of programs that were just recorded
 """
 
@@ -53,13 +53,13 @@ PROGRAMS = "causes"
 PROFILERS = frozenset({"jax", "tensorflow", "torch"})
 """Collectors that record with the profiler of a framework."""
 WORK_OF_OTHERS = ("oversubscri", "want a core")
-"""What other programs do beside is nobody's fault: said of no recorded program, none of which has too many threads."""
+"""Patterns of blame on other programs: false for all recorded programs, because none has too many threads."""
 
 _PERCENT = re.compile(r"(?<![\d.])([\d,]+(?:\.\d+)?) %")
 
 
 class Judgement(StrEnum):
-    """What a first sentence is worth."""
+    """Score of a first sentence."""
 
     RIGHT = "right"
     HONEST = "honest"
@@ -72,7 +72,7 @@ GOOD = frozenset({Judgement.RIGHT, Judgement.HONEST})
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What is true of a trace, and what may be said of it; see the head of ``scripts/causes.toml``."""
+    """True facts about a trace, and the sentences that they allow; see the head of ``scripts/causes.toml``."""
 
     file: str
     truth: str
@@ -84,18 +84,18 @@ class Truth:
 
     @property
     def collection(self) -> str:
-        """The first part of the path: one of :data:`COLLECTIONS`."""
+        """First part of the path: one of :data:`COLLECTIONS`."""
         return self.file.partition("/")[0]
 
     @property
     def name(self) -> str:
-        """The path inside of the collection."""
+        """Path inside of the collection."""
         return self.file.partition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a report says: its first sentence, and the messages of its findings.
+    """Sentences of a report: its first sentence, and the messages of its findings.
 
     ``alone`` is the first sentence about the part of a run that the framework's profiler recorded.
     """
@@ -107,7 +107,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A truth, what was said, and what that is worth, with the reason where it is not right."""
+    """A truth, the sentences of the report, and their score, with the reason if it is not right."""
 
     truth: Truth
     said: Said
@@ -116,7 +116,7 @@ class Scored:
 
 
 def truths(path: Path = TRUTHS) -> tuple[Truth, ...]:
-    """All truths, in the order of the files."""
+    """Return all truths, in the order of the files."""
     entries = tomllib.loads(path.read_text(encoding="utf-8"))["trace"]
     recorded = [
         {key: value for key, value in program.items() if key not in {"name", "launch", "collect"}}
@@ -130,7 +130,7 @@ def truths(path: Path = TRUTHS) -> tuple[Truth, ...]:
 
 
 def judge(truth: Truth, said: Said) -> Scored:
-    """False blame weighs more than the right name beside it; an honest sentence is as good as a right one."""
+    """Score a report. False blame outweighs the right name; an honest sentence is as good as a right one."""
     sentence, *messages = (_without_name(truth, text) for text in (said.sentence, *said.messages))
     blamed = _first_match(truth.false, (sentence, *messages))
     if blamed:
@@ -149,12 +149,12 @@ def judge(truth: Truth, said: Said) -> Scored:
 
 
 def _without_name(truth: Truth, text: str) -> str:
-    """The name of a program says what is wrong with it: who repeats it has not found it out."""
+    """Hide the name of a program, which names its problem: a report that repeats it has not found the problem."""
     return text.replace(Path(truth.name).stem, "program") if truth.collection == "causes" else text
 
 
 def _leading(sentence: str) -> str:
-    """What is said, without what is only said to be there as well: the true cause has to lead, or to be as large."""
+    """Return the sentence without its "Also: " parts: the true cause has to lead, or to be as large."""
     return " ".join(part for part in re.split(r"(?<=[.]) (?=[A-Z])", sentence) if not part.startswith("Also: "))
 
 
@@ -179,14 +179,14 @@ def _states_share(truth: Truth, sentence: str) -> bool:
 
 
 def folders(environment: Mapping[str, str] = os.environ) -> dict[str, Path]:
-    """Where the collections are that are at hand."""
+    """Return the folders of the available collections."""
     named = {"traces": environment.get("TRACEVIZ_TRACES"), "cases": environment.get("TRACEVIZ_CASES")}
     shipped = {"samples": REPOSITORY / "sample_traces", "causes": cause_programs.RECORDED}
     return shipped | {key: Path(value) for key, value in named.items() if value}
 
 
 def at_hand(truth: Truth, places: Mapping[str, Path]) -> Path | None:
-    """The trace, where it is here and can be read: a report of nsys needs nsys, or the same as SQLite beside it."""
+    """Return the trace if it exists and can be read: an nsys report needs nsys, or the same as SQLite next to it."""
     if truth.collection not in places:
         return None
     path = places[truth.collection] / truth.name
@@ -195,7 +195,7 @@ def at_hand(truth: Truth, places: Mapping[str, Path]) -> Path | None:
 
 
 def say(path: Path) -> Said:
-    """What the report of a trace says, or the error where there is none."""
+    """Return the sentences of the report of a trace, or the error if there is no report."""
     try:
         if path.suffix == ".zip":
             with cause_programs.unpacked(path) as tables:
@@ -207,7 +207,7 @@ def say(path: Path) -> Said:
 
 
 def _say_of_run(folder: Path) -> Said:
-    """What is said of a run, and of what the profiler of a framework recorded of it."""
+    """Return the sentences about a run, and about the part that a framework's profiler recorded."""
     report = traceviz.report_on(folder)
     profiled = recorded_by(traceviz.open(folder), PROFILERS)
     alone = "" if profiled is None else traceviz.analyze(profiled).verdict.sentence
@@ -215,7 +215,7 @@ def _say_of_run(folder: Path) -> Said:
 
 
 def recorded_by(run: TraceTables, collectors: Collection[str]) -> TraceTables | None:
-    """The tables of a run that these collectors recorded, in the time in which they did; ``None`` for no tables."""
+    """Return the tables of a run that these collectors recorded, in their time; ``None`` if there are none."""
     windows = [row for row in run.arrow("windows").to_pylist() if row["source"] in collectors]
     names = {row["recorded"] for row in windows}
     if not names:
@@ -226,12 +226,12 @@ def recorded_by(run: TraceTables, collectors: Collection[str]) -> TraceTables | 
 
 
 def said_in(document: Mapping[str, Any]) -> Said:
-    """What a report in JSON says."""
+    """Return the sentences of a report in JSON."""
     return Said(document["verdict"]["sentence"], tuple(finding["message"] for finding in document["findings"]))
 
 
 def score(wanted: Iterable[Truth], places: Mapping[str, Path]) -> Iterator[Scored]:
-    """Those of the traces that are at hand, one after the other."""
+    """Yield the scores of the available traces, one after the other."""
     for truth in wanted:
         path = at_hand(truth, places)
         if path is not None:
@@ -239,7 +239,7 @@ def score(wanted: Iterable[Truth], places: Mapping[str, Path]) -> Iterator[Score
 
 
 def score_runs(wanted: Iterable[Truth], folder: Path) -> Iterator[Scored]:
-    """Those of the programs that ``folder`` has a run of."""
+    """Yield the scores of the programs that have a run in ``folder``."""
     for truth in wanted:
         run = folder / Path(truth.name).stem
         if truth.collection == "causes" and run.is_dir():
@@ -247,7 +247,7 @@ def score_runs(wanted: Iterable[Truth], folder: Path) -> Iterator[Scored]:
 
 
 def summary(scored: Sequence[Scored]) -> str:
-    """The score in a line."""
+    """Return the score in a line."""
     counts = Counter(one.judgement for one in scored)
     good = sum(counts[judgement] for judgement in GOOD)
     parts = ", ".join(f"{counts[judgement]} {judgement}" for judgement in Judgement)
@@ -255,7 +255,7 @@ def summary(scored: Sequence[Scored]) -> str:
 
 
 def page(text: str, scored: Iterable[Scored], all_truths: Sequence[Truth]) -> str:
-    """The page with the tables between its markers; a trace that was not scored keeps its row.
+    """Return the page with the tables between its markers; a trace that was not scored keeps its row.
 
     Raises:
         ValueError: The page lacks a marker.
@@ -293,7 +293,7 @@ def _cell(text: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code is 1 where the score is below what was asked for."""
+    """Run the command; the exit code is 1 if the score is below the requested one."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", default="", help="score only traces whose path holds this; write nothing")
     parser.add_argument("--at-least", type=float, default=0.0, help="share that has to be right or honest")

@@ -38,7 +38,7 @@ STABLE, PURE = "-cp311-abi3-", "-py3-none-any.whl"
 
 
 def problems(wheel: str, names: list[str]) -> list[str]:
-    """Problems of a wheel of this name that holds the files ``names``, one line each."""
+    """Return the problems of a wheel of this name that holds the files ``names``, one line each."""
     tops = {name.split("/")[0] for name in names}
     clashing = sorted(top for top in tops if top != "traceviz" and not top.endswith(".dist-info"))
     lines = [f"{name} would clash with other packages" for name in clashing]

@@ -23,11 +23,11 @@ from pathlib import Path
 TARGET = Path(__file__).resolve().parent.parent / "parsers" / "data" / "cupti_cbids.csv"
 HEADERS = {"runtime": "cupti_runtime_cbid.h", "driver": "cupti_driver_cbid.h"}
 _ENTRY = re.compile(r"^\s*CUPTI_(?:RUNTIME|DRIVER)_TRACE_CBID_(cu\w+)\s*=\s*(\d+)\s*,", re.MULTILINE)
-"""Functions begin with ``cu``; the entries INVALID, SIZE and FORCE_INT do not, and are no functions."""
+"""Functions start with ``cu``; the entries INVALID, SIZE and FORCE_INT do not, and are not functions."""
 
 
 def header(source: Path, name: str) -> str:
-    """Text of the header ``name`` in a folder or in a wheel."""
+    """Return the text of the header ``name`` in a folder or in a wheel."""
     if source.is_dir():
         return (source / name).read_text(encoding="utf-8")
     with zipfile.ZipFile(source) as wheel:
@@ -36,7 +36,7 @@ def header(source: Path, name: str) -> str:
 
 
 def table(source: Path) -> str:
-    """The data file: a line of column names, then domain, number and function of every entry, by number."""
+    """Return the data file: a line of column names, then domain, number and function of every entry, by number."""
     lines = ["domain,cbid,function"]
     for domain, name in HEADERS.items():
         entries = sorted((int(number), function) for function, number in _ENTRY.findall(header(source, name)))

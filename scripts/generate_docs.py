@@ -79,7 +79,7 @@ def _column(column: Column) -> str:
 
 
 def _values(column: Column) -> str:
-    """Sentences on a closed set of texts, and on texts outside of it."""
+    """Return sentences on a closed set of texts, and on texts outside of it."""
     if not column.values:
         return ""
     if column.otherwise:
@@ -158,7 +158,7 @@ def _finding(record: FindingRecord) -> str:
 
 
 def _in_report(record: FindingRecord) -> Iterator[str]:
-    """Sentences on its section, its severity and its place on the timeline."""
+    """Yield sentences on its section, its severity and its place on the timeline."""
     yield f"Section `{record.section}`."
     if record.severity != "by share":
         yield f"Always a {record.severity}."
@@ -198,7 +198,7 @@ def _thresholds(analysis: Any) -> str:
 
 
 def _documented_arguments(documented: type) -> Iterator[tuple[str, str]]:
-    """Name and meaning of each entry in the ``Args:`` part of a docstring."""
+    """Yield name and meaning of each entry in the ``Args:`` part of a docstring."""
     arguments = (inspect.getdoc(documented) or "").partition("Args:\n")[2]
     for entry in re.finditer(r"^    (\w+): (.*(?:\n {8}.*)*)", arguments, re.MULTILINE):
         yield entry.group(1), " ".join(entry.group(2).split())
@@ -228,7 +228,7 @@ def readme() -> str:
 
 @functools.cache
 def _with_output(text: str) -> str:
-    """A page with the output of its commands, run one after the other in a folder that has the sample traces."""
+    """Return a page with the output of its commands, run in order in a folder that has the sample traces."""
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         Path("sample_traces").symlink_to(README.parent / "sample_traces")
         shown, count = PASTED.subn(lambda block: block[1] + _printed(block["arguments"]) + block[3], text)
@@ -237,7 +237,7 @@ def _with_output(text: str) -> str:
 
 
 def _printed(arguments: str) -> str:
-    """What ``traceviz`` prints for the words of a command line."""
+    """Return the output of ``traceviz`` for the words of a command line."""
     result = CliRunner().invoke(traceviz, shlex.split(arguments.replace("\\\n", " ")), catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout.rstrip("\n")
@@ -254,7 +254,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def outdated(folder: Path = DOCS) -> list[str]:
-    """Names of the pages in ``folder`` that differ from what their declarations say."""
+    """Return the names of the pages in ``folder`` that differ from their declarations."""
     pages = [name for name, page in PAGES.items() if not _same(folder / name, page())]
     return pages if _same(README, readme()) else [*pages, README.name]
 

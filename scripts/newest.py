@@ -19,7 +19,7 @@ PROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
 
 
 def newest(project: Mapping[str, Any]) -> list[str]:
-    """The requirements of a project, its build and its tests, without their upper bounds."""
+    """Return the requirements of a project, its build and its tests, without their upper bounds."""
     groups = project["dependency-groups"]
     return [
         without_upper_bounds(text) for text in (*project["project"]["dependencies"], *groups["build"], *groups["dev"])
@@ -27,7 +27,7 @@ def newest(project: Mapping[str, Any]) -> list[str]:
 
 
 def without_upper_bounds(text: str) -> str:
-    """The requirement with its marker, and with all its bounds but the upper ones."""
+    """Return the requirement with its marker, and without its upper bounds."""
     requirement = Requirement(text)
     kept = [bound for bound in requirement.specifier if bound.operator not in {"<", "<="}]
     requirement.specifier = SpecifierSet(",".join(map(str, kept)))

@@ -1,13 +1,13 @@
 """Record the five studies of examples/studies, and put what they show into docs/studies.md.
 
     make studies                                    both
-    python scripts/studies.py record 1_keras        one of them; what was recorded before is kept
-    python scripts/studies.py all --minutes 18      no round of a study begins later than that
+    python scripts/studies.py record 1_keras        one of them; existing runs are kept
+    python scripts/studies.py all --minutes 18      no round of a study starts later than that
     python scripts/studies.py fill                  the page alone
 
 All studies get their first repeat before one gets its second. Every ``$ traceviz compare traceviz-runs/...`` of the
-page is run again, and what it printed stands below it. The table between the markers ``<!-- runs -->`` says what
-recording took.
+page runs again, and its output is put below it. The table between the markers ``<!-- runs -->`` shows the cost of
+recording.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PAGE = ROOT / "docs" / "studies.md"
 TRACEVIZ = ROOT / ".venv" / "bin" / "traceviz"
 IMAGES = ROOT / "build" / "images"
 TIMES = ROOT / "build" / "studies.json"
-"""Study -> seconds that recording took, all calls of this program together."""
+"""File that maps each study to its recording time in seconds, over all calls of this program."""
 
 COMMAND = re.compile(r"^\$ (traceviz compare (?:.*\\\n)*.*)\n", re.MULTILINE)
 """A command of the page, with the lines that continue it."""
@@ -71,7 +71,7 @@ def record_all(files: Sequence[Path], until: float) -> None:
 
 
 def record(file: Path, repeats: int) -> None:
-    """Make the runs of a study that are not there yet, and add up how long that takes."""
+    """Make the missing runs of a study, and add up how long that takes."""
     begun = time.monotonic()
     words = [TRACEVIZ, "sweep", file, "--repeats", str(repeats), "--no-table"]
     done = subprocess.run(words, cwd=ROOT, env=variables(), check=False)
@@ -84,16 +84,16 @@ def record(file: Path, repeats: int) -> None:
 
 
 def variables() -> dict[str, str]:
-    """The environment of the programs: TensorFlow's Python first, traceviz, and the package that has the images."""
+    """Return the environment of the programs: TensorFlow's Python first, traceviz, and the package with the images."""
     folders = [ROOT / ".venv-oracle" / "bin", ROOT / ".venv" / "bin"]
     path = os.pathsep.join([*map(str, folders), os.environ.get("PATH", os.defpath)])
-    # Nothing here has a GPU to offer, and TensorFlow says much before it says so.
+    # This machine offers no GPU, and TensorFlow would print many lines about that.
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "COLUMNS": "100"}
     return {**os.environ, "PATH": path, "PYTHONPATH": str(IMAGES), **quiet}
 
 
 def filled(page: str) -> str:
-    """The page with what its commands print now."""
+    """Return the page with the current output of its commands."""
     page = TABLE.sub(lambda found: f"{found[1]}{table_of_runs()}{found[2]}", page)
     parts, at = [], 0
     for found in COMMAND.finditer(page):
@@ -107,22 +107,22 @@ def filled(page: str) -> str:
 
 
 def is_recorded(command: str) -> bool:
-    """Whether there are runs of all studies that a command of the page names."""
+    """Return whether there are runs of all studies that a command of the page names."""
     return all(any(RUNS.glob(f"{name}/*/manifest.json")) for name in re.findall(r"traceviz-runs/(\w+)", command))
 
 
 def next_of(page: str, place: int) -> int:
-    """Where the output that begins at ``place`` ends: at the next command, or with its block."""
+    """Return the end of the output that starts at ``place``: the next command, or the end of its block."""
     return min(found for mark in ("$ ", "```") if (found := at_line_start(page, mark, place)) >= 0)
 
 
 def at_line_start(page: str, mark: str, place: int) -> int:
-    """Where a line that begins with ``mark`` begins, from ``place`` on; -1 where none does."""
+    """Return the start of the next line that starts with ``mark``, from ``place`` on; -1 if there is none."""
     return page.find(f"\n{mark}", place - 1) + 1 or -1
 
 
 def printed(command: str) -> str:
-    """What a command of the page prints."""
+    """Return the output of a command of the page."""
     print(f"$ {command}", flush=True)
     done = subprocess.run(
         ["/bin/bash", "-c", command], cwd=ROOT, env=variables(), capture_output=True, text=True, check=False
@@ -133,7 +133,7 @@ def printed(command: str) -> str:
 
 
 def table_of_runs() -> str:
-    """Study, settings, runs, what became of them, minutes."""
+    """Return the table of studies: settings, runs, finished runs, minutes."""
     times: dict[str, int] = json.loads(TIMES.read_text()) if TIMES.exists() else {}
     lines = ["| study | settings | runs | finished | minutes |", "|---|---|---|---|---|"]
     for file in FILES:
@@ -146,7 +146,7 @@ def table_of_runs() -> str:
 
 
 def tags_of(manifest: dict[str, Any]) -> dict[str, str]:
-    """The tags of a run, without the number of its repeat."""
+    """Return the tags of a run, without the number of its repeat."""
     return {tag: value for tag, value in manifest.get("tags", {}).items() if tag != "repeat"}
 
 

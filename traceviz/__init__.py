@@ -1,16 +1,16 @@
-"""Where did the time go? Reports from profiler traces: a verdict, CUDA time share, input-pipeline bottlenecks.
+"""Reports from profiler traces that show where the time went: verdict, CUDA time share, input-pipeline bottlenecks.
 
 >>> import traceviz
 >>> report = traceviz.analyze("trace.nsys-rep")  # Report: .verdict, .findings, .sections, .fact(), .to_pandas(slug)
 >>> print(traceviz.to_text(report))  # in a notebook, `report` alone shows it
 >>> tables = traceviz.open("trace.nsys-rep")  # TraceTables: .kernels, .cuda_api, .nvtx ... as polars LazyFrames
->>> report = traceviz.analyze(tables)  # what was read once can be analysed often
+>>> report = traceviz.analyze(tables)  # tables can be analysed again without reading
 >>> comparison = traceviz.compare_runs("slow.pt.trace.json.gz", "repaired.pt.trace.json.gz")  # for to_text, too
 >>> traceviz.plot(report, "steps").save("steps.svg")  # one figure; a notebook shows it
 >>> archive = traceviz.Archive("traces")  # many traces: .add(), .catalogue, .scan("kernels"), .query(sql), .report()
 >>> outcome = traceviz.collect(traceviz.CollectOptions(), ["python", "train.py"])  # a run folder: outcome.folder
 
-In a notebook, ``%load_ext traceviz`` brings ``%%traceviz``, which records the cell below it and shows its report.
+In a notebook, ``%load_ext traceviz`` adds ``%%traceviz``, which records its cell and shows the report.
 
 The names below are loaded on first use, so that importing the package costs nothing.
 """
@@ -70,7 +70,7 @@ _HOMES = {
 }
 
 _DEFINED_AS = {"open": "open_trace", "compare_runs": "compare"}
-"""Names that differ where they are defined: ``traceviz.compare`` is a package."""
+"""Names that differ in their home module: ``traceviz.compare`` is a package."""
 
 __all__ = [
     "AnalysisOptions",
@@ -99,17 +99,17 @@ __all__ = [
 ]
 
 
-# Reports and tables stand far below what draws them in notebooks, and may not know it: it is named to them here.
+# Reports and tables do not import the module that draws them in notebooks, so it is passed to them here.
 draw_with(lambda: import_module("traceviz.notebook.display"))
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext traceviz``: the magic ``%%traceviz``."""
+    """Add the magic ``%%traceviz``, for ``%load_ext traceviz``."""
     import_module("traceviz.notebook.magics").load(shell)
 
 
 def __dir__() -> list[str]:
-    """The public names, also those that are not loaded yet, for completion."""
+    """Return the public names, also those that are not loaded yet, for completion."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 

@@ -1,6 +1,6 @@
 """``traceviz`` and ``python -m traceviz``: the command line as a process, with its streams and signals.
 
-Nothing but what guards it is imported first: a signal may come while the rest is.
+Only the guards are imported first: a signal may come during the other imports.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from traceviz.core.process import interrupts, streams
 from traceviz.core.process.interrupts import Stopped
 
 _OBJECTS_PER_COLLECTION = 50_000
-"""Imports make hundreds of thousands of objects that stay: looking through them again and again is time for nothing."""
+"""Imports create hundreds of thousands of objects that stay. Collecting them again and again would waste time."""
 
 
 def run() -> NoReturn:
@@ -39,13 +39,13 @@ def _guarded() -> int:
 
 def _command() -> int:
     try:
-        from traceviz.cli.main import main  # noqa: PLC0415 (it is guarded by then)
+        from traceviz.cli.main import main  # noqa: PLC0415 (after streams and signals are guarded)
 
         main(prog_name="traceviz")
     except SystemExit as ending:
         return _code(ending)
     except Exception:
-        interrupts.check()  # it may be what the request made of an import, or of compiled code
+        interrupts.check()  # the error may be a request to end that an import or compiled code converted
         raise
     return 0
 
@@ -55,7 +55,7 @@ def _code(ending: SystemExit) -> int:
 
 
 def _end_early(stopped: Stopped) -> int:
-    """Tidy up after a request to end; a further one is not waited for."""
+    """Clean up after a request to end; a further request ends this, too."""
     try:
         with interrupts.uninterrupted():
             _tidy()
@@ -67,9 +67,9 @@ def _end_early(stopped: Stopped) -> int:
 
 
 def _skip_last_collections() -> None:
-    """Python looks through all objects twice when it ends, to free memory that the system is about to have back.
+    """Skip Python's two collections at its exit, which free memory that the system gets back anyway.
 
-    DuckDB wants just that: on stderr it complains of what is left of it.
+    DuckDB needs them: without them it prints complaints about remaining objects on stderr.
     """
     if "duckdb" not in sys.modules:
         gc.freeze()

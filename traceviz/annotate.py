@@ -1,4 +1,4 @@
-"""What a program says of its own work: ranges for every profiler that happens to record, and figures of quality.
+"""Annotations of a program's own work: ranges for every profiler that is recording, and figures of quality.
 
 >>> import traceviz
 >>> for number, batch in enumerate(batches):
@@ -7,15 +7,15 @@
 ...             ready = prepare(batch)
 ...         train(ready)
 
-A range goes to NVTX where a tool takes it, and to the profilers of TensorFlow, JAX and PyTorch that the program has
-imported and that are recording. While nothing records, a range costs about one microsecond.
+A range goes to NVTX if a tool receives it, and to the profilers of TensorFlow, JAX and PyTorch that the program has
+imported and that are recording. Without a recording, a range costs about one microsecond.
 Ranges are for code that runs in Python: within a function that is traced or compiled (``tf.function``, ``jax.jit``,
 ``torch.compile``) they would show the tracing.
 
-A range begins and ends on one thread, and the innermost ends first, as with ``with``. Around an ``await`` or a
-``yield``, other code may begin ranges on the thread meanwhile, and profilers would take these for parts of it.
+A range starts and ends on one thread, and the innermost ends first, as with ``with``. Around an ``await`` or a
+``yield``, other code may start ranges on the same thread, and profilers would show these inside it.
 
-Standard library only: a training program can afford to import this.
+It uses the standard library only, so training programs can import it at low cost.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from types import ModuleType, TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
 DOMAIN = "program"
-"""NVTX domain of these ranges; those that ``traceviz collect`` adds by itself have another."""
+"""NVTX domain of these ranges; ranges of ``traceviz collect`` itself have another."""
 
 STEP = "step"
-"""Name of a step for profilers that keep its number apart."""
+"""Name of a step for profilers that store its number separately."""
 
 _CLIENTS = ("traceviz_inject.profilers.nvtx_client", "traceviz.collectors.inject.traceviz_inject.profilers.nvtx_client")
 """Our NVTX client: the copy that ``traceviz collect`` gave this program, or the installed one."""
 
 _INJECTION = "NVTX_INJECTION64_PATH" if sys.maxsize > 1 << 32 else "NVTX_INJECTION32_PATH"
 _HAS_TOOL = _INJECTION in os.environ
-"""Whether a tool may take NVTX ranges. It is set before the program starts, and a look-up per range would be slow."""
+"""True if a tool may receive NVTX ranges. It is set before the program starts; a look-up per range would be slow."""
 
 _CLOCK = "traceviz_inject.step_clock"
 """The module that counts steps in a program run by ``traceviz collect``."""
 _RECORDING = "traceviz_inject.stacks.recording"
-"""The module that takes figures of quality there."""
+"""The module that receives figures of quality there."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -54,7 +54,7 @@ Mark = AbstractContextManager[Any]
 
 
 def record(name: str) -> Range:
-    """A range called ``name``, as a context manager or a decorator.
+    """Return a range called ``name``, as a context manager or a decorator.
 
     The report understands names such as ``data loading``, ``forward``, ``backward``, ``optimizer``. Do not put numbers
     into names: every range would count as a different one.
@@ -63,16 +63,16 @@ def record(name: str) -> Range:
 
 
 def step_range(number: int) -> Range:
-    """The training step ``number``: a range that the report breaks down and averages over.
+    """Return the range of training step ``number``, which the report breaks down and averages over.
 
-    It may enclose the fetch of the batch, which then counts as part of the step. Where a ``torch.profiler`` with a
+    It may enclose the fetch of the batch, which then counts as part of the step. If a ``torch.profiler`` with a
     schedule records, leave the steps to its own ``step()``.
     """
     return Range(STEP, number)
 
 
 def step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Make every call of ``function`` one training step, counted from 0; that of an ``async`` one ends when it does.
+    """Make every call of ``function`` one training step, counted from 0. An ``async`` call ends with its coroutine.
 
     Raises:
         TypeError: ``function`` is a generator, whose call does no work.
@@ -82,17 +82,18 @@ def step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 
 
 def metric(name: str, value: Any, step: int | None = None) -> None:
-    """Note a figure of quality, such as a loss or an accuracy: reports and comparisons show it beside the speed.
+    """Record a figure of quality, such as a loss or an accuracy: reports and comparisons show it next to the speed.
 
     >>> traceviz.metric("val_accuracy", correct / count, step=number)
 
-    Nothing happens where ``traceviz collect`` does not record the program. Where it does, ``value`` is turned into a
-    number, for which a tensor on a device is waited for: call it once an epoch, or every so many steps.
+    Nothing happens unless ``traceviz collect`` records the program. If it does, ``value`` is converted to a number,
+    which
+    waits for a tensor on a device. So call it once per epoch, or every so many steps.
 
     Args:
-        name: What it is, the same every time. Names with ``loss`` or ``accuracy`` in them have a direction; ``train``,
-            ``val`` or ``test`` in front tell of which data it is.
-        value: A number, or what ``float`` makes one of.
+        name: Name of the figure, the same every time. Names with ``loss`` or ``accuracy`` in them have a direction; a
+            prefix ``train``, ``val`` or ``test`` names the data set.
+        value: A number, or an object that ``float`` converts.
         step: Training step that it belongs to.
     """
     recording: Any = sys.modules.get(_RECORDING)
@@ -105,7 +106,7 @@ _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
 
 
 def _within(make: Callable[[], Range], function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """``function`` with a range of its own around each call.
+    """Return ``function`` with its own range around each call.
 
     Raises:
         TypeError: ``function`` is a generator.
@@ -137,7 +138,7 @@ def _within(make: Callable[[], Range], function: Callable[Arguments, Result]) ->
 
 
 class Range:
-    """A range in every trace being recorded. A context manager is used once; a decorator, by every call."""
+    """A range in every active recording. A context manager is used once; a decorator, by every call."""
 
     __slots__ = ("_marks", "_name", "_number")
 
@@ -147,7 +148,7 @@ class Range:
         self._marks: tuple[Mark, ...] = ()
 
     def __call__(self, function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-        """``function`` with a range of its own around each call, also around recursive ones.
+        """Return ``function`` with its own range around each call, also around recursive ones.
 
         Raises:
             TypeError: ``function`` is a generator, whose call does no work.
@@ -170,7 +171,7 @@ class Range:
                 if mark is not None:
                     mark.__enter__()
                     self._marks = (mark, *self._marks)
-        except BaseException:  # Ctrl-C may come in between, and `with` ends only what has begun
+        except BaseException:  # Ctrl-C may come in between, and `with` ends only what has started
             self.__exit__(*sys.exc_info())
             raise
 
@@ -212,12 +213,12 @@ def _torch(name: str, number: int | None) -> Mark | None:
     if number is None:
         made: Mark = profiler.record_function(name)
         return made
-    # What `traceviz collect` runs marks the steps of torch itself.
+    # The hooks of `traceviz collect` mark the steps of torch themselves.
     return None if _CLOCK in sys.modules else profiler.record_function(f"ProfilerStep#{number}")
 
 
 def _noted(name: str, number: int | None) -> Mark | None:  # noqa: ARG001 all factories have one signature
-    """A step of a program without a framework: hooks see those of the others by themselves."""
+    """Return a mark for a step of a program without a framework; hooks mark the steps of frameworks themselves."""
     if number is None or not _FRAMEWORKS.isdisjoint(sys.modules.keys()):
         return None
     recording: Any = sys.modules[_RECORDING]
@@ -233,17 +234,19 @@ _FACTORIES: dict[str, MarkFactory] = {
     "torch.autograd.profiler": _torch,
     _RECORDING: _noted,
 }
-"""By the module with a framework's annotations, which is loaded once the framework was imported; and where ``traceviz
-collect`` samples stacks."""
+"""Factories by the module with a framework's annotations, which is loaded once the framework was imported.
+
+The last is for programs whose stacks ``traceviz collect`` samples.
+"""
 
 
 def _moves_the_clock(number: int | None) -> bool:
-    """Whether a step must be marked before anything records: recording begins at a step."""
+    """Return whether a step must be marked before anything records: recording starts at a step."""
     return number is not None and _CLOCK in sys.modules
 
 
 def _answers_yes(owner: Any, question: str) -> bool:
-    """The answer of a profiler; without an answer it counts as recording."""
+    """Ask a profiler; without an answer it counts as recording."""
     ask = getattr(owner, question, None)
     return bool(ask()) if ask is not None else True
 
@@ -272,14 +275,14 @@ def _nvtx(name: str, number: int | None) -> Mark | None:
 
 
 def _is_marked() -> bool:
-    """Whether hooks of ``traceviz collect`` have just put a range around this step."""
+    """Return whether hooks of ``traceviz collect`` already put a range around this step."""
     steps: Any = sys.modules.get(_CLOCK)
     return steps is not None and "traceviz_inject.profilers.nvtx_ranges" in sys.modules and steps.CLOCK.step is not None
 
 
 @functools.cache
 def _domain() -> Any:
-    """The domain in the tool that takes NVTX ranges; ``None`` where there is no such tool."""
+    """Return the domain in the tool that receives NVTX ranges; ``None`` if there is no such tool."""
     client = _client()
     if client is None:
         return None

@@ -1,4 +1,4 @@
-"""From file to report on one screen: what the command line does, for notebooks and programs.
+"""From file to report: the functions of the command line, for notebooks and programs.
 
 >>> report = traceviz.analyze("trace.nsys-rep")
 >>> print(traceviz.to_text(report, "terminal"))
@@ -6,8 +6,7 @@
 >>> tables.kernels.group_by("name").agg(pl.col("dur_ns").sum()).collect()
 >>> report = traceviz.analyze(tables)
 
-Slow imports are left to the functions that need them, and come after the checks: that a file does not exist is reported
-at once.
+Functions import slow modules when they need them, after the checks, so that a missing file is reported at once.
 """
 
 from __future__ import annotations
@@ -73,19 +72,19 @@ def open_trace(
     """Read a trace of any known format, or the traces of several ranks of one job as one.
 
     Args:
-        paths: Trace files, or folders that hold one. Several are put on one clock, each rank keeping its number
+        paths: Trace files, or folders that hold one. Several are put on one clock, and each rank keeps its number
             (see :func:`traceviz.parsers.ranks.merge.combine`).
         tables: Tables to read; ``None`` for all.
-        read: Options for read.
+        read: Options for reading.
         old: Fields of ``read`` as keywords, which are deprecated.
 
     Raises:
-        UnknownFormatError: nothing, or more than one reader, recognises a file.
+        UnknownFormatError: no reader, or more than one, recognises a file.
         UsageError: there is no such reader, or no such run; a trace is named twice, or two are of the same rank.
         MissingToolError: a program that decodes the format is missing or too old.
         DamagedTraceError: a file breaks the rules of its format.
         UnreadableError: the system does not let a file be read.
-        OutOfMemoryError: it needs more memory than there is.
+        OutOfMemoryError: it needs more memory than is available.
     """
     read = _read_options(read, old)
     files = trace_files(paths)
@@ -108,7 +107,7 @@ def convert(
 ) -> Path:
     """Write a trace, or those of several ranks, as one traceviz folder of Parquet tables.
 
-    While a single trace is converted, one table at a time is in memory.
+    Conversion of a single trace keeps one table at a time in memory.
 
     Raises:
         OutputExistsError: ``folder`` exists, and ``force`` is false or it is not a traceviz folder.
@@ -160,19 +159,19 @@ def pictured(
     read: ReadOptions | None = None,
     **old: Unpack[_OldKeywords],
 ) -> tuple[Report, Pictures]:
-    """As :func:`report_on`, and what a page shows beside the report: timeline, flame graphs, places of findings.
+    """Return the report of :func:`report_on` and its pictures on a page: timeline, flame graphs, places of findings.
 
     >>> report, pictures = pictured("trace.nsys-rep")
     >>> to_text(report, "html", pictures=pictures)
 
     Args:
         paths: As for :func:`report_on`.
-        events: Events that the timeline may have: beyond, they are all there in some stretches of time only. ``None``
-            for as many as a page of 8 MB holds, 0 for no timeline.
-        sections: Sections of the report; pictures show the same without.
+        events: Most events of the timeline. With more events, only some time intervals show them all. ``None`` for as
+            many as fit into a page of 8 MB, 0 for no timeline.
+        sections: Sections of the report; they do not change the pictures.
         options: As for :func:`report_on`.
         selection: As for :func:`report_on`; times of pictures are those of the whole trace.
-        read: Options for read.
+        read: Options for reading.
         old: Fields of ``read`` as keywords, which are deprecated.
     """
     read = _read_options(read, old)
@@ -202,7 +201,7 @@ def flame_differences(
     read: ReadOptions | None = None,
     **old: Unpack[_OldKeywords],
 ) -> tuple[Flame, ...]:
-    """Flame graphs of two traces as differences, per step where both have steps: for the page of a comparison.
+    """Return flame graphs of two traces as differences, per step if both have steps: for the page of a comparison.
 
     The traces are read one after the other, so that the tables of one at a time are in memory.
 
@@ -214,7 +213,7 @@ def flame_differences(
         new: The other one.
         options: As for :func:`report_on`.
         selection: As for :func:`report_on`.
-        read: Options for read.
+        read: Options for reading.
         old: Fields of ``read`` as keywords, which are deprecated.
     """
     asked = _read_options(read, old)
@@ -224,7 +223,7 @@ def flame_differences(
         from traceviz.pictures.flame.difference import FINE
         from traceviz.pictures.flame.flames import flames
 
-        gc.collect()  # tables of the other side hang in cycles
+        gc.collect()  # tables of the other side are in reference cycles
         sources = trace_files((path,))
         tables = _part(sources, _with_name(asked, Path(path).name), None, selection)
         with foreign_errors_in_words(f"{named(sources)} cannot be drawn."):
@@ -237,7 +236,7 @@ def flame_differences(
 
 
 class _OldKeywords(TypedDict, total=False):
-    """Fields of :class:`ReadOptions` as keywords of each function, before there was ``read``."""
+    """Fields of :class:`ReadOptions` as keywords of each function, from before ``read`` existed."""
 
     reader: str | None
     run: str | None
@@ -252,7 +251,7 @@ def _read_options(read: ReadOptions | None, old: _OldKeywords) -> ReadOptions:
     """Return ``read`` with the fields that a caller gave as keywords.
 
     Raises:
-        TypeError: a keyword is no field of :class:`ReadOptions`.
+        TypeError: a keyword is not a field of :class:`ReadOptions`.
     """
     if not old:
         return read or ReadOptions()
@@ -272,7 +271,7 @@ def _fields(read: ReadOptions) -> dict[str, Any]:
 def _part(
     sources: Sequence[Path], read: ReadOptions, sections: Collection[str] | None, selection: Selection | None
 ) -> TraceTables:
-    """What ``sections`` need of the selected part of a trace."""
+    """Read what ``sections`` need of the selected part of a trace."""
     readers = readers_of(sources, read.reader)
     is_large = sum(map(_size, sources)) >= _LARGE
     if is_large and len(sources) == 1 and read.max_memory is None:
@@ -305,7 +304,7 @@ def analyze(
     *,
     read: ReadOptions | None = None,
 ) -> Report:
-    """Analyse a trace: one that was read, or a file or folder, or a list of those of one job's ranks.
+    """Analyse a trace: tables, a file or folder, or a list of those of one job's ranks.
 
     >>> traceviz.analyze("trace.nsys-rep").verdict.sentence
     >>> traceviz.analyze(["rank0.json.gz", "rank1.json.gz"], sections=["collectives"])
@@ -313,13 +312,13 @@ def analyze(
     Of a path, only what the sections need is read; :func:`report_on` can also select a part of the trace.
 
     Args:
-        trace: What :func:`open_trace` returned, or what it would take.
-        options: What the user tells about the program.
+        trace: Result of :func:`open_trace`, or its arguments.
+        options: Facts about the program from the user.
         sections: Slugs of the sections to make; ``None`` for all.
         read: Options for reading, if ``trace`` is a path or a list of paths.
 
     Raises:
-        UsageError: a section does not exist, ``trace`` is neither, or has been read and ``read`` is given.
+        UsageError: a section does not exist, ``trace`` has another type, or is tables and ``read`` is given.
         TracevizError: as :func:`open_trace`, and as :func:`traceviz.analyses.run.analyze`.
     """
     if isinstance(trace, str | Path):
@@ -340,15 +339,15 @@ def analyze(
 
 
 def _size(source: Path) -> int:
-    """Bytes of a file, or of the files that lie in a folder; 0 where the system does not say."""
-    with suppress(OSError):  # a link that leads nowhere: who reads says so, if it matters
+    """Return the bytes of a file, or of the files in a folder; 0 if the system does not report it."""
+    with suppress(OSError):  # a link that leads nowhere: the reader reports it, if it matters
         files = source.iterdir() if source.is_dir() else [source]
         return sum(file.stat().st_size for file in files)
     return 0
 
 
 def _loader(sections: Collection[str] | None) -> Callable[[], None]:
-    """What has polars and the analyses imported: while what is compiled reads, it lets other threads run."""
+    """Return a function that imports polars and the analyses in a thread, which runs while compiled code reads."""
 
     def load() -> None:
         from traceviz.analyses.run import load_analyses
@@ -380,11 +379,11 @@ def compare(
         paths: One side each, the base first.
         groups: Sides of several runs, by name.
         by: Tags of runs. With them ``paths`` are runs, or folders of runs, and every combination of values is a side.
-        base: Name of the side to compare the others with; its values, where ``by`` is given.
-        options: How to compare.
-        analysis: What the user says about the programs, as for :func:`analyze`.
-        selection: Which part of every trace is compared.
-        read: Options for read.
+        base: Name of the side to compare the others with; with ``by``, its values.
+        options: Options of the comparison.
+        analysis: Facts about the programs from the user, as for :func:`analyze`.
+        selection: Part of every trace to compare.
+        read: Options for reading.
         old: Fields of ``read`` as keywords, which are deprecated.
 
     Raises:
@@ -401,7 +400,7 @@ def compare(
     is_special = analysis is not None and analysis != AnalysisOptions()
 
     def analyse(path: Path, step_time: StepTime) -> Report:
-        gc.collect()  # tables of the previous side hang in cycles, and would stay in memory beside those of this one
+        gc.collect()  # tables of the previous side are in reference cycles, and would stay in memory
         return report_on(
             path,
             options=replace(analysis or AnalysisOptions(), step_time=step_time),
@@ -438,7 +437,7 @@ def _with_name(read: ReadOptions, name: str) -> ReadOptions:
 
 
 def _check_none_is_saved(paths: Sequence[Path]) -> None:
-    """A saved report fixes which part of its trace was analysed, and how: refuse options that would change that."""
+    """Refuse options for saved reports, which fix the analysed part of the trace and its options."""
     from traceviz.compare.sides.load_sides import is_saved_report
 
     for path in paths:
@@ -455,7 +454,7 @@ def to_text(
     options: RenderOptions | None = None,
     pictures: Pictures | None = None,
 ) -> str:
-    """Text of a report or comparison in the format ``name`` (terminal, json, markdown, csv, html ...).
+    """Render a report or comparison as text in the format ``name`` (terminal, json, markdown, csv, html ...).
 
     Only pages (``html``) draw ``pictures``.
     """
@@ -473,14 +472,14 @@ def to_text(
 
 
 def why(report: Report) -> Report:
-    """The report reduced to its first sentence, what may take the time, and why one of that leads."""
+    """Return the report reduced to its headline, the candidate causes, and why the first of them leads."""
     from traceviz.render.why import why as reduced
 
     return reduced(report)
 
 
 _LARGE = 1 << 24
-"""Bytes of files that are read so long that analyses are imported meanwhile."""
+"""Bytes of files from which analyses are imported during the read."""
 _HOMES = {
     "Comparison": "traceviz.compare.compare",
     "document": "traceviz.compare.report.document",
@@ -488,7 +487,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """What is defined elsewhere, on first use."""
+    """Import names that are defined elsewhere, on first use."""
     if name not in _HOMES:
         raise AttributeError(f"module 'traceviz.api' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)
@@ -497,7 +496,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _provenance(sources: Sequence[Path], readers: Sequence[Reader], *, keep_private: bool) -> dict[str, object]:
-    """What the manifest says of the source, or of several sources in a list."""
+    """Return the manifest's facts about the source, or about several sources in a list."""
     described = [_source(path, reader.format) for path, reader in zip(sources, readers, strict=True)]
     facts: dict[str, object] = dict(described[0]) if len(described) == 1 else {"sources": described}
     facts["left_out"] = [] if keep_private else ["command line", "host name", "environment", "captured output"]

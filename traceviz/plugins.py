@@ -1,8 +1,8 @@
-"""The names that plugins use, in one place that stays: see ``docs/plugins.md``.
+"""Stable names for plugins, in one place: see ``docs/plugins.md``.
 
 >>> from traceviz.plugins import Match, Reader, ReadRequest, rows_to_table
 
-Each is loaded on first use: to recognise a file, a reader must not load what decodes it.
+Each is loaded on first use: a reader must not load its decoder only to recognise a file.
 """
 
 from __future__ import annotations

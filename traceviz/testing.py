@@ -62,7 +62,7 @@ HEADS = (
 )
 """Starts of files of no format: a reader may not fail on them."""
 NO_TRACES = (b"", b"NVIDIA Nsight Systems was used here\n", "déjà vu\n".encode(), b"PK\x03\x04")
-"""Starts of files that no reader may take for a trace."""
+"""Starts of files that no reader may recognise as a trace."""
 HOSTILE_NAMES = (
     "void k[/x]",
     "[bold]",
@@ -86,7 +86,7 @@ HOSTILE_NAMES = (
     " ",
     "-",
 )
-"""Names that a program may give its kernels, and that mean something to a terminal, a page or a table."""
+"""Names that a program may give its kernels, and that have a meaning in a terminal, a page or a table."""
 
 
 class ReaderContract:
@@ -99,28 +99,28 @@ class ReaderContract:
     samples: ClassVar[Sequence[Path]] = ()
 
     def test_it_has_a_stable_name_and_one_for_people(self) -> None:
-        """The name is what ``--reader`` takes."""
+        """Check the name, which ``--reader`` takes."""
         assert re.fullmatch(r"[a-z][a-z0-9-]*", self._reader.format), self._reader.format
         assert self._reader.title
 
     def test_any_start_of_a_file_has_an_answer(self) -> None:
-        """Recognising a file never raises, whatever its bytes and its path are."""
+        """Check that recognising a file never raises, for any bytes and any path."""
         for head in HEADS:
             for path in (Path("gone"), Path("nul\0inside"), Path("gone/file.json")):
                 assert self._reader.sniff(head, path) in set(Match), head
 
     def test_other_files_are_no_traces(self) -> None:
-        """A reader that is sure of everything takes the files of all others."""
+        """Check that the reader does not recognise files of other formats, which it would take from other readers."""
         for head in NO_TRACES:
             assert self._reader.sniff(head, Path("gone/notes.txt")) == Match.NO, head
 
     def test_it_recognises_its_samples(self) -> None:
-        """By their first bytes, not by their names."""
+        """Check that it recognises them by their first bytes, not by their names."""
         for path in self.samples:
             assert self._reader.sniff(_head(path), path) != Match.NO, path
 
     def test_tables_follow_the_schema(self) -> None:
-        """Columns, types and nulls are those of the schema, ``run`` has one row, and ``notes`` come last."""
+        """Check that columns, types and nulls are those of the schema, ``run`` has one row, and ``notes`` come last."""
         for path in self.samples:
             read = list(self._reader.tables(path, ReadRequest()))
             names = [name for name, _ in read]
@@ -136,7 +136,7 @@ class ReaderContract:
                 assert not lacking, (name, lacking)
 
     def test_it_reads_only_the_tables_that_are_asked_for(self) -> None:
-        """Tables that are large are not made for nobody; those that every trace has are always given."""
+        """Check that only requested tables are made, and those that every trace has."""
         for path in self.samples:
             names = {name for name, _ in self._reader.tables(path, ReadRequest(frozenset()))}
             assert names == set(schema.REQUIRED), names
@@ -150,7 +150,7 @@ class ReaderContract:
 class AnalysisContract:
     """Tests of an :class:`~traceviz.analyses.base.Analysis`.
 
-    Subclasses set its declaration, and return a trace that it makes a section of.
+    Subclasses set its declaration, and return a trace for which it makes a section.
     """
 
     entry: Entry
@@ -160,12 +160,12 @@ class AnalysisContract:
         raise NotImplementedError
 
     def test_it_makes_its_section_with_its_slug(self) -> None:
-        """The slug of the declaration, of the class and of the section are one."""
+        """Check that the slugs of the declaration, of the class and of the section are equal."""
         assert self._analysis.slug == self.entry.slug
         assert _section(self._analysis, self.trace()).slug == self.entry.slug
 
     def test_every_value_has_a_unit_and_every_ratio_a_bound(self) -> None:
-        """Ratios are from 0 to 1."""
+        """Check units, and that ratios are from 0 to 1."""
         for block in _section(self._analysis, self.trace()).blocks:
             cells: list[tuple[str, Any]] = []
             if isinstance(block, Facts):
@@ -177,26 +177,26 @@ class AnalysisContract:
                 assert unit != "ratio" or value is None or 0 <= value <= 1 + 1e-12, value
 
     def test_tables_without_rows_are_no_error(self) -> None:
-        """A profiler that recorded nothing leaves such tables."""
+        """Check tables as a profiler that recorded nothing leaves them."""
         empty = TraceTables({name: schema.table(name).empty() for name in schema.TABLES})
         result = self._analysis.run(TraceView(empty))
         assert isinstance(result, Skipped) or self._analysis.describe(result).slug == self.entry.slug
 
     def test_it_is_skipped_if_a_needed_table_is_absent(self) -> None:
-        """It states the reason without being run."""
+        """Check that it states the reason without running."""
         assert self.entry.missing(()) == self.entry.needs
         assert self.entry.missing(self.entry.tables) == ()
         assert set(self.entry.tables) <= set(schema.TABLES)
 
     def test_it_reads_only_the_tables_that_it_declares(self) -> None:
-        """Others are not read from the file."""
+        """Check that no other tables are read from the file."""
         whole = self.trace()
         declared = {*self.entry.tables, *schema.REQUIRED}
         reduced = TraceTables({name: whole.arrow(name) for name in whole if name in declared})
         assert _section(self._analysis, reduced) == _section(self._analysis, whole)
 
     def test_it_reads_only_the_columns_that_it_declares(self) -> None:
-        """Of tables for which it declares columns, the other nullable columns may be null."""
+        """Check that the other nullable columns may be null, in tables for which it declares columns."""
         whole = self.trace()
         reduced = {}
         for name in whole:
@@ -209,7 +209,7 @@ class AnalysisContract:
         assert _section(self._analysis, TraceTables(reduced)) == _section(self._analysis, whole)
 
     def test_the_order_of_rows_changes_nothing(self) -> None:
-        """Readers need not sort."""
+        """Check that readers need not sort."""
         whole = self.trace()
         reversed_ = {
             name: whole.arrow(name).take(pa.array(range(whole.rows(name))[::-1], pa.int64())) for name in whole
@@ -217,20 +217,20 @@ class AnalysisContract:
         assert _section(self._analysis, TraceTables(reversed_)) == _section(self._analysis, whole)
 
     def test_it_raises_only_findings_that_it_declares(self) -> None:
-        """Each of them is known to ``traceviz explain``."""
+        """Check that ``traceviz explain`` knows each of them."""
         result = self._analysis.run(TraceView(self.trace()))
         assert not isinstance(result, Skipped), result
         assert {finding.code for finding in self._analysis.judge(result)} <= set(self._analysis.rules)
         assert all(record_of(code) for code in self._analysis.rules)
 
     def test_its_fields_are_thresholds(self) -> None:
-        """It is a frozen dataclass of numbers."""
+        """Check that it is a frozen dataclass of numbers."""
         analysis: Any = self._analysis
         assert analysis.__dataclass_params__.frozen
         assert all(isinstance(getattr(analysis, field.name), int | float) for field in fields(analysis))
 
     def test_a_report_of_this_section_alone_has_it(self) -> None:
-        """So do reports of everything."""
+        """Check a report of this section alone."""
         report = analyze(self.trace(), sections=[self.entry.slug])
         assert [section.slug for section in report.sections] == [self.entry.slug]
 
@@ -251,12 +251,12 @@ class FindingContract:
     record: FindingRecord
 
     def test_its_code_and_slug_name_the_problem(self) -> None:
-        """A code is capitals and a number, a slug words with hyphens between them."""
+        """Check that a code is capitals and a number, and a slug words with hyphens between them."""
         assert re.fullmatch(r"TV\d{3}|(?!TV)[A-Z]{2,8}\d{1,4}", self.record.code), self.record.code
         assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", self.record.slug), self.record.slug
 
     def test_every_heading_has_sentences(self) -> None:
-        """Each text ends with a full stop, and is one paragraph."""
+        """Check that each text ends with a full stop, and is one paragraph."""
         for text in (self.record.what, self.record.why, self.record.misleads, *self.record.advice):
             assert len(text) >= len("Do something else.")
             assert text.endswith("."), text
@@ -265,7 +265,7 @@ class FindingContract:
         assert all(reference.startswith("https://") for reference in self.record.references)
 
     def test_it_is_found_by_code_and_slug_in_any_case(self) -> None:
-        """As ``traceviz explain`` finds it; a plugin has to be installed or registered for it."""
+        """Check the search of ``traceviz explain``; a plugin has to be installed or registered for it."""
         assert record_of(self.record.code.lower()) == record_of(self.record.slug.upper()) == self.record
 
 
@@ -284,7 +284,7 @@ class RendererContract:
         }
 
     def test_every_report_is_text_that_ends_with_a_line(self) -> None:
-        """No character in it acts on a terminal, no name breaks a line."""
+        """Check that no character in it acts on a terminal, and that no name breaks a line."""
         for name, report in self.reports().items():
             text = self.renderer.render(report, RenderOptions(80))
             assert not text or text.endswith("\n"), name
@@ -292,7 +292,7 @@ class RendererContract:
             assert len(text.splitlines()) == text.count("\n"), name
 
     def test_a_report_renders_the_same_twice(self) -> None:
-        """Rendering is pure: no clock, no environment, no file."""
+        """Check that rendering is pure: no clock, no environment, no file."""
         for name, report in self.reports().items():
             first, second = (self.renderer.render(report, RenderOptions(80)) for _ in range(2))
             assert first == second, name
@@ -324,7 +324,7 @@ def hostile_report(name: str) -> Report:
 
 
 class CollectorContract:
-    """Tests of a :class:`~traceviz.collectors.base.Collector`, none of which records anything."""
+    """Tests of a :class:`~traceviz.collectors.base.Collector`, which record nothing."""
 
     collector: Collector
 
@@ -333,25 +333,25 @@ class CollectorContract:
         return Plan(folder, ("python", "train.py"), (self.collector.name,))
 
     def test_it_has_a_name_and_a_title(self) -> None:
-        """The name is that of its folder, too."""
+        """Check the name, which is also the name of its folder."""
         assert re.fullmatch(r"[a-z][a-z0-9-]*", self.collector.name)
         assert self.collector.title
 
     def test_it_says_whether_it_can_record_here(self) -> None:
-        """With one sentence of detail."""
+        """Check that one sentence of detail is given."""
         state = self.collector.availability()
         assert isinstance(state, Availability)
         assert state.detail
 
     def test_its_environment_leaves_that_of_the_program_alone(self) -> None:
-        """Variables are returned, not set."""
+        """Check that variables are returned, not set."""
         inherited = {"PATH": "/bin", "HOME": "/home/u"}
         added = self.collector.environment(self.plan(Path("run")), dict(inherited))
         assert all(isinstance(value, str) for value in added.values())
         assert inherited == {"PATH": "/bin", "HOME": "/home/u"}
 
     def test_a_run_that_left_nothing_is_no_error(self) -> None:
-        """Programs are killed before anything is written."""
+        """Check programs that are killed before anything is written."""
         assert isinstance(self.collector.harvest(self.plan(Path("gone"))), Harvest)
 
 

@@ -1,3 +1,3 @@
-"""The version, stated once: ``pyproject.toml``, ``traceviz --version`` and reports take it from here."""
+"""The version, stated once, for ``pyproject.toml``, ``traceviz --version`` and reports."""
 
 __version__ = "0.1.0"

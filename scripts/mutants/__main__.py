@@ -31,12 +31,12 @@ MARKS = "not live and not oracle and not slow"
 TESTS = ("analyses", "compare", "core", "doctor", "gates", "parsers", "render", "report", "samples", "trace")
 NOTICED = ("killed", "timeout")
 MOST_SECONDS = 90.0
-"""Tests of one mutant take no longer together, as measured."""
+"""Bound on the measured time of one mutant's tests, in seconds."""
 
 
 @dataclass(slots=True)
 class Course:
-    """How far a mutant has come: what is to be run yet, and what came of it."""
+    """State of a mutant: the tests to run, and the result so far."""
 
     mutant: Mutant
     stages: list[tuple[str, ...]]
@@ -48,7 +48,7 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Which test runs which line."""
+    """Map from lines to the tests that run them."""
 
     root: Path
     lines: dict[str, dict[int, set[str]]]
@@ -56,9 +56,10 @@ class Map:
     by_file: dict[str, list[str]] = field(default_factory=dict)
 
     def stages(self, mutant: Mutant, importers: Iterable[str]) -> list[tuple[str, ...]]:
-        """Tests of a mutant: those of the file's own, near it, all that run the line, what shares files with these.
+        """Return the tests of a mutant in stages: of the file, near it, all that run the line, all in the same files.
 
-        The last are for what a file of tests computes once and keeps: only the first test that asks runs the line.
+        The last stage is for results that a file of tests computes once: only the first test that uses them runs the
+        line.
         """
         lines = self.lines.get(str(self.root / mutant.path), {})
         if mutant.is_run:
@@ -76,7 +77,7 @@ class Map:
         return [stage for stage in (*chosen, self._cheapest(beside, 30)) if stage]
 
     def _cheapest(self, tests: set[str], most: float) -> tuple[str, ...]:
-        """Quick ones first, file by file, as many as take ``most`` seconds."""
+        """Return the quickest tests, file by file, as many as take ``most`` seconds."""
         by_file: defaultdict[str, list[str]] = defaultdict(list)
         total = 0.0
         for test in sorted(tests, key=lambda test: (self.seconds[test], test)):
@@ -89,7 +90,7 @@ class Map:
 
 
 def _by_files(tests: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Tests of a few files each, of more and more: to import a file of tests takes longer than most of its tests."""
+    """Yield tests of a few files each, then of more: importing a file of tests takes longer than most of its tests."""
     files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
     begin, most = 0, 2
     while begin < len(files):
@@ -99,17 +100,17 @@ def _by_files(tests: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _folder(path: str) -> str:
-    """The folder of tests that mirrors that of ``path``."""
+    """Return the folder of tests that mirrors that of ``path``."""
     return f"{Path('tests') / Path(path.removeprefix('traceviz/')).parent}/"
 
 
 def _mirrors(test: str, path: str) -> bool:
-    """Whether ``test`` is in the file of tests that mirrors ``path``."""
+    """Return whether ``test`` is in the file of tests that mirrors ``path``."""
     return test.partition("::")[0] == f"{_folder(path)}test_{Path(path).name}"
 
 
 def measure(root: Path, folder: Path, jobs: int) -> Map:
-    """Run the tests once, and see which of them runs which line."""
+    """Run the tests once, and record the lines that each of them runs."""
     files = sorted({str(root / mutant.path) for mutant in mutants(root)})
     (folder / "files.json").write_text(json.dumps(files), "utf-8")
     paths = [f"tests/{name}" for name in TESTS] + sorted(
@@ -123,7 +124,7 @@ def measure(root: Path, folder: Path, jobs: int) -> Map:
 
 
 def known(root: Path, folder: Path) -> Map:
-    """What :func:`measure` found."""
+    """Return the result of :func:`measure`."""
     lines, seconds = contexts.read(folder)
     by_file: defaultdict[str, list[str]] = defaultdict(list)
     for test in seconds:
@@ -132,7 +133,7 @@ def known(root: Path, folder: Path) -> Map:
 
 
 def importers(root: Path, paths: Iterable[str]) -> dict[str, list[str]]:
-    """By file, the files that import it."""
+    """Return, for each file, the files that import it."""
     texts = {path: (root / path).read_text("utf-8") for path in paths}
     names = {
         path: ".".join(Path(path if path.startswith("traceviz/") else f"traceviz/{path}").with_suffix("").parts)
@@ -150,7 +151,7 @@ def importers(root: Path, paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def run(courses: Sequence[Course], root: Path, logs: Path, jobs: int, seconds: dict[str, float]) -> None:
-    """Take every mutant through its tests, until one fails."""
+    """Run every mutant through its tests, until one fails."""
     waiting = list(reversed(courses))
     running: dict[int, tuple[Course, Path, float]] = {}
     done = 0
@@ -190,20 +191,20 @@ def _judge(course: Course, code: int, log: Path) -> None:
 
 
 def control(root: Path, courses: Sequence[Course], logs: Path, seconds: dict[str, float]) -> bool:
-    """Whether the tests that killed something pass where nothing is changed, in a process of the same kind."""
+    """Return whether the tests that killed a mutant pass without a change, in a process of the same kind."""
     killers = tuple(dict.fromkeys(course.killer for course in courses if course.killer in seconds))
     job = worker.Job(root, None, "", killers, 60 + 6 * sum(seconds[test] for test in killers), logs / "control.log")
     return os.waitpid(worker.start(job), 0)[1] == 0
 
 
 def equivalents() -> dict[str, str]:
-    """Why some mutants cannot be noticed, by what they are."""
+    """Return the reasons why some mutants cannot be noticed, by identity."""
     entries = tomllib.loads((HERE / "equivalent.toml").read_text("utf-8")).get("mutant", [])
     return {entry["id"]: entry["why"] for entry in entries}
 
 
 def table(courses: Sequence[Course]) -> str:
-    """What came of the mutants, by folder."""
+    """Return a table of the results, by folder."""
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for course in courses:
         counts[str(Path(course.mutant.path).parent)][course.outcome] += 1
@@ -218,7 +219,7 @@ def table(courses: Sequence[Course]) -> str:
 
 
 def options() -> argparse.Namespace:
-    """What the command line asks for."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=300, help="how many mutants (300)")
     parser.add_argument("--seed", default=SEED, help="another sample")
@@ -235,7 +236,7 @@ def options() -> argparse.Namespace:
 
 
 def courses_of(chosen: Sequence[Mutant], every: Sequence[Mutant], found: Map, why: Mapping[str, str]) -> list[Course]:
-    """What there is to run for every chosen mutant; nothing for those that cannot be noticed."""
+    """Return a course for every chosen mutant, without tests for those that cannot be noticed."""
     imported_by = importers(found.root, {mutant.path for mutant in every})
     return [
         Course(mutant, [], "equivalent")
@@ -246,7 +247,7 @@ def courses_of(chosen: Sequence[Mutant], every: Sequence[Mutant], found: Map, wh
 
 
 def row(course: Course, root: Path, why: Mapping[str, str]) -> dict[str, Any]:
-    """What is written down of a mutant."""
+    """Return the saved facts about a mutant."""
     mutant = course.mutant
     known_facts = {"id": mutant.identity, "path": mutant.path, "function": mutant.function, "line": mutant.line}
     became = {"outcome": course.outcome, "killer": course.killer, "tests": course.tests}
@@ -256,7 +257,7 @@ def row(course: Course, root: Path, why: Mapping[str, str]) -> dict[str, Any]:
 def run_in(
     folder: Path, chosen: Sequence[Mutant], every: Sequence[Mutant], asked: argparse.Namespace
 ) -> list[Course] | None:
-    """What became of ``chosen``; None where their tests say nothing, because they fail without a change as well."""
+    """Return the courses of ``chosen`` after their tests; ``None`` if these fail without a change as well."""
     root, logs = asked.root.resolve(), folder / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     found = known(root, folder) if any(folder.glob("*.coverage")) else measure(root, folder, asked.jobs)
@@ -270,7 +271,7 @@ def run_in(
 
 
 def main() -> int:
-    """Take the sample, run it, and show what no test has noticed."""
+    """Take the sample, run it, and show the mutants that no test noticed."""
     asked = options()
     root = asked.root.resolve()
     every = mutants(root)

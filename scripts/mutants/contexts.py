@@ -1,7 +1,7 @@
-"""A plugin of pytest that writes down which test runs which line: ``-p contexts``, with CONTEXTS naming a folder.
+"""Plugin of pytest that records which tests run each line: ``-p contexts``, with CONTEXTS naming a folder.
 
-A fixture that several tests share runs in the first of them only, and what a file of tests does when it is imported
-in none. Both have contexts of their own here, which are those of every test that they are for.
+A fixture that several tests share runs in the first of them only, and the import of a file of tests runs in none. Both
+have their own contexts here, which count for every test that needs them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OUTSIDE = "outside"
 
 
 class Contexts:
-    """Switches the context of the measurement."""
+    """Measurement of coverage with a context for each test."""
 
     def __init__(self, folder: Path, files: list[str]) -> None:
         name = uuid.uuid4().hex
@@ -39,14 +39,14 @@ class Contexts:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
-        """What a file of tests does when it is imported is for all tests of the file."""
+        """Measure the import of a file of tests for all its tests."""
         before = self._switch(f"file {collector.path}" if isinstance(collector, pytest.Module) else OUTSIDE)
         yield
         self._switch(before)
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """The context of a test is its name."""
+        """Measure a test under its name."""
         info = getattr(item, "_fixtureinfo", None)
         shared = [
             _key(definition)
@@ -61,7 +61,7 @@ class Contexts:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
-        """What a shared fixture does is for all tests that use it."""
+        """Measure a shared fixture for all tests that use it."""
         before = self._now
         if fixturedef.scope != "function":
             self._switch(_key(fixturedef))
@@ -69,13 +69,13 @@ class Contexts:
         self._switch(before)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """How long a test takes, and whether it says anything: a skipped one does not."""
+        """Record how long a test takes, and whether it passed: a skipped one does not count."""
         if test := self._tests.get(report.nodeid):
             test["seconds"] += report.duration
             test["passed"] &= report.passed
 
     def pytest_sessionfinish(self) -> None:
-        """Write down what was seen."""
+        """Save the measurement."""
         self._coverage.stop()
         self._coverage.save()
         (self._folder / f"{self._name}.json").write_text(json.dumps(self._tests), "utf-8")
@@ -86,7 +86,7 @@ def _key(definition: Any) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure from the start on; the process that only hands out tests does not."""
+    """Measure from the start on, except in the process that only distributes tests."""
     is_distributing = getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput")
     if not is_distributing:
         folder = Path(os.environ["CONTEXTS"])
@@ -95,7 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def read(folder: Path) -> tuple[dict[str, dict[int, set[str]]], dict[str, float]]:
-    """Tests by line of every file, and how long each test takes, of those that pass."""
+    """Return the tests by line of every file, and the time of each test; only tests that pass count."""
     tests: dict[str, dict[str, Any]] = {}
     for path in folder.glob("*.json"):
         if path.name != "files.json":

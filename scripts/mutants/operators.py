@@ -1,7 +1,7 @@
-"""What is changed in a mutant: cosmic-ray's operators that matter here, and those for what columns are computed with.
+"""Operators of mutants: the relevant ones of cosmic-ray, and our own for column computations.
 
-A class of cosmic-ray makes one change of one place. Where it has one for every pair of operators, a few are enough:
-the boundary, the opposite, and what a slip of the finger makes.
+A class of cosmic-ray makes one change of one place. If it has one for every pair of operators, a few are enough:
+the boundary, the opposite, and a typing error.
 """
 
 from __future__ import annotations
@@ -99,12 +99,12 @@ OTHER_NAMES = {
     "intersection": "union",
     "intersect": "subtract",
 }
-"""Methods of columns, frames, arrays and intervals, and functions, each with one that is easily taken for it."""
+"""Methods of columns, frames, arrays and intervals, and functions, each with one that is easily confused with it."""
 
 LEFT_OUT = frozenset(
     {"filter", "sort", "unique", "fill_null", "drop_nulls", "abs", "clip", "over", "strip", "lower", "reverse", "round"}
 )
-"""Methods that give what they are called on, more or less: a chain also runs without one of them."""
+"""Methods that return a similar object to their own: a chain also runs without one of them."""
 
 OTHER_WORDS = {
     "how": {"left": "inner", "inner": "left", "semi": "anti", "anti": "semi", "full": "left"},
@@ -113,11 +113,11 @@ OTHER_WORDS = {
     "side": {"left": "right", "right": "left"},
     "maintain_order": {"left": "right"},
 }
-"""Words that are arguments of joins and of searches."""
+"""Argument values of joins and searches, each with another."""
 
 
 def _is_called(node: Any) -> bool:
-    """Whether a name is that of a method or function that is called here."""
+    """Return whether a name is that of a method or function that is called here."""
     after = node.get_next_sibling()
     if node.parent.type == "trailer":
         after = node.parent.get_next_sibling()
@@ -125,36 +125,36 @@ def _is_called(node: Any) -> bool:
 
 
 class OtherMethod(Operator):
-    """Calls another method: the largest in place of the sum, the last in place of the first."""
+    """Operator that calls another method: the largest in place of the sum, the last in place of the first."""
 
     def mutation_positions(self, node: Any) -> Iterator[Position]:
-        """The name of a method or function that has another."""
+        """Yield the names of methods or functions that have another."""
         if isinstance(node, Name) and node.value in OTHER_NAMES and node.parent.type != "argument" and _is_called(node):
             is_method = node.parent.type == "trailer"
             if is_method or node.value in {"sum", "max", "min", "any", "all"}:
                 yield node.start_pos, node.end_pos
 
     def mutate(self, node: Any, index: int) -> Any:  # noqa: ARG002 (one change of a place)
-        """The other name."""
+        """Replace the name."""
         node.value = OTHER_NAMES[node.value]
         return node
 
     @classmethod
     def examples(cls) -> tuple[Example, ...]:
-        """What it does."""
+        """Return examples of the change."""
         return (Example("x.sum()", "x.max()"), Example("max(x, y)", "min(x, y)"))
 
 
 class WithoutMethod(Operator):
-    """Leaves a method out of a chain: no filter, no order, nothing filled in."""
+    """Operator that removes a method from a chain: no filter, no order, nothing filled in."""
 
     def mutation_positions(self, node: Any) -> Iterator[Position]:
-        """The places in a chain of calls at which one can be left out."""
+        """Yield the places in a chain of calls at which one can be removed."""
         for at in self._places(node):
             yield node.children[at].start_pos, node.children[at + 1].end_pos
 
     def mutate(self, node: Any, index: int) -> Any:
-        """The chain without that call."""
+        """Remove that call from the chain."""
         at = list(self._places(node))[index]
         del node.children[at : at + 2]
         return node
@@ -171,20 +171,20 @@ class WithoutMethod(Operator):
 
     @classmethod
     def examples(cls) -> tuple[Example, ...]:
-        """What it does."""
+        """Return examples of the change."""
         return (Example('x.sort("a").head(3)', "x.head(3)"),)
 
 
 class OtherWord(Operator):
-    """Joins or searches in another way: inner in place of left, forward in place of backward."""
+    """Operator that joins or searches in another way: inner in place of left, forward in place of backward."""
 
     def mutation_positions(self, node: Any) -> Iterator[Position]:
-        """The word of an argument that has another."""
+        """Yield argument values that have another."""
         if self._other(node) is not None:
             yield node.start_pos, node.end_pos
 
     def mutate(self, node: Any, index: int) -> Any:  # noqa: ARG002 (one change of a place)
-        """The other word."""
+        """Replace the value."""
         node.value = f'"{self._other(node)}"'
         return node
 
@@ -196,21 +196,21 @@ class OtherWord(Operator):
 
     @classmethod
     def examples(cls) -> tuple[Example, ...]:
-        """What it does."""
+        """Return examples of the change."""
         return (Example('a.join(b, how="left")', 'a.join(b, how="inner")'),)
 
 
 class OtherMembership(Operator):
-    """``in`` in place of ``not in``, and the other way round."""
+    """Operator that swaps ``in`` and ``not in``."""
 
     def mutation_positions(self, node: Any) -> Iterator[Position]:
-        """The operators of a comparison that ask whether something is in something."""
+        """Yield the membership operators of a comparison."""
         if node.type == "comparison":
             for at in self._places(node):
                 yield node.children[at].start_pos, node.children[at].end_pos
 
     def mutate(self, node: Any, index: int) -> Any:
-        """The comparison with the opposite."""
+        """Replace the operator by its opposite."""
         at = self._places(node)[index]
         was = node.children[at].get_code()
         node.children[at] = Name(" in" if "not" in was else " not in", node.children[at].start_pos)
@@ -226,7 +226,7 @@ class OtherMembership(Operator):
 
     @classmethod
     def examples(cls) -> tuple[Example, ...]:
-        """What it does."""
+        """Return examples of the change."""
         return (Example("x in y", "x not in y"), Example("x not in y", "x in y"))
 
 
@@ -234,7 +234,7 @@ OWN = (OtherMethod, WithoutMethod, OtherWord, OtherMembership)
 
 
 def operators() -> dict[str, Operator]:
-    """Every operator by its name."""
+    """Return every operator by its name."""
     chosen = [
         operator
         for module, pairs in _OF_COSMIC_RAY.items()

@@ -1,4 +1,4 @@
-"""Which mutants there are: every change of every place, but where it would change nothing that a program does."""
+"""All mutants: every change of every place that can affect the program."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCOPE = (
     *(f"parsers/*/**/{name}.py" for name in ("columns", "device", "events", "host", "mapping", "memory", "samples")),
     "parsers/*/tables.py",
 )
-"""What computes the figures of a report, and the columns that they are computed from."""
+"""Files that compute the figures of a report, and the columns that they use."""
 
 Span = tuple[tuple[int, int], tuple[int, int]]
 
@@ -33,16 +33,16 @@ class Mutant:
 
     Args:
         path: The file, below the repository.
-        function: The function or class in which the change is; empty outside of any.
+        function: The function or class around the change; empty outside of any.
         operator: Name of the operator.
-        occurrence: Which of the places of this operator in the file.
+        occurrence: Number of the place among those of this operator in the file.
         line: Line of the change, from 1.
-        last_line: Where the statement of the change ends.
-        first_line: Where it begins.
+        last_line: Last line of the statement of the change.
+        first_line: First line of that statement.
         text: The line, stripped.
-        column: Where in ``text``.
-        variant: Which of the changes at one place, or of equal lines in one function.
-        is_run: Whether the change is in the body of a function, and not done once when the file is imported.
+        column: Position in ``text``.
+        variant: Number of the change at one place, or among equal lines in one function.
+        is_run: True if the change is in the body of a function, which does not run at the import of the file.
     """
 
     path: str
@@ -59,16 +59,16 @@ class Mutant:
 
     @property
     def identity(self) -> str:
-        """Says which mutant this is, also after lines were added above it."""
+        """Id of this mutant, which stays the same if lines are added above it."""
         facts = (self.path, self.function, self.operator, self.text, self.column, self.variant)
         return hashlib.sha256("\0".join(map(str, facts)).encode()).hexdigest()[:12]
 
     def rank(self, seed: str) -> str:
-        """Place in the order in which a sample is taken: changes elsewhere leave it as it is."""
+        """Return the sort key of a sample, which does not depend on changes elsewhere."""
         return hashlib.sha256(f"{seed}{self.identity}".encode()).hexdigest()
 
     def code(self, root: Path) -> str:
-        """The file with the change."""
+        """Return the file with the change."""
         changed: str | None = mutate_code(
             (root / self.path).read_text("utf-8"), operators()[self.operator], self.occurrence
         )
@@ -77,14 +77,14 @@ class Mutant:
         return changed
 
     def diff(self, root: Path) -> str:
-        """The change, as a diff without context."""
+        """Return the change, as a diff without context."""
         before = (root / self.path).read_text("utf-8").splitlines()
         lines = list(unified_diff(before, self.code(root).splitlines(), lineterm="", n=0))
         return "\n".join(lines[2:])
 
 
 def mutants(root: Path) -> list[Mutant]:
-    """All mutants of the files in :data:`SCOPE`."""
+    """Return all mutants of the files in :data:`SCOPE`."""
     paths = sorted({path for pattern in SCOPE for path in root.glob(pattern)})
     return [mutant for path in paths for mutant in _of_file(path, path.relative_to(root).as_posix())]
 
@@ -101,7 +101,7 @@ def _of_file(path: Path, name: str) -> Iterator[Mutant]:
             for start, end in operator.mutation_positions(node):
                 occurrence += 1
                 if structure.is_idle(start, end) or (key.endswith("Pow_Mul") and node.parent.type != "power"):
-                    continue  # ``**`` of arguments is no power
+                    continue  # ``**`` of arguments is not a power
                 line, column = start
                 text = lines[line - 1]
                 function, is_run = structure.function(line)
@@ -113,7 +113,7 @@ def _of_file(path: Path, name: str) -> Iterator[Mutant]:
 
 
 class _Structure:
-    """What Python's own syntax tree says of a file."""
+    """Facts of a file from Python's own syntax tree."""
 
     def __init__(self, source: str) -> None:
         tree = ast.parse(source)
@@ -139,18 +139,18 @@ class _Structure:
             self._walk(child, name, is_run=runs)
 
     def function(self, line: int) -> tuple[str, bool]:
-        """The innermost function or class around ``line``, and whether the line runs when it is called."""
+        """Return the innermost function or class around ``line``, and whether the line runs when it is called."""
         around = [(first, name, runs) for first, last, name, runs in self._functions if first <= line <= last]
         _, name, runs = max(around, default=(0, "", False))
         return name, runs
 
     def statement(self, line: int) -> tuple[int, int]:
-        """First and last line of the innermost statement around ``line``, without its body."""
+        """Return first and last line of the innermost statement around ``line``, without its body."""
         around = [(first, last) for first, last in self._statements if first <= line <= last]
         return max(around, key=lambda span: (span[0], -span[1]), default=(line, line))
 
     def is_idle(self, start: tuple[int, int], end: tuple[int, int]) -> bool:
-        """Whether the place is in what has no effect, or none that a figure depends on."""
+        """Return whether the place has no effect, or none on a figure."""
         return any(first <= start and end <= last for first, last in self._idle)
 
 
@@ -159,9 +159,9 @@ def _span(node: Any) -> Span:
 
 
 def _idle_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Annotations and decorators; texts of errors; what only a type checker reads; checks of equal lengths.
+    """Yield annotations and decorators, texts of errors, code for type checkers, and checks of equal lengths.
 
-    And which columns of a grid go first where the page is narrow.
+    It also yields the order in which columns of a grid disappear on a narrow page.
     """
     for node in ast.walk(tree):
         match node:

@@ -1,6 +1,6 @@
-"""Runs tests against a mutant: in a child of a process that has imported what takes long, and nothing of traceviz.
+"""Run tests against a mutant, in a child of a process that has imported slow modules, but nothing of traceviz.
 
-No file is changed. The child compiles the changed text where Python would have read the file.
+No file is changed. The child compiles the changed text when Python would read the file.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ IMPORTED = (
     *("numpy", "polars", "pyarrow", "pyarrow.compute", "pyarrow.parquet", "pandas", "duckdb", "msgspec", "click"),
     *("rich.console", "rich.table", "google.protobuf.message", "isal", "zstandard", "fsspec", "sqlite3"),
 )
-"""What the tests import besides traceviz. None of it starts a thread before it is used."""
+"""Imports of the tests besides traceviz. None of them starts a thread before it is used."""
 
 _BYTES = 6 * 2**30
 OUT_OF_TIME = 124
-"""Exit code of what took too long."""
+"""Exit code of a child that took too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Job:
 
     Args:
         root: The repository.
-        file: The changed file, None for none.
+        file: The changed file; ``None`` for none.
         code: Its text.
         tests: Tests, in this order.
-        seconds: Limit, of CPU time; several times as much may pass on the clock.
-        log: File for what pytest says.
+        seconds: Limit of CPU time; several times as much may pass on the clock.
+        log: File for the output of pytest.
     """
 
     root: Path
@@ -52,7 +52,7 @@ class Job:
 
 
 def warm_up() -> None:
-    """Import what takes long, before any fork."""
+    """Import slow modules, before any fork."""
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
     for name in IMPORTED:
         try:
@@ -62,7 +62,7 @@ def warm_up() -> None:
 
 
 def start(job: Job) -> int:
-    """Start a child for ``job``; its process."""
+    """Start a child for ``job``; return its process id."""
     sys.stdout.flush()
     pid = os.fork()
     if pid:
@@ -79,7 +79,7 @@ def start(job: Job) -> int:
 
 
 def outcome(status: int) -> int:
-    """Exit code of a child, from what waiting for it gave."""
+    """Return the exit code of a child, from its wait status."""
     if os.WIFSIGNALED(status):
         return OUT_OF_TIME if os.WTERMSIG(status) in {signal.SIGXCPU, signal.SIGALRM, signal.SIGKILL} else 1
     return os.WEXITSTATUS(status)
@@ -107,7 +107,7 @@ def _run(job: Job) -> int:
 
 
 def _put_in_place_of(file: Path, code: str) -> None:
-    """Make Python compile ``code`` where it would import ``file``."""
+    """Let Python compile ``code`` when it would import ``file``."""
     read = importlib.machinery.SourceFileLoader.get_code
 
     def get_code(self: Any, fullname: str) -> CodeType | None:
@@ -120,7 +120,7 @@ def _put_in_place_of(file: Path, code: str) -> None:
 
 
 class _Only:
-    """Runs these tests, in this order."""
+    """Plugin of pytest that runs these tests only, in this order."""
 
     def __init__(self, tests: tuple[str, ...]) -> None:
         self._places = {test: place for place, test in enumerate(tests)}

@@ -1,7 +1,7 @@
-"""The one way of errors and messages to a person: whatever they quote, what is printed is harmless, short and in words.
+"""The one place that prints errors and messages. The output is safe, short and in sentences, for any quoted text.
 
-Errors of traceviz say what happened, why, and what to do; foreign ones are put into such words. Anything else is a
-defect: what is printed of it helps to mend it, and holds nothing private.
+Errors of traceviz state what happened, why, and what to do; foreign ones are converted to such sentences. Anything else
+is a defect: its output helps to fix it, and contains nothing private.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from traceviz.untrusted.errors import defect, in_our_words
 from traceviz.version import __version__
 
 DEFECT = 70
-"""Exit code where traceviz itself is at fault (``EX_SOFTWARE`` of sysexits.h)."""
+"""Exit code if traceviz itself is at fault (``EX_SOFTWARE`` of sysexits.h)."""
 OWN_FAILURE = 125
-"""``collect`` ends with the program's exit code; this one means that ``collect`` itself failed, as with ``timeout``."""
+"""Exit code if ``collect`` itself failed, as with ``timeout``; otherwise it ends with the program's exit code."""
 DEBUG = "TRACEVIZ_DEBUG"
-"""Environment variable that asks for tracebacks."""
+"""Environment variable that enables tracebacks."""
 
 
 def say(line: str) -> None:
-    """Print a line on stderr, or :class:`traceviz.core.sanitize.Lines`; that nobody can read it is no error."""
+    """Print a line, or :class:`traceviz.core.sanitize.Lines`, on stderr; ignore a closed stderr."""
     with suppress(OSError):
         click.echo(one_line(line), err=True)
 
 
 @contextmanager
 def warnings_as_messages() -> Iterator[None]:
-    """Print our warnings as lines on stderr, each text once; those of libraries stay as Python has them."""
+    """Print our warnings as lines on stderr, each text once; warnings of libraries stay unchanged."""
     with warnings.catch_warnings():
         warnings.simplefilter("default", TracevizWarning)
         shown = warnings.showwarning
@@ -64,7 +64,7 @@ def complain(error: TracevizError) -> None:
 
 
 def complain_of_usage(error: click.ClickException) -> None:
-    """Print what is wrong with the command line, as click does it; the message quotes what was typed."""
+    """Print an error in the command line, as click does; the message quotes what was typed."""
     page = StringIO()
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # its message is the help
         error.show(page)
@@ -75,18 +75,19 @@ def complain_of_usage(error: click.ClickException) -> None:
 
 
 def conclude(error: BaseException, command: click.Command, arguments: Sequence[str]) -> int:
-    """Print the error that ended a command, which is none of click's.
+    """Print the error that ended a command, if it is not one of click's.
 
     Args:
-        error: What was raised.
+        error: The error that was raised.
         command: The outermost command.
-        arguments: What was typed after its name.
+        arguments: Arguments that were typed after its name.
 
     Returns:
-        The exit code: that of the error, 3 if something foreign failed (a plugin, too), :data:`DEFECT` if traceviz did.
+        The exit code: that of the error, 3 for a foreign failure (also in a plugin), :data:`DEFECT` for one of
+        traceviz.
 
     Raises:
-        Stopped: the error is what became of a request to end.
+        Stopped: the error results from a request to end.
     """
     interrupts.check()
     if os.environ.get(DEBUG, "0") not in {"", "0"}:
@@ -116,7 +117,7 @@ def _say_error(what: str, *lines: str) -> None:
 
 
 def _typed(command: click.Command, arguments: Sequence[str]) -> tuple[str, list[str]]:
-    """The command as it was typed, and the names of its options: no values, which may be private."""
+    """Return the command as it was typed, and the names of its options, without values, which may be private."""
     names, rest = ["traceviz"], list(arguments)
     while isinstance(command, click.Group):
         name = next((word for word in rest if word in command.commands), None)

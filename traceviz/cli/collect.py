@@ -35,7 +35,7 @@ class _PrefixUsageError(click.UsageError):
 
 
 class _Prefix(click.Command):
-    """A command in front of the user's: its own failures have an exit code of their own, as those of ``env`` do."""
+    """A command in front of the user's: its own failures have their own exit code, as those of ``env`` do."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Read the options; a mistake in them ends with the exit code of our own failures."""
@@ -47,7 +47,7 @@ class _Prefix(click.Command):
 
 @dataclass(frozen=True, slots=True)
 class _Recording:
-    """What is recorded, and where to: the options of ``traceviz collect`` as they are typed."""
+    """Subject and destination of the recording: the options of ``traceviz collect`` as they are typed."""
 
     collectors: str
     output: Path | None
@@ -67,10 +67,10 @@ class _Recording:
     time_limit: int | None
 
     def options(self) -> CollectOptions:
-        """The same with names, tags, flags and the window taken apart.
+        """Return the parsed options, with separate names, tags, flags and window.
 
         Raises:
-            UsageError: one of them is not what it should be, or two contradict each other.
+            UsageError: one of them is not valid, or two contradict each other.
         """
         from traceviz.collectors.run.plan import AUTO, CollectOptions, parse_tags, split_arguments, window_of
 
@@ -175,7 +175,7 @@ def collect(
             return
         with _bar() as (progress, tell):
             outcome = collecting.collect(options, command, verdict=verdict, tell=tell, progress=progress)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left takes a moment, and the exit code is the program's
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the rest takes a moment, and the exit code is the program's
     except TracevizError as error:
         for part in filter(None, (error.what, error.why, error.fix)):
             _tell(part)
@@ -185,15 +185,15 @@ def collect(
 
 
 def read_options(words: Sequence[str], refused: Mapping[str, str]) -> CollectOptions:
-    """The options of ``traceviz collect`` in ``words``, which go before the command of another program.
+    """Read options of ``traceviz collect`` in ``words``, which precede the command of another program.
 
     Args:
         words: The options.
-        refused: Parameters of ``traceviz collect`` that have no place there, and what to do about each.
+        refused: Parameters of ``traceviz collect`` that are not allowed there, and what to do about each.
 
     Raises:
-        UsageError: one of them is not what it should be, is refused, or two contradict each other; or a word is no
-            option, and would take the place of the command.
+        UsageError: one of them is not valid, is refused, or two contradict each other; or a word is not an option, and
+            would take the place of the command.
     """
     typed = shlex.join(words)
     try:
@@ -218,7 +218,7 @@ def read_options(words: Sequence[str], refused: Mapping[str, str]) -> CollectOpt
 
 
 def _preview(run: Prepared) -> list[str]:
-    """What ``--dry-run`` prints: the plan, and the command as it could be typed."""
+    """Return the output of ``--dry-run``: the plan, and the command as it could be typed."""
     plan, window = run.plan, run.plan.window
     lines = [f"folder       {plan.folder}"]
     for name, state in run.states.items():
@@ -241,9 +241,9 @@ def _tell(line: str) -> None:
 
 @contextmanager
 def _bar() -> Iterator[tuple[Progress, Tell]]:
-    """What draws the progress of reading on one line of stderr, and a :func:`_tell` that does not write into it.
+    """Yield a function that draws the progress of reading on one line of stderr, and a matching :func:`_tell`.
 
-    The line shows only on a terminal, once the program has ended, and is taken away. Rich would cost 0.1 s to load.
+    The line shows only on a terminal, once the program has ended, and is removed. Rich would take 0.1 s to load.
     """
     if not sys.stderr.isatty():
         yield _no_progress, _tell
@@ -281,7 +281,7 @@ def _draw(line: str) -> None:
 
 
 def _no_progress(stage: str, done: int, total: int | None) -> None:
-    """Show nothing: stderr is no terminal."""
+    """Show nothing: stderr is not a terminal."""
 
 
 def _tell_outcome(outcome: Outcome) -> None:

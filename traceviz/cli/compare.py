@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _How:
-    """Which runs are a side, and how sides are compared: options of ``traceviz compare`` as they are typed."""
+    """Runs of each side, and how sides are compared: options of ``traceviz compare`` as they are typed."""
 
     groups: tuple[str, ...]
     by: str | None
@@ -50,10 +50,10 @@ class _How:
     min_effect: str
 
     def members(self) -> dict[str, list[Path]]:
-        """Runs by the name of their side: ``base=run1,run2``. A repeated name adds runs; patterns are resolved.
+        """Return the runs by the name of their side: ``base=run1,run2``. Repeated names add runs; patterns expand.
 
         Raises:
-            UsageError: a text is no group, or names no run.
+            UsageError: a text is not a group, or names no run.
         """
         members: dict[str, list[Path]] = {}
         for text in self.groups:
@@ -80,7 +80,7 @@ class _How:
         return tags
 
     def options(self, tables: _Tables) -> CompareOptions:
-        """How sides are compared, with further tables.
+        """Return the options of the comparison, with further tables.
 
         Raises:
             UsageError: the least effect is not a share.
@@ -103,15 +103,15 @@ class _Tables:
     scaling: str
 
     def chosen(self, measures: tuple[str, ...]) -> Tables:
-        """The tables, with the figures to show."""
+        """Return the tables, with the figures to show."""
         from traceviz.compare.options import Tables
 
         return Tables(self.cross, self.against or "", self.curve.strip(), self.scaling.strip(), measures)
 
     def sections(self, format_name: str) -> tuple[str, ...] | None:
-        """Where tables are asked for, people want to see them: with the table of sides, in CSV alone.
+        """Return the sections to show: the requested tables, and the table of sides except in CSV.
 
-        JSON has all sections, and so has every format where no table is asked for.
+        JSON has all sections, and so has every format if no table is requested.
         """
         asked = {"cross": self.cross, "curve": bool(self.curve), "scaling": bool(self.scaling)}
         slugs = tuple(slug for slug, is_asked in asked.items() if is_asked)
@@ -232,7 +232,7 @@ def compare(
 
 
 def _two_traces(sides: tuple[Path, ...], how: _How) -> tuple[Path, Path] | None:
-    """The traces of a base and one other side; ``None`` where there are more, or one is a report without its tables."""
+    """Return the traces of a base and one other side; ``None`` for more sides, or if one is a report without tables."""
     from traceviz.compare.sides.load_sides import is_saved_report, one_run
 
     if len(sides) != _TWO or how.groups or how.by or how.base:
@@ -242,14 +242,14 @@ def _two_traces(sides: tuple[Path, ...], how: _How) -> tuple[Path, Path] | None:
 
 
 def _pictures(flames: tuple[Flame, ...]) -> Pictures | None:
-    """What a page shows beside the comparison; ``None`` for nothing."""
+    """Return the pictures for the page of the comparison; ``None`` if there are none."""
     from traceviz.report.pictures.pictures import Pictures
 
     return Pictures(flames=flames) if flames else None
 
 
 def _matching(path: str) -> list[str]:
-    """The paths of a pattern such as ``runs/base-*``; a path that exists, or is no pattern, stands for itself.
+    """Return the paths of a pattern such as ``runs/base-*``; an existing path, or one without a pattern, stays.
 
     Raises:
         UsageError: nothing matches the pattern.
@@ -263,7 +263,7 @@ def _matching(path: str) -> list[str]:
 
 
 def _check_sections(sections: tuple[str, ...], tables: _Tables, tags: tuple[str, ...]) -> None:
-    """Refuse sections that do not exist before the work, and not after it."""
+    """Refuse unknown sections before the work, and not after it."""
     if not sections:
         return
     from traceviz.compare.report.document import SECTIONS
@@ -281,7 +281,7 @@ def _check_sections(sections: tuple[str, ...], tables: _Tables, tags: tuple[str,
 
 
 def _judged(comparison: Comparison, gates: Gates | None) -> tuple[Report, tuple[GateResult, ...]]:
-    """The document with a section of its gates, and their results; they judge every side but the base."""
+    """Return the document with a section of its gates, and their results; they judge every side but the base."""
     from traceviz import api
 
     document = api.document(comparison)
@@ -307,6 +307,6 @@ def _require_verdicts(comparison: Comparison) -> None:
 
 
 def _reason(pair: Pair) -> str:
-    """Why a side cannot be judged, with its name."""
+    """Return why a side cannot be judged, with its name."""
     reason = pair.judgement.why.removesuffix(".")
     return reason if pair.new.label in reason else f"{pair.new.label}: {reason}"

@@ -1,4 +1,4 @@
-"""``traceviz doctor``: what can be recorded here, and what a trace can answer."""
+"""``traceviz doctor``: which recordings are possible here, and which questions a trace can answer."""
 
 from __future__ import annotations
 

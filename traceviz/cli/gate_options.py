@@ -1,4 +1,4 @@
-"""Options of commands that can fail a build: gates, and what continuous integration wants to read.
+"""Options of commands that can fail a build: gates, and the outputs for continuous integration.
 
 >>> @main.command()
 ... @gate_options(comparing=True)
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 GITHUB, JUNIT = "github", "junit"
 GATES = "gates"
-"""Section that no analysis makes: a report has it where there are gates."""
+"""Section that no analysis makes: a report with gates has it."""
 PARTS = frozenset({FINDINGS, NOTES})
 """Parts of a report that are named like sections: all analyses make them."""
 SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -38,7 +38,7 @@ def gate_options(*, comparing: bool = False) -> Callable[[Command], Command]:
     """Give a command the options of gates, and call it with ``gates`` in place of their values.
 
     Args:
-        comparing: Whether it has a base, so that a regression can be told.
+        comparing: True if the command has a base, so that it can detect a regression.
     """
     options = [
         click.option(
@@ -90,10 +90,10 @@ def gates_of(
     *,
     comparing: bool = False,
 ) -> Gates | None:
-    """Gates of the options, and those of a file that the options leave open; ``None`` where there are none.
+    """Return the gates of the options, and those of a file that the options do not set; ``None`` if there are none.
 
     Raises:
-        UsageError: an option is no gate, or a gate of another command.
+        UsageError: an option is not a gate, or is a gate of another command.
     """
     if not (budgets or fail_on or fail_on_regression or budget_file):
         return None
@@ -119,7 +119,7 @@ def gates_of(
 
 
 def check_format(name: str, gates: Gates | None) -> None:
-    """Refuse a format that shows nothing but gates where there are none.
+    """Refuse a format that shows only gates if there are none.
 
     Raises:
         UsageError: the format is refused.
@@ -132,7 +132,7 @@ def check_format(name: str, gates: Gates | None) -> None:
 
 
 def sections_needed(sections: Collection[str], gates: Gates | None) -> set[str] | None:
-    """Sections to analyse, so that all gates can be judged; ``None`` for all.
+    """Return the sections to analyse, so that all gates can be judged; ``None`` for all.
 
     Raises:
         UsageError: a section does not exist.
@@ -141,7 +141,7 @@ def sections_needed(sections: Collection[str], gates: Gates | None) -> set[str] 
 
     named = {name for name in sections if not (gates and name == GATES)}
     known = (*ANALYSES.names(), *PARTS)
-    for name in sorted(named.difference(known)):  # an error also where all are analysed
+    for name in sorted(named.difference(known)):  # an error also if all are analysed
         raise UsageError.unknown("section", name, known)
     if not sections or not named.isdisjoint(PARTS) or (gates and gates.needs_all):
         return None
@@ -151,15 +151,15 @@ def sections_needed(sections: Collection[str], gates: Gates | None) -> set[str] 
 def judged(
     report: Report, gates: Gates | None, sections: Collection[str] = ()
 ) -> tuple[Report, tuple[GateResult, ...]]:
-    """A report with a section of its gates, and their results.
+    """Return a report with a section of its gates, and their results.
 
     Args:
         report: The report, with all sections that the gates need.
         gates: The gates to judge it by.
-        sections: Sections to show, besides that of the gates; all where none is named.
+        sections: Sections to show, in addition to that of the gates; if empty, all.
 
     Raises:
-        UsageError: a limit does not fit what it limits.
+        UsageError: a limit does not fit its figure.
     """
     if not gates:
         return report, ()
@@ -171,7 +171,7 @@ def judged(
 
 
 def _only(report: Report, sections: Collection[str]) -> Report:
-    """The report with these sections only; its verdict and findings stay, as gates rest on them."""
+    """Return the report with these sections only; its verdict and findings stay, as gates depend on them."""
     return replace(
         report,
         sections=tuple(section for section in report.sections if section.slug in sections),
@@ -180,7 +180,7 @@ def _only(report: Report, sections: Collection[str]) -> Report:
 
 
 def conclude(report: Report, results: Sequence[GateResult], format_name: str) -> None:
-    """Finish once the report is printed: the summary of the job, and the exit code.
+    """Finish after the report is printed: write the summary of the job, and raise for the exit code.
 
     Raises:
         GateFailedError: a gate failed.
@@ -195,9 +195,9 @@ def conclude(report: Report, results: Sequence[GateResult], format_name: str) ->
 
 
 def _summarise(report: Report) -> None:
-    """Append the report to the summary of the job, where GitHub Actions asks for one.
+    """Append the report to the summary of the job, if GitHub Actions requests one.
 
-    A summary that cannot be written is reported on stderr, and fails nothing.
+    If the summary cannot be written, stderr reports it, and the command does not fail.
     """
     path = os.environ.get(SUMMARY)
     if not path:

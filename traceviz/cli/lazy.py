@@ -15,7 +15,7 @@ class CommandEntry:
     """A line in the table of a group's commands.
 
     Args:
-        name: What the user types.
+        name: The name that the user types.
         home: ``module:attribute`` of the command.
         help: First sentence of the command's help, which listings show and shorten to the width of the page.
     """
@@ -40,18 +40,18 @@ class LazyGroup(click.Group):
         self._homes = {entry.name: entry.home for entry in entries}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Names in the order of the table."""
+        """Return the names in the order of the table."""
         return list(self.commands)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments name, imported; and the arguments that are left for it."""
+        """Return the command that the arguments name, imported, and the remaining arguments."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, self.load(name) if name else command, rest
 
     def load(self, name: str) -> click.Command:
-        """The command of this name, imported."""
+        """Return the command of this name, imported."""
         module, _, attribute = self._homes[name].partition(":")
         command = getattr(import_module(module), attribute)
         assert isinstance(command, click.Command)

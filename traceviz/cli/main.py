@@ -73,14 +73,14 @@ _COMMANDS = (
 
 
 class _Commands(LazyGroup):
-    """Turns errors into messages on stderr and exit codes."""
+    """Command group that turns errors into messages on stderr and exit codes."""
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> Any:
-        """Read the arguments and run what they ask for; a help text may not find its way, either."""
+        """Read the arguments and run their command; output of a help text can fail, too."""
         self._typed = tuple(sys.argv[1:] if args is None else args)
         try:
             return super().main(self._typed, *others, **extra)
-        except Exception as error:  # noqa: BLE001 (the one boundary: whatever it is, it is said in words)
+        except Exception as error:  # noqa: BLE001 (the one boundary: any error becomes a message)
             sys.exit(conclude(error, self, self._typed))
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:

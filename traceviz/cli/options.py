@@ -1,4 +1,4 @@
-"""What commands have in common: their options as typed values, types of option values, where text goes.
+"""Common parts of commands: their options as typed values, types of option values, output of text.
 
 >>> @click.command()
 ... @traces_argument
@@ -55,7 +55,7 @@ class Time(click.ParamType[int]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Nanoseconds of ``value``."""
+        """Return the nanoseconds of ``value``."""
         if isinstance(value, int):
             return value
         nanoseconds = parse_ns(str(value))
@@ -72,7 +72,7 @@ class Size(click.ParamType[int]):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Bytes of ``value``."""
+        """Return the bytes of ``value``."""
         if isinstance(value, int):
             return value
         size = parse_bytes(str(value))
@@ -89,32 +89,32 @@ class Source(click.Path):
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path of ``value``."""
+        """Return the path of ``value``."""
         if not value:
             self.fail("An empty text names nothing.", param, ctx)
         return super().convert(standard_input.file_for(value, ctx), param, ctx)
 
 
 class SourceName(click.ParamType[str]):
-    """The same as text: also a pattern or a URL."""
+    """A source as text, which may also be a pattern or a URL."""
 
     name = "source"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
-        """The path, pattern or URL of ``value``."""
+        """Return the path, pattern or URL of ``value``."""
         return standard_input.file_for(str(value), ctx)
 
 
 @dataclass(frozen=True, slots=True)
 class OutputOptions:
-    """The format of a report, and where it goes.
+    """Format and destination of a report.
 
     Args:
         format_name: Name of the renderer.
         path: File to write; ``None`` for stdout.
-        force: Whether the file may be replaced.
-        opens: Whether the page is opened in a browser.
-        figure: Name of the figure that an SVG shows; ``None`` for the one that says most.
+        force: Replace an existing file.
+        opens: Open the page in a browser.
+        figure: Name of the figure that an SVG shows; ``None`` for the most informative one.
     """
 
     format_name: str
@@ -127,7 +127,8 @@ class OutputOptions:
         """Refuse an unknown format, and a file that cannot be written, before the work instead of after it.
 
         Raises:
-            UsageError: there is no such format or figure, it cannot go there, or the file is one of the sources.
+            UsageError: there is no such format or figure, it cannot be written there, or the file is one of the
+                sources.
             OutputExistsError: the file exists, and may not be replaced.
         """
         from traceviz.core.files import check_file_free, check_not_source
@@ -149,12 +150,12 @@ class OutputOptions:
 
 @dataclass(frozen=True, slots=True)
 class PartOptions:
-    """Which part of a trace is analysed, and what the user knows about the program.
+    """Part of a trace to analyse, and facts about the program from the user.
 
     Args:
         device: Number of the only device.
         rank: The only rank.
-        start: Begin of the window, in nanoseconds.
+        start: Start of the window, in nanoseconds.
         end: End of the window, in nanoseconds.
         step_marker: Pattern of ranges that are training steps.
         input_range: Pattern of ranges in which input is loaded.
@@ -168,13 +169,13 @@ class PartOptions:
     input_range: str | None
 
     def selection(self) -> Selection:
-        """The part of the trace."""
+        """Return the part of the trace."""
         from traceviz.trace.selection import Selection
 
         return Selection(self.start, self.end, self.device, self.rank)
 
     def analysis(self, basis: str = "traceviz") -> AnalysisOptions:
-        """What the user knows about the program, and the classes of step time to use.
+        """Return the facts about the program from the user, and the classes of step time to use.
 
         Raises:
             UsageError: a pattern is not a regular expression, or there is no such basis.
@@ -190,7 +191,7 @@ class PartOptions:
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """How a page of tables looks.
+    """Layout options of a page of tables.
 
     Args:
         top: Rows per table; ``None`` for ten, small ones folded.
@@ -201,7 +202,7 @@ class PageOptions:
     width: int | None
 
     def layout(self, output: Path | None, sections: tuple[str, ...] | None = None) -> RenderOptions:
-        """The layout of a page that goes to ``output`` (``None``: stdout) and shows ``sections`` (``None``: all)."""
+        """Return the layout of a page for ``output`` (``None``: stdout) that shows ``sections`` (``None``: all)."""
         from traceviz.render.options import RenderOptions
 
         width = self.width or page_width()
@@ -211,11 +212,11 @@ class PageOptions:
 def option_group(
     name: str, values: type[DataclassInstance], *options: Callable[[Any], Any]
 ) -> Callable[[Command], Command]:
-    """A decorator that gives a command these options, in this order, and calls it with one value in their place.
+    """Return a decorator that gives a command these options in this order, and passes their values to it as one object.
 
     Args:
-        name: The command's parameter that takes the value.
-        values: Type of the value; its fields take the parameters of the command that have their names.
+        name: The command's parameter that takes the object.
+        values: Type of the object; its fields take the parameters of the command with the same names.
         options: The options.
     """
     of_values = [field.name for field in dataclasses.fields(values)]
@@ -235,7 +236,7 @@ def option_group(
 
 
 def in_lean_process(command: Command) -> Command:
-    """The command, in a process that starts no more than it needs: for commands that read traces."""
+    """Return the command in a process that starts only what it needs, for commands that read traces."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -244,7 +245,7 @@ def in_lean_process(command: Command) -> Command:
 
         skip_pandas()
         reserve_few_addresses()
-        # NumPy starts a thread per core, and no matrix is multiplied.
+        # NumPy would start a thread per core, and no matrix is multiplied.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         return command(*args, **kwargs)
 
@@ -253,7 +254,7 @@ def in_lean_process(command: Command) -> Command:
 
 traces_argument = click.argument("traces", nargs=-1, required=True, type=Source(), metavar="TRACE...")
 optional_traces_argument = click.argument("traces", nargs=-1, type=Source(), metavar="[TRACE...]")
-"""The same for a command that takes the newest run where none is named."""
+"""The same for a command that uses the newest run if none is named."""
 
 _reading_options = option_group(
     "read",
@@ -275,7 +276,7 @@ _reading_options = option_group(
 
 
 def reading_options(command: Command) -> Command:
-    """Options of commands that read traces, as ``read``: :class:`ReadOptions`."""
+    """Add the options of commands that read traces, as ``read``: :class:`ReadOptions`."""
     lean = in_lean_process(command)
 
     @functools.wraps(command)
@@ -292,15 +293,15 @@ def reading_options(command: Command) -> Command:
 
 
 def chosen_format(ctx: click.Context, _: click.Parameter, value: str | None) -> str:
-    """Return the format that was asked for; without one, a page if it is to be opened: for the option ``--format``."""
+    """Return the value of ``--format``; by default a page if it is to be opened, else the terminal format."""
     return value or (HTML if ctx.params.get("opens") else TERMINAL)
 
 
 def check_destination(format_name: str, output: Path | None, *, opens: bool) -> None:
-    """Refuse a page or a picture in a terminal, and to open what is no page, before the work instead of after it.
+    """Refuse to print a page or picture in a terminal, and to open other formats, before the work instead of after it.
 
     Raises:
-        UsageError: the format cannot go there.
+        UsageError: the format cannot be written there.
     """
     if opens and format_name != HTML:
         raise UsageError(f"--open shows a page, and --format {format_name} is none.", fix="Leave out one of the two.")
@@ -347,7 +348,7 @@ def figure_option(*schemas: str) -> Callable[[Any], Any]:
 
 
 def output_options(schema: str) -> Callable[[Command], Command]:
-    """Options of commands that print a report of this schema, as ``output``: :class:`OutputOptions`."""
+    """Return the options of commands that print a report of this schema, as ``output``: :class:`OutputOptions`."""
     return option_group(
         "output",
         OutputOptions,
@@ -385,7 +386,7 @@ page_options = option_group(
 
 
 def write(text: str, output: Path | None, *, force: bool) -> None:
-    """Print a text, or write it to a file, which is complete or not there.
+    """Print a text, or write it to a file, which appears complete or not at all.
 
     Raises:
         OutputError: stdout or the file cannot be written.
@@ -395,7 +396,7 @@ def write(text: str, output: Path | None, *, force: bool) -> None:
 
     if output is None:
         try:
-            # Question marks for what the encoding of stdout lacks: a page with gaps is better than none.
+            # Question marks replace characters that the encoding of stdout lacks: a page with gaps is better than none.
             encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
             click.echo(text.encode(encoding, "replace").decode(encoding), nl=False)
         except BrokenPipeError:
@@ -408,7 +409,7 @@ def write(text: str, output: Path | None, *, force: bool) -> None:
 
 
 def show(text: str, output: Path | None, *, force: bool, opens: bool) -> None:
-    """Print a text or write it to a file; or open it in a browser, from the file or from one that is made for it.
+    """Print a text or write it to a file; or open it in a browser, from that file or from a temporary one.
 
     Raises:
         OutputError: stdout or the file cannot be written.
@@ -426,7 +427,7 @@ def show(text: str, output: Path | None, *, force: bool, opens: bool) -> None:
 
 
 def _write_temporary_page(text: str) -> Path:
-    """Write a page to a new file that only the user can read, and that stays; report its path on stderr."""
+    """Write a page to a new permanent file that only the user can read; report its path on stderr."""
     try:
         handle, name = tempfile.mkstemp(prefix="traceviz-", suffix=".html")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -440,7 +441,7 @@ def _write_temporary_page(text: str) -> Path:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print the results of a command on stdout, with nothing in them that steers a terminal.
+    """Print the results of a command on stdout, without characters that control a terminal.
 
     Raises:
         OutputError: stdout cannot be written.
@@ -449,20 +450,20 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def wants_color(output: Path | None = None) -> bool:
-    """Whether the page goes to a terminal that shows colours, and the user has not turned them off (no-color.org)."""
+    """Return whether the page goes to a terminal with colours, and the user has not disabled them (no-color.org)."""
     is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     return output is None and sys.stdout.isatty() and not is_plain
 
 
 def page_width() -> int:
-    """Columns of the terminal; of a pipe, :data:`PIPED_WIDTH`."""
+    """Return the columns of the terminal; of a pipe, :data:`PIPED_WIDTH`."""
     if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
         return PIPED_WIDTH
     return min(max(LEAST_WIDTH, shutil.get_terminal_size((PIPED_WIDTH, 24)).columns), MOST_WIDTH)
 
 
 def progress_bar_on_stderr() -> AbstractContextManager[Progress]:
-    """A progress bar on stderr where that is a terminal, else none."""
+    """Return a progress bar on stderr if that is a terminal, else none."""
     from traceviz.cli.progress import progress_bar
 
     return progress_bar(enabled=sys.stderr.isatty())

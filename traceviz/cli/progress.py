@@ -1,4 +1,4 @@
-"""A progress bar on stderr for reads that take long enough to be watched."""
+"""A progress bar on stderr for long reads."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 PATIENCE_S = 0.7
-"""Shorter reads show nothing."""
+"""Seconds below which reads show no bar."""
 LONGEST_STAGE = 100
-"""Characters of what the bar is for, which may name a file."""
+"""Characters of the stage in the bar, which may name a file."""
 
 
 @contextmanager
 def progress_bar(*, enabled: bool) -> Iterator[Progress]:
-    """A :class:`Progress` that draws one bar on stderr and takes it away at the end."""
+    """Yield a :class:`Progress` that draws one bar on stderr and removes it at the end."""
     if not enabled:
         yield silent
         return

@@ -1,4 +1,4 @@
-"""``traceviz report``: what a trace says."""
+"""``traceviz report``: the report on a trace."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def report(
 
 
 def _keep_verdict(traces: tuple[Path, ...], document: Report) -> None:
-    """Keep the verdict on one run folder for ``traceviz runs``."""
+    """Store the verdict on one run folder for ``traceviz runs``."""
     from traceviz.parsers.run.layout import is_run_folder
 
     if len(traces) == 1 and is_run_folder(traces[0]):
@@ -133,7 +133,7 @@ def _keep_verdict(traces: tuple[Path, ...], document: Report) -> None:
 
 
 def _newest_run() -> Path:
-    """The newest run below the current folder, which is said: nobody named it.
+    """Return the newest run below the current folder, and print its name because the user named none.
 
     Raises:
         UsageError: there is none.
@@ -146,7 +146,7 @@ def _newest_run() -> Path:
 
 
 def _shown_of(document: Report, sections: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Which of the named sections to show, where more was analysed than they need; ``None`` for all there is."""
+    """Return the named sections to show, if more were analysed than they need; ``None`` for all."""
     from traceviz.cli.gate_options import PARTS
 
     if PARTS.isdisjoint(sections):

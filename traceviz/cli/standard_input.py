@@ -1,6 +1,6 @@
-"""A trace on standard input: ``-``. Traces are read in several passes, so a pipe becomes a file for that time.
+"""A trace on standard input: ``-``. Traces are read in several passes, so a pipe is copied to a temporary file.
 
-The file is called like what it stands for, as reports and messages name traces after their files.
+The file has the name of standard input, because reports and messages name traces after their files.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _TAKEN = "traceviz.standard_input"
 
 
 def file_for(value: str, ctx: click.Context | None) -> str:
-    """``value``; or, where that means standard input, the path of a file with what comes from there.
+    """Return ``value`` or, if it means standard input, the path of a file with its content.
 
-    The file goes when the command ends.
+    The file is removed when the command ends.
 
     Raises:
         UsageError: it is named twice, or is a terminal.
@@ -49,7 +49,7 @@ def file_for(value: str, ctx: click.Context | None) -> str:
 
 
 def named(text: str) -> str:
-    """The text, with standard input called by its name."""
+    """Replace the path of the file in a text by the name of standard input."""
     ctx = click.get_current_context(silent=True)
     path = ctx.meta.get(_TAKEN) if ctx else None
     return text if path is None else text.replace(path, NAME)
@@ -78,7 +78,7 @@ def _held() -> Iterator[Path]:
 
 
 def _file_behind() -> str | None:
-    """The file that standard input was redirected from, if all of it is to be read."""
+    """Return the file that standard input was redirected from, if all of it is to be read."""
     try:
         status = os.fstat(_STDIN)
         path = os.readlink(f"/proc/self/fd/{_STDIN}")  # noqa: PTH115 (not a path: it may end in "(deleted)")

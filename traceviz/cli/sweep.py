@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from traceviz.sweep.run import Plan
 
 _SECTIONS = ("cross", "effect", "measures", "quality")
-"""Sections of the comparison that the table in the end shows."""
+"""Sections of the comparison in the final table."""
 _MOST_WAYS = 100
-"""Different options of ``traceviz collect``: whether the collectors are ready is looked up for each."""
+"""Most different options of ``traceviz collect``: the collectors' availability is checked for each."""
 _REFUSED = {
     "output": "Leave it out of collect: the folders of runs are named by their tags. See `runs`.",
     "dry_run": "Leave it out of collect, and run: traceviz sweep FILE --dry-run",
@@ -37,7 +37,7 @@ _REFUSED = {
     "tags": "Leave it out of collect, and write [tags].",
     "time_limit": "Leave it out of collect, and write time-limit.",
 }
-"""Options of ``traceviz collect`` that a sweep has in another way, and what to do."""
+"""Options of ``traceviz collect`` that a sweep replaces, and what to do."""
 
 
 @click.command()
@@ -101,12 +101,12 @@ def sweep(
 
 
 def _here(folder: Path) -> str:
-    """A folder as it can be typed here."""
+    """Return a folder as it can be typed here."""
     return shlex.quote(str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder))
 
 
 def _check_recording(whole: Sweep) -> None:
-    """Refuse what would fail in every run before the first one: options of ``traceviz collect``, and the command.
+    """Refuse options of ``traceviz collect`` and commands that would fail in every run, before the first run.
 
     Raises:
         UsageError, MissingToolError: as ``traceviz collect``.
@@ -138,7 +138,7 @@ def _check_recording(whole: Sweep) -> None:
 
 
 class _Requests:
-    """How often somebody has asked for the end, and with which signal first."""
+    """Number of requests to end, and the signal of the first."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -153,7 +153,7 @@ class _Requests:
 
 @contextlib.contextmanager
 def _counted_requests() -> Iterator[_Requests]:
-    """A block in which signals that ask for the end are counted, and nothing is raised."""
+    """Yield a counter of signals that request the end; none of them is raised in the block."""
     from traceviz.core.process.interrupts import ENDING
 
     requests = _Requests()
@@ -169,10 +169,10 @@ def _counted_requests() -> Iterator[_Requests]:
 
 
 def _record(whole: Sweep, runs: Plan, jobs: int, scheduler: str | None, seed: int) -> int:
-    """Make the runs that are left; the signal that asked for the end, or 0.
+    """Make the remaining runs; return the signal that requested the end, or 0.
 
     Raises:
-        Stopped: runs of a cluster were to end.
+        Stopped: runs on a cluster were to end.
     """
     from traceviz.cli.sweep_progress import following
     from traceviz.core.process.interrupts import Stopped
@@ -205,9 +205,9 @@ def _interrupted(whole: Sweep) -> str:
     return f"Interrupted. What was recorded stays in {_here(whole.folder)}; to go on: {again}"
 
 
-@in_lean_process  # not the whole command: programs inherit its environment, and this one's is set for reading
+@in_lean_process  # not the whole command: programs inherit its environment, which is set for reading here
 def _print_tables(whole: Sweep, *, compared: bool) -> None:
-    """Print what became of the settings, and how they compare."""
+    """Print the outcome of the settings, and their comparison."""
     from traceviz import api
     from traceviz.sweep.summary import busy_in_words, summary
 

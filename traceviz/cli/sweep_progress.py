@@ -1,4 +1,4 @@
-"""How a sweep goes, on stderr: a line for each run that has ended; in a terminal, below it what runs and what is left.
+"""Progress of a sweep on stderr: a line for each ended run; in a terminal, below it the current runs and the rest.
 
 ::
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 _DRAWN_PER_S = 2.0
-"""Seldom: drawing takes time from the runs."""
+"""Redraws per second: few, because drawing takes time from the runs."""
 
 
 @contextmanager
 def following(sweep: Sweep, plan: Plan, jobs: int | None) -> Iterator[SweepProgress]:
-    """A block in which progress is printed."""
+    """Yield the progress printer of a sweep."""
     if not sys.stderr.isatty():
         yield SweepProgress(sweep, plan, jobs)
         return
@@ -45,13 +45,13 @@ def following(sweep: Sweep, plan: Plan, jobs: int | None) -> Iterator[SweepProgr
 
 
 class SweepProgress:
-    """Told of every run: see :class:`traceviz.sweep.run.Follower`.
+    """Follower of all runs, which prints progress: see :class:`traceviz.sweep.run.Follower`.
 
     Args:
         sweep: The sweep.
-        plan: Which runs are made.
-        jobs: How many run side by side; ``None`` where a cluster decides.
-        status: Line of the terminal that is drawn over and over; ``None`` where stderr is none.
+        plan: The runs to make.
+        jobs: Number of concurrent runs; ``None`` if a cluster decides.
+        status: Line of the terminal that is redrawn; ``None`` if stderr is not a terminal.
     """
 
     def __init__(self, sweep: Sweep, plan: Plan, jobs: int | None, status: Status | None = None) -> None:
@@ -68,12 +68,12 @@ class SweepProgress:
         self._spent_s = 0.0
 
     def started(self, order: Order) -> None:
-        """A run begins."""
+        """Record that a run starts."""
         self._running[order] = time.monotonic()
         self._draw()
 
     def ended(self, order: Order, result: Result) -> None:
-        """It has ended: a line says how."""
+        """Record that a run ended, and print its outcome."""
         self._running.pop(order, None)
         self._left.remove(order)
         if result.is_kept:
@@ -88,12 +88,12 @@ class SweepProgress:
         self._draw()
 
     def waiting(self) -> None:
-        """Nothing has happened for a moment: what is left is drawn anew."""
+        """Redraw the line if nothing has happened for a moment."""
         if time.monotonic() - self._drawn_s > 1 / _DRAWN_PER_S:
             self._draw()
 
     def _time_left(self) -> str:
-        """``; about 3.2 min left``; nothing where there is nothing to tell it from."""
+        """Return ``; about 3.2 min left``; empty if there is no basis for an estimate."""
         spent = sum(time.monotonic() - began for began in self._running.values())
         at_once = self._jobs or max(self._spent_s / max(time.monotonic() - self._began_s, 1.0), 1.0)
         left_s = self._times.left_s(self._left, at_once, spent)

@@ -1,1 +1,1 @@
-"""Code that knows nothing of traces: errors, arrays, processes, files, text, units."""
+"""Code that does not depend on traces: errors, arrays, processes, files, text, units."""

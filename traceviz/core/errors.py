@@ -1,7 +1,7 @@
-"""Every error that reaches a person: what happened, why, and what to do next.
+"""Every error that reaches the user: what happened, why, and what to do next.
 
-An error carries its three sentences separately, so that a terminal, a notebook and a log can lay them out as they like,
-and the exit code that the command line ends with (see ``docs/commands.md``).
+An error carries its three sentences separately, so that a terminal, a notebook and a log can lay them out as they like.
+It also has the exit code of the command line (see ``docs/commands.md``).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ class TracevizError(Exception):
     """Base of all errors that traceviz raises on purpose.
 
     Args:
-        what: What happened, with the facts that matter (a path, a version, a name).
-        why: The cause, where it is known.
+        what: The event, with the facts that matter (a path, a version, a name).
+        why: The cause, if it is known.
         fix: The next thing to do, ideally a command to run.
 
-    All three quote what traces, names and libraries say. So each is bounded, and a line of its own, with nothing in it
-    that steers a terminal; where traceviz itself breaks lines, it gives :class:`traceviz.core.sanitize.Lines`.
+    All three quote text from traces, names and libraries. So each is bounded, on one line, and without characters that
+    control a terminal. Where traceviz itself breaks lines, it passes :class:`traceviz.core.sanitize.Lines`.
     """
 
     exit_code: ClassVar[int] = 3
@@ -32,14 +32,14 @@ class TracevizError(Exception):
         super().__init__(" ".join(filter(None, (self.what, self.why, self.fix))))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The error as another process receives it, in its three parts."""
+        """Return how to pickle the error for another process, in its three parts."""
         return type(self), (self.what, self.why, self.fix)
 
 
 class TracevizWarning(UserWarning):
-    """A condition of the machine or of the settings that changes no result, and that the user can end.
+    """A condition of the machine or of the settings that changes no result, and that the user can remove.
 
-    The command line prints it as a line on stderr. It is no part of a report, which says what is true of a trace.
+    The command line prints it as a line on stderr. It is not part of a report, which describes a trace.
     """
 
 
@@ -47,13 +47,13 @@ _MOST_SUGGESTED = 3
 
 
 _SLIP = 0.85
-"""Names that are so alike differ by a slip of the keyboard."""
+"""Similarity from which two names differ by a typing error only."""
 
 
 def _nearest(name: str, known: list[str]) -> list[str]:
-    """The ``known`` name that is nearly ``name``, else those of which it is a word or the start of one.
+    """Return the ``known`` name that is nearly ``name``, else those that contain it as a word or as the start of one.
 
-    Else the one that is spelled most alike.
+    Otherwise return the name with the most similar spelling.
     """
     word = name.strip().lower().replace("-", "_").replace(" ", "_").strip("_")
     if slip := get_close_matches(word, known, 1, _SLIP):
@@ -73,7 +73,7 @@ class UsageError(TracevizError):
 
     @classmethod
     def unknown(cls, kind: str, name: str, known: Iterable[str]) -> UsageError:
-        """There is no ``kind`` of this ``name``; the error lists those that exist and suggests the nearest."""
+        """Make the error for an unknown ``kind``: it lists the existing names and suggests the nearest."""
         names = sorted(set(known), key=lambda known_name: (len(known_name) * known_name.isdecimal(), known_name))
         near = _nearest(name, names)
         suggestion = f"Did you mean {' or '.join(map(repr, near))}?" if near else ""
@@ -82,11 +82,11 @@ class UsageError(TracevizError):
 
 
 class OutputExistsError(UsageError):
-    """The output is already there, and ``--force`` was not given."""
+    """The output already exists, and ``--force`` was not given."""
 
     @classmethod
     def at(cls, path: object) -> OutputExistsError:
-        """Refuse to overwrite ``path``."""
+        """Make the error that refuses to overwrite ``path``."""
         return cls(
             f"{path} already exists.",
             "Nothing was written.",
@@ -127,11 +127,11 @@ class DamagedTraceError(TracevizError):
 
 
 class UnreadableError(TracevizError):
-    """The system does not let a trace be read: it is gone, locked away, or its disk fails."""
+    """The system does not let traceviz read a trace: it is gone, access is denied, or its disk fails."""
 
 
 class OutOfMemoryError(TracevizError):
-    """The work needs more memory than there is."""
+    """The work needs more memory than is available."""
 
 
 class MissingTableError(TracevizError, AttributeError):
@@ -139,7 +139,7 @@ class MissingTableError(TracevizError, AttributeError):
 
     @classmethod
     def named(cls, table: str, present: Iterable[str]) -> MissingTableError:
-        """``table`` is missing; the error lists the tables that are ``present``."""
+        """Make the error for a missing ``table``: it lists the tables that are ``present``."""
         return cls(
             f"The trace has no table {table!r}.",
             "The capture did not record it (which is not the same as recording none).",

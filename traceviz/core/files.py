@@ -1,4 +1,4 @@
-"""Writing files and folders so that they appear complete or not at all."""
+"""Write files and folders so that they appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MOST_NAME = 60
 
 @contextmanager
 def new_folder(folder: Path, *, force: bool, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
-    """A temporary folder that becomes ``folder`` when the block ends, and vanishes if it fails.
+    """Yield a temporary folder that becomes ``folder`` when the block ends, and is removed if it fails.
 
     Args:
         folder: The folder to create.
-        force: Replace an existing folder if it is ``replaceable``: no documents of the user are deleted.
-        replaceable: Whether an existing folder was made by traceviz.
+        force: Replace an existing folder if it is ``replaceable``, so that no documents of the user are deleted.
+        replaceable: Returns whether traceviz made an existing folder.
 
     Raises:
         OutputExistsError: ``folder`` exists and may not be replaced.
@@ -44,7 +44,7 @@ def new_folder(folder: Path, *, force: bool, replaceable: Callable[[Path], bool]
 
 
 def _replace_folder(folder: Path, new: Path, old: Path) -> None:
-    """Rename ``new`` to ``folder``; what is there becomes ``old``, or stays where that cannot be done."""
+    """Rename ``new`` to ``folder``. An existing folder becomes ``old``, or stays if the rename fails."""
     if folder.exists():
         folder.rename(old)
     try:
@@ -69,7 +69,7 @@ def check_folder_free(folder: Path, *, force: bool, replaceable: Callable[[Path]
 
 @contextmanager
 def new_file(path: Path, *, force: bool) -> Iterator[Path]:
-    """A temporary path that becomes the file ``path`` when the block ends, and vanishes if it fails.
+    """Yield a temporary path that becomes the file ``path`` when the block ends, and is removed if it fails.
 
     Raises:
         OutputExistsError: ``path`` exists, and ``force`` is false.
@@ -91,7 +91,7 @@ def check_file_free(path: Path, *, force: bool) -> None:
     """Raise at once rather than after minutes of work.
 
     Raises:
-        OutputExistsError: ``path`` exists, and ``force`` is false or it is no regular file.
+        OutputExistsError: ``path`` exists, and ``force`` is false or it is not a regular file.
         OutputError: its folder does not exist.
     """
     if path.exists() and not path.is_file():
@@ -103,22 +103,22 @@ def check_file_free(path: Path, *, force: bool) -> None:
 
 
 def check_not_source(source: Path, output: Path) -> None:
-    """Raise :class:`UsageError` where the output would replace its own source."""
+    """Raise :class:`UsageError` if the output would replace its own source."""
     try:
         is_same = source.samefile(output)
-    except (OSError, ValueError):  # one of them does not exist; whoever opens the source says what is wrong with it
+    except (OSError, ValueError):  # one of them does not exist; the code that opens the source reports why
         return
     if is_same:
         raise UsageError(f"{output} is the trace itself.", "The source is never changed.", "Give another -o.")
 
 
 def _hidden(path: Path) -> str:
-    """How the temporary name of a file or folder begins; the whole must not be too long where ``path`` is not."""
+    """Return the start of a temporary name. The full name must not be too long if that of ``path`` is not."""
     return f".{path.name[:_MOST_NAME]}."
 
 
 def _umask() -> int:
-    """The permissions that new files of this process lack; they can only be read by setting them."""
+    """Return the permissions that new files of this process lack. They can only be read by setting them."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""Modules that are imported when they are first used: slow ones, which much of what imports their users never needs."""
+"""Modules that are imported on first use: slow ones that most importers of their users never need."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 class Later(ModuleType):
-    """Stands for a module until something of it is asked for, as for polars while files are still read.
+    """Placeholder for a module until one of its attributes is used, as for polars while files are still read.
 
     Args:
-        name: The module.
+        name: Name of the module.
     """
 
     def __getattr__(self, attribute: str) -> Any:

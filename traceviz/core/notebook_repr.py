@@ -1,8 +1,7 @@
-"""Values that show themselves in notebooks.
+"""Notebook representations (``_repr_html_``).
 
-A report knows nothing of pages: what draws it imports it, and nothing below imports what draws. So a value only says
-that it can be drawn, and what kind it is; who draws stands above all of them (:mod:`traceviz.notebook.display`), and is
-named to this module by the package itself. It is imported when a notebook shows the first value.
+Reports do not import the drawing code, so values here only name their kind. The package passes the drawing module
+(:mod:`traceviz.notebook.display`) to :func:`draw_with`. It is imported when a notebook shows the first value.
 """
 
 from __future__ import annotations
@@ -15,29 +14,29 @@ _DRAWN_BY: list[Callable[[], ModuleType]] = []
 
 
 def draw_with(load: Callable[[], ModuleType]) -> None:
-    """Have values drawn by the module that ``load()`` returns once there is something to draw.
+    """Let the module that ``load()`` returns draw values. It is loaded at the first value.
 
-    It has two functions: ``html(value)`` gives a piece of a page that needs no script, ``text(value)`` a few lines.
+    It has two functions: ``html(value)`` returns a part of a page that needs no script, ``text(value)`` a few lines.
     """
     _DRAWN_BY[:] = [load]
 
 
 class Shown:
-    """A value that Jupyter, VS Code and marimo show as a piece of a page, and a terminal as a few lines."""
+    """A value that Jupyter, VS Code and marimo show as a part of a page, and a terminal as a few lines."""
 
     __slots__ = ()
     shown_as: ClassVar[str]
-    """The kind of value, by which it is drawn."""
+    """Kind of the value, which selects how it is drawn."""
 
     def _repr_html_(self) -> str:
-        """The value as HTML, as notebooks ask for it."""
+        """Return the value as HTML, for notebooks."""
         drawn: str = _DRAWN_BY[0]().html(self)
         return drawn
 
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, Any]:
-        """The value by type of content, as Jupyter asks for it: all that are asked for, and not excluded."""
+        """Return the value by content type, for Jupyter: all types that are requested and not excluded."""
         made: dict[str, Callable[[], str]] = {
             "text/html": self._repr_html_,
             "text/plain": lambda: _DRAWN_BY[0]().text(self),

@@ -1,7 +1,7 @@
 """The installed nsys: finding it, the formats it exports, and running it without trusting it.
 
 nsys leaves half-written files behind when it fails, and may return 0 then. So results count only if they pass the
-checks of the reader that opens them, and nsys runs in a folder that is removed in any case.
+checks of the reader that opens them. nsys runs in a folder that is always removed.
 
 The environment variable ``TRACEVIZ_NSYS`` names an nsys to use instead of the first one on PATH.
 """
@@ -29,7 +29,7 @@ INSTALLED_AT = (
     "/opt/nvidia/nsight-systems-cli/*/bin/nsys",
     "/usr/local/cuda*/bin/nsys",
 )
-"""Where packages put nsys when they do not put it on PATH."""
+"""Paths of nsys in packages that do not put it on PATH."""
 IMPORTER_INSTALLED_AT = (
     "/usr/lib/nsight-systems/host-linux-*/QdstrmImporter",
     "/opt/nvidia/nsight-systems/*/host-linux-*/QdstrmImporter",
@@ -52,7 +52,7 @@ class Nsys:
 
     Args:
         path: The program.
-        version: Its version, for example ``2022.4.2.1``; empty where it prints none.
+        version: Its version, for example ``2022.4.2.1``; empty if it prints none.
         export_help: Help text of its ``export`` command.
     """
 
@@ -62,11 +62,11 @@ class Nsys:
 
     @property
     def export_type(self) -> str:
-        """The fastest format that it can export and we can read."""
+        """The fastest format that it can export and traceviz can read."""
         return "parquetdir" if "parquetdir" in self.export_help else "sqlite"
 
     def export_command(self, report: Path, output: Path) -> list[str]:
-        """Arguments that export ``report``. Tables without rows are left out: they may not have been recorded."""
+        """Return the command that exports ``report`` without empty tables, which may not have been recorded."""
         lazy = ["--lazy=true"] if "--lazy" in self.export_help else []
         return [
             str(self.path),
@@ -88,19 +88,19 @@ class Outcome:
 
     @property
     def too_old(self) -> bool:
-        """Whether the program says that a newer one wrote the file."""
+        """True if the program reports that a newer one wrote the file."""
         return any(phrase in self.output for phrase in TOO_OLD)
 
     @property
     def last_words(self) -> str:
-        """The last line of output that is no progress bar, without paths."""
+        """The last line of output that is not a progress bar, without paths."""
         lines = [line.strip() for line in re.split(r"[\r\n]", self.output)]
         messages = [line for line in lines if line and "%" not in line and not line.startswith("[=")]
         return without_paths(messages[-1])[:300] if messages else f"exit status {self.status}"
 
 
 def find_nsys() -> Nsys | None:
-    """The nsys to use: ``TRACEVIZ_NSYS``, else the one on PATH, else the newest that a package installed.
+    """Return the nsys to use: ``TRACEVIZ_NSYS``, else the one on PATH, else the newest that a package installed.
 
     Raises:
         MissingToolError: ``TRACEVIZ_NSYS`` does not name a program.
@@ -123,7 +123,7 @@ def _is_program(path: str) -> bool:
 
 
 def find_importer(nsys: Path | None = None) -> Path | None:
-    """QdstrmImporter, which packages keep off PATH: beside the real folder of nsys, or where they install hosts.
+    """Find QdstrmImporter, which packages keep off PATH: next to the real folder of nsys, or where they install hosts.
 
     Args:
         nsys: The nsys that it should belong to; by default, the one on PATH.
@@ -144,12 +144,12 @@ def _newest_first(patterns: Iterable[str]) -> list[str]:
 
 
 def version_in(path: str) -> list[tuple[int, str]]:
-    """Sort key by which 2024.10 follows 2024.9: numbers compare as numbers, everything else as text."""
+    """Return a sort key that puts 2024.10 after 2024.9: numbers compare as numbers, everything else as text."""
     return [(int(piece), "") if piece.isdecimal() else (-1, piece) for piece in re.split(r"(\d+)", path)]
 
 
 def output_of(program: Path, *arguments: str) -> str:
-    """The output of ``program``, both streams; empty where it cannot be run or does not end."""
+    """Return the output of ``program``, both streams; empty if it cannot be run or does not end."""
     try:
         process = subprocess.run([program, *arguments], capture_output=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -160,7 +160,7 @@ def output_of(program: Path, *arguments: str) -> str:
 def run_quietly(command: Sequence[str], folder: Path, stage: str, progress: Progress) -> Outcome:
     """Run ``command`` in ``folder`` and turn its progress bar into calls of ``progress``.
 
-    It runs in a process group of its own, which is killed if anything ends this function early, Ctrl-C included.
+    It runs in its own process group, which is killed if anything ends this function early, Ctrl-C included.
 
     Raises:
         MissingToolError: the program cannot be started.
@@ -193,9 +193,9 @@ def run_quietly(command: Sequence[str], folder: Path, stage: str, progress: Prog
 
 
 def _next_piece(pipe: int) -> bytes:
-    """The next bytes of ``pipe``; empty at its end.
+    """Return the next bytes of ``pipe``; empty at its end.
 
-    ``select`` does the waiting: polars has system calls restart after a signal, and a read that restarts would block
+    ``select`` does the waiting: polars lets system calls restart after a signal, and a read that restarts would block
     Ctrl-C.
     """
     select.select([pipe], [], [])

@@ -1,8 +1,8 @@
-"""Commands as they may be kept: options and plain values, which tell runs apart; not what looks private.
+"""Commands in a form that may be stored: options and plain values, which distinguish runs, without private parts.
 
-``train.py --batch-size 64`` says what a run was, ``--token hf_...`` whose it was. Numbers, words and switches stay, and
-of a path its last part. Texts, addresses, names of people and machines, and what looks random are an ellipsis, as is
-every value of an option that is named like something private.
+``train.py --batch-size 64`` describes a run, ``--token hf_...`` its owner. Numbers, words and switches stay; of a path
+only the last part stays. An ellipsis replaces texts, addresses, names of people and machines, random-looking parts,
+and every value of an option with a private name.
 
 >>> command = ("/opt/bin/python", "src/train.py", "--batch-size", "64", "--data", "/home/ann/imagenet", "--user=ann")
 >>> plain_command(command)
@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 HIDDEN = "…"
-"""What stands for a private argument."""
+"""Text that replaces a private argument."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -99,22 +99,22 @@ CREDENTIAL_SIGNS = (
     ],
     *["glpat-", "glptt-", "gldt-", "glrt-", "glcbt-", "gloas-", "glsoat-", "glagent-", "glft-"],
 )
-"""Texts in lower case of which one is in every such token."""
+"""Lower-case texts. Every such token contains one of them."""
 
 _SECRET = _words(
     "accesskey apikey auth authorization bearer cert cookie cred credential credentials key pass passphrase "
     "passwd password pat private privatekey pw pwd secret secrets token"
 )
-"""Words of an option's name after which nothing is kept, not even a number."""
+"""Words in an option's name that hide its value, even a number."""
 _PERSONAL = _words(
     "account addr address author cc client comment company contact customer description email endpoint entity from "
     "group host hostname hosts id ids ip keys login mail message msg name node nodelist nodename nodes note notes org "
     "organisation organization owner patient people person phone project prompt proxy recipient run runname sender "
     "server session subject tag tags team tenant text title to uri url user userid username users webhook wandb"
 )
-"""Words of an option's name after which only short numbers are kept (``--device-id 1``)."""
+"""Words in an option's name that hide its value, except short numbers (``--device-id 1``)."""
 _NAMED_THINGS = _words("arch backend backbone data dataset loss model optim optimizer policy scheduler task")
-"""What may have a name: ``--model-name resnet50``."""
+"""Things that may have a name: ``--model-name resnet50``."""
 
 _NUMBER = r"[+-]?\d[\d_]{0,14}(?:\.\d{0,17})?(?:[eE][+-]?\d{1,3})?(?:[kKMGTm]?i?[bB]?|[smhd]|ms|us|ns|%)"
 _NUMBERS = re.compile(
@@ -126,30 +126,30 @@ _LONGEST_WORD, _LONGEST_PART, _MOST_DIGITS = 40, 24, 10
 _NAME = re.compile(r"--?[A-Za-z][A-Za-z0-9]*(?:[._-][A-Za-z0-9]+)*(?:/[A-Za-z0-9_.-]+)?")
 _SHORT_OPTION = re.compile(r"-[A-Za-z]{1,3}|-[A-Za-z]\d{1,4}")
 _KEY = re.compile(r"[+~]{0,2}[A-Za-z_][\w-]*(?:[./][\w-]+)*")
-"""Of ``trainer.max_epochs=3`` and ``OMP_NUM_THREADS=4``."""
+"""Key of ``trainer.max_epochs=3`` and ``OMP_NUM_THREADS=4``."""
 _PATH = re.compile(r"[~.…]?[/\\]|[~.]+$|[A-Za-z]:\\|[\w.+-]+[/\\]")
 _HOME = re.compile(
     r"(?:/(?:home|Users|nethome|users|u)/[^/]+|/root|~[^/]*|[A-Za-z]:\\Users\\[^\\]+)[/\\]?$", re.IGNORECASE
 )
 _FILE = re.compile(r"[\w.+-]+\.(?:cfg|conf|gin|ini|ipynb|json|jsonl|py|sh|toml|ya?ml)")
-"""Files that programs are given without an option."""
+"""Files that programs receive without an option."""
 _SCRIPT = re.compile(r"\.(?:py|sh)$")
 _INTERPRETER = re.compile(r"(?:python|pypy)[\d.]*|(?:ba|da|k|z)?sh|perl|ruby|node")
 _CODE = re.compile(r"-[A-Za-z]{0,3}[ce]")
-"""Options of an interpreter that are followed by code."""
+"""Options of an interpreter that precede code."""
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _HEX = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,}", re.IGNORECASE)
 _CHANGES = re.compile(r"(?<=\d)(?=[A-Za-z])|(?<=[A-Za-z])(?=\d)")
 _MOST_CHANGES = 3
-"""Words have few places where letters and digits meet: ``efficientnetv2b0`` has three."""
+"""Most places in a word where letters and digits meet: ``efficientnetv2b0`` has three."""
 _LONGEST = 500
 _SHORT_NAME = 4
 _COMMON = _words("app data docker guest home local localhost model root runner test train user users work")
-"""Names of users and machines that are also words of programs, and tell nothing."""
+"""Names of users and machines that are also words of programs, and identify no one."""
 
 
 def plain_command(command: Sequence[str], names: Collection[str] = ()) -> str:
-    """``command`` on one line, in which ``…`` stands for what looks private.
+    """Return ``command`` on one line, with ``…`` in place of private parts.
 
     Args:
         command: The program and its arguments.
@@ -161,12 +161,12 @@ def plain_command(command: Sequence[str], names: Collection[str] = ()) -> str:
 
 
 def is_plain(line: str) -> bool:
-    """Whether ``line`` can be what :func:`plain_command` has made: it would leave it as it is."""
+    """Return whether ``line`` can be a result of :func:`plain_command`, which would leave it unchanged."""
     return plain_command(line.split(" ")) == line
 
 
 def names_here(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The user and the machine, as the environment and the system name them."""
+    """Return the names of the user and the machine, from the environment and the system."""
     home = PurePath(environment.get("HOME", "")).name
     host = socket.gethostname()
     found = (
@@ -213,7 +213,7 @@ def _option(name: str, names: tuple[str, ...]) -> str:
 
 
 def _positional(text: str, names: tuple[str, ...]) -> str:
-    """An argument without an option: only numbers, files of settings and interpreters say what they are."""
+    """Return an argument without an option. Only numbers, settings files and interpreters are not private."""
     last = re.split(r"[/\\]", text)[-1]
     if _NUMBERS.fullmatch(text):
         return _value(text, "", names)
@@ -245,12 +245,12 @@ def _path(text: str, names: tuple[str, ...]) -> str:
 
 
 def _file(name: str, names: tuple[str, ...]) -> str:
-    """The name of a file or folder, which may begin with a dot or have underscores around it."""
+    """Return the name of a file or folder, which may start with a dot or have underscores around it."""
     return name if _is_word(name.strip("._-"), names) and re.fullmatch(r"[\w.+-]+", name, re.ASCII) else HIDDEN
 
 
 def _is_word(text: str, names: tuple[str, ...], shape: re.Pattern[str] = _WORD) -> bool:
-    """Whether a text is a word, or some joined ones, that neither names anybody nor looks random."""
+    """Return whether a text is one or more joined words that name no person and do not look random."""
     plain = len(text) <= _LONGEST_WORD and shape.fullmatch(text) is not None
     if not plain or _UUID.fullmatch(text) or re.search(CREDENTIAL_SHAPE, text):
         return False
@@ -260,7 +260,7 @@ def _is_word(text: str, names: tuple[str, ...], shape: re.Pattern[str] = _WORD) 
 
 
 def _names(name: str, folded: str, parts: Sequence[str]) -> bool:
-    """Whether a text has a name in it; short ones are parts of many words (``ann`` of ``channel``)."""
+    """Return whether a text contains a name. Short names are parts of many words (``ann`` in ``channel``)."""
     return name in folded if len(name) > _SHORT_NAME else any(name == part.lower() for part in parts)
 
 

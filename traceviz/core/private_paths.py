@@ -1,4 +1,4 @@
-"""Absolute paths in texts that are kept: they name users and machines, so they are taken out."""
+"""Removal of absolute paths from stored texts, because they name users and machines."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _ABSOLUTE_PATH = r"(?<![\w/.\]])(?:/|~/|[A-Za-z]:\\)[^\s'\",;()<>]+"
 
 
 def without_paths(text: str) -> str:
-    """``text`` on one line, with every absolute path replaced by ``[path]``."""
+    """Return ``text`` on one line, with every absolute path replaced by ``[path]``."""
     return re.sub(_ABSOLUTE_PATH, "[path]", " ".join(text.split()))

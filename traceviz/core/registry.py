@@ -40,7 +40,7 @@ class Registry(Generic[Item]):
     >>> READERS.find("acme")
 
     Args:
-        kind: Name of the kind for people: ``reader``.
+        kind: Name of the kind in messages: ``reader``.
         group: Group of its entry points.
         own: Items of traceviz by name, or their homes: ``module:attribute``.
         accept: Makes an item of an object that was imported or registered; raises TypeError or ValueError.
@@ -106,7 +106,7 @@ class Registry(Generic[Item]):
         """Add an item to the running program; it replaces an item that was registered under the same name.
 
         Raises:
-            TypeError, ValueError: it is no item of this kind, or its name belongs to traceviz.
+            TypeError, ValueError: it is not an item of this kind, or its name belongs to traceviz.
         """
         accepted = self._accept(item)
         name = self._name_of(accepted)
@@ -145,7 +145,7 @@ class Registry(Generic[Item]):
 
 
 def instance_of(kind: type) -> Callable[[object], Any]:
-    """Return a function that accepts instances and subclasses of ``kind``; of a subclass it makes an instance."""
+    """Return a function that accepts instances and subclasses of ``kind``; it creates an instance of a subclass."""
 
     def accept(value: object) -> Any:
         made = value() if isinstance(value, type) and issubclass(value, kind) else value
@@ -164,7 +164,7 @@ def load_home(home: str) -> object:
 
 
 def is_own(module: str) -> bool:
-    """Return whether a module, or a home in it, is a part of traceviz."""
+    """Return whether a module, or a home in it, is part of traceviz."""
     return module.startswith("traceviz.")
 
 
@@ -208,7 +208,7 @@ def find_fault_of_plugin(error: BaseException) -> PluginError | None:
 
 @cache
 def _entry_points(group: str) -> dict[str, EntryPoint]:
-    """Return the entry points of ``group`` by name; of several with one name, that of the first package in order."""
+    """Return the entry points of ``group`` by name. If several share a name, the first package in order counts."""
     named: dict[str, EntryPoint] = {}
     for point in _all_entry_points():
         if point.group == group and named.setdefault(point.name, point) is not point:
@@ -237,8 +237,9 @@ def _all_entry_points() -> tuple[EntryPoint, ...]:
 def _plugin_folders() -> list[str]:
     """Return the folders with metadata of installed packages that have entry points of traceviz.
 
-    To import importlib.metadata and ask it for all entry points takes 60 to 90 ms, with 180 packages; to look into
-    these files takes 3 ms.
+    Importing importlib.metadata and asking it for all entry points takes 60 to 90 ms with 180 packages. Looking into
+    these
+    files takes 3 ms.
     """
     found = []
     for folder in sys.path:

@@ -1,7 +1,7 @@
 """Steps resampled in blocks of neighbours, whose means scatter as those of other recordings of the run would.
 
-Neighbouring steps are alike (a full shuffle buffer, a clock that sinks), or take turns (two batches at once every other
-step, a log line every tenth). Blocks keep both: they hold whole periods, as many as are alike.
+Neighbouring steps are similar (a full shuffle buffer, a clock that drops), or alternate (two batches at once every
+other step, a log line every tenth). Blocks keep both: they hold whole periods, and as many steps as are similar.
 
     steps    ▁ █ ▁ █ ▁ █ ▁ █ ▁ █ ▁ █      drawn one by one, a resample may hold eight long ones of twelve;
     blocks  |▁ █|▁ █|▁ █|▁ █|▁ █|▁ █|     drawn in periods, half of it is long ones, as in every recording
@@ -16,29 +16,29 @@ import numpy as np
 import numpy.typing as npt
 
 Times = npt.NDArray[np.int64 | np.float64]
-"""Durations of steps in the order in which they ran, ns; of parts of a step no whole numbers."""
+"""Durations of steps in the order in which they ran, ns. For parts of a step they are not whole numbers."""
 Figures = npt.NDArray[np.float64]
-"""Figures of runs or of resamples: a number for each, or a row for each and a column for every figure of it."""
+"""Figures of runs or of resamples: one number each, or one row each with a column for every figure."""
 
 RESAMPLES = 2_000
-"""Enough that the ends of the interval move by less than a twentieth of its width from seed to seed."""
+"""Number of resamples. The ends of the interval move by less than a twentieth of its width from seed to seed."""
 ENOUGH = 10_000
 """Most steps drawn. Of more, this many are drawn, and their scatter is scaled to all by the root of their number."""
 FEWEST_BLOCKS = 4
-"""A recording has at least as many blocks, and a period comes at least as often."""
+"""Least number of blocks in a recording, and of repetitions of a period."""
 _CELLS = 2_000_000
 """Numbers held at once while resampling."""
 _SHORTEST = 1e-3
 """Shortest duration of a unit of work, ns."""
 
 _RETURNS = 0.4
-"""Steps a period apart are as much alike at least, ..."""
+"""Least autocorrelation of steps that are a period apart ..."""
 _BY_CHANCE = 3.0
-"""... more than by chance (by as many standard deviations), ..."""
+"""... and least number of standard deviations by which it exceeds chance ..."""
 _DIPS = 0.4
-"""... and less alike by this in between: steps that drift are most alike next to each other."""
+"""... and least dip in between. Steps that drift are most similar to their neighbours."""
 _AS_ALIKE = 0.15
-"""The shortest period counts whose steps are less alike than those of the best by at most this: 2 of 2, 4, 6, ..."""
+"""The shortest period whose autocorrelation is below the best by at most this counts: 2 of 2, 4, 6, ..."""
 
 _T_975 = (
     *(12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281),
@@ -56,8 +56,8 @@ class Resamples:
     Args:
         means: A row for every resample, a column for every figure.
         seen: The means of all steps.
-        scale: By how much the scatter of as many steps as there are exceeds that of ``means``.
-        freedom: Degrees of freedom of that scatter: a block less than are drawn.
+        scale: Factor by which the scatter of the actual number of steps exceeds that of ``means``.
+        freedom: Degrees of freedom of that scatter: the drawn blocks minus one.
     """
 
     means: Figures
@@ -66,11 +66,11 @@ class Resamples:
     freedom: int
 
     def deviations(self) -> Figures:
-        """How far means are from those of all steps."""
+        """Return the deviations of the means from those of all steps."""
         return (self.means - self.seen) * self.scale
 
     def deviations_of_logarithms(self) -> Figures:
-        """How far their logarithms are; no time at all counts as the shortest duration."""
+        """Return the deviations of their logarithms. A duration of zero counts as the shortest duration."""
         return (np.log(np.maximum(self.means, _SHORTEST)) - np.log(self.seen)) * self.scale
 
 
@@ -78,8 +78,8 @@ def resample(table: Times, generator: np.random.Generator) -> Resamples:
     """Resample steps: the circular block bootstrap of Politis and Romano (1992).
 
     Args:
-        table: Steps by columns; the first is the duration, by which neighbours are found alike.
-        generator: Where chance comes from.
+        table: Steps by columns. The first is the duration, which determines the block length.
+        generator: Random number generator.
     """
     count, length = len(table), block_length(table[:, 0])
     blocks = max(round(min(count, ENOUGH) / length), 1)
@@ -93,14 +93,14 @@ def resample(table: Times, generator: np.random.Generator) -> Resamples:
 
 
 def _sums(table: Times, length: int) -> Times:
-    """Sums over the ``length`` steps from each step on; the first follow on the last."""
+    """Return the sums over the ``length`` steps from each step on. After the last step, the first follow."""
     until = np.concatenate([np.zeros_like(table[:1]), np.concatenate([table, table[: length - 1]]).cumsum(axis=0)])
     sums: Times = until[length:] - until[:-length]
     return sums
 
 
 def block_length(times: Times) -> int:
-    """Steps that are resampled together: whole periods, as many as are alike; at most a quarter of all."""
+    """Return the number of steps to resample together: whole periods of similar steps; at most a quarter of all."""
     every = period(times)
     whole = times.size // every
     sums = times[: whole * every].reshape(whole, every).sum(axis=1)
@@ -108,7 +108,7 @@ def block_length(times: Times) -> int:
 
 
 def _alike(times: Times) -> int:
-    """Neighbours that are alike: 1 where none are, by Carlstein (1986) for the correlation found.
+    """Return the number of similar neighbours, by Carlstein (1986) for the correlation found; 1 if none are similar.
 
     The correlation measured in n steps is too small by (1 + 4ρ) / n on average (Marriott and Pope 1954), which is
     added. Without it, one in ten pairs of equals of a dozen steps with a correlation of 0.5 would be called different.
@@ -127,10 +127,10 @@ def _alike(times: Times) -> int:
 
 
 def period(times: Times) -> int:
-    """After how many steps durations return: 2 where long and short ones take turns, 1 where nothing returns.
+    """Return the number of steps after which durations repeat: 2 if long and short ones alternate, 1 if none repeat.
 
-    A period is a peak of the autocorrelation; of its multiples, which are peaks as well, the first counts. One that is
-    not found makes the interval wider than it need be, never too narrow.
+    A period is a peak of the autocorrelation. Its multiples are peaks as well; the first counts. A period that is
+    not found makes the interval wider than necessary, never too narrow.
     """
     longest = times.size // FEWEST_BLOCKS
     if longest < 2:
@@ -147,7 +147,7 @@ def period(times: Times) -> int:
 
 
 def autocorrelation(times: Times, lags: int) -> Figures:
-    """How much alike steps are that are 0, 1, ... ``lags`` apart; the sums of few pairs are scaled to those of all."""
+    """Return the autocorrelation of steps that are 0, 1, ... ``lags`` apart. Sums of few pairs are scaled to all."""
     deviations = times - times.mean()
     power = np.abs(np.fft.rfft(deviations, 2 * times.size)) ** 2
     products = np.fft.irfft(power)[: lags + 1]
@@ -158,9 +158,9 @@ def autocorrelation(times: Times, lags: int) -> Figures:
 
 
 def student(freedom: float) -> float:
-    """Quantile of Student's t for a two-sided interval of 95 %.
+    """Return the quantile of Student's t for a two-sided interval of 95 %.
 
-    Between the lines of the table by the inverse of ``freedom``; beyond it by the expansion in that.
+    It interpolates the table by the inverse of ``freedom``, and extrapolates by the expansion in that inverse.
     """
     if freedom < len(_T_975):
         whole = max(math.floor(freedom), 1)
@@ -171,11 +171,11 @@ def student(freedom: float) -> float:
 
 
 def mean_interval(times: Times, seed: int = 0) -> tuple[float, float] | None:
-    """95 % interval of the mean of steps of one recording; ``None`` for so few that nothing can be told.
+    """Return the 95 % interval of the mean of steps of one recording; ``None`` if there are too few steps.
 
     Args:
         times: Steps in the order in which they ran.
-        seed: Of the resampling; the same seed gives the same interval.
+        seed: Seed of the resampling; the same seed gives the same interval.
     """
     if times.size < 2 * FEWEST_BLOCKS or times.min() < 0 or not times.any():
         return None
@@ -186,14 +186,14 @@ def mean_interval(times: Times, seed: int = 0) -> tuple[float, float] | None:
 
 
 def quantile_interval(times: Times, share: float) -> tuple[float, float] | None:
-    """95 % interval of a quantile, between two of the measured values; ``None`` where there are too few for any.
+    """Return the 95 % interval of a quantile, between two of the measured values; ``None`` if there are too few values.
 
-    Neighbours that are alike count as one. The ranks are those of the binomial distribution: for the median of six
+    Similar neighbours count as one. The ranks are those of the binomial distribution: for the median of six
     values the smallest and the largest, for the 95th percentile of fewer than 72 none.
 
     Args:
         times: Values in the order in which they were measured.
-        share: Which quantile: 0.5 is the median.
+        share: Quantile: 0.5 is the median.
     """
     count = times.size // block_length(times) if times.size else 0
     if not count:
@@ -202,7 +202,7 @@ def quantile_interval(times: Times, share: float) -> tuple[float, float] | None:
     factorials = np.concatenate([[0.0], np.log(np.arange(1, count + 1)).cumsum()])
     ways = factorials[count] - factorials - factorials[::-1]
     below = np.exp(ways + numbers * math.log(share) + (count - numbers) * math.log1p(-share)).cumsum()
-    lower = int(np.searchsorted(below, 0.025, "right"))  # so many values at least are surely below
+    lower = int(np.searchsorted(below, 0.025, "right"))  # at least this many values are surely below
     upper = int(np.searchsorted(below, 0.975)) + 1
     if not 1 <= lower < upper <= count:
         return None

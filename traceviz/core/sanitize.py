@@ -1,4 +1,4 @@
-"""Text from a trace, a name or a library is data: these functions make it harmless to look at, whatever it holds.
+"""Functions that make text from a trace, a name or a library safe to display, for any content.
 
 Every line of a page passes :func:`visible`, and every line of a message :func:`one_line`.
 """
@@ -14,23 +14,23 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 MOST_CHARACTERS = 2000
 """Characters of the longest line of a message: enough for a path, a query and its position."""
 _HEAD, _TAIL = 1300, 650
-"""Characters that stay of a longer one; the rest is for what says how many do not."""
+"""Characters that stay of a longer text; the rest is for the note on how many are left out."""
 _MARKS_PER_CHARACTER = 2
 _CONTROL_PICTURES = 0x2400
 _LOOK_BACK = 100
-"""A word at the edge of what is left out goes as a whole unless it is longer: no search finds half a secret."""
+"""A word at the cut is left out as a whole unless it is longer than this: no search finds half a secret."""
 
 
 def visible(text: str) -> str:
-    """``text`` on one line, with nothing in it that moves the cursor, changes colour or reorders its neighbours.
+    """Return ``text`` on one line, without characters that move the cursor, change colour or reorder their neighbours.
 
-    Control characters become their pictures (newline ``␊``, escape ``␛``), other invisible ones (bidirectional
-    overrides, joiners, variation selectors, lone surrogates) a replacement character, exotic spaces a space;
-    of combining marks stacked on one character two are kept.
+    Control characters become their pictures (newline ``␊``, escape ``␛``). Other invisible ones (bidirectional
+    overrides, joiners, variation selectors, lone surrogates) become a replacement character, exotic spaces a space.
+    Of combining marks stacked on one character, two are kept.
     """
     if text.isascii() and text.isprintable():
         return text
-    distinct = set(text)  # the work is done once for each of them: a text may have a million characters
+    distinct = set(text)  # the work is done once per distinct character: a text may have a million
     marks = "".join(sorted(character for character in distinct if unicodedata.category(character) in {"Mn", "Me"}))
     if marks:
         anyone = f"[{re.escape(marks)}]"
@@ -54,12 +54,12 @@ def _visible_character(character: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """A sentence for people: line breaks and runs of spaces become one space, the rest as :func:`visible`."""
+    """Return a sentence for display: line breaks and runs of spaces become one space, the rest as :func:`visible`."""
     return visible(" ".join(text.split()))
 
 
 def bounded(text: str) -> str:
-    """``text`` of :data:`MOST_CHARACTERS` at most: the middle of a longer one is left out, and says so."""
+    """Return ``text`` with :data:`MOST_CHARACTERS` at most. A note replaces the middle of a longer text."""
     if len(text) <= MOST_CHARACTERS:
         return text
     head, tail = text[:_HEAD], text[-_TAIL:]
@@ -69,7 +69,7 @@ def bounded(text: str) -> str:
 
 
 def visible_json(text: str) -> str:
-    """The same JSON, with an escape in place of every character that a terminal would obey and not show."""
+    """Return the same JSON, with an escape in place of every character that a terminal would obey and not show."""
     if text.isprintable():
         return text
     hidden = (character for character in set(text) if not character.isprintable() and character != "\n")
@@ -77,16 +77,16 @@ def visible_json(text: str) -> str:
 
 
 class Lines(str):
-    """A message on several lines that traceviz made; each of them is harmless, and what it quotes stays on its line."""
+    """A message of several lines that traceviz made. Each line is safe, and quoted text stays on its line."""
 
     __slots__ = ()
 
     @classmethod
     def of(cls, *lines: str) -> Self:
-        """These lines, each as :func:`one_line` makes it."""
+        """Return these lines, each as :func:`one_line` returns it."""
         return cls("\n".join(visible(bounded(line)) for line in lines))
 
 
 def one_line(text: str) -> str:
-    """A message as people see it: :func:`bounded` and :func:`visible`; the line breaks of :class:`Lines` stay."""
+    """Return a message for display: :func:`bounded` and :func:`visible`; the line breaks of :class:`Lines` stay."""
     return text if isinstance(text, Lines) else visible(bounded(text))

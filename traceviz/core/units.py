@@ -1,7 +1,7 @@
 """The one place that turns base units into text.
 
-Values travel as integers of nanoseconds, bytes and counts, and as ratios 0 to 1 (see :data:`Unit`);
-only a renderer calls the functions below.
+Values travel as integers of nanoseconds, bytes and counts, and as ratios 0 to 1 (see :data:`Unit`).
+Only a renderer calls the functions below.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Unit = Literal[
 ]
 """Base units of displayed values.
 
-``ns``, ``bytes``, ``bytes/s``, ``joule`` scale with their magnitude; ``per_second`` is a rate of what is counted;
+``ns``, ``bytes``, ``bytes/s``, ``joule`` scale with their magnitude; ``per_second`` is a rate of counted things;
 ``count`` gets thousands separators; ``ratio`` is 0 to 1 and shown in percent; ``factor`` is a speed-up such as 2.5;
 ``number`` has no unit of its own; ``id`` is an integer that names something; ``bool`` and ``text`` are shown as they
 are.
@@ -26,13 +26,13 @@ are.
 UNITS: tuple[str, ...] = get_args(Unit)
 
 Value = int | float | str | bool | None
-"""What a displayed value may be; ``None`` means *not measured* and never zero."""
+"""Types of a displayed value; ``None`` means *not measured* and never zero."""
 
 NOT_MEASURED = "-"
 MINUS = "\N{MINUS SIGN}"
 
 _EXACT = 1e15
-"""From here on not every digit of a float is known."""
+"""From this value on, a float does not hold every digit."""
 _LONG_TIME_STEPS = ((3_600_000_000_000, "h"), (60_000_000_000, "min"))
 _LONG_TIME = 999_500_000_000
 """Times of 1,000 s and more are given in minutes and hours: many runs together take that long."""
@@ -40,14 +40,14 @@ _WRITTEN = (
     *(("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("min", 60_000_000_000)),
     *(("h", 3_600_000_000_000), ("s", 1_000_000_000), ("", 1_000_000_000)),
 )
-"""Units as people write them, a longer one before its end."""
+"""Units as users write them; a longer one comes before its own ending."""
 _TIME_STEPS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 _ENERGY_STEPS = ((10**9, "GJ"), (10**6, "MJ"), (10**3, "kJ"), (1, "J"), (1e-3, "mJ"))
 _SIZE_STEPS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))
 
 
 def format_value(value: Value, unit: Unit) -> str:
-    """Text for ``value`` given in base ``unit``, at most about nine characters wide.
+    """Return text for ``value`` given in base ``unit``, at most about nine characters wide.
 
     Raises:
         ValueError: ``unit`` is not one of :data:`Unit`.
@@ -64,7 +64,7 @@ def format_value(value: Value, unit: Unit) -> str:
 
 
 def format_change(value: Value, unit: Unit) -> str:
-    """Text for a change: as :func:`format_value`, with its sign, ``+1.20 ms`` or ``−66.5 %``; no change has none."""
+    """Return text for a change: :func:`format_value` with a sign, ``+1.20 ms`` or ``−66.5 %``; zero has no sign."""
     if value is None or isinstance(value, bool | str):
         return format_value(value, unit)
     text = format_value(abs(value), unit)
@@ -95,7 +95,7 @@ def _format_number(value: float, unit: Unit) -> str:
 
 
 def format_ns(value: float) -> str:
-    """A duration with three significant digits: ``1.23 ms``, ``45.6 s``, ``31.2 h``, ``−780 ns``."""
+    """Return a duration with three significant digits: ``1.23 ms``, ``45.6 s``, ``31.2 h``, ``−780 ns``."""
     if not abs(value) >= _LONG_TIME:
         return _scaled(value, _TIME_STEPS)
     size, name = next(step for step in _LONG_TIME_STEPS if abs(value) >= step[0] or step[1] == "min")
@@ -103,9 +103,9 @@ def format_ns(value: float) -> str:
 
 
 def parse_ns(text: str) -> int | None:
-    """A time that a person wrote, as nanoseconds: ``1.5`` and ``1.5 s``, ``1500ms``, ``20us``, ``10 min``, ``2 h``.
+    """Parse a time that a user wrote, as nanoseconds: ``1.5`` and ``1.5 s``, ``1500ms``, ``20us``, ``10 min``, ``2 h``.
 
-    ``None`` for what is no such time.
+    Returns ``None`` if it is not such a time.
     """
     stripped = text.strip()
     suffix, size = next((suffix, size) for suffix, size in _WRITTEN if stripped.endswith(suffix))
@@ -120,9 +120,9 @@ _SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?:(?P<prefix>[kKMGT]?)(?P<bina
 
 
 def parse_bytes(text: str) -> int | None:
-    """A size that a person wrote, as bytes: ``64GB``, ``500 MB``, ``64GiB``, or without a unit.
+    """Parse a size that a user wrote, as bytes: ``64GB``, ``500 MB``, ``64GiB``, or without a unit.
 
-    ``None`` for what is no such size.
+    Returns ``None`` if it is not such a size.
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None or (match["binary"] and not match["prefix"]):
@@ -133,7 +133,7 @@ def parse_bytes(text: str) -> int | None:
 
 
 def format_limit(seconds: float) -> str:
-    """A limit as a person states it: ``90 s``, ``10 min``, ``1.5 h``; whole minutes, and halves of hours."""
+    """Return a limit as users write it: ``90 s``, ``10 min``, ``1.5 h``; whole minutes, and halves of hours."""
     for size, name, part in ((3600, "h", 1800), (60, "min", 60)):
         if seconds >= size and seconds % part == 0:
             return f"{seconds / size:g} {name}"
@@ -142,14 +142,14 @@ def format_limit(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What the values of one axis are divided by, and the name of the unit that they then have: ``1_000_000, "ms"``."""
+    """Divisor of the values of one axis, and the name of the unit that they then have: ``1_000_000, "ms"``."""
 
     size: float
     name: str
 
 
 def scale_of(largest: float, unit: Unit) -> Scale:
-    """The scale of an axis whose largest value is ``largest``: one for all of its ticks."""
+    """Return the scale of an axis whose largest value is ``largest``: one for all of its ticks."""
     match unit:
         case "ns" if abs(largest) >= _LONG_TIME:
             steps: tuple[tuple[float, str], ...] = _LONG_TIME_STEPS
@@ -168,7 +168,7 @@ def scale_of(largest: float, unit: Unit) -> Scale:
 
 
 def format_number(value: float) -> str:
-    """A plain number: integers in full with thousands separators, others with three significant digits."""
+    """Return a plain number: integers in full with thousands separators, others with three significant digits."""
     if not isinstance(value, int) and abs(value) >= _EXACT:
         return _with_minus(f"{value:.3g}")
     if isinstance(value, int) or value.is_integer() or abs(value) >= 999.5:
@@ -177,18 +177,18 @@ def format_number(value: float) -> str:
 
 
 def format_signal(number: int) -> str:
-    """A signal for people: ``signal 9 (SIGKILL)``; without a name where this system has none for it."""
+    """Return a signal as text: ``signal 9 (SIGKILL)``; without a name if this system has none for it."""
     name = next((known.name for known in signal.Signals if known.value == number), None)
     return f"signal {number}" + (f" ({name})" if name else "")
 
 
 def counted(count: int, noun: str) -> str:
-    """A count with its noun: ``1 steady step``, ``57 steady steps``."""
+    """Return a count with its noun: ``1 steady step``, ``57 steady steps``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def format_ratio(value: float) -> str:
-    """A ratio in percent: ``12.3 %``; what is not zero and nearer to it than 0.05 % reads ``<0.1 %``, ``−<0.1 %``."""
+    """Return a ratio in percent: ``12.3 %``. Nonzero values within 0.05 % of zero read ``<0.1 %``, ``−<0.1 %``."""
     if 0 < value < 0.0005:
         return "<0.1 %"
     if -0.0005 < value < 0:
@@ -197,7 +197,7 @@ def format_ratio(value: float) -> str:
 
 
 def _scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:
-    """``value`` in the largest step that keeps at least one digit before the point."""
+    """Return ``value`` in the largest step that keeps at least one digit before the point."""
     position = next((index for index, (size, _) in enumerate(steps) if abs(value) >= size), len(steps) - 1)
     text = _in_step(value, steps[position])
     if position > 0 and abs(float(text.partition(" ")[0].replace(",", ""))) >= 1000:  # 999.95 rounds to 1,000
@@ -211,7 +211,7 @@ def _in_step(value: float, step: tuple[float, str]) -> str:
 
 
 def _with_minus(text: str) -> str:
-    """``text`` with a typographic minus, which is as wide as a plus; a hyphen alone means not measured."""
+    """Return ``text`` with a typographic minus, which is as wide as a plus; a hyphen alone means not measured."""
     return MINUS + text[1:] if text.startswith("-") else text
 
 

@@ -1,8 +1,8 @@
-"""Sparing our own processes the import of pandas, which pyarrow uses to recognise a ``Series`` when it sees one.
+"""Keep our own processes from importing pandas, which pyarrow uses to recognise a ``Series``.
 
-pyarrow imports pandas once, at its first conversion of a Python value or NumPy array, and that takes longer than
-reading many a trace. Where pandas cannot be imported at that moment, pyarrow goes without it, until ``to_pandas`` or
-``from_pandas`` is called, which import it all the same.
+pyarrow imports pandas once, at its first conversion of a Python value or NumPy array. That takes longer than
+reading many traces. If pandas cannot be imported at that moment, pyarrow does without it, until ``to_pandas`` or
+``from_pandas`` is called, which import it anyway.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from types import ModuleType
 def skip_pandas() -> None:
     """Let pyarrow find out that it can do without pandas, now or once it is imported.
 
-    Nothing happens where pandas has been imported. For processes that are ours alone: in those of others,
-    ``pyarrow.array`` must recognise a ``Series``.
+    Nothing happens if pandas has been imported. Only for our own processes: in others, ``pyarrow.array`` must recognise
+    a
+    ``Series``.
     """
     if "pandas" in sys.modules:
         return
@@ -29,12 +30,12 @@ def skip_pandas() -> None:
 
 
 class _WatchForPyarrow(MetaPathFinder):
-    """Waits for the import of pyarrow, lets it happen, and has it convert something at once."""
+    """Import hook that waits for the import of pyarrow, and then lets it convert something at once."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """The specification of pyarrow, with something to do after its import; nothing for other modules.
+        """Return the specification of pyarrow, with an action after its import; nothing for other modules.
 
-        Others only ask whether there is a pyarrow: the watch ends when it is imported.
+        Other finders only ask whether pyarrow exists. The hook ends when pyarrow is imported.
         """
         if name != "pyarrow":
             return None
@@ -52,10 +53,10 @@ class _WatchForPyarrow(MetaPathFinder):
 
 
 class _NoPandas(MetaPathFinder):
-    """Finds no pandas, wherever it is installed."""
+    """Import hook that finds no pandas, even if it is installed."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Nothing, so that others look for the module, unless it is pandas."""
+        """Return nothing, so that other finders search for the module, unless it is pandas."""
         del path, target
         if name == "pandas":
             raise ModuleNotFoundError(name=name)

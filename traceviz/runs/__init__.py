@@ -1,1 +1,1 @@
-"""Run folders: list them, make their tables, keep their verdicts."""
+"""Run folders: list them, make their tables, store their verdicts."""

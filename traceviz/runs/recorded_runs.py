@@ -1,6 +1,6 @@
-"""The runs below a folder, as ``traceviz collect`` leaves them there: which they are, the newest, a list of them.
+"""Runs below a folder, as ``traceviz collect`` leaves them there: all of them, the newest, and a list.
 
-Only their manifests are read: what is listed was said when the run ended.
+Only their manifests are read: the list shows what was recorded when the run ended.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class RecordedRun:
     """One run folder.
 
     Args:
-        folder: Where it lies.
-        manifest: What its manifest says.
-        begun_ns: When it was started, in nanoseconds since 1970; where it does not say so, when it was last written.
+        folder: Its path.
+        manifest: Its manifest.
+        begun_ns: Start of the run, in nanoseconds since 1970; if not stated, the time of its last write.
     """
 
     folder: Path
@@ -56,12 +56,12 @@ class RecordedRun:
 
     @property
     def verdict(self) -> Judgement:
-        """That of the last report on it, else that of the moment in which it ended."""
+        """Verdict of the last report on it, else the verdict from the end of the run."""
         return saved_verdict(self.folder) or self.manifest.verdict
 
 
 def recorded_runs(folder: Path) -> tuple[tuple[RecordedRun, ...], tuple[str, ...]]:
-    """The runs right below ``folder``, the newest first, and the names of those whose manifest cannot be read.
+    """Return the runs right below ``folder``, the newest first, and the names of those with an unreadable manifest.
 
     Raises:
         UsageError: there is no such folder.
@@ -85,7 +85,7 @@ def recorded_runs(folder: Path) -> tuple[tuple[RecordedRun, ...], tuple[str, ...
 
 
 def newest_run(folder: Path) -> Path:
-    """The run right below ``folder`` that was started last.
+    """Return the run right below ``folder`` that was started last.
 
     Raises:
         UsageError: there is none.
@@ -104,13 +104,13 @@ def newest_run(folder: Path) -> Path:
 def listing(
     folder: Path, *, tags: Mapping[str, str] | None = None, limit: int | None = None, verdicts: int | None = None
 ) -> Report:
-    """A table of the runs below ``folder``, the newest first, and their verdicts.
+    """Return a table of the runs below ``folder``, the newest first, and their verdicts.
 
     Args:
         folder: The folder.
         tags: Tags that a run must have to be listed.
         limit: Most runs to list.
-        verdicts: Of how many runs command and verdict are also given in words; ``None`` for all.
+        verdicts: Number of runs whose command and verdict are also given as text; ``None`` for all.
 
     Raises:
         UsageError: there is no such folder.
@@ -161,16 +161,16 @@ def _row(run: RecordedRun) -> tuple[str | int | None, ...]:
 
 
 def _arguments(command: str | None) -> str | None:
-    """What follows the script or module in a command, which the run's name tells; else what follows the program."""
+    """Return the part of a command after the script or module, which the run's name has; else after the program."""
     words = (command or "").split(" ")
     scripts = (place for place, word in enumerate(words) if word.endswith(".py") or words[place - 1 : place] == ["-m"])
     return " ".join(words[next(scripts, 0) + 1 :]) or None
 
 
 def _ending(manifest: RunManifest) -> str:
-    """``finished``, ``failed: out of memory``, ``failed (3)`` with the exit code, ``killed (9)`` with the signal.
+    """Return ``finished``, ``failed: out of memory``, ``failed (3)`` (exit code), or ``killed (9)`` (signal).
 
-    Who is killed with the recording leaves a run that seems to go on: ``running?``.
+    A program that was killed with its recording leaves a run that seems to be running: ``running?``.
     """
     number = manifest.exit.signal or manifest.exit.code
     if manifest.status == "running" or not manifest.status:

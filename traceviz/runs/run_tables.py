@@ -1,9 +1,10 @@
-"""Making the tables of a run from its recordings: ``python -m traceviz.runs.run_tables RUN``, a process of its own.
+"""Make the tables of a run from its recordings: ``python -m traceviz.runs.run_tables RUN``, in its own process.
 
-``traceviz collect`` starts it with fewer collections of garbage from the first import on, a tenth of its time.
+``traceviz collect`` starts it with fewer garbage collections from the first import on, which would take a tenth of its
+time.
 
-Reading a large trace takes memory and may fail; neither must cost the run its exit code or its manifest. And while the
-program runs, no library for reading traces is loaded beside it.
+Reading a large trace takes memory and may fail; neither must cost the run its exit code or its manifest. And no library
+for reading traces is loaded while the program runs.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ from traceviz.untrusted.errors import defect, foreign_errors_in_words
 
 
 def write_run_tables(folder: Path, *, keep_private: bool = False, progress: Progress = silent) -> dict[str, int]:
-    """Write ``tables/`` of the run ``folder`` from what lies under ``raw/``; complete or not at all.
+    """Write ``tables/`` of the run ``folder`` from the recordings under ``raw/``; complete or not at all.
 
     Returns:
-        Rows by table.
+        Number of rows by table.
 
     Raises:
         TracevizError: as :func:`traceviz.parsers.run.folder.read_run`.
-        OutputError: the folder cannot be written, or is there.
+        OutputError: the folder cannot be written, or exists.
     """
     target = folder / TABLES
     left_out = [] if keep_private else ["command line", "host name", "environment", "captured output"]
@@ -56,8 +57,9 @@ def write_run_tables(folder: Path, *, keep_private: bool = False, progress: Prog
 def main(arguments: list[str]) -> int:
     """Write the tables of a run, and print the outcome as lines of JSON.
 
-    The lines hold ``progress``, any number of times; ``tables`` and why these have no events, then ``lines`` with the
-    ``verdict``; or ``error``.
+    The lines hold ``progress``, any number of times; ``tables`` and the reason if these have no events, then ``lines``
+    with
+    the ``verdict``; or ``error``.
 
     Arguments are the run folder, then optionally ``--keep-private`` and ``--verdict``.
     """
@@ -84,7 +86,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _unread(tables: Path, rows: Mapping[str, int]) -> str:
-    """Why the tables of a run have no events although something was recorded; empty where they do, or nothing was."""
+    """Return why the tables of a run have no events although something was recorded; otherwise an empty text."""
     if any(count for name, count in rows.items() if schema.table(name).is_events):
         return ""
     notes = load(tables).arrow("notes").to_pylist()
@@ -109,14 +111,14 @@ def _answer(**values: object) -> None:
 
 
 def run() -> NoReturn:
-    """Make the tables that the arguments of the process ask for, and end with the exit code."""
+    """Make the tables that the arguments of the process name, and end with the exit code."""
     interrupts.install(drop_all)
     try:
         code = main(sys.argv[1:])
     except Stopped as stopped:
         code = stopped.exit_code
     interrupts.ignore()
-    gc.freeze()  # else Python looks through all objects before the system has the memory back anyway
+    gc.freeze()  # else Python visits all objects before the system gets the memory back anyway
     sys.exit(code)
 
 

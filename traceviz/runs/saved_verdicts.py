@@ -1,7 +1,7 @@
 """Verdicts of reports that were made after a run had ended, for the list of runs.
 
 A run folder is a source, and no report changes it. So the verdict lies in the cache of this user, under the digest of
-the run's manifest; without a cache, ``traceviz runs`` shows the verdict of the moment in which the run ended.
+the run's manifest. Without a cache, ``traceviz runs`` shows the verdict from the end of the run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KIND, _FILE = "verdicts", "verdict.json"
 
 
 def save_verdict(run: Path, verdict: Judgement) -> None:
-    """Keep the verdict of a report on a run, in the place of an earlier one."""
+    """Store the verdict of a report on a run; it replaces an earlier one."""
     kept = kept_folders(_KIND, frozenset({_FILE}))
     with suppress(OSError):
         if kept is None or _stated(run) == verdict or saved_verdict(run) == verdict:
@@ -38,7 +38,7 @@ def save_verdict(run: Path, verdict: Judgement) -> None:
 
 
 def saved_verdict(run: Path) -> Judgement | None:
-    """Return the verdict of the last report on a run; ``None`` if none is known that its manifest does not state."""
+    """Return the verdict of the last report on a run; ``None`` if only the verdict in its manifest is known."""
     kept = kept_folders(_KIND, frozenset({_FILE}))
     try:
         folder = None if kept is None else kept.find(_key(run))
@@ -48,7 +48,7 @@ def saved_verdict(run: Path) -> Judgement | None:
 
 
 def _stated(run: Path) -> Judgement:
-    """The verdict in the manifest of a run."""
+    """Return the verdict in the manifest of a run."""
     stated = read_object(run / MANIFEST).get("verdict")
     return _judgement(stated if isinstance(stated, dict) else {})
 

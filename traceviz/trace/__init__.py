@@ -1,1 +1,1 @@
-"""The tables of a trace: schema, checks at the door, spilling, slicing, and the names of what runs."""
+"""The tables of a trace: schema, validation, spilling, slicing, and the names of kernels, calls and operators."""

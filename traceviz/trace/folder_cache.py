@@ -1,8 +1,8 @@
-"""Folders that are kept from one run to the next: a cache of this user alone, bounded in size.
+"""Folders that are cached from one run to the next, for this user alone, and bounded in size.
 
-``TRACEVIZ_CACHE`` names the place; empty, or ``0``, there is none. ``TRACEVIZ_CACHE_SIZE`` bounds it: entries that were
-not used for longest are evicted first. The cache is never needed: if its folder cannot be written or read, nothing is
-kept, and nothing fails.
+``TRACEVIZ_CACHE`` names the place; if it is empty or ``0``, there is no cache. ``TRACEVIZ_CACHE_SIZE`` bounds it:
+entries that were not used for longest are evicted first. The cache is never needed: if its folder cannot be written or
+read, nothing is cached, and nothing fails.
 
 The cache deletes only what it made::
 
@@ -11,8 +11,8 @@ The cache deletes only what it made::
         <64 hexadecimal digits>/         an entry: regular files of known names, and nothing else
         .<12 hexadecimal digits>/        an entry that is being copied or removed
 
-A folder that holds anything else and no marker belongs to the user: it is not used, and a warning says so. A folder of
-an earlier version has no marker; it is adopted if every entry in it is one that traceviz wrote.
+A folder that holds anything else and no marker belongs to the user: it is not used, and a warning reports that. A
+folder of an earlier version has no marker; it is adopted if traceviz wrote every entry in it.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ from traceviz.trace.trace_folder import is_trace_folder
 PLACE_VARIABLE = "TRACEVIZ_CACHE"
 SIZE_VARIABLE = "TRACEVIZ_CACHE_SIZE"
 MARKER = ".traceviz-cache"
-"""Name of the file that makes a folder ours."""
+"""Name of the file that marks a folder as ours."""
 MOST_BYTES = 5 * 10**9
-"""Size of the cache if the environment states none."""
+"""Size of the cache if the environment does not set one."""
 SPARED_BYTES = 64 * 2**20
-"""So much of the disk stays free."""
+"""Bytes of the disk that stay free."""
 _MARKER_TEXT = (
     "A cache of traceviz. Entries in this folder are removed without asking. Keep no files of your own here.\n"
 )
 _OFF = frozenset({"", "0"})
 _UNFINISHED = "."
-"""Names of entries that are being written or removed start so."""
+"""Start of the names of entries that are being written or removed."""
 _UNFINISHED_NAME = re.compile(r"\.[0-9a-f]{12}")
 _KEY = re.compile(r"[0-9a-f]{64}")
 _ABANDONED_S = 24 * 3600
-"""The process of an entry that has been unfinished for so long was killed."""
+"""Age from which an unfinished entry counts as abandoned: its process was killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +104,11 @@ class KeptFolders:
         return folder
 
     def keep(self, key: str, folder: Path) -> Path | None:
-        """Move ``folder``, which holds files of known names only, into the cache, and evict what is too much.
+        """Move ``folder``, which holds files of known names only, into the cache, and evict entries beyond the bound.
 
         Returns:
-            Its new path; ``None`` if it cannot be kept, or another process kept one under ``key`` at the same time:
+            Its new path. ``None`` if it cannot be cached, or if another process cached one under ``key`` at the same
+            time;
             then ``folder`` is still where it was.
         """
         size = _size(folder)
@@ -118,7 +119,7 @@ class KeptFolders:
             if shutil.disk_usage(self.place).free < size + SPARED_BYTES:
                 return None
             if self.find(key) is None:
-                self.evict(key)  # a damaged entry is of no use, and would be in the way
+                self.evict(key)  # a damaged entry is useless, and would be in the way
             self._move(folder, self.place / key)
         except OSError:
             return None
@@ -164,7 +165,7 @@ class KeptFolders:
             drop(copy)
 
     def _make_room(self, spared: str) -> None:
-        """Evict the entries that were not used for longest until the others keep the bound; clean up after the dead."""
+        """Evict the entries that were not used for longest until the others keep the bound; remove abandoned ones."""
         entries: list[tuple[float, int, Path]] = []
         with suppress(OSError):
             for entry in self.place.iterdir():
@@ -207,7 +208,7 @@ class KeptFolders:
         return all(file.name in self.files and _is_own_file(file) for file in entry.iterdir())
 
     def _can_be_adopted(self, entry: Path) -> bool:
-        """Check that traceviz wrote ``entry``, which lies in a folder without a marker: it is complete, too."""
+        """Check that traceviz wrote ``entry``, which lies in a folder without a marker, and that it is complete."""
         if not self._is_own(entry):
             return False
         return _UNFINISHED_NAME.fullmatch(entry.name) is not None or is_trace_folder(entry)
@@ -224,7 +225,7 @@ def kept_folders(kind: str, files: AbstractSet[str]) -> KeptFolders | None:
         TracevizWarning: the folder exists and is not ours.
 
     Raises:
-        UsageError: the environment names a bound that is no size.
+        UsageError: the environment names a bound that is not a size.
     """
     named = os.environ.get(PLACE_VARIABLE)
     if named is not None and named in _OFF:

@@ -1,7 +1,7 @@
-"""Parquet files of tables as columns in one piece, of which those of zeros or nulls take no memory.
+"""Reader of Parquet files into one-piece columns. Columns of zeros or nulls take no memory.
 
-A file of many row groups is read as many pieces. Whoever uses a column as an array would copy it together each time;
-here each piece is put into its place while it is still in the processor's cache.
+A file of many row groups is read as many pieces. Any use of a column as an array would copy the pieces together.
+Here each piece is copied to its place while it is still in the processor's cache.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 _buffer: Any = pa.py_buffer
 _chunked: Any = pa.chunked_array
-"""What the stubs of pyarrow do not know: memory of NumPy arrays as it is, and columns of any type."""
+"""Untyped alias: the stubs of pyarrow lack memory of NumPy arrays as it is, and columns of any type."""
 
 
 def read_whole(path: Path, columns: frozenset[str] | None = None, window: Window | None = None) -> pa.Table:
-    """The rows of a file, each column in one piece.
+    """Read the rows of a file, each column in one piece.
 
     Args:
         path: The file.
-        columns: Those to read, as far as there are such; ``None`` for all.
-        window: Row groups without any event in it are left out.
+        columns: Columns to read, if the file has them; ``None`` for all.
+        window: Time window. Row groups without any event in it are left out.
 
     Raises:
         OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`traceviz.untrusted.parquet.read_parquet`.
@@ -42,11 +42,11 @@ def read_whole(path: Path, columns: frozenset[str] | None = None, window: Window
 
 
 def read_pieces(path: Path, columns: frozenset[str], rows: int) -> Iterator[pa.Table]:
-    """The rows of a file, so many at a time, or those of a row group; each column of them in one piece.
+    """Yield the rows of a file in tables of whole row groups, each column in one piece.
 
     Args:
         path: The file.
-        columns: Those to read, as far as there are such.
+        columns: Columns to read, if the file has them.
         rows: Most rows of several row groups that are read together. A file without rows is one table.
 
     Raises:
@@ -78,13 +78,13 @@ def _read(file: pq.ParquetFile, names: list[str], groups: list[int]) -> pa.Table
 
 
 class _Whole(Protocol):
-    """A column that is put together."""
+    """A column under construction."""
 
     def add(self, piece: pa.ChunkedArray[Any]) -> None:
-        """Put the next rows behind those that are there."""
+        """Append the next rows."""
 
     def column(self) -> Any:
-        """All rows."""
+        """Return all rows."""
 
 
 def _whole_of(kind: pa.DataType, rows: int) -> _Whole:
@@ -93,7 +93,7 @@ def _whole_of(kind: pa.DataType, rows: int) -> _Whole:
 
 
 class _Numbers:
-    """Numbers, in memory that is touched only where one of them is not 0."""
+    """Numbers, in memory that is touched only for values other than 0."""
 
     def __init__(self, kind: pa.DataType, rows: int) -> None:
         self._kind = kind
@@ -126,7 +126,7 @@ class _Numbers:
 
 
 class _Pieces:
-    """Words and other values, of which there are few kinds or few at all."""
+    """Texts and other values with few distinct or few total values."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self._kind = kind
@@ -149,18 +149,18 @@ class _Pieces:
         return pa.DictionaryArray.from_arrays(codes.column(), words)
 
 
-# Which parts of a Parquet file hold the events of a time window -------------------------------------------------------
+# Row groups with events of a time window ------------------------------------------------------------------------------
 #
-# The events themselves say so: statistics do not tell when events end, those of a damaged file may end the process, and
-# what else a file may state of its parts is no longer true where somebody wrote it again.
+# The event columns decide. Statistics do not include the ends of events, and those of a damaged file may end the
+# process. Other metadata of a file is no longer true if another program rewrote the file.
 
 
 Window = tuple[int | None, int | None]
-"""Begin and end in nanoseconds on the trace's clock; ``None`` for those of the capture."""
+"""Start and end in nanoseconds on the trace's clock; ``None`` for those of the capture."""
 
 
 def groups_in(file: pq.ParquetFile, window: Window | None) -> list[int]:
-    """Row groups with events that reach into ``window``, or touch its edges; all, where there is none or no event.
+    """Return the row groups with events that overlap ``window`` or touch its edges; all without a window or events.
 
     Raises:
         OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`traceviz.untrusted.parquet.read_group`.

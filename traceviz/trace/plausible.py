@@ -1,8 +1,8 @@
-"""What a capture can hold: times, durations, amounts and counts beyond it are left out, and a note says so.
+"""Limits of a capture: times, durations, amounts and counts beyond them are left out, and a note reports it.
 
 A single damaged cell must not move a whole trace. So readers ask :func:`window_of` which starts are plausible before
-they take time zero, and every table that leaves a reader passes :func:`checked`, which knows by the declaration of a
-column what its values can be. Both look at the smallest and the greatest value first: a healthy trace costs no more.
+they determine time zero. Every table that leaves a reader passes :func:`checked`, which knows the possible values of a
+column from its declaration. Both look only at the smallest and the greatest value of a healthy trace.
 
 The limits are far beyond what any profiler records, and fixed, so that the same file always reads the same.
 ``docs/definitions.md`` gives the reasons.
@@ -23,27 +23,27 @@ from traceviz.trace import schema
 from traceviz.trace.rows_to_table import NoteTaker, rows_to_table
 
 pc: Any = Later("pyarrow.compute")
-"""The stubs of pyarrow refuse Python numbers as arguments of compute functions."""
+"""Untyped: the stubs of pyarrow refuse Python numbers as arguments of compute functions."""
 
 TIMES_NOTE, DURATIONS_NOTE, VALUES_NOTE = "times-out-of-range", "durations-out-of-range", "values-out-of-range"
 """Codes of the notes on rows left out for their start, on durations, and on other values left out."""
 
 LONGEST_NS = 30 * 24 * 3600 * 10**9
-"""A month: whatever lasts longer, or lies further from most other events, was not recorded with them."""
+"""A month: an event that is longer, or further from most other events, was not recorded with them."""
 FARTHEST_NS = 2**62 - 1
-"""146 years: times of day lie below it until 2116, and two of them subtract without leaving 64 bits."""
+"""146 years: times of day lie below it until 2116, and the difference of two of them fits into 64 bits."""
 MOST = 2**50
-"""A pebibyte, a thousand times what the largest machine holds in one memory, or moves in a second."""
+"""A pebibyte, a thousand times more than the largest machine holds in one memory, or moves in a second."""
 MOST_UNITS = 2**16
-"""More processors, threads of one, or devices than there are anywhere."""
+"""More processors, threads of one processor, or devices than any machine has."""
 LARGEST_SUM = 2**62
-"""What all durations or amounts of a table may add up to: sums are taken in 64 bits."""
+"""Largest sum of all durations or amounts of a table: sums are taken in 64 bits."""
 MOST_SAMPLES = 2**32
-"""Samples of one stack in a row: those of a month, a thousand a second."""
+"""Most samples of one stack in a row: those of a month, at a thousand per second."""
 MOST_FRAMES = 1000
-"""Frames of one stack: Python's own limit."""
+"""Most frames of one stack: Python's own limit."""
 LARGEST_READING = 2.0**64
-"""Readings are numbers of any kind; counters have 64 bits."""
+"""Largest reading: readings are numbers of any kind, and counters have 64 bits."""
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -69,7 +69,7 @@ _COLUMNS = {
     **dict.fromkeys(("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"), 2**31),
     **dict.fromkeys(("registers_per_thread", "group_size"), 2**31),
 }
-"""The greatest plausible value of columns that hold no negative ones; of columns with a unit, see :data:`_UNITS`."""
+"""Greatest plausible value of columns without negative values; for columns with a unit, see :data:`_UNITS`."""
 _SUMMED = frozenset({"dur_ns", "cpu_ns", "total_ns", "bytes"})
 _BESIDE_EVENTS = frozenset({"samples", "stacks", "phases", "metrics", "windows"})
 """Tables whose times may lie before the first event and after the last."""
@@ -79,27 +79,27 @@ _BESIDE_EVENTS = frozenset({"samples", "stacks", "phases", "metrics", "windows"}
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The starts that are plausible in one file, on its own clock: from ``first`` to ``last``, both included."""
+    """Plausible starts in one file, on its own clock: from ``first`` to ``last``, both included."""
 
     first: int
     last: int
 
     def has(self, times: Numbers) -> Flags:
-        """Which of ``times`` lie in it."""
+        """Return which of ``times`` lie in it."""
         inside: Flags = (times >= self.first) & (times <= self.last)
         return inside
 
 
 def is_strange(smallest: int, greatest: int) -> bool:
-    """Whether times from ``smallest`` to ``greatest`` are more than one capture can hold."""
+    """Return whether times from ``smallest`` to ``greatest`` are more than one capture can hold."""
     return greatest - smallest > LONGEST_NS or smallest < -FARTHEST_NS or greatest > FARTHEST_NS
 
 
 def window_of(starts: Numbers) -> Window | None:
-    """The plausible ones of all ``starts`` of a file; ``None`` where all of them are.
+    """Return the window of plausible ``starts`` of a file; ``None`` if all of them are plausible.
 
-    Those that lie more than :data:`LONGEST_NS` from the median are not: less than half of the events, whatever they
-    say, move it no further than the others lie apart.
+    Starts more than :data:`LONGEST_NS` from the median are not plausible. If less than half of the events are damaged,
+    the median lies within the range of the others.
     """
     if not starts.size or not is_strange(int(starts.min()), int(starts.max())):
         return None
@@ -107,19 +107,19 @@ def window_of(starts: Numbers) -> Window | None:
 
 
 def around(starts: Numbers) -> Window:
-    """The window around the median of ``starts``, of which there are some."""
+    """Return the window around the median of ``starts``, which must not be empty."""
     middle = (starts.size - 1) // 2
     median = int(np.partition(np.clip(starts, -FARTHEST_NS, FARTHEST_NS), middle)[middle])
     return Window(max(median - LONGEST_NS, -FARTHEST_NS), min(median + LONGEST_NS, FARTHEST_NS))
 
 
 def elapsed(starts: Numbers, ends: Numbers) -> Numbers:
-    """``ends - starts``; times more than 146 years from zero count as that far, so that nothing leaves 64 bits."""
+    """Return ``ends - starts``. Times more than 146 years from zero are clipped, so that no result exceeds 64 bits."""
     return np.clip(ends, -FARTHEST_NS, FARTHEST_NS) - np.clip(starts, -FARTHEST_NS, FARTHEST_NS)
 
 
 def since(zero_ns: int, times: Column) -> Column:
-    """``times - zero_ns`` as a column; see :func:`elapsed`."""
+    """Return ``times - zero_ns`` as a column; see :func:`elapsed`."""
     bounds = _bounds(times)
     if bounds is None or -FARTHEST_NS <= bounds[0] <= bounds[1] <= FARTHEST_NS:
         return pc.subtract(times, zero_ns)
@@ -127,7 +127,7 @@ def since(zero_ns: int, times: Column) -> Column:
 
 
 def since_each(starts: Column, ends: Column) -> Column:
-    """``ends - starts``, each of which may be null, as a column; see :func:`elapsed`. All ``starts`` are plausible."""
+    """Return ``ends - starts`` as a column; either may be null. See :func:`elapsed`. All ``starts`` are plausible."""
     bounds = _bounds(ends)
     if bounds is None or -FARTHEST_NS <= bounds[0] <= bounds[1] <= FARTHEST_NS:
         return pc.subtract(ends, starts)
@@ -135,18 +135,18 @@ def since_each(starts: Column, ends: Column) -> Column:
 
 
 def plausible_durations(durations: Column) -> Column:
-    """``durations``, null where they are longer than :data:`LONGEST_NS`."""
+    """Return ``durations``, null if longer than :data:`LONGEST_NS`."""
     return pc.if_else(pc.less_equal(durations, LONGEST_NS), durations, pa.scalar(None, pa.int64()))
 
 
 def _near(times: Column) -> Column:
-    """``times``, those more than 146 years from zero as if they lay there."""
+    """Return ``times``, clipped to 146 years from zero."""
     not_after = pc.min_element_wise(times, FARTHEST_NS, skip_nulls=False)
     return pc.max_element_wise(not_after, -FARTHEST_NS, skip_nulls=False)
 
 
 def note_times(notes: NoteTaker, table: str, wrong: Numbers) -> None:
-    """Note the starts for which rows of ``table`` were left out."""
+    """Note the starts whose rows of ``table`` were left out."""
     if wrong.size:
         message = f"{table}: rows at times that no capture holds together, left out, such as {int(wrong[0])} ns."
         notes.add(TIMES_NOTE, "warning", message, int(wrong.size))
@@ -165,25 +165,27 @@ def note_durations(notes: NoteTaker, table: str, wrong: Numbers) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Notes:
-    """Collects rows of table ``notes``."""
+    """Collector of rows of table ``notes``."""
 
     rows: list[dict[str, Any]]
 
     def add(self, code: str, severity: str, message: str, count: int | None = None) -> None:
-        """Note something."""
+        """Add a note."""
         self.rows.append({"code": code, "severity": severity, "message": message, "count": count})
 
 
 def checked(tables: Iterator[tuple[str, pa.Table]], *, states_span: bool = False) -> Iterator[tuple[str, pa.Table]]:
-    """The same tables of one trace, ``notes`` last, with what no capture can hold left out.
+    """Yield the same tables of one trace, ``notes`` last, without values that no capture can hold.
 
-    A value is null then, or its row is gone where the column must state one. Ranges and operations that follow such a
-    row are numbered anew, and so are those who refer to them.
+    Such a value becomes null. If the column must have a value, its row is removed. Ranges and operations after such a
+    row
+    get new numbers, and so do the columns that refer to them.
 
     Args:
         tables: Names and tables.
-        states_span: How long the capture took is stated, in table ``run``, and no result of the events: what begins or
-            ends after it is left out as well.
+        states_span: If true, table ``run`` states the length of the capture independently of the events. Then events
+            that
+            start or end after it are left out as well.
     """
     notes = _Notes([])
     numbers: dict[str, Column] = {}
@@ -199,7 +201,7 @@ def checked(tables: Iterator[tuple[str, pa.Table]], *, states_span: bool = False
         made = [_without_rows(name, table, notes, numbers, last)]
         del table
         made.append(_without_values(name, made.pop(), notes, last))
-        yield name, made.pop()  # who gets it may let go of it: nothing is left of it here
+        yield name, made.pop()  # the caller may release it: no reference is left here
 
 
 def _with_column(table: pa.Table, name: str, values: Column) -> pa.Table:
@@ -210,7 +212,7 @@ def _with_column(table: pa.Table, name: str, values: Column) -> pa.Table:
 def _without_rows(
     name: str, table: pa.Table, notes: NoteTaker, numbers: dict[str, Column], last: int | None
 ) -> pa.Table:
-    """``table`` without rows that have no plausible start, none up to ``last``, or no finite reading."""
+    """Return ``table`` without rows that have no plausible start, a start after ``last``, or no finite reading."""
     if "start_ns" in table.column_names and schema.table(name).is_events:
         table = _at_plausible_times(name, table, notes, numbers, 2 * LONGEST_NS if last is None else last)
     if name == "samples":
@@ -241,22 +243,23 @@ def _at_plausible_times(
 
 
 def _numbered_anew(name: str, table: pa.Table, numbers: dict[str, Column]) -> pa.Table:
-    """The rows left with their positions as numbers; a parent that is gone is none."""
+    """Return the remaining rows with their positions as numbers; references to removed parents become null."""
     numbers[name] = table[_OWN_NUMBERS[name]].combine_chunks()
     table = _with_column(table, "parent_id", _position(table["parent_id"], numbers[name]))
     return _with_column(table, _OWN_NUMBERS[name], pa.array(np.arange(table.num_rows)))
 
 
 def _position(values: Column, among: Column) -> Column:
-    """Where each of ``values`` stands ``among`` others, which may be any numbers; null where it is not one of them."""
+    """Return the position of each of ``values`` ``among`` others, in any order; null if it is not one of them."""
     return pc.index_in(values, value_set=among, skip_nulls=True).cast(pa.int64())
 
 
 def sound_frames(table: pa.Table, notes: NoteTaker) -> tuple[pa.Table, Column]:
-    """``table`` of stack frames so that whoever follows callers comes to an end, and the numbers that it had.
+    """Return ``table`` of stack frames without endless chains of callers, and its original numbers.
 
-    Numbers are positions then, and callers have lower ones; what cannot be a caller is none. Of a stack that is deeper
-    than any, the innermost frames stay.
+    Numbers become positions, and callers have lower ones; an impossible caller becomes null. Of a stack that is deeper
+    than
+    the limit, the innermost frames stay.
     """
     ids = table["stack_id"].combine_chunks()
     parents = table["parent_id"]
@@ -283,7 +286,7 @@ def sound_frames(table: pa.Table, notes: NoteTaker) -> tuple[pa.Table, Column]:
 
 
 def _depths(parents: Numbers) -> Numbers:
-    """How many frames lie around each: ``parents`` are lower positions, or -1. In as many turns as depths have bits."""
+    """Return the number of frames around each. ``parents`` are lower positions, or -1. Takes log2(depth) iterations."""
     depths = (parents >= 0).astype(np.int64)
     above = parents.copy()
     while (up := above >= 0).any():
@@ -293,7 +296,7 @@ def _depths(parents: Numbers) -> Numbers:
 
 
 def _of_known_stacks(table: pa.Table, notes: NoteTaker, known: Column | None) -> pa.Table:
-    """``table`` of samples under the numbers of the frames, without those of unknown stacks or of impossible counts."""
+    """Return ``table`` of samples with the new frame numbers, without unknown stacks and impossible counts."""
     counts = table["samples"]
     bounds = _bounds(counts)
     kept = None
@@ -312,7 +315,7 @@ def _of_known_stacks(table: pa.Table, notes: NoteTaker, known: Column | None) ->
 
 
 def _is_within(values: Column, known: Column) -> bool:
-    """Whether all ``values`` are in ``known``, told by the smallest and the greatest: these are all numbers from 0."""
+    """Return whether ``known`` is all numbers from 0 and has all ``values``, by smallest and greatest value."""
     bounds, all_known = _bounds(values), _bounds(known)
     whole = all_known is not None and all_known == (0, len(known) - 1)
     return bounds is None or (whole and 0 <= bounds[0] <= bounds[1] < len(known))
@@ -329,7 +332,7 @@ def _with_finite_readings(table: pa.Table, notes: NoteTaker) -> pa.Table:
 
 
 def _without_values(name: str, table: pa.Table, notes: NoteTaker, last: int | None) -> pa.Table:
-    """``table`` with nulls for values that are not plausible, and for durations of what ends after ``last``."""
+    """Return ``table`` with nulls for implausible values, and for durations of events that end after ``last``."""
     for column in schema.table(name).columns:
         if column.nullable and column.name in table.column_names and name != "op_args":
             most = _COLUMNS.get(column.name, _UNITS.get(column.unit))
@@ -350,7 +353,7 @@ def _without_values(name: str, table: pa.Table, notes: NoteTaker, last: int | No
 
 
 def _only(kept: Column, table: pa.Table, column: str) -> pa.Table:
-    """``table`` with nulls for those values of a column that are not ``kept``."""
+    """Return ``table`` with nulls for the values of a column that are not ``kept``."""
     values = table[column]
     return _with_column(table, column, pc.if_else(kept, values, pa.scalar(None, values.type)))
 
@@ -374,9 +377,9 @@ def _bounds(values: Column) -> tuple[Any, Any] | None:
 
 
 def _within(values: Column, most: int, *, summed: bool) -> Column | None:
-    """Which of ``values`` are from 0 to ``most``, and few or small enough to be summed; ``None`` where all are.
+    """Return which of ``values`` are from 0 to ``most``, and together small enough to be summed; ``None`` if all are.
 
-    Where they add up to more than 64 bits can be trusted with, those above an equal share of it are not.
+    If the sum would exceed :data:`LARGEST_SUM`, values above an equal share of that limit are excluded.
     """
     bounds = _bounds(values)
     if bounds is None:
@@ -394,13 +397,13 @@ def _within(values: Column, most: int, *, summed: bool) -> Column | None:
 
 
 def _ending_by(last: int, table: pa.Table) -> Column | None:
-    """Which rows, all with a plausible start, end by ``last``; ``None`` where all do."""
+    """Return which rows, all with a plausible start, end by ``last``; ``None`` if all do."""
     kept = pc.fill_null(pc.less_equal(pc.add(table["start_ns"], table["dur_ns"]), last), fill_value=True)
     return kept if pc.any(pc.invert(kept)).as_py() else None
 
 
 def _inside(kept: Column, fits: Column) -> Column:
-    """``kept`` where, of the kept ones, also ``fits`` says so."""
+    """Return ``kept``, restricted by ``fits``, which has one value for each kept row."""
     flags = kept.to_numpy().copy()
     flags[flags] = fits.to_numpy()
     return pa.chunked_array([pa.array(flags)])
@@ -411,14 +414,14 @@ def _sum(values: Column) -> float:
 
 
 def _finite(values: Column) -> Column | None:
-    """Which readings are numbers; ``None`` where all are."""
+    """Return which readings are finite numbers; ``None`` if all are."""
     bounds = _bounds(values)
     if bounds is None and not len(values) > values.null_count:
         return None
-    # The greatest and the smallest pass over what is not a number, and a sum does not.
+    # Minimum and maximum skip values that are not a number, and a sum does not.
     total = pc.sum(values).as_py()
     if bounds is not None and np.isfinite(total) and -LARGEST_READING <= bounds[0] <= bounds[1] <= LARGEST_READING:
         return None
-    within = pc.less_equal(pc.abs(values), LARGEST_READING)  # not for what is not a number
+    within = pc.less_equal(pc.abs(values), LARGEST_READING)  # false for values that are not a number
     kept = pc.fill_null(within, fill_value=True)
     return None if pc.all(kept).as_py() else kept

@@ -1,9 +1,9 @@
-"""Python rows to Arrow tables: the one place where values that a trace, a manifest or a saved report states get a type.
+"""Python rows to Arrow tables: the one place where values from a trace, a manifest or a saved report get a type.
 
-What a file says may be anything: a device with 10**30 processors, a name that is no text, half of a surrogate pair. A
-value that its column cannot hold is not known, so that its cell is null, and a note says so. Where the column may not
-hold a null, the row is left out; where other tables refer to the rows by their numbers, or nobody takes notes, there is
-an error that names table and column.
+A file may contain anything: a device with 10**30 processors, a name that is not text, half of a surrogate pair. A value
+that its column cannot hold is not known: its cell becomes null, and a note reports it. If the column may not hold a
+null, the row is left out. If other tables refer to the rows by number, or there is no note taker, an error names table
+and column.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UNFIT_NOTE = "value-unfit"
 """Code of the note on values that their columns cannot hold."""
 
 _UNFIT = (pa.ArrowException, OverflowError, TypeError, ValueError)
-"""What Arrow raises for values that do not fit a type; that a text is no Unicode is a ``ValueError``."""
+"""Exceptions of Arrow for values that do not fit a type; invalid Unicode is a ``ValueError``."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _SHOWN = 40
@@ -29,10 +29,10 @@ _SHOWN = 40
 
 
 class NoteTaker(Protocol):
-    """Collects what was left out; see :class:`traceviz.parsers.shared.notes.Notes`."""
+    """Collector of notes on data left out; see :class:`traceviz.parsers.shared.notes.Notes`."""
 
     def add(self, code: str, severity: str, message: str, count: int | None = None) -> None:
-        """Note something, unless ``count`` is zero."""
+        """Add a note, unless ``count`` is zero."""
 
 
 def rows_to_table(
@@ -42,14 +42,14 @@ def rows_to_table(
     *,
     declared: pa.Schema | None = None,
 ) -> pa.Table:
-    """Table ``name`` from ``rows``; what a row lacks is null.
+    """Make table ``name`` from ``rows``; missing values are null.
 
     Args:
-        name: Table of :mod:`traceviz.trace.schema`, or a name for messages where ``declared`` is given.
+        name: Table of :mod:`traceviz.trace.schema`, or a name for messages if ``declared`` is given.
         rows: Values by column.
-        notes: Told of values that their columns cannot hold, whose cells are null, and of rows that are left out
-            therefore; ``None`` where every value must fit.
-        declared: Columns and types of a table that is not one of the contract.
+        notes: Receives notes on values that their columns cannot hold, whose cells are null, and on rows that are left
+            out for this reason; ``None`` if every value must fit.
+        declared: Columns and types of a table that is not part of the contract.
 
     Raises:
         DamagedTraceError: a value does not fit its column, and there are no ``notes``, or the column may not hold a
@@ -69,17 +69,17 @@ def rows_to_table(
 
 
 def without_surrogates(text: str) -> str:
-    """``text`` with U+FFFD for halves of surrogate pairs, which JSON can state and no encoding can hold."""
+    """Return ``text`` with U+FFFD for halves of surrogate pairs, which JSON can state and no encoding can hold."""
     return _LONE_SURROGATE.sub("\ufffd", text) if not text.isascii() else text
 
 
 def stated_integer(text: str | None) -> int | None:
-    """The whole number that ``text`` states, of at most 18 digits: longer ones fit no column, and take long to read."""
+    """Return the integer in ``text``, of at most 18 digits: longer ones fit no column, and take long to parse."""
     return int(text) if text and _INTEGER.fullmatch(text) else None
 
 
 def _whole_rows(name: str, table: pa.Table, notes: NoteTaker) -> pa.Table:
-    """``table`` without the rows that lack a value which they must have."""
+    """Return ``table`` without the rows that lack a required value."""
     lacking = [field.name for field in table.schema if not field.nullable and table[field.name].null_count]
     if not lacking:
         return table
@@ -109,7 +109,7 @@ def _column(table: str, field: Any, values: Sequence[Any], notes: NoteTaker | No
 
 
 def _mended(table: str, field: Any, values: Sequence[Any], notes: NoteTaker | None) -> Any:
-    """``values`` one by one: those that do not fit are null."""
+    """Convert ``values`` one by one; those that do not fit become null."""
     fitting, unfit = [], []
     for value in values:
         kept = without_surrogates(value) if isinstance(value, str) else value
@@ -140,7 +140,7 @@ def _fits(value: Any, kind: pa.DataType) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """A value for a message, which says of a huge one only how large it is."""
+    """Return a value for a message; of a huge integer only its size."""
     if isinstance(value, int) and value.bit_length() > 4 * _SHOWN:
         return f"an integer of {value.bit_length():,} bits"
     shown = str(value) if isinstance(value, int | float) else repr(value[:_SHOWN] if isinstance(value, str) else value)

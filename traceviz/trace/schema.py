@@ -1,7 +1,7 @@
 """The data contract: every table that a reader may produce, declared once.
 
 Documentation (``docs/tables.md``), validation (:mod:`traceviz.trace.tables`) and empty tables derive from
-:data:`TABLES`. Conventions that hold for all of them:
+:data:`TABLES`. These conventions hold for all tables:
 
 * Times are ``int64`` nanoseconds on one clock per trace, zero at the first event; samples, stacks, phases and metrics
   may lie before it. Intervals are half-open, ``[start_ns, start_ns + dur_ns)``. An event that never ended has a null
@@ -10,7 +10,7 @@ Documentation (``docs/tables.md``), validation (:mod:`traceviz.trace.tables`) an
   and device ordinal are columns of their tables.
 * ``correlation_id`` is unique only within a process: join on (``process_id``, ``correlation_id``).
 * Event tables are sorted by ``start_ns``.
-* A table is absent where the capture could not contain it, and empty where it could but has no rows.
+* A table is absent if the capture could not contain it, and empty if it could but has no rows.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from traceviz.core.errors import UsageError
 SCHEMA_VERSION = 7
 """Version of this contract, written into every ``manifest.json``.
 
-Versions only add tables and nullable columns; what an older folder lacks is null, that is, not known. Since version 7
-a table without rows has no file: the manifest says that it has none.
+Versions only add tables and nullable columns. Columns that an older folder lacks are null, that is, not known. Since
+version 7 a table without rows has no file: the manifest lists it as empty.
 """
 
 _pa: Any = pa
-"""The stubs of pyarrow know neither nulls of any type nor buffers of NumPy arrays."""
+"""Untyped: the stubs of pyarrow know neither nulls of any type nor buffers of NumPy arrays."""
 
 TEXT = pa.string()
 NAME = pa.dictionary(pa.int32(), pa.string())
@@ -49,12 +49,12 @@ class Column:
     Args:
         name: Column name.
         type: Arrow type; :data:`NAME` is a dictionary-encoded string.
-        meaning: What a value means, in one sentence.
+        meaning: Meaning of a value, in one sentence.
         unit: Unit of the values; empty for names and ids.
-        nullable: Whether a value may be missing, which always means *not known*.
+        nullable: True if a value may be missing, which always means *not known*.
         joins: ``table.column`` that the values refer to.
         values: All texts that the column may hold, if these are a closed set; empty for others.
-        otherwise: Text in place of one that ``values`` lacks. ``None`` for a null; in a column without nulls, the row
+        otherwise: Replacement for a text that ``values`` lacks. ``None`` for a null; in a column without nulls, the row
             is left out.
     """
 
@@ -70,7 +70,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """One table: what a row is, its columns, and whether its rows are events in time."""
+    """One table: the meaning of a row, its columns, and whether its rows are events in time."""
 
     name: str
     row: str
@@ -88,11 +88,11 @@ class Table:
 
     @property
     def is_events(self) -> bool:
-        """Whether rows carry ``start_ns`` and are sorted by it."""
+        """True if rows have ``start_ns`` and are sorted by it."""
         return any(column.name == "start_ns" for column in self.columns)
 
     def empty(self) -> pa.Table:
-        """This table without rows."""
+        """Return this table without rows."""
         return self._empty
 
     @cached_property
@@ -100,13 +100,13 @@ class Table:
         return self.arrow.empty_table()
 
     def unknown(self, rows: int) -> pa.Table:
-        """The nullable columns of this table with ``rows`` nulls each: nothing is known."""
+        """Return the nullable columns of this table with ``rows`` nulls each: nothing is known."""
         fields = [field for field in self.arrow if field.nullable]
         return pa.table([nulls(rows, field.type) for field in fields], schema=pa.schema(fields))
 
 
 def nulls(rows: int, kind: pa.DataType) -> Any:
-    """An array of ``rows`` nulls of type ``kind``. Numbers take no memory."""
+    """Return an array of ``rows`` nulls of type ``kind``. Numbers take no memory."""
     if pa.types.is_dictionary(kind):
         return pa.DictionaryArray.from_arrays(nulls(rows, kind.index_type), pa.array([], kind.value_type))
     if not pa.types.is_primitive(kind):
@@ -115,7 +115,7 @@ def nulls(rows: int, kind: pa.DataType) -> Any:
 
 
 def zeros(size: int) -> pa.Buffer:
-    """So many bytes of zeros, which take no memory: all columns of zeros share pages that nobody may write."""
+    """Return ``size`` bytes of zeros, which take no memory: all columns of zeros share read-only pages."""
     shared: pa.Buffer = _zeros(max(size - 1, 1).bit_length()).slice(0, size)
     return shared
 
@@ -124,12 +124,12 @@ def zeros(size: int) -> pa.Buffer:
 def _zeros(bits: int) -> Any:
     memory = mmap.mmap(-1, 1 << bits, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)
     if bits >= _LARGE_BITS and hasattr(mmap, "MADV_HUGEPAGE"):
-        memory.madvise(mmap.MADV_HUGEPAGE)  # who reads them looks up few large pages
+        memory.madvise(mmap.MADV_HUGEPAGE)  # readers of the zeros need few large pages
     return _pa.py_buffer(memory)
 
 
 _LARGE_BITS = 22
-"""From 4 MB on, memory is worth large pages."""
+"""Exponent of the size, 4 MB, from which memory uses large pages."""
 
 START = Column("start_ns", I64, "Begin of the event on the trace's clock.", "ns")
 DURATION = Column("dur_ns", I64, "Duration; null where the end was not recorded.", "ns", nullable=True)
@@ -220,7 +220,7 @@ the hooks in the program count them, throughout the run. ``validation``: an eval
 """
 
 METRIC_SOURCES = ("keras", "lightning", "transformers", "tensorboard", "program")
-"""Values of ``metrics.source``: the hook that heard of it, an event file, or ``traceviz.metric``."""
+"""Values of ``metrics.source``: the hook that received it, an event file, or ``traceviz.metric``."""
 
 TOTAL_KINDS = ("kernel", "copy", "memset", "runtime", "driver", "unified_memory", "other")
 """Values of ``totals.kind``."""
@@ -645,7 +645,7 @@ REQUIRED = ("run", "devices", "processes", "threads", "notes")
 
 
 def table(name: str) -> Table:
-    """The declaration of table ``name``.
+    """Return the declaration of table ``name``.
 
     Raises:
         UsageError: no such table; the error lists those that exist.

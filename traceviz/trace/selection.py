@@ -10,7 +10,7 @@ class Selection:
     """The part of a trace to keep.
 
     Args:
-        start_ns: Begin of the window on the trace's clock; ``None`` for the first event.
+        start_ns: Start of the window on the trace's clock; ``None`` for the first event.
         end_ns: End of the window; ``None`` for the end of the capture.
         device: Ordinal of the device whose work is kept. All calls stay, and rows that belong to no device.
         rank: Rank whose events are kept; in a trace without ranks, number of the process in order of pid.
@@ -23,13 +23,13 @@ class Selection:
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing is left out."""
+        """True if nothing is left out."""
         return self == Selection()
 
     @property
     def window(self) -> tuple[int | None, int | None] | None:
-        """Begin and end of what is all that is needed; ``None`` where it is not.
+        """Start and end of the window if only its events are needed, otherwise ``None``.
 
-        Which processes used a device, events of any time tell.
+        A selection of devices or ranks needs events of all times, which show the processes that used a device.
         """
         return (self.start_ns, self.end_ns) if self.device is None and self.rank is None else None

@@ -1,4 +1,4 @@
-"""Cutting a trace to a part of it: a time window, one device, one rank."""
+"""Cut a trace to a part of it: a time window, one device, one rank."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from traceviz.trace.selection import Selection
 from traceviz.trace.tables import WINDOW_NOTE, TraceTables
 
 _THROUGHOUT = ("stacks", "phases", "metrics")
-"""Tables that cover the run from its start to its end, before and after what was traced."""
+"""Tables that cover the run from its start to its end, before and after the capture."""
 _ON_DEVICES = (*schema.DEVICE_WORK, "device_ops", "memory_events")
 """Tables that show which process used which device."""
 
 
 def select(tables: TraceTables, selection: Selection) -> TraceTables:
-    """The selected part of a trace.
+    """Return the selected part of a trace.
 
-    Events that reach over an edge of the window are cut there, so that times add up to the window; of samples in a row,
-    the part that lies in it is counted. The clock is shifted so that the window begins at 0.
+    Events that cross an edge of the window are cut there, so that times add up to the window. Of samples in a row, the
+    part
+    inside the window counts. The clock is shifted so that the window starts at 0.
 
     Raises:
         UsageError: the window is empty, or the trace has no such device or rank.
@@ -72,7 +73,7 @@ def _device_ids(tables: TraceTables, ordinal: int) -> list[int]:
 
 
 def _process_ids(tables: TraceTables, rank: int) -> list[int]:
-    """Processes that state a rank; where none does, the process of that number."""
+    """Return the processes that state a rank; if none does, the process with that number."""
     rows = tables.scan("processes").select("process_id", "rank").collect()
     stated = rows.drop_nulls()
     of_rank = stated.filter(pl.col("rank") == rank) if stated.height else rows.filter(pl.col("process_id") == rank)
@@ -84,7 +85,7 @@ def _process_ids(tables: TraceTables, rank: int) -> list[int]:
 
 
 def _with_workers(tables: TraceTables, ids: list[int]) -> list[int]:
-    """These processes and the workers that they started, as those of a loader: what they do is done for them."""
+    """Return these processes and the workers that they started, such as loader workers, which work for them."""
     if "phases" not in tables or "settings" not in tables:
         return ids
     whole = tables.scan("phases").select("process_id", pl.col("kind", "name").cast(pl.String))
@@ -93,14 +94,14 @@ def _with_workers(tables: TraceTables, ids: list[int]) -> list[int]:
     parents = {process: value for process, value in stated.collect().iter_rows() if process in set(workers)}
     pids = dict(tables.scan("processes").select("process_id", pl.col("pid").cast(pl.String)).collect().iter_rows())
     kept = list(ids)
-    for process in kept:  # which grows: a worker may be started by another one
+    for process in kept:  # the list grows: a worker may be started by another one
         if list(pids.values()).count(pids[process]) == 1:
             kept += [worker for worker, parent in parents.items() if parent == pids[process] and worker not in kept]
     return sorted(kept)
 
 
 def _working(tables: TraceTables) -> list[int]:
-    """Processes with device work; where there is none, those with threads, else all."""
+    """Return the processes with device work; if there are none, those with threads, else all."""
     work = [tables.scan(name).select("process_id") for name in schema.DEVICE_WORK if name in tables]
     sources = (
         *([pl.concat(work)] if work else []),
@@ -115,7 +116,7 @@ def _owners(rows: pl.LazyFrame) -> list[int]:
 
 
 def _devices_left(tables: TraceTables, devices: list[int] | None, processes: list[int] | None) -> pa.Table:
-    """The devices of the selection, without those where only processes that are left out did any work."""
+    """Return the devices of the selection, without those that only excluded processes used."""
     frame = tables.scan("devices")
     if devices is not None:
         frame = frame.filter(pl.col("device_id").is_in(devices))
@@ -164,7 +165,7 @@ def _keep(
 
 
 def _noted(tables: TraceTables, selection: Selection) -> pa.Table:
-    """The notes, and one on what was left out; the note of a time window has its own code, which analyses look for."""
+    """Return the notes and one on the selection; the note of a time window has its own code, for analyses."""
     edges = {"from": selection.start_ns, "to": selection.end_ns}
     window = [f"{word} {time / 1e9:g} s" for word, time in edges.items() if time is not None]
     owners = {"device": selection.device, "rank": selection.rank}

@@ -1,7 +1,7 @@
-"""Tables that memory has no room for: as temporary files, which are there as long as a trace has them.
+"""Temporary files for tables that do not fit into memory. They exist as long as a trace uses them.
 
-A table that was made whole is written as it is. One that is too large to be made whole comes in pieces; profilers write
-nearly in order, so that a piece and the next overlap by little::
+A table that was built completely is written as it is. A larger one comes in pieces. Profilers write nearly in order, so
+that consecutive pieces overlap by little::
 
     piece 1   10 20 30 55 40       rows before 35, the first of all later ones, are written; 55 and 40 wait
     piece 2   35 60 50             35 40 50 55 60
@@ -22,24 +22,24 @@ from traceviz.trace import schema
 from traceviz.trace.tables import ROW_GROUP, Source, TraceTables, conform_only, parquet_writer
 
 _TIMES_THE_TABLES = 3
-"""Memory of an analysis of tables, in all, as a multiple of theirs."""
+"""Total memory of an analysis, as a multiple of the memory of its tables."""
 _WORTH_A_FILE = 1 << 20
-"""Bytes of the smallest table that is written to a file for the sake of memory."""
+"""Bytes of the smallest table that is written to a file to save memory."""
 
 Piece = tuple[pa.Table, int | None]
-"""Rows, and the start before which no later piece has any; ``None`` for the last piece."""
+"""Rows, and the least start of all later pieces; ``None`` for the last piece."""
 
 
 class TooDisorderedError(Exception):
-    """So many rows of a table are out of order that pieces of it do not help."""
+    """Too many rows of a table are out of order for writing it in pieces."""
 
 
 @dataclass(slots=True, eq=False)
 class Spill:
-    """Which tables stay in memory, and the files of the others.
+    """Choice of the tables that stay in memory, and the files of the others.
 
     Args:
-        room: Bytes that tables may still have in memory.
+        room: Bytes that tables may still take in memory.
         files: The files, by name of the table.
     """
 
@@ -48,18 +48,18 @@ class Spill:
     _folder: HeldFolder | None = None
 
     def has_room(self, size: int) -> bool:
-        """Whether a table of so many bytes may stay in memory."""
+        """Return whether a table of ``size`` bytes may stay in memory."""
         return size < _WORTH_A_FILE or size <= self.room
 
     def keep(self, name: str, table: pa.Table) -> Source:
-        """``table``, sorted, or the file with it."""
+        """Return ``table``, sorted, or the file with it."""
         if self.has_room(table.nbytes):
             self.room -= table.nbytes
             return table
         return self.write(name, iter([(table, None)]))
 
     def write(self, name: str, pieces: Iterator[Piece]) -> Path:
-        """The file with all ``pieces`` of a table, sorted by ``start_ns``, equal ones as they come.
+        """Write all ``pieces`` of a table to a file, sorted by ``start_ns``; equal rows keep their order.
 
         Raises:
             TooDisorderedError: more than one piece waits for its turn; there is no file then.
@@ -76,7 +76,7 @@ class Spill:
 
 
 def _write_in_order(path: Path, name: str, pieces: Iterator[Piece]) -> None:
-    """Write the rows of each piece as soon as none of a later one can come before them."""
+    """Write the rows of each piece as soon as no row of a later piece can come before them."""
     declared = schema.table(name).arrow
     waiting = declared.empty_table()
     with parquet_writer(path, declared) as writer:
@@ -95,28 +95,28 @@ def _write_in_order(path: Path, name: str, pieces: Iterator[Piece]) -> None:
 
 
 def _before(rows: pa.Table, start_ns: int) -> int:
-    """How many of the sorted ``rows`` begin before ``start_ns``."""
+    """Count the sorted ``rows`` that start before ``start_ns``."""
     return int(rows["start_ns"].to_numpy().searchsorted(start_ns, side="left"))
 
 
 def _copied(rows: pa.Table) -> pa.Table:
-    """The same rows without those around them, whose memory they share."""
+    """Return a copy of these rows, without the rows around them that share their memory."""
     return rows.take(np.arange(rows.num_rows))
 
 
 def spill_beyond(most: int | None) -> Spill | None:
-    """What keeps a trace and its analysis within ``most`` bytes of memory of this process; ``None`` without a limit."""
+    """Return the spill that keeps trace and analysis of this process within ``most`` bytes; ``None`` if no limit."""
     return None if most is None else Spill(max(most - resident(), 0) // _TIMES_THE_TABLES)
 
 
 def collected(tables: Iterable[tuple[str, pa.Table]], spill: Spill | None = None) -> TraceTables:
-    """The trace of tables that are made one after the other, each checked and sorted before the next is made.
+    """Return the trace of tables that are made one after the other; each is checked and sorted before the next is made.
 
-    Nobody may use the tables afterwards: where nobody holds them either, no table is in memory twice.
+    The caller must not use the tables afterwards. If it holds no reference either, no table is in memory twice.
 
     Args:
         tables: Names and tables.
-        spill: Which of them stay in memory, and those that their reader has put into files; ``None``: all stay.
+        spill: Selects the tables that stay in memory, and has files of their reader; ``None`` if all stay.
 
     Raises:
         SchemaError: as :class:`TraceTables`.

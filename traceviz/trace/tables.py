@@ -1,7 +1,7 @@
 """A trace in memory or on disk: the tables of :mod:`traceviz.trace.schema`, validated in one place.
 
 ``TraceTables(...)`` checks every table against its declaration; later code trusts them. Tables are Arrow in memory or
-Parquet files that are scanned lazily; a polars ``LazyFrame`` hides which. On disk a trace is a folder: one Parquet file
+Parquet files that are scanned lazily; a polars ``LazyFrame`` covers both. On disk a trace is a folder: one Parquet file
 per table and ``manifest.json``.
 """
 
@@ -41,44 +41,44 @@ else:
 WINDOW_NOTE = "window"
 """Code of the note in a trace that is a time window of another trace."""
 ANNOTATED_STEPS_NOTE = "steps-from-annotations"
-"""Code of the note in a trace whose groups begin with annotations that its producer ignores."""
+"""Code of the note in a trace whose groups start with annotations that its producer ignores."""
 _AGAIN = "Convert the source again: traceviz convert TRACE -o DIR."
 _MANY = 1 << 16
-"""Rows of a table for which it is worth to look for columns that take no memory."""
+"""Least rows of a table for which a search for columns that take no memory pays off."""
 _SORTED_AT_ONCE = 2
 """Columns that are in memory twice while a large table is sorted."""
 _LONGEST_SHOWN = 40
 """Characters of a text that a note quotes."""
 _SMALL = 256 << 10
-"""Tables of fewer bytes in memory are small."""
+"""Bytes in memory below which a table is small."""
 PIECE = 1 << 20
-"""Rows of a table that are looked at together."""
+"""Rows of a table that are processed together."""
 ROW_GROUP = 1 << 18
 """Rows of one row group of a Parquet file."""
 
 SMALL_ROWS = 100_000
-"""With fewer rows, to set up the streaming engine takes longer than most queries."""
+"""Rows below which the set-up of the streaming engine takes longer than most queries."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Framed:
-    """A large table as polars has it: columns that are null, or of one value, take no memory there."""
+    """A large table in polars: columns that are null, or of one value, take no memory there."""
 
     frame: pl.DataFrame
 
     @property
     def num_rows(self) -> int:
-        """Its rows."""
+        """Number of rows."""
         return self.frame.height
 
 
 Source = pa.Table | Path | Framed
 Positions = npt.NDArray[np.int32] | npt.NDArray[np.int64]
-"""Of rows; 32 bits wide where that is enough."""
+"""Positions of rows; 32 bits wide if that is enough."""
 
 compute: Any = pc
 _buffer: Any = pa.py_buffer
-"""What the stubs of pyarrow do not know: dictionaries of bounds, and memory of NumPy arrays as it is."""
+"""Untyped: the stubs of pyarrow lack dictionaries of bounds, and memory of NumPy arrays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class TraceTables(Shown):
     ``tables.kernels``.
 
     Args:
-        sources: Tables by name. Arrow tables are cast to the declared types and sorted by ``start_ns``; of texts that
+        sources: Tables by name. Arrow tables are cast to the declared types and sorted by ``start_ns``. For texts that
             the closed set of their column lacks, see :func:`with_known_texts`.
 
     Raises:
@@ -126,7 +126,7 @@ class TraceTables(Shown):
         return f"TraceTables({', '.join(f'{name}: {self.rows(name):,}' for name in self)})"
 
     def __dir__(self) -> list[str]:
-        """What there is, with the tables of this trace, for completion."""
+        """Return all attributes, and the tables of this trace, for completion."""
         return sorted({*object.__dir__(self), *self})
 
     def __contains__(self, name: str) -> bool:
@@ -141,7 +141,7 @@ class TraceTables(Shown):
         raise AttributeError(name)
 
     def scan(self, name: str) -> pl.LazyFrame:
-        """Table ``name`` as a polars ``LazyFrame``.
+        """Return table ``name`` as a polars ``LazyFrame``.
 
         Raises:
             MissingTableError: the trace does not have it.
@@ -150,7 +150,7 @@ class TraceTables(Shown):
         return _with_added_columns(name, source) if isinstance(source, Path) else self._frame(name, source).lazy()
 
     def select(self, name: str, *columns: str | pl.Expr) -> pl.DataFrame:
-        """Columns of table ``name``, and what is computed of them. What lies in memory needs no query for its columns.
+        """Return columns of table ``name``, and expressions over them. Columns of tables in memory need no query.
 
         Raises:
             MissingTableError: the trace does not have it.
@@ -164,9 +164,7 @@ class TraceTables(Shown):
         return _chosen(_completed(name, _whole(source, roots), roots), columns)
 
     def _selection(self, name: str, frame: pl.DataFrame, columns: tuple[str | pl.Expr, ...]) -> pl.DataFrame:
-        """These ``columns`` of a table. Many analyses ask for the same ones, and of a small table that is what takes
-        time.
-        """
+        """Return these ``columns`` of a table; cached for small tables, because many analyses request the same ones."""
         plain = tuple(column for column in columns if isinstance(column, str))
         if frame.height >= _MANY or len(plain) < len(columns):
             return _chosen(frame, columns)
@@ -175,9 +173,9 @@ class TraceTables(Shown):
         return self._selected[name, *plain]
 
     def pieces(self, name: str, *columns: str | pl.Expr) -> Iterator[pl.DataFrame]:
-        """The rows of :meth:`select` in order, in pieces: what is derived of each takes little memory.
+        """Yield the rows of :meth:`select` in order, in pieces, so that results derived from each take little memory.
 
-        What computes a column must look at each row by itself.
+        Expressions must compute each row independently.
 
         Raises:
             MissingTableError: the trace does not have the table.
@@ -196,7 +194,7 @@ class TraceTables(Shown):
             yield _chosen(_completed(name, table, roots), columns)
 
     def _frame(self, name: str, source: pa.Table | Framed) -> pl.DataFrame:
-        """The frame of a table, made once, as polars recodes words. That of a large one takes the table's place."""
+        """Return the frame of a table, made once because polars recodes texts. It replaces a large Arrow table."""
         if isinstance(source, Framed):
             return source.frame
         if name not in self._frames:
@@ -206,12 +204,12 @@ class TraceTables(Shown):
         return self._frames[name]
 
     def arrow(self, name: str, wanted: Collection[str] | None = None, window: Window | None = None) -> pa.Table:
-        """Table ``name`` as an Arrow table with the declared types.
+        """Return table ``name`` as an Arrow table with the declared types.
 
         Args:
             name: The table.
-            wanted: Nullable columns to read, where the table is a file; the others are null then. ``None`` for all.
-            window: Rows that lie outside of it altogether may be left out, where the table is a file.
+            wanted: Nullable columns to read, if the table is a file; the others are null then. ``None`` for all.
+            window: If the table is a file, rows completely outside of this window may be left out.
 
         Raises:
             MissingTableError: the trace does not have it.
@@ -225,7 +223,7 @@ class TraceTables(Shown):
         return conform(name, _whole(source, None if wanted is None else _needed(name, wanted), window))
 
     def rows(self, name: str) -> int:
-        """Number of rows of table ``name``; 0 where the trace does not have it."""
+        """Return the number of rows of table ``name``; 0 if the trace does not have it."""
         if name not in self:
             return 0
         source = self._source(name)
@@ -238,7 +236,7 @@ class TraceTables(Shown):
     def to_pandas(self, *names: str) -> Any: ...
 
     def to_pandas(self, *names: str) -> Any:
-        """Tables for pandas: one is a ``DataFrame``; several, or all of them without a name, are a dict by name.
+        """Return tables for pandas: one name gives a ``DataFrame``; several, or none for all tables, a dict by name.
 
         >>> tables.to_pandas("kernels").groupby("name")["dur_ns"].sum()
         >>> tables.to_pandas("kernels", "memcpy")["memcpy"]
@@ -251,22 +249,22 @@ class TraceTables(Shown):
         return {name: self.arrow(name).to_pandas() for name in names or self}
 
     def replace(self, changed: Mapping[str, Source]) -> Self:
-        """A new trace with the tables in ``changed`` added or put in place of those of the same name."""
+        """Return a new trace in which the tables in ``changed`` are added, or replace those of the same name."""
         return type(self)({**self.sources, **changed})
 
     @property
     def are_spilled(self) -> bool:
-        """Whether any table lies in a file, and is read from there each time."""
+        """True if any table lies in a file, and is read from there each time."""
         return any(isinstance(source, Path) for source in self.sources.values())
 
     @property
     def engine(self) -> Literal["in-memory", "streaming"]:
-        """The engine of polars that takes less: of a small trace, the one that has less to set up."""
+        """The faster engine of polars: for a small trace, the one with less set-up."""
         is_small = not self.are_spilled and sum(self.rows(name) for name in self) < SMALL_ROWS
         return "in-memory" if is_small else "streaming"
 
     def run_facts(self) -> dict[str, Any]:
-        """The single row of table ``run`` as a dict; empty where the reader gave none."""
+        """Return the single row of table ``run`` as a dict; empty if the reader gave none."""
         rows = self.arrow("run").to_pylist()
         return dict(rows[0]) if rows else {}
 
@@ -278,7 +276,7 @@ class TraceTables(Shown):
 
 
 def _roots(columns: tuple[str | pl.Expr, ...]) -> frozenset[str] | None:
-    """Stored columns of which ``columns`` are made; ``None`` where an expression tells only with a frame."""
+    """Return the stored columns that ``columns`` use; ``None`` if an expression must be resolved on a frame."""
     made = [[one] if isinstance(one, str) else _roots_of(one) for one in columns]
     return frozenset(name for names in made for name in names) if all(made) else None
 
@@ -293,7 +291,7 @@ def _chosen(frame: pl.DataFrame, columns: tuple[str | pl.Expr, ...]) -> pl.DataF
 
 
 def _whole(path: Path, wanted: frozenset[str] | None, window: Window | None = None) -> pa.Table:
-    """Columns of a file, each in one piece.
+    """Read columns of a file, each in one piece.
 
     Raises:
         DamagedTraceError: the file cannot be read.
@@ -305,7 +303,7 @@ def _whole(path: Path, wanted: frozenset[str] | None, window: Window | None = No
 
 
 def _pieces(path: Path, wanted: frozenset[str]) -> Iterator[pa.Table]:
-    """Columns of a file, :data:`PIECE` rows at a time; of one without rows, one table without any.
+    """Yield columns of a file, :data:`PIECE` rows at a time; an empty table for a file without rows.
 
     Raises:
         DamagedTraceError: the file cannot be read.
@@ -317,7 +315,7 @@ def _pieces(path: Path, wanted: frozenset[str]) -> Iterator[pa.Table]:
 
 
 def _completed(name: str, table: pa.Table, wanted: frozenset[str]) -> pl.DataFrame:
-    """``table`` as polars sees it, with nulls for those of the ``wanted`` columns that its file lacks."""
+    """Return ``table`` in polars, with nulls for the ``wanted`` columns that its file lacks."""
     fields = [column for column in schema.table(name).columns if column.name in wanted]
     for column in fields:
         if column.name not in table.column_names:
@@ -326,9 +324,9 @@ def _completed(name: str, table: pa.Table, wanted: frozenset[str]) -> pl.DataFra
 
 
 def _in_polars(table: pa.Table) -> pl.DataFrame:
-    """``table`` as polars sees it, in the same memory; a column of nulls, or of one word, is a single value there.
+    """Return ``table`` in polars, in the same memory. A column of nulls, or of one text, becomes a single value.
 
-    So is one of a number that may be null: few look at it, while everybody asks for the others as an array.
+    So does a nullable column of one integer, which is rarely read. Other columns of numbers are often read as arrays.
     """
     fields = table.schema if table.num_rows >= _MANY else ()
     columns = zip(fields, table.columns, strict=False)
@@ -345,7 +343,7 @@ def _in_polars(table: pa.Table) -> pl.DataFrame:
 
 
 def _is_one_value(column: pa.ChunkedArray[Any], *, may_be_number: bool) -> bool:
-    """Whether all of ``column`` is null, or the same word, or, where told so, the same whole number."""
+    """Return whether all of ``column`` is null, or the same text, or with ``may_be_number`` the same integer."""
     if column.null_count == len(column):
         return True
     if column.null_count or column.num_chunks != 1:
@@ -362,12 +360,12 @@ def _is_one_value(column: pa.ChunkedArray[Any], *, may_be_number: bool) -> bool:
 
 
 def _needed(name: str, wanted: Collection[str]) -> frozenset[str]:
-    """Columns of table ``name`` that may not be null, and those ``wanted``."""
+    """Return the columns of table ``name`` that may not be null, and the ``wanted`` ones."""
     return frozenset(column.name for column in schema.table(name).columns if not column.nullable) | frozenset(wanted)
 
 
 def _with_added_columns(name: str, path: Path) -> pl.LazyFrame:
-    """The Parquet file; declared nullable columns that it lacks are nulls (see ``schema.SCHEMA_VERSION``)."""
+    """Scan the Parquet file; declared nullable columns that it lacks are nulls (see ``schema.SCHEMA_VERSION``)."""
     frame = pl.scan_parquet(path, glob=False)  # folders may be called "run[1]"
     declared = schema.table(name).arrow.names
     present = set(pq.read_schema(path).names)
@@ -382,7 +380,7 @@ def _with_added_columns(name: str, path: Path) -> pl.LazyFrame:
 
 
 def conform(name: str, table: pa.Table) -> pa.Table:
-    """``table`` with exactly the declared columns and types of ``name``, sorted by ``start_ns``.
+    """Return ``table`` with exactly the declared columns and types of ``name``, sorted by ``start_ns``.
 
     A nullable column that is missing is filled with nulls: not known.
 
@@ -394,9 +392,9 @@ def conform(name: str, table: pa.Table) -> pa.Table:
 
 
 def conform_only(name: str, given: list[pa.Table]) -> pa.Table:
-    """As :func:`conform`, of the only table of ``given``, which is taken from there.
+    """Do the same as :func:`conform` for the only table in ``given``, which is removed from there.
 
-    Where nobody else holds it, a column is let go of as soon as it is sorted: no table is in memory twice.
+    If no other reference exists, each column is released as soon as it is sorted: no table is in memory twice.
     """
     typed = _typed(name, given.pop())
     order = _order(typed)
@@ -413,7 +411,7 @@ def conform_only(name: str, given: list[pa.Table]) -> pa.Table:
 
 
 def _sorted(column: pa.ChunkedArray[Any], order: Positions) -> Any:
-    """``column`` in ``order``. Where all values are equal, as in many columns, the order does not matter."""
+    """Return ``column`` in ``order``. If all values are equal, as in many columns, the order does not matter."""
     if column.null_count == len(column):
         return column
     values: Any = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
@@ -434,9 +432,9 @@ def _sorted(column: pa.ChunkedArray[Any], order: Positions) -> Any:
 
 
 def _gathered(values: npt.NDArray[Any], order: Positions) -> npt.NDArray[Any]:
-    """``values[order]``: NumPy widens positions to 64 bits, here those of few rows at once.
+    """Return ``values[order]``. NumPy widens positions to 64 bits; here it does so for few rows at once.
 
-    Its large arrays lie in large pages of memory, which take a fraction of the time to get.
+    NumPy's large arrays lie in large pages of memory, which take a fraction of the time to allocate.
     """
     result = np.empty(order.size, values.dtype)
     for begin in range(0, order.size, ROW_GROUP):
@@ -446,7 +444,7 @@ def _gathered(values: npt.NDArray[Any], order: Positions) -> npt.NDArray[Any]:
 
 
 def _typed(name: str, table: pa.Table) -> pa.Table:
-    """``table`` with the declared columns and types; its rows keep their order."""
+    """Return ``table`` with the declared columns and types; its rows keep their order."""
     declared = schema.table(name)
     if not table.schema.equals(declared.arrow):
         missing = _missing(name, table.column_names)
@@ -467,7 +465,7 @@ def _typed(name: str, table: pa.Table) -> pa.Table:
 
 
 def with_known_texts(name: str, table: pa.Table) -> tuple[pa.Table, list[dict[str, Any]]]:
-    """Check the columns of ``table`` whose texts are a closed set: others may write folders, and newer versions, too.
+    """Check the columns of ``table`` with a closed set of texts: other programs or newer versions may write folders.
 
     Args:
         name: Name of the table.
@@ -486,7 +484,7 @@ def with_known_texts(name: str, table: pa.Table) -> tuple[pa.Table, list[dict[st
         texts = stated.cast(pa.string())
         is_strange = compute.is_in(texts, value_set=pa.array(strangers, pa.string()))
         count = int(compute.sum(is_strange).as_py() or 0)
-        if not count:  # a dictionary may hold words that no row has
+        if not count:  # a dictionary may hold texts that no row has
             continue
         if column.otherwise is None and not column.nullable:
             table, fate = table.filter(compute.invert(is_strange)), "left out"
@@ -503,12 +501,12 @@ def with_known_texts(name: str, table: pa.Table) -> tuple[pa.Table, list[dict[st
 
 
 def with_notes(notes: pa.Table, rows: list[dict[str, Any]]) -> pa.Table:
-    """Table ``notes`` with more ``rows``."""
+    """Return table ``notes`` with more ``rows``."""
     return pa.concat_tables([notes, rows_to_table("notes", rows)])
 
 
 def _distinct(texts: pa.ChunkedArray[Any]) -> list[str | None]:
-    """All texts of a column, perhaps with some that no row has: of an encoded column, no row is looked at."""
+    """Return all texts of a column. For an encoded column, no row is read, so texts that no row has may be included."""
     if not pa.types.is_dictionary(texts.type):
         return list(compute.unique(texts).to_pylist())
     return list(dict.fromkeys(word for chunk in texts.chunks for word in _words_of(chunk)))
@@ -519,7 +517,7 @@ def _words_of(chunk: Any) -> list[str | None]:
 
 
 def _missing(name: str, present: Collection[str]) -> list[str]:
-    """Declared columns of table ``name`` that must be there and are not ``present``."""
+    """Return the required columns of table ``name`` that are not ``present``."""
     return [c.name for c in schema.table(name).columns if not c.nullable and c.name not in present]
 
 
@@ -535,7 +533,7 @@ def _cast(name: str, values: pa.ChunkedArray[Any], column: schema.Column) -> pa.
 
 
 def _order(table: pa.Table) -> Positions | None:
-    """Positions of the rows in order of ``start_ns``, stable; ``None`` where they are in order already."""
+    """Return the positions of the rows in order of ``start_ns``, stable; ``None`` if they are in order already."""
     if "start_ns" not in table.column_names:
         return None
     starts = table.column("start_ns").to_numpy()
@@ -551,10 +549,10 @@ def save(
 ) -> None:
     """Write ``tables`` as a traceviz folder: Parquet files and ``manifest.json``.
 
-    The folder appears complete or not at all: it is written under a temporary name beside the target and renamed.
+    The folder appears complete or not at all: it is written under a temporary name next to the target and renamed.
 
     Args:
-        tables: What to write.
+        tables: Tables to write.
         folder: The folder to create.
         force: Replace an existing traceviz folder.
         provenance: Facts about the source for the manifest (name, sha256, what was left out).
@@ -571,7 +569,7 @@ def write_tables(target: Path, tables: Iterable[tuple[str, pa.Table]], provenanc
     """Write tables one after the other into the existing folder ``target``, and its manifest last.
 
     Tables need not be sorted. Each is released before the next is taken: peak memory is that of the largest table and
-    one row group. An empty table has no file: the manifest says that it is there, and has no rows.
+    one row group. An empty table has no file: the manifest lists it with no rows.
 
     Raises:
         SchemaError, UsageError: as :func:`conform`.
@@ -588,7 +586,7 @@ def write_tables(target: Path, tables: Iterable[tuple[str, pa.Table]], provenanc
 
 
 def _write(path: Path, table: pa.Table) -> None:
-    """One Parquet file, sorted by ``start_ns`` one row group at a time."""
+    """Write one Parquet file, sorted by ``start_ns`` one row group at a time."""
     order = _order(table)
     with parquet_writer(path, table.schema, is_small=table.nbytes < _SMALL) as writer:
         for begin in range(0, table.num_rows, ROW_GROUP):
@@ -598,11 +596,12 @@ def _write(path: Path, table: pa.Table) -> None:
 
 
 def parquet_writer(path: Path, declared: pa.Schema, *, is_small: bool = False) -> pq.ParquetWriter:
-    """What writes the rows of a table of the contract, in its order, which the file states.
+    """Return the writer for the rows of a table of the contract. They come in its order, which the file states.
 
-    Integers are stored as differences between neighbours, which are small, above all those of times: files are smaller,
-    and faster to write and to read, than with dictionaries of numbers. For each column of a small table, zstd would
-    take longer to set itself up than to compress, and save nothing.
+    Integers are stored as differences between neighbours, which are small, above all those of times. Files are smaller,
+    and faster to write and to read, than with dictionaries of numbers. For the columns of a small table, the set-up of
+    zstd
+    would take longer than compressing, and save nothing.
     """
     names = [field.name for field in declared if pa.types.is_dictionary(field.type)]
     integers = [field.name for field in declared if pa.types.is_int64(field.type)]
@@ -619,7 +618,7 @@ def parquet_writer(path: Path, declared: pa.Schema, *, is_small: bool = False) -
 
 
 def _take(table: pa.Table, positions: pa.Array[Any]) -> pa.Table:
-    """Rows at ``positions``. In nearly sorted tables these are neighbours: only the stretch between them is copied."""
+    """Return rows at ``positions``. In nearly sorted tables these are neighbours: only their range is copied."""
     bounds = pc.min_max(positions)
     first, last = bounds["min"].as_py(), bounds["max"].as_py()
     stretch = table.slice(first, last - first + 1)
@@ -627,7 +626,7 @@ def _take(table: pa.Table, positions: pa.Array[Any]) -> pa.Table:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a traceviz folder.
+    """Read the manifest of a traceviz folder.
 
     Raises:
         DamagedTraceError: there is none, it cannot be parsed, or a newer traceviz wrote it.
@@ -652,7 +651,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def load(folder: Path) -> TraceTables:
-    """Open a traceviz folder; its Parquet files are scanned on demand. Empty tables may have none.
+    """Open a traceviz folder; its Parquet files are scanned on demand. Empty tables may have no file.
 
     Raises:
         DamagedTraceError: no manifest, or a file that the manifest names is missing or does not match the contract.

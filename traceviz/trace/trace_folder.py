@@ -1,4 +1,4 @@
-"""A traceviz folder as seen from outside: the manifest by which it is known."""
+"""Recognition of a traceviz folder by its manifest."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ MANIFEST_KIND = "traceviz.trace"
 
 
 def is_trace_folder(folder: Path) -> bool:
-    """Whether ``folder`` holds a traceviz manifest."""
+    """Return whether ``folder`` holds a traceviz manifest."""
     return read_object(folder / MANIFEST).get("kind") == MANIFEST_KIND

@@ -1,1 +1,1 @@
-"""What strangers wrote, within bounds: errors of libraries in words, JSON, SQLite, Parquet, rows, plausible values."""
+"""Bounded readers for untrusted input: errors of libraries as text, JSON, SQLite, Parquet, event files."""

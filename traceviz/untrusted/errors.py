@@ -1,6 +1,6 @@
-"""What libraries and the system raise over a trace, in words: the one place where a foreign error becomes one of ours.
+"""Conversion of errors that libraries and the system raise over a trace into errors of traceviz, in one place.
 
-Any other error is a defect of traceviz, and nothing here touches it. Libraries are known by name: none is imported for
+Any other error is a defect of traceviz, and is not converted. Libraries are known by name: none is imported for
 errors that it has not raised.
 """
 
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from traceviz.core.errors import DamagedTraceError, OutOfMemoryError, OutputError, TracevizError, UnreadableError
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EMFILE, errno.ENFILE})
-"""Errors of the system that are no fault of what is read: nothing can be written, or opened, any more."""
+"""Errors of the system that the input does not cause: nothing can be written, or opened, any more."""
 _DAMAGED = "Copy or record it again."
 _MEMORY = "Free some memory, or use a machine that has more."
 _REASONS = {
@@ -42,16 +42,16 @@ _REASONS = {
     "zlib.error": "Its compressed data is damaged",
     "zstandard.ZstdError": "Its compressed data is damaged",
 }
-"""Why a trace cannot be read, by the class of error, with its module; what derives from it has the same reason."""
+"""Reasons why a trace cannot be read, by error class with its module; they apply to derived classes, too."""
 _PRIVATE_MODULES = {"_duckdb": "duckdb", "_lzma": "lzma", "zstandard.backend_c": "zstandard", "builtins": ""}
 
 
 def in_our_words(error: BaseException, what: str) -> TracevizError | None:
-    """A foreign error as one of ours; ``None`` for what no trace may cause: a defect, an interruption.
+    """Convert a foreign error into one of ours; ``None`` if a trace cannot cause it: a defect, an interruption.
 
     Args:
-        error: What was raised.
-        what: What cannot be done, as a sentence: ``run.sqlite cannot be read.``
+        error: The error that was raised.
+        what: The failed action, as a sentence: ``run.sqlite cannot be read.``
     """
     if isinstance(error, MemoryError):
         return OutOfMemoryError(what, "It needs more memory than there is.", _MEMORY)
@@ -70,7 +70,7 @@ def _name(kind: type[BaseException]) -> str:
 
 
 def _of_the_system(error: OSError, what: str) -> TracevizError:
-    if error.errno is None:  # of a library, for damaged bytes
+    if error.errno is None:  # from a library, for damaged bytes
         return DamagedTraceError(what, f"{str(error).rstrip('.') or type(error).__name__}.", _DAMAGED)
     reason = error.strerror or str(error)
     if error.errno in NO_ROOM:
@@ -81,9 +81,9 @@ def _of_the_system(error: OSError, what: str) -> TracevizError:
 
 
 def defect(error: BaseException) -> str:
-    """What is known of an error that is a defect of traceviz without quoting its message, which may hold anything.
+    """Describe an error that is a defect of traceviz, without its message, which may contain private data.
 
-    It is the type, with module and line of the innermost of our functions that it went through.
+    The text is the type, with module and line of the innermost of our functions that it went through.
     """
     frames = ((str(frame.f_globals.get("__name__")), line) for frame, line in traceback.walk_tb(error.__traceback__))
     ours = [f"{module}:{line}" for module, line in frames if module.partition(".")[0] == "traceviz"]
@@ -95,12 +95,12 @@ def foreign_errors_in_words(what: str) -> Iterator[None]:
     """Raise foreign errors of the block as ours; the first stays their cause.
 
     Args:
-        what: What cannot be done if one is raised, as a sentence: ``run.sqlite cannot be read.``
+        what: The action that fails then, as a sentence: ``run.sqlite cannot be read.``
 
     Raises:
-        DamagedTraceError: what is read breaks the rules of its format, or those of what reads it.
+        DamagedTraceError: the input breaks the rules of its format, or those of its reader.
         UnreadableError: the system does not let it be read.
-        OutOfMemoryError: it needs more memory than there is.
+        OutOfMemoryError: it needs more memory than is available.
         OutputError: there is no room for temporary files.
     """
     try:

@@ -6,7 +6,7 @@ A file is a sequence of records, each a protobuf message ``tensorflow.Event`` be
 
 Sources: record_writer.h in tensorflow/core/lib/io, event.proto in tensorflow/core/util, summary.proto and tensor.proto
 in tensorflow/core/framework. A scalar is a ``simple_value`` (PyTorch, tensorboardX) or a tensor with one element
-(TensorFlow 2). Images, graphs, histograms and texts are passed over unread. A file that is written just now, or was cut
+(TensorFlow 2). Images, graphs, histograms and texts are skipped. A file that is still being written, or was cut
 off, ends with its last whole record.
 """
 
@@ -19,17 +19,17 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 MOST_MESSAGE = 64 << 10
-"""Bytes of a longer message hold no scalars alone: it is passed over."""
+"""Bytes of the longest message that is read: a longer one does not hold scalars alone, and is skipped."""
 MOST_TAG = 1_000
-"""Characters of a tag; a longer one names nothing."""
+"""Characters of the longest tag; longer ones are not names."""
 MOST_TIME_S = 2**31 * 2.0
-"""Times of day lie below it until 2106."""
+"""Bound on times of day, which lie below it until 2106."""
 
 _HEADER, _CHECKSUM = struct.Struct("<QI"), struct.Struct("<I")
 _MASK_DELTA = 0xA282EAD8
 _POLYNOMIAL = 0x82F63B78
 _SCALARS = b"scalars"
-"""The plugin of TensorBoard that shows scalars; others keep other things in tensors of one element."""
+"""The plugin of TensorBoard that shows scalars; other plugins store other data in tensors of one element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Scalar:
     """One value.
 
     Args:
-        tag: What it is: ``epoch_loss``.
-        value: The value, which may be no finite number.
+        tag: Its name: ``epoch_loss``.
+        value: The value, which may not be a finite number.
         step: The step that the program stated.
         unix_ns: Time of day when it was written.
     """
@@ -50,11 +50,11 @@ class Scalar:
 
 
 class DamagedEventsError(ValueError):
-    """What follows in the file cannot be read."""
+    """The rest of the file cannot be read."""
 
 
 def scalars(file: BinaryIO) -> Iterator[Scalar]:
-    """The scalars of a file, in its order; messages that are damaged or of another kind are passed over.
+    """Yield the scalars of a file, in its order; messages that are damaged or of another kind are skipped.
 
     Raises:
         DamagedEventsError: a length is damaged, so that no further record can be found.
@@ -86,7 +86,7 @@ def _messages(file: BinaryIO) -> Iterator[bytes]:
 
 
 def masked_crc(data: bytes) -> int:
-    """The checksum of records: CRC-32C, rotated and moved, as a checksum of data that holds checksums is."""
+    """Return the checksum of records: CRC-32C, rotated and offset, as for data that contains checksums."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = _TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
@@ -111,10 +111,10 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """Number, type and value of each field of a protobuf message.
+    """Yield number, type and value of each field of a protobuf message.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a protobuf message.
     """
     at = 0
     while at < len(message):
@@ -153,7 +153,7 @@ def _signed(value: int) -> int:
 
 
 def _of_event(message: bytes, of_others: set[bytes]) -> Iterator[Scalar]:
-    """The scalars of one event. ``of_others`` are tags of other plugins, which only their first event names."""
+    """Yield the scalars of one event. ``of_others`` are tags of other plugins, which only their first event names."""
     time_s, step, summaries = math.nan, 0, []
     for number, kind, value in _fields(message):
         if number == 1 and kind == _FIXED64 and isinstance(value, bytes):
@@ -171,7 +171,7 @@ def _of_event(message: bytes, of_others: set[bytes]) -> Iterator[Scalar]:
 
 
 def _of_value(message: bytes, of_others: set[bytes]) -> tuple[str, float] | None:
-    """Tag and value; ``None`` where it is no scalar."""
+    """Return tag and value; ``None`` if it is not a scalar."""
     tag, found = b"", None
     for number, kind, value in _fields(message):
         if number == 1 and isinstance(value, bytes):
@@ -188,7 +188,7 @@ def _of_value(message: bytes, of_others: set[bytes]) -> tuple[str, float] | None
 
 
 def _plugin(metadata: bytes) -> bytes:
-    """The plugin that a value is for."""
+    """Return the plugin that a value is for."""
     for number, _, value in _fields(metadata):
         if number == 1 and isinstance(value, bytes):
             return next((name for place, _, name in _fields(value) if place == 1 and isinstance(name, bytes)), b"")
@@ -197,7 +197,7 @@ def _plugin(metadata: bytes) -> bytes:
 
 _FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")
 _PACKED = {1: _FLOAT, 2: _DOUBLE, 3: struct.Struct("<i"), 9: struct.Struct("<q"), 19: struct.Struct("<e")}
-"""How an element is packed, by type of the tensor: float, double, int32, int64, half."""
+"""Format of an element, by type of the tensor: float, double, int32, int64, half."""
 _LISTS = {5: _FLOAT, 6: _DOUBLE}
 """Fields with elements of fixed length."""
 _INTEGERS = frozenset({7, 10})
@@ -205,7 +205,7 @@ _INTEGERS = frozenset({7, 10})
 
 
 def _of_tensor(message: bytes) -> float | None:
-    """The only element of a tensor of numbers; ``None`` of any other tensor."""
+    """Return the only element of a tensor of numbers; ``None`` for any other tensor."""
     packing: struct.Struct | None = None
     elements: list[float] = []
     for number, _, value in _fields(message):
@@ -223,12 +223,12 @@ def _of_tensor(message: bytes) -> float | None:
 
 
 def _unpacked(packing: struct.Struct, packed: bytes) -> tuple[float, ...]:
-    """The elements, of several the first two."""
+    """Return the elements, but at most two."""
     return tuple(value for (value,) in packing.iter_unpack(packed[: 2 * packing.size]))
 
 
 def _is_single(shape: bytes) -> bool:
-    """Whether a shape has one element: no dimension, or only such of 1."""
+    """Return whether a shape has one element: no dimensions, or only dimensions of 1."""
     for number, _, dimension in _fields(shape):
         if number == 2 and isinstance(dimension, bytes):
             size = next((value for place, _, value in _fields(dimension) if place == 1), 0)

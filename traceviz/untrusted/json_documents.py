@@ -1,7 +1,7 @@
-"""JSON from files that anybody may have written: the one place where text becomes a document, within bounds.
+"""JSON from untrusted files: the one place where text becomes a document, within bounds.
 
-Manifests, markers, status files, descriptions and saved reports are small and flat. What is larger or deeper than any
-of them is none: Python's parser would take a hundred times its size, and whoever walks through it exhaust the stack.
+Manifests, markers, status files, descriptions and saved reports are small and flat. Anything larger or deeper is
+refused: Python's parser would take a hundred times its size, and code that walks through it would exhaust the stack.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 MOST_BYTES = 16 << 20
-"""A longer file is no manifest: a run of thousands of processes has a manifest of a tenth of this."""
+"""Bytes of the longest manifest: a run of thousands of processes has a manifest of a tenth of this."""
 MOST_REPORT_BYTES = 64 << 20
-"""A longer file is no saved report."""
+"""Bytes of the longest saved report."""
 MOST_DEPTH = 500
-"""Objects and lists inside each other: half of what Python's stack holds. What traceviz writes has ten."""
+"""Most objects and lists inside each other: half of what Python's stack holds. Documents of traceviz have ten."""
 MOST_VALUES = 2_000_000
 
 _HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
@@ -27,14 +27,14 @@ _LONE = re.compile("[\ud800-\udfff]")
 
 
 class JsonError(ValueError):
-    """The text is no document; the message says why."""
+    """The text is not a document; the message gives the reason."""
 
 
 def read_document(path: Path, *, most_bytes: int = MOST_BYTES) -> Any:
-    """The document in a file; see :func:`document_of`.
+    """Read the document in a file; see :func:`document_of`.
 
     Raises:
-        JsonError: it is none, or too large to be one.
+        JsonError: it is not a document, or too large.
         OSError: it cannot be read.
     """
     if not stat.S_ISREG(path.stat().st_mode):
@@ -44,7 +44,7 @@ def read_document(path: Path, *, most_bytes: int = MOST_BYTES) -> Any:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The object in a file; an empty one where there is none that can be read. Never raises."""
+    """Read the object in a file; return an empty one if there is none that can be read. Never raises."""
     try:
         document = read_document(path)
     except (OSError, ValueError):
@@ -53,7 +53,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def object_of(text: str | bytes) -> dict[str, Any]:
-    """The object that ``text`` is; an empty one where it is none. Never raises."""
+    """Parse the object in ``text``; return an empty one if it is not an object. Never raises."""
     try:
         document = document_of(text)
     except JsonError:
@@ -62,7 +62,7 @@ def object_of(text: str | bytes) -> dict[str, Any]:
 
 
 _INFINITE_DIGITS = 309
-"""Whole numbers of so many characters may be beyond all floats."""
+"""Integers with so many characters may exceed all floats."""
 
 
 def document_of(
@@ -72,17 +72,17 @@ def document_of(
     constant: Callable[[str], Any] = lambda _: None,
     keep_halves: bool = False,
 ) -> Any:
-    """The document that ``text`` is.
+    """Parse ``text`` as a document.
 
     Args:
         text: JSON; as bytes, in UTF-8.
-        most_bytes: A longer one is refused.
-        constant: What stands for ``NaN`` and infinities, which JSON does not have, by their name, and for numbers that
-            are infinite as a float, by their digits; may raise a ``ValueError``. ``None`` otherwise.
+        most_bytes: Most bytes or characters; a longer text is refused.
+        constant: Returns a replacement for ``NaN`` and infinities, by their name, and for numbers that are infinite as
+            a float, by their digits; may raise a ``ValueError``. By default they become ``None``.
         keep_halves: Keep halves of surrogate pairs, which cannot be encoded; else they become U+FFFD.
 
     Raises:
-        JsonError: it is no JSON, is too long, too deep, has too many values, or a key twice.
+        JsonError: it is not JSON, is too long, too deep, has too many values, or a key twice.
     """
     if len(text) > most_bytes:
         raise JsonError(f"it is longer than {most_bytes >> 20} MiB")
@@ -103,10 +103,10 @@ def document_of(
 
 
 def value_of(text: str) -> Any:
-    """A value out of a trace, which may be of a careless kind: control characters, keys that stand there twice.
+    """Parse a value from a trace, which may be careless JSON: control characters, duplicate keys.
 
     Raises:
-        JsonError: it is no JSON, too deep, or has a number of thousands of digits.
+        JsonError: it is not JSON, too deep, or has a number of thousands of digits.
     """
     return _parsed(text, strict=False)
 
@@ -146,7 +146,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_depth(document: Any) -> None:
-    """No recursion: this is what makes recursion safe for whoever comes after."""
+    """Check the depth without recursion: this check makes recursion safe for later code."""
     level = [document] if isinstance(document, (dict, list)) else []
     for _ in range(MOST_DEPTH):
         if not level:

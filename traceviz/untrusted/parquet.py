@@ -1,7 +1,7 @@
-"""Parquet files from anywhere: opened and read so that what is damaged is found here, and not by whoever uses the rows.
+"""Parquet files from any source, opened and read so that damage is found here, and not by users of the rows.
 
-Arrow reads a file whose footer contradicts itself, and codes of words that do not exist: later code would read memory
-that is not there, or name a column that exists twice.
+Arrow reads a file whose footer contradicts itself, and text codes that do not exist. Later code would read memory
+outside of a buffer, or name a column that exists twice.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ else:
     pq = Later("pyarrow.parquet")
 
 DAMAGE = (OSError, ValueError, OverflowError, pa.ArrowException)
-"""What Arrow raises for a file that is damaged, or whose types it does not read; names may be no UTF-8."""
+"""Exceptions of Arrow for a file that is damaged, or has types that it does not read; names may not be UTF-8."""
 
 
 def open_parquet(source: Path | pa.NativeFile) -> pq.ParquetFile:
-    """The file, opened; whoever opens it closes it.
+    """Open the file; the caller closes it.
 
     Raises:
         OSError, ValueError, OverflowError, pyarrow.ArrowException: it is damaged (see :data:`DAMAGE`), has two columns
@@ -40,11 +40,11 @@ def open_parquet(source: Path | pa.NativeFile) -> pq.ParquetFile:
 
 
 def read_parquet(source: Path | pa.NativeFile, columns: frozenset[str] | None = None) -> pa.Table:
-    """All rows, and those of ``columns`` that there are; ``None`` for all.
+    """Read all rows, with the existing columns among ``columns``; ``None`` for all.
 
     Raises:
         OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`open_parquet`; or a page is damaged, a
-            text is no UTF-8, or a code stands for no word.
+            text is not UTF-8, or a code has no text.
     """
     with open_parquet(source) as file:
         names = file.schema_arrow.names
@@ -53,7 +53,7 @@ def read_parquet(source: Path | pa.NativeFile, columns: frozenset[str] | None = 
 
 
 def read_group(file: pq.ParquetFile, group: int, names: list[str]) -> pa.Table:
-    """The rows of one row group.
+    """Read the rows of one row group.
 
     Raises:
         OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`read_parquet`.
@@ -72,14 +72,14 @@ def _check_footer(file: pq.ParquetFile) -> None:
     twice = [name for name, count in Counter(file.schema_arrow.names).items() if count > 1]
     if twice:
         raise pa.ArrowInvalid(f"Two columns are called {twice[0]!r}.")
-    metadata = file.metadata  # not of columns: where their statistics contradict each other, asking for them aborts
+    metadata = file.metadata  # no metadata of columns: asking for contradictory statistics aborts the process
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     if sum(group.num_rows for group in groups) != metadata.num_rows:
         raise pa.ArrowInvalid(f"The footer says {metadata.num_rows} rows, and its parts have another number.")
 
 
 def least_bytes(path: Path) -> int:
-    """Memory that all rows of a file take at the least, by its footer: a page of a few bytes may hold billions.
+    """Return the least memory for all rows of a file, by its footer: a page of a few bytes may hold billions of rows.
 
     Raises:
         OSError, ValueError, OverflowError, pyarrow.ArrowException: as :func:`open_parquet`.
@@ -90,4 +90,4 @@ def least_bytes(path: Path) -> int:
 
 
 _BYTES = {"BOOLEAN": 0.125, "INT64": 8, "DOUBLE": 8, "INT96": 8}
-"""Width of values; all others are four bytes wide, or codes of texts."""
+"""Bytes per value; all others are four bytes wide, or codes of texts."""

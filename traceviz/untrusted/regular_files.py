@@ -1,4 +1,4 @@
-"""What may be opened: regular files, and folders of them. Opening a named pipe waits for whoever writes into it."""
+"""Check that paths are regular files, or folders of them. Opening a named pipe would wait for a writer."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from traceviz.core.errors import UnknownFormatError
 
 _OPENED = (".csv", ".gz", ".json", ".jsonl", ".parquet", ".pb", ".sqlite", ".txt")
-"""Files of such names are opened in folders."""
+"""Endings of the files that are opened in folders."""
 _MOST_FOLDERS = 10_000
-"""Readers look into no more."""
+"""Most folders that readers search."""
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
@@ -23,14 +23,15 @@ _HOW = "Pipe its content (... | traceviz report -), or write that to a file firs
 
 
 def check_regular(path: Path, *, inside: bool = True) -> None:
-    """Refuse what is neither a regular file nor a folder of such; what is not there is left to whoever opens it.
+    """Refuse a path that is neither a regular file nor a folder of such; a missing path is left to the caller.
 
     Args:
         path: A file or folder.
-        inside: Whether files in a folder are looked at, too; not where its reader leaves out what is no regular file.
+        inside: Check files in a folder, too; false if its reader skips files that are not regular.
 
     Raises:
-        UnknownFormatError: it is a named pipe, a socket or a device; a link that leads to itself; or no possible path.
+        UnknownFormatError: it is a named pipe, a socket or a device, a link that leads to itself, or an impossible
+            path.
     """
     try:
         mode = path.stat().st_mode
@@ -49,7 +50,7 @@ def check_regular(path: Path, *, inside: bool = True) -> None:
 
 
 def _special_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Files in a folder, at any depth, that readers would wait for; and what each is."""
+    """Yield the files in a folder, at any depth, that would block readers, and the kind of each."""
     pending, looked_into = [str(folder)], 0
     while pending and looked_into < _MOST_FOLDERS:
         looked_into += 1

@@ -1,8 +1,8 @@
-"""Databases of strangers: SQLite computes what a file asks it to, so a small file may ask for gigabytes and hours.
+"""Untrusted databases. SQLite computes what a file asks for, so a small file may ask for gigabytes and hours.
 
-A trace holds values and nothing to compute. So a connection to one gets the limits of what a file of its size can hold,
-and what stands in place of a table without being one (a view, a virtual table, a table with columns that are computed,
-filled in or guarded by triggers) is named, for the caller to refuse: no profiler writes such.
+A trace holds values and nothing to compute. So a connection gets limits for what a file of its size can hold. Objects
+in place of plain tables are reported, and the caller refuses them: views, virtual tables, and tables with computed
+columns, default values or triggers. No profiler writes these.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
-"""What our own queries and the tables of real traces (up to 41 columns, 4,449 characters of SQL) stay far below."""
+"""Limits far above our own queries and the tables of real traces (up to 41 columns, 4,449 characters of SQL)."""
 _PRAGMAS = ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0")
-"""Functions that a schema names may do nothing but compute, cells must fit their page, and a file that shrinks while
-it is read is an error of reading."""
+"""Functions in a schema may only compute, cells must fit their page, and a file that shrinks during the read causes a
+read error.
+"""
 _LONGEST_DEFAULT = 64
-"""Characters of a value that rows have without storing it."""
+"""Characters of the longest default value, which rows have without storing it."""
 _STEPS_PER_BYTE = 200
-"""Steps of SQLite's machine for each byte of the file: all that is done with a trace takes some five."""
+"""Steps of SQLite's machine for each byte of the file: all work on a trace takes some five."""
 _LEAST_STEPS = 50_000_000
-"""Less than a second."""
+"""Steps that any file may take, less than a second."""
 _STEPS_AT_ONCE = 1_000_000
 
 TRIGGERS = "a table with triggers"
-"""What :func:`strange_tables` says of a table where only writing has effects."""
+"""Text of :func:`strange_tables` for a table where only writing has effects."""
 _STRANGE = """
 SELECT name, 'a view' FROM {schema}.sqlite_master WHERE type = 'view'
 UNION ALL SELECT name, 'a virtual table' FROM {schema}.sqlite_master
@@ -57,13 +58,13 @@ UNION ALL SELECT t.name, 'a table that fills in long values'
 
 
 def read_only_uri(path: Path) -> str:
-    """URI that opens ``path`` without locking it, without a journal, and without writing anything beside it."""
+    """Return the URI that opens ``path`` without locks, without a journal, and without writing files next to it."""
     return f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
 
 
 @contextmanager
 def foreign_database(path: Path) -> Iterator[sqlite3.Connection]:
-    """The database ``path``, opened for reading, restrained, and closed in the end.
+    """Open the database ``path`` for reading, with limits, and close it at the end.
 
     Raises:
         sqlite3.Error, OSError: it cannot be opened.
@@ -73,7 +74,7 @@ def foreign_database(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def open_foreign(path: Path) -> sqlite3.Connection:
-    """Open the database ``path`` for reading, restrained.
+    """Open the database ``path`` for reading, with limits.
 
     Raises:
         sqlite3.Error, OSError: it cannot be opened.
@@ -92,8 +93,8 @@ def open_foreign(path: Path) -> sqlite3.Connection:
 def restrain(connection: sqlite3.Connection, size: int) -> None:
     """Give ``connection`` the limits of a database of ``size`` bytes.
 
-    No value is longer than twice the file (UTF-16 may grow when it becomes UTF-8), and after some hundred steps per
-    byte a query ends with ``sqlite3.OperationalError`` and the code ``SQLITE_INTERRUPT``.
+    No value is longer than twice the file (UTF-16 may grow when it becomes UTF-8). After some hundred steps per byte, a
+    query ends with ``sqlite3.OperationalError`` and the code ``SQLITE_INTERRUPT``.
     """
     for category, most in _LIMITS.items():
         connection.setlimit(category, most)
@@ -111,7 +112,7 @@ def restrain(connection: sqlite3.Connection, size: int) -> None:
 
 
 def strange_tables(connection: sqlite3.Connection, schema: str = "main") -> Mapping[str, str]:
-    """What stands in place of tables without being plain ones, by name: ``{"StringIds": "a view"}``.
+    """Return the objects in place of plain tables, by name: ``{"StringIds": "a view"}``.
 
     Raises:
         sqlite3.Error, UnicodeDecodeError: the catalogue cannot be read.
@@ -121,7 +122,7 @@ def strange_tables(connection: sqlite3.Connection, schema: str = "main") -> Mapp
 
 
 def refusal(name: str, what: str) -> DamagedTraceError:
-    """The error for the table ``name`` that is ``what`` :func:`strange_tables` says."""
+    """Return the error for table ``name``; ``what`` is its kind from :func:`strange_tables`."""
     return DamagedTraceError(
         f"{name} is not as a profiler writes it.",
         f"It is {what}: what is computed while it is read could take any time and memory.",
@@ -134,7 +135,7 @@ def _text(value: str | bytes) -> str:
 
 
 def in_words(error: Exception) -> str:
-    """What ``error`` says, in words where SQLite only gives the name of a limit."""
+    """Return the message of ``error``, as a sentence if SQLite only gives the name of a limit."""
     code = getattr(error, "sqlite_errorcode", 0)
     if code == sqlite3.SQLITE_INTERRUPT:
         return "Reading it takes more steps than a file of its size can need"

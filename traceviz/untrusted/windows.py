@@ -1,4 +1,4 @@
-"""Large files piece by piece. They are read and not mapped: a mapped file that is cut meanwhile ends the process."""
+"""Read large files in pieces, without mapping them: a mapped file that is cut during the read ends the process."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ WINDOW = 32 << 20
 
 
 def windows(path: Path, overlap: int) -> Iterator[tuple[bytes, bool]]:
-    """The content of a file as windows, each with whether it is the last.
+    """Yield the content of a file as windows, each with a flag that is true for the last.
 
-    Each begins with the last ``overlap`` bytes of the one before: what is no longer is whole in one of them.
+    Each starts with the last ``overlap`` bytes of the previous one. So one of them holds each text up to that length
+    whole.
 
     Raises:
         OSError: it cannot be read.

@@ -24,8 +24,8 @@ class ShortKernelsAnalysis(Analysis[ShortKernels]):
     """Time in short kernels.
 
     Args:
-        limit_ns: A kernel is short below this.
-        least_share: Share of kernel time from which on there is a finding.
+        limit_ns: Duration below which a kernel is short.
+        least_share: Share of kernel time from which there is a finding.
     """
 
     slug: ClassVar[str] = "acme_short_kernels"
@@ -52,7 +52,7 @@ class ShortKernelsAnalysis(Analysis[ShortKernels]):
         return (finding("ACME101", message, facts, result.short_ns, result.total_ns, "kernel time"),)
 
     def describe(self, result: ShortKernels) -> Section:
-        """Three facts."""
+        """Describe the result by three facts."""
         facts = (
             Fact("calls", "short kernels", result.calls, "count"),
             Fact("short_ns", "time in them", result.short_ns, "ns"),

@@ -1,4 +1,4 @@
-"""Declarations: what traceviz knows of the plugin's section and finding before it runs the analysis."""
+"""Declarations of the plugin's section and finding, which traceviz reads before it runs the analysis."""
 
 from __future__ import annotations
 

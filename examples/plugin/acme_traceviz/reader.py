@@ -29,7 +29,7 @@ class AcmeReader(Reader):
         """Yield the tables of the trace; see :mod:`traceviz.trace.schema` for their columns.
 
         Raises:
-            DamagedTraceError: a line has no three values.
+            DamagedTraceError: a line does not have three values.
         """
         from traceviz.plugins import rows_to_table  # noqa: PLC0415 (recognising a file loads no pyarrow)
 

@@ -35,7 +35,7 @@ _LISTED = 20
 
 
 class _Commands(click.Group):
-    """Lists commands in the order of use. All of them make Arrow tables, and none needs pandas for that."""
+    """Commands in the order of use. They all make Arrow tables, which does not need pandas."""
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """Add a command, which will run without pandas."""
@@ -44,7 +44,7 @@ class _Commands(click.Group):
         super().add_command(cmd, name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Names in the order of declaration."""
+        """Return the names in the order of declaration."""
         return list(self.commands)
 
 
@@ -239,7 +239,7 @@ for _command in (query, report, trend):
 
 
 def _opened(location: str) -> tuple[Store, pl.DataFrame]:
-    """An archive and the rows of its catalogue that count, without those of traces that were removed.
+    """Open an archive, and return it with the rows of its catalogue, without those of removed traces.
 
     Raises:
         UsageError: there is no archive.
@@ -266,11 +266,11 @@ def _print(report: Report, page: PageOptions, top: int | None = None, *, first_s
     page.print(report, top, first_screen=first_screen)
 
 
-# What an add and a check say
+# Texts of an add and a check
 
 
 def _summary(location: str, done: Added) -> list[str]:
-    """The results of an add, a line each; traces that could not be added, by name with the reason."""
+    """Return the results of an add as lines, and the traces that could not be added, by name with the reason."""
     parts = [_count(done.added, "trace") + " added", f"{done.known:,} known", f"{done.mended:,} mended"]
     parts += [f"{len(done.quarantined) + len(done.still_quarantined):,} quarantined", f"{len(done.refused):,} refused"]
     counts = [parts[0], *(part for part in parts[1:] if not part.startswith("0 "))]
@@ -321,14 +321,14 @@ def _titled(title: str, lines: list[str], count: int) -> list[str]:
 
 
 def _called(location: str) -> str:
-    """The name that the user gave the archive, without user and password."""
+    """Return the name that the user gave the archive, without user and password."""
     from traceviz.archive.storage.addresses import shown
 
     return shown(location)
 
 
 def _line(text: str) -> str:
-    """Foreign text on one line, with nothing in it that steers the terminal."""
+    """Return foreign text on one line, without characters that control the terminal."""
     return sentence(bounded(text))
 
 

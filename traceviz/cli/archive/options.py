@@ -1,4 +1,4 @@
-"""Options that commands of ``traceviz archive`` share: which traces, and where the page goes."""
+"""Options that commands of ``traceviz archive`` share: selection of traces, and output of the page."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ Command = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """How a document is printed.
+    """Options for printing a document.
 
     Args:
         format_name: Name of the renderer.
         output: File to write to; ``None`` for stdout.
         force: Replace an existing file.
         width: Columns of the page; ``None`` for those of the terminal.
-        opens: Whether the page is opened in a browser.
+        opens: Open the page in a browser.
         sections: Slugs of the sections to print; empty for all.
-        figure: Name of the figure that an SVG shows; ``None`` for the one that says most.
+        figure: Name of the figure that an SVG shows; ``None`` for the most informative one.
     """
 
     format_name: str
@@ -53,7 +53,7 @@ class PageOptions:
     figure: str | None = None
 
     def print(self, report: Report, top: int | None = None, *, first_screen: bool = False) -> None:
-        """Print a report, with ``top`` rows per table; only its ``first_screen`` where that is wanted."""
+        """Print a report, with ``top`` rows per table; with ``first_screen``, only its first screen."""
         from traceviz.render.options import RenderOptions
         from traceviz.render.registry import renderer
 
@@ -66,12 +66,12 @@ class PageOptions:
 def page_options(
     formats: str, *, has_sections: bool = False, figures_of: tuple[str, ...] = ()
 ) -> Callable[[Command], Command]:
-    """Options that say how a document is printed, as the parameter ``page`` of the command.
+    """Return the decorator for print options, which the command receives as its parameter ``page``.
 
     Args:
         formats: The formats, for the help.
-        has_sections: Whether sections can be chosen.
-        figures_of: Schemas of the documents, where an SVG can show a figure of them.
+        has_sections: True if sections can be chosen.
+        figures_of: Schemas of the documents, if an SVG can show a figure of them.
     """
     options = (
         *((click.option("--section", "sections", multiple=True, metavar="SLUG", help=_SECTIONS),) * has_sections),
@@ -105,7 +105,7 @@ _SECTIONS = "Only this section; may be repeated."
 
 
 def where_option(command: Command) -> Command:
-    """The condition on traces."""
+    """Add the condition on traces."""
     condition = click.option(
         "--where", "condition", metavar="SQL", help="Only traces that meet this condition, e.g. \"format = 'kineto'\"."
     )

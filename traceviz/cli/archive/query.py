@@ -111,7 +111,7 @@ def _engine(
     scheduler: str | None,
     memory: int | None,
 ) -> Iterator[Engine | RemoteEngine]:
-    """What answers: an engine here, an engine over the results of workers, or a worker.
+    """Yield the engine for the answer: an engine here, an engine over the results of workers, or a worker.
 
     Raises:
         UsageError: there is no archive, or both workers and a scheduler are named.
@@ -125,7 +125,7 @@ def _engine(
     if per_part is not None:
         runner = runner_for(workers, scheduler, store)
         with ExitStack() as stack:
-            with progress_bar_on_stderr() as progress:  # gone before anything is printed
+            with progress_bar_on_stderr() as progress:  # removed before anything is printed
                 over_parts = engine_over_parts(store, per_part, runner, memory=memory, progress=progress)
                 engine = stack.enter_context(over_parts)
             yield engine
@@ -140,7 +140,7 @@ def _check(format_name: str, output: Path | None, *, force: bool) -> None:
     """Reject a wrong request before the work, not after.
 
     Raises:
-        UsageError: there is no such format, or it cannot go there.
+        UsageError: there is no such format, or it cannot be written to that place.
     """
     from traceviz.core.files import check_file_free
 
@@ -153,7 +153,7 @@ def _check(format_name: str, output: Path | None, *, force: bool) -> None:
 
 
 def _export(batches: pa.RecordBatchReader, format_name: str, output: Path | None, *, force: bool) -> None:
-    """Write the answer for programs as it comes: the file appears when complete, and stdout gets all or nothing."""
+    """Write the answer in a machine-readable format: the file appears when complete, and stdout gets all or nothing."""
     from traceviz.archive.query import answer as answers
     from traceviz.core.files import new_file
 

@@ -21,7 +21,7 @@ Answer = TypeVar("Answer")
 
 
 def _source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Which traces, and whose workers read them."""
+    """Add the options for the traces, and for the workers that read them."""
     condition = click.option("--where", "condition", metavar="SQL", help="Only traces that meet this condition.")
     scheduler = click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers read the archive.")
     return condition(scheduler(command))
@@ -142,7 +142,7 @@ def trend(
 
 
 def _runner(store: Store, workers: int | None, scheduler: str | None) -> Runner:
-    """The runner that does the work: this process, unless others are named.
+    """Return the runner for the work: this process, unless others are named.
 
     Raises:
         UsageError: there is no archive, or both are given.
@@ -151,12 +151,12 @@ def _runner(store: Store, workers: int | None, scheduler: str | None) -> Runner:
     from traceviz.archive.runners.local import SerialRunner
     from traceviz.archive.storage import layout
 
-    layout.check(store)  # before a cluster writes there, to check that its workers see it
+    layout.check(store)  # before a cluster writes to the archive to check that its workers see it
     return SerialRunner() if workers is None and scheduler is None else runner_for(workers, scheduler, store)
 
 
 def _answer(function: Callable[..., Answer], request: object, runner: Runner | None) -> Answer:
-    """The answer of a function to a request: here, or on a worker of a runner near the archive.
+    """Return the answer of a function to a request: here, or on a worker of a runner near the archive.
 
     Raises:
         TracevizError: it has no answer, or there is no such cluster.

@@ -1,8 +1,7 @@
 """Interval algebra on integer nanoseconds, vectorised: union, gaps, intersection, overlap, priorities, nesting.
 
-All intervals are half-open, ``[start, end)``. An :class:`IntervalSet` is sorted, disjoint and without empty
-members, so that set operations are sweeps over both sides (:mod:`traceviz.core.arrays.sweeps`). No Python loop
-runs over events.
+All intervals are half-open, ``[start, end)``. An :class:`IntervalSet` is sorted and disjoint, without empty members.
+So set operations are sweeps over two sets (:mod:`traceviz.core.arrays.sweeps`). No Python loop runs over events.
 
 ::
 
@@ -33,25 +32,25 @@ def _array(values: npt.ArrayLike) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntervalSet:
-    """A set of nanoseconds as sorted, disjoint, non-empty, non-touching intervals ``[starts[i], ends[i])``."""
+    """Set of nanoseconds as sorted, disjoint, non-empty, non-touching intervals ``[starts[i], ends[i])``."""
 
     starts: Array
     ends: Array
 
     @classmethod
     def empty(cls) -> Self:
-        """The set without members."""
+        """Return the set without members."""
         nothing = np.empty(0, dtype=np.int64)
         return cls(nothing, nothing)
 
     @classmethod
     def span(cls, start: int, end: int) -> Self:
-        """The single interval ``[start, end)``; empty where ``end <= start``."""
+        """Return the single interval ``[start, end)``, or an empty set if ``end <= start``."""
         return cls.of(_array([start]), _array([end]))
 
     @classmethod
     def of(cls, starts: npt.ArrayLike, ends: npt.ArrayLike) -> Self:
-        """Union of the intervals ``[starts[i], ends[i])``, in any order, overlapping or not.
+        """Return the union of the intervals ``[starts[i], ends[i])``, in any order, overlapping or not.
 
         Intervals with ``end <= start`` contribute nothing.
         """
@@ -82,48 +81,48 @@ class IntervalSet:
         return _array(self.starts), _array(self.ends)
 
     def union(self, *others: IntervalSet) -> IntervalSet:
-        """Nanoseconds in this set or in any of ``others``."""
+        """Return the nanoseconds in this set or in any of ``others``."""
         sets = [one for one in (self, *others) if len(one)]
         return IntervalSet(*reduce(sweeps.united, (one._bounds for one in sets))) if sets else self  # noqa: SLF001
 
     def complement(self, start: int, end: int) -> IntervalSet:
-        """Nanoseconds of ``[start, end)`` that are not in this set."""
+        """Return the nanoseconds of ``[start, end)`` that are not in this set."""
         return IntervalSet.span(start, end).subtract(self)
 
     def clip(self, start: int, end: int) -> IntervalSet:
-        """The part of this set within ``[start, end)``."""
+        """Return the part of this set within ``[start, end)``."""
         return self.intersect(IntervalSet.span(start, end))
 
     def intersect(self, other: IntervalSet) -> IntervalSet:
-        """Nanoseconds in both sets."""
+        """Return the nanoseconds in both sets."""
         return IntervalSet(*sweeps.intersected(self._bounds, other._bounds))
 
     def subtract(self, other: IntervalSet) -> IntervalSet:
-        """Nanoseconds in this set and not in ``other``."""
+        """Return the nanoseconds in this set and not in ``other``."""
         return IntervalSet(*sweeps.subtracted(self._bounds, other._bounds))
 
     def before(self, times: npt.ArrayLike) -> Array:
-        """Nanoseconds of this set that lie before each of ``times``."""
+        """Return the nanoseconds of this set that lie before each of ``times``."""
         return sweeps.before(self._bounds, _array(times))
 
     def overlap(self, starts: npt.ArrayLike, ends: npt.ArrayLike) -> Array:
-        """Nanoseconds that each of the intervals ``[starts[i], ends[i])`` shares with this set.
+        """Return the nanoseconds that each interval ``[starts[i], ends[i])`` shares with this set.
 
         The intervals may overlap each other and come in any order.
         """
         return sweeps.shared(self._bounds, _array(starts), _array(ends))
 
     def add_overlap(self, starts: Array, ends: Array, owners: nested.Rows, totals: Array) -> None:
-        """Add :meth:`overlap` of each interval to ``totals`` at its owner; negative owners have none."""
+        """Add :meth:`overlap` of each interval to ``totals`` at its owner. A negative owner means none."""
         done = sweeps.done_before(self._bounds)
         nested.add_shared(self.starts, self.ends, done, _array(starts), _array(ends), owners, totals)
 
     def weighed(self, starts: Array, ends: Array, loads: Array, full: int) -> float:
-        """Time of this set multiplied with the sum of the ``loads`` that run at each moment, at most ``full``."""
+        """Return the time of this set, weighted by the sum of the running ``loads``, which is capped at ``full``."""
         return sweeps.weighed(self._bounds, starts, ends, loads, full)
 
     def contains(self, times: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Whether each of ``times`` lies in this set."""
+        """Return whether each of ``times`` lies in this set."""
         moments = _array(times)
         if not len(self):
             return np.zeros(moments.shape, dtype=bool)
@@ -133,17 +132,17 @@ class IntervalSet:
         return np.asarray((index < len(self)) & (moments >= self.starts[np.minimum(index, len(self) - 1)]))
 
     def ended_by(self, times: npt.ArrayLike) -> Array:
-        """How many members have ended by each of ``times``."""
+        """Return the number of members that have ended by each of ``times``."""
         return sweeps.ended(self._bounds, _array(times))
 
 
 def union_all(sets: Iterable[IntervalSet]) -> IntervalSet:
-    """Nanoseconds in any of ``sets``."""
+    """Return the nanoseconds in any of ``sets``."""
     return IntervalSet.empty().union(*sets)
 
 
 def exclusive(layers: Iterable[tuple[str, IntervalSet]], start: int, end: int, rest: str) -> dict[str, IntervalSet]:
-    """Give every nanosecond of ``[start, end)`` to the first layer that contains it, and what is left to ``rest``.
+    """Give every nanosecond of ``[start, end)`` to the first layer that contains it, and all others to ``rest``.
 
     The returned sets are disjoint and add up to ``end - start`` exactly.
 
@@ -163,19 +162,19 @@ def exclusive(layers: Iterable[tuple[str, IntervalSet]], start: int, end: int, r
 
 
 def concurrency(starts: npt.ArrayLike, ends: npt.ArrayLike, at_least: int) -> IntervalSet:
-    """Nanoseconds in which ``at_least`` or more of the given intervals run at once."""
+    """Return the nanoseconds in which ``at_least`` or more of the given intervals run at once."""
     begin, finish = _array(starts), _array(ends)
     keep = finish > begin
     return IntervalSet(*sweeps.running(begin[keep], finish[keep], at_least))
 
 
 def nesting(starts: npt.ArrayLike, ends: npt.ArrayLike, group: npt.ArrayLike) -> tuple[Array, Array]:
-    """Depth and parent of intervals that nest properly within each ``group`` (a thread, for example).
+    """Return depth and parent of intervals that nest properly within each ``group`` (a thread, for example).
 
     Args:
-        starts: Starts, any order.
-        ends: Ends; an interval that shares both ends with another counts as inside the one that comes first.
-        group: Group of each interval; intervals of different groups never nest.
+        starts: Starts, in any order.
+        ends: Ends. Of intervals with the same start and end, the first contains the later ones.
+        group: Group of each interval. Intervals of different groups never nest.
 
     Returns:
         ``(depth, parent)`` in the order of the arguments: depth from 0, and the index of the innermost interval

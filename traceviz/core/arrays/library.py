@@ -1,6 +1,6 @@
-"""The compiled functions over arrays, or their NumPy twins if the package was built without a C compiler.
+"""Compiled functions over arrays, or their NumPy versions if the package was built without a C compiler.
 
-``TRACEVIZ_SWEEPS=numpy`` in the environment selects the twins.
+``TRACEVIZ_SWEEPS=numpy`` in the environment selects the NumPy versions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import ModuleType
 from traceviz.core.arrays import portable
 
 library: ModuleType = portable
-"""Functions with the signatures of ``_compiled.pyi``: they write their results to the last buffers."""
+"""Functions with the signatures of ``_compiled.pyi``. They write their results to the last buffers."""
 
 if os.environ.get("TRACEVIZ_SWEEPS") != "numpy":
     with suppress(ImportError):

@@ -1,7 +1,7 @@
-"""Rows that belong together by a pair of integers, such as device work and the call that launched it.
+"""Rows that match by a pair of integers, such as device work and the call that launched it.
 
-Ids that a profiler counts up lie close together: a list with a place for each of them finds partners in one pass over
-each side, where a join by hashes takes fifty times as long. Ids that lie far apart are ranked first.
+Ids that a profiler counts up lie close together. A list with one place per id finds partners in one pass over each
+side; a hash join takes fifty times as long. Ids that lie far apart are ranked first.
 
 ::
 
@@ -21,21 +21,21 @@ from traceviz.core.arrays.nested import PairColumns, matched
 
 Numbers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
-"""Numbers of rows; -1 stands for none."""
+"""Row numbers; -1 means none."""
 
 _PLACES_PER_ROW = 16
-"""So many places for each row take less time than to rank the ids."""
+"""Up to this many places per row, the list takes less time than ranking the ids."""
 _LEAST_PLACES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Pairs of integers, one for each row; rows without ``known`` belong to no other.
+    """Pairs of integers, one for each row. Rows that are not ``known`` match no other.
 
     Args:
-        owners: What the ids are unique in: a process.
+        owners: The scope in which the ids are unique: a process.
         ids: The ids.
-        known: Which rows have an id; ``None`` where all have.
+        known: True for rows that have an id; ``None`` if all have.
     """
 
     owners: npt.NDArray[np.integer]
@@ -47,15 +47,15 @@ class Pairs:
 
     @property
     def columns(self) -> PairColumns:
-        """Owners, ids, and which are known."""
+        """Owners, ids, and the mask of known rows."""
         return self.owners, self.ids, self.known
 
 
 def first_rows(sought: Pairs, among: Pairs) -> Rows:
-    """For each of ``sought``, the first row of ``among`` with the same pair.
+    """Return, for each of ``sought``, the first row of ``among`` with the same pair.
 
     Returns:
-        Rows of ``among``, -1 where there is none.
+        Rows of ``among``, -1 if there is none.
     """
     if not len(sought) or not len(among):
         return np.full(len(sought), -1, np.int32)
@@ -66,25 +66,25 @@ def first_rows(sought: Pairs, among: Pairs) -> Rows:
         return matched(sought.columns, among.columns, owners, least, width)
     places, wanted, count = _ranked(sought, among)
     table = np.full(count + 1, -1, np.int32)
-    backwards = slice(None, None, -1)  # of equal places the last that is written stays: the first row
+    backwards = slice(None, None, -1)  # of equal places the last write stays: the first row
     table[places[backwards]] = np.arange(len(among), dtype=np.int32)[backwards]
     table[count] = -1
     return np.asarray(table[wanted])
 
 
 def is_repeated(pairs: Pairs) -> npt.NDArray[np.bool_]:
-    """Whether an earlier row has the same pair; never for rows without one."""
+    """Return whether an earlier row has the same pair; false for rows without a pair."""
     rows = first_rows(pairs, pairs)
     return np.asarray((rows >= 0) & (rows != np.arange(rows.size, dtype=np.int32)))
 
 
 def _distinct(owners: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
-    """The distinct owners in order; there is at least one row. Most traces have one process: nothing is sorted then."""
+    """Return the distinct owners in order, of at least one row. Most traces have one process, which needs no sort."""
     return owners[:1] if owners.min() == owners.max() else np.unique(owners)
 
 
 def _ranked(sought: Pairs, among: Pairs) -> tuple[Numbers, Numbers, int]:
-    """Places of pairs whose ids lie far apart, and how many there are: by the rank of their ids, then of the pairs."""
+    """Return the places of pairs whose ids lie far apart, and their number: ranked by id, then by pair."""
     _, rank = np.unique(np.concatenate([among.ids, sought.ids]), return_inverse=True)
     _, owner = np.unique(np.concatenate([among.owners, sought.owners]), return_inverse=True)
     _, place = np.unique(owner * (int(rank.max()) + 1) + rank, return_inverse=True)

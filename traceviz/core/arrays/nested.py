@@ -1,6 +1,6 @@
-"""Calls that nest on their threads, and rows that are equal, in compiled code (:mod:`traceviz.core.arrays.library`).
+"""Calls that nest on their threads, and equal rows, in compiled code (:mod:`traceviz.core.arrays.library`).
 
-Rows that a compiled function declines go to its NumPy twin.
+Rows that a compiled function declines go to its NumPy version.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from traceviz.core.arrays.library import library
 Array = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.signedinteger[Any]]
-"""Positions of any width: 32 bits where there are millions."""
+"""Positions of any width; 32 bits for millions of rows."""
 Mask = npt.NDArray[np.bool_]
 Owners = npt.NDArray[np.integer[Any]]
 PairColumns = tuple[Owners, Array, Mask | None]
@@ -27,12 +27,12 @@ def _narrow(numbers: Rows) -> Codes:
 
 
 def _flags(mask: Mask | None) -> npt.NDArray[np.uint8]:
-    """Return ``mask`` as bytes; none for ``None``."""
+    """Return ``mask`` as bytes; an empty array for ``None``."""
     return np.empty(0, np.uint8) if mask is None else np.ascontiguousarray(mask).view(np.uint8)
 
 
 def nested(groups: Array, starts: Array, ends: Array) -> tuple[Codes, Codes] | None:
-    """Depth and parent of calls in order of group and start, the longer first (:func:`.intervals.nesting`).
+    """Return depth and parent of calls in order of group and start, the longer first (:func:`.intervals.nesting`).
 
     ``None`` if they are in another order, or if some cross.
     """
@@ -41,18 +41,18 @@ def nested(groups: Array, starts: Array, ends: Array) -> tuple[Codes, Codes] | N
 
 
 def crossing(groups: Array, starts: Array, ends: Array) -> tuple[Codes, Codes] | None:
-    """As :func:`nested`, also if some cross."""
+    """Do the same as :func:`nested`, also if some calls cross."""
     depth, parent = np.empty(starts.size, np.int32), np.empty(starts.size, np.int32)
     columns = groups, starts, ends, True, depth, parent
     return (depth, parent) if library.nest(*columns) or portable.nest(*columns) else None
 
 
 def nearest(parent: Rows, selected: Mask) -> Codes:
-    """For each call, the row of the innermost ``selected`` call that is it or is around it; -1 for none.
+    """Return, for each call, the row of the innermost ``selected`` call that is it or is around it; -1 for none.
 
     Args:
         parent: Row of the call around each one; -1 for none.
-        selected: Which calls are selected.
+        selected: True for selected calls.
     """
     columns = _narrow(parent), _flags(selected), np.empty(parent.size, np.int32)
     if not library.nearest(*columns):
@@ -61,11 +61,11 @@ def nearest(parent: Rows, selected: Mask) -> Codes:
 
 
 def topmost(parent: Rows, selected: Mask) -> Codes:
-    """For each call, the row of the outermost ``selected`` call that is it or is around it; -1 for none.
+    """Return, for each call, the row of the outermost ``selected`` call that is it or is around it; -1 for none.
 
     Args:
         parent: Row of the call around each one; -1 for none.
-        selected: Which calls are selected.
+        selected: True for selected calls.
     """
     columns = _narrow(parent), _flags(selected), np.empty(parent.size, np.int32)
     if not library.topmost(*columns):
@@ -74,25 +74,25 @@ def topmost(parent: Rows, selected: Mask) -> Codes:
 
 
 def contexts(parent: Rows, codes: Codes) -> tuple[Codes, Codes]:
-    """Return the context of each call, numbered as they first come, and the first call of each context.
+    """Return the context of each call, numbered in order of appearance, and the first call of each context.
 
-    Calls have one context if they have the same code, and all those around them have, from the outermost on.
+    Calls share a context if they and the calls around them, from the outermost on, have the same codes.
 
     Args:
         parent: Row of the call around each one, which comes before it; -1 for none.
-        codes: Code of each.
+        codes: Code of each call.
     """
     context, first = np.empty(parent.size, np.int32), np.empty(parent.size, np.int32)
     return context, first[: library.contexts(_narrow(parent), _narrow(codes), context, first)].copy()
 
 
 def outer_alike(groups: Array, ends: Array, codes: Codes) -> Mask:
-    """Mark calls that end after all earlier ones of their group with the same code: they lie in no other of these.
+    """Mark calls that end after all earlier ones of their group with the same code: none of these contains them.
 
     Args:
-        groups: Group of each call; rows are in order of group and start, the longer first.
-        ends: End of each.
-        codes: Code of each, small and not negative.
+        groups: Group of each call. Rows are in order of group and start, the longer first.
+        ends: End of each call.
+        codes: Code of each call, small and not negative.
     """
     outer = np.empty(groups.size, dtype=bool)
     library.outer(groups, ends, codes, int(codes.max(initial=0)) + 1, outer.view(np.uint8))
@@ -102,12 +102,12 @@ def outer_alike(groups: Array, ends: Array, codes: Codes) -> Mask:
 def stretches(  # noqa: PLR0917 (columns)
     groups: Array, starts: Array, ends: Array, parent: Rows, wanted: Mask | None = None, depth: Rows | None = None
 ) -> tuple[Array, Array, Codes]:
-    """Start, end and call of all intervals in which a call is innermost that is ``wanted``; all are if not given.
+    """Return start, end and call of all intervals in which a ``wanted`` call is innermost. By default all are wanted.
 
     Calls are those of :func:`nested`, or with their ``depth`` those of :func:`crossing`.
 
     Raises:
-        ValueError: calls cross, without a depth.
+        ValueError: calls cross, and no depth is given.
     """
     room = 2 * starts.size
     begin, end, owner = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int32)
@@ -122,15 +122,15 @@ def stretches(  # noqa: PLR0917 (columns)
 def running(  # noqa: PLR0917 (columns)
     groups: Array, starts: Array, ends: Array, parent: Rows, keys: Array, moments: Array
 ) -> Rows:
-    """Row of the innermost call that runs in each group of ``keys`` at each of ``moments``; -1 for none.
+    """Return the row of the innermost call that runs in each group of ``keys`` at each of ``moments``; -1 for none.
 
-    That is the last call that began by then, or the first that runs of those around it.
+    That is the last call that started by then or, if it has ended, the innermost running call around it.
 
     Args:
-        groups: Group of each call; rows are in order of group and start.
-        starts: Begin of each.
-        ends: End of each.
-        parent: Row of the call around each one, which is before it; -1 for none.
+        groups: Group of each call. Rows are in order of group and start.
+        starts: Start of each call.
+        ends: End of each call.
+        parent: Row of the call around each one, which comes before it; -1 for none.
         keys: A group for each moment.
         moments: The moments.
     """
@@ -140,14 +140,14 @@ def running(  # noqa: PLR0917 (columns)
 
 
 def matched(sought: PairColumns, among: PairColumns, owners: Owners, least: int, width: int) -> Codes:
-    """For each of ``sought``, the first row of ``among`` with the same owner and id; -1 for none.
+    """Return, for each of ``sought``, the first row of ``among`` with the same owner and id; -1 for none.
 
     Args:
-        sought: Owners, ids, and which rows have an id, or ``None`` if all have.
-        among: The same.
+        sought: Owners, ids, and the mask of rows that have an id, or ``None`` if all have.
+        among: The same columns of the rows to search.
         owners: The owners of ``among``, in order, each once.
         least: The least id of ``among``.
-        width: How many ids there are from that to the greatest.
+        width: Number of ids from the least to the greatest.
     """
     table, found = np.empty(owners.size * width, np.int32), np.empty(sought[1].size, np.int32)
     are_narrow = {owners.dtype, sought[0].dtype, among[0].dtype} == {np.dtype(np.int32)}
@@ -162,10 +162,10 @@ def _buffers(pairs: PairColumns) -> tuple[Owners, Array, npt.NDArray[np.uint8]]:
 
 
 def alike(*columns: Rows) -> tuple[Codes, Codes]:
-    """The group of each row, numbered as they first come, and the first row of each group; rows that are equal are one.
+    """Return the group of each row, numbered in order of appearance, and the first row of each group of equal rows.
 
     Args:
-        columns: Columns of numbers that fit into 32 bits, of one length.
+        columns: Columns of equal length whose numbers fit into 32 bits.
     """
     group, first = np.empty(columns[0].size, np.int32), np.empty(columns[0].size, np.int32)
     count = library.alike(tuple(np.ascontiguousarray(column, np.int32) for column in columns), group, first)
@@ -175,21 +175,21 @@ def alike(*columns: Rows) -> tuple[Codes, Codes]:
 def add_shared(  # noqa: PLR0917 (columns)
     opens: Array, closes: Array, done: Array, starts: Array, ends: Array, owners: Rows, total: Array
 ) -> None:
-    """Add time of a set within each span to the total of its owner, if it has one (negative: none)."""
+    """Add the time of a set within each span to the total of the span's owner. A negative owner means none."""
     library.add(opens, closes, done, starts, ends, _narrow(owners), total)
 
 
 def add_own(  # noqa: PLR0917 (columns)
     first: int, parent: Rows, time: Array, counted: Mask, owners: Rows | None, total: Array
 ) -> int:
-    """Add the time of each ``counted`` call without that of the calls directly in it, and return the sum of that.
+    """Add the time of each ``counted`` call, without the calls directly in it, and return the sum of these times.
 
     Args:
         first: Row of the first of these calls, which lie together.
-        parent: Row of the call around each one, which is one of them; -1 for none.
-        time: Time of each.
-        counted: Which of them count.
-        owners: To which row of ``total`` the time of each is added; ``None`` for its own.
+        parent: Row of the call around each one, which is one of these calls; -1 for none.
+        time: Time of each call.
+        counted: True for calls that count.
+        owners: Row of ``total`` that receives the time of each call; ``None`` for the call's own row.
         total: Time of all calls.
     """
     columns = _narrow(parent), np.ascontiguousarray(time), _flags(counted)
@@ -197,13 +197,13 @@ def add_own(  # noqa: PLR0917 (columns)
 
 
 def nesting_order(groups: Array, starts: Array, ends: Array, ties: Rows) -> Rows | None:
-    """Rows in order of group, start, falling end, and ``ties``; ``None`` where this is the order in which they come.
+    """Return rows in order of group, start, falling end, and ``ties``; ``None`` if they already come in this order.
 
-    As ``np.lexsort``, for rows that mostly come by start, as profilers write them: then groups are put together, and
-    only rows that start together are compared.
+    Sorts as ``np.lexsort``, but for rows that mostly come by start, as profilers write them. It collects each group and
+    compares only rows that start together.
     """
     if ties.size and ties.min() == ties.max():
-        ties = np.zeros(ties.size, np.int64)  # memory that is only read is none
+        ties = np.zeros(ties.size, np.int64)  # zeros that are only read take no memory
     ordered = np.empty(groups.size, np.int32)
     columns = [np.ascontiguousarray(column, np.int64) for column in (groups, starts, ends, ties)]
     found = library.order(*columns, ordered)
@@ -214,4 +214,4 @@ def nesting_order(groups: Array, starts: Array, ends: Array, ties: Rows) -> Rows
 
 
 _DECLINED = 2
-"""The compiled function leaves rows in another order to NumPy."""
+"""Result of the compiled function when it leaves the sorting to NumPy."""

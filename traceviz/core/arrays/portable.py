@@ -1,4 +1,4 @@
-"""NumPy twins of the compiled functions over arrays, with the same arguments and results: see ``_compiled.pyi``.
+"""NumPy versions of the compiled functions over arrays, with the same arguments and results: see ``_compiled.pyi``.
 
 They run if the package was built without a C compiler, and on rows that a compiled function declines.
 """
@@ -21,50 +21,50 @@ IN_ORDER, ORDERED = 0, 1
 
 
 def merge(begin: Array, finish: Array, starts: Array, ends: Array) -> int:
-    """Union of intervals; -1 if they are not in order of their starts."""
+    """Write the union of intervals; return -1 if they are not in order of their starts."""
     if np.any(begin[1:] < begin[:-1]):
         return -1
     return _written(_merged(begin, finish), starts, ends)
 
 
 def unite(*columns: Array) -> int:
-    """Members of either of two sets."""
+    """Write the members of either of two sets."""
     one_starts, one_ends, other_starts, other_ends, starts, ends = columns
     united = _merged(np.concatenate([one_starts, other_starts]), np.concatenate([one_ends, other_ends]))
     return _written(united, starts, ends)
 
 
 def intersect(*columns: Array) -> int:
-    """Members of both of two sets."""
+    """Write the members of both of two sets."""
     one_starts, one_ends, other_starts, other_ends, starts, ends = columns
     return _written(_at_least(2, [one_starts, other_starts], [one_ends, other_ends]), starts, ends)
 
 
 def subtract(*columns: Array) -> int:
-    """Members of the first of two sets that are not in the other."""
+    """Write the members of the first of two sets that are not in the other."""
     one_starts, one_ends, other_starts, other_ends, starts, ends = columns
     return _written(_at_least(1, [one_starts, other_ends], [one_ends, other_starts]), starts, ends)
 
 
 def concurrent(begin: Array, finish: Array, starts: Array, ends: Array, at_least: int) -> int:
-    """Times at which ``at_least`` or more intervals run."""
+    """Write the times at which ``at_least`` or more intervals run."""
     return _written(_at_least(at_least, [begin], [finish]), starts, ends)
 
 
 def ended(ends: Array, moments: Array, counts: Array) -> None:
-    """Members that have ended by each moment."""
+    """Count the members that have ended by each moment."""
     counts[:] = np.searchsorted(ends, moments, side="right")
 
 
 def before(starts: Array, ends: Array, done: Array, moments: Array, spent: Array) -> None:
-    """Time of a set before each moment."""
+    """Write the time of a set before each moment."""
     index = np.searchsorted(ends, moments, side="right")
     begins = np.append(starts, np.iinfo(np.int64).max)[index]
     spent[:] = done[index] + (np.maximum(moments, begins) - begins)
 
 
 def shared(starts: Array, ends: Array, done: Array, begin: Array, finish: Array, common: Array) -> None:  # noqa: PLR0917
-    """Time that each interval has in common with a set."""
+    """Write the time that each interval has in common with a set."""
     until = np.empty_like(common)
     before(starts, ends, done, begin, until)
     before(starts, ends, done, np.maximum(begin, finish), common)
@@ -72,7 +72,7 @@ def shared(starts: Array, ends: Array, done: Array, begin: Array, finish: Array,
 
 
 def weigh(starts: Array, ends: Array, begin: Array, finish: Array, loads: Array, full: int) -> float:  # noqa: PLR0917
-    """Time of a set, multiplied with the loads that run, at most ``full``."""
+    """Return the time of a set, weighted by the loads that run, at most ``full``."""
     times, steps = np.concatenate([begin, np.maximum(begin, finish)]), np.concatenate([loads, -loads])
     order = np.argsort(times, kind="stable")
     running = np.minimum(np.cumsum(steps[order])[:-1], full)
@@ -92,7 +92,7 @@ def _merged(begin: Array, finish: Array) -> Bounds:
 
 
 def _at_least(count: int, starts: list[Array], ends: list[Array]) -> Bounds:
-    """Times at which ``count`` or more intervals run."""
+    """Return the times at which ``count`` or more intervals run."""
     begins, times = sum(map(len, starts)), np.concatenate([*starts, *ends])
     order = np.argsort(times, kind="stable")
     times, busy = times[order], np.cumsum(np.where(order < begins, 1, -1)) >= count
@@ -109,13 +109,13 @@ def _written(bounds: Bounds, starts: Array, ends: Array) -> int:
 
 
 def add_by(codes: Rows, *columns: Array) -> None:
-    """Add values, or one for each row, to the totals of their groups."""
+    """Add values, or one per row, to the totals of their groups."""
     *values, totals = columns
     np.add.at(totals, codes, values[0] if values else 1)
 
 
 def squares(values: Array, begins: Array, means: npt.NDArray[np.float64], sums: npt.NDArray[np.float64]) -> None:
-    """Add up the squares of what the values of each group differ from its mean."""
+    """Add up the squared deviations of the values of each group from its mean."""
     counts = np.diff(begins)
     if (some := np.flatnonzero(counts)).size:
         off = values - np.repeat(means[some], counts[some])
@@ -123,7 +123,7 @@ def squares(values: Array, begins: Array, means: npt.NDArray[np.float64], sums: 
 
 
 def alike(columns: tuple[Rows, ...], group: Rows, first: Rows) -> int:
-    """Groups of equal rows, numbered as they first come."""
+    """Number the groups of equal rows in order of appearance."""
     _, firsts, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
     order = np.argsort(firsts)
     number = np.empty(order.size, np.int32)
@@ -145,10 +145,10 @@ def match(  # noqa: PLR0917 (columns)
     row: Rows,
     found: Rows,
 ) -> None:
-    """The first row with the same owner and id; -1 for none."""
+    """Write the first row with the same owner and id; -1 for none."""
 
     def places(owners: Rows, ids: Array, known: Flags) -> Array:
-        """Places in ``row``: ids one after the other, owner by owner; -1 for rows without a pair or a partner."""
+        """Return places in ``row``, id by id within each owner; -1 for rows without a pair or a partner."""
         owner = np.minimum(np.searchsorted(distinct, owners), distinct.size - 1)
         inside = (distinct[owner] == owners) & (ids >= least) & (ids <= least + (width - 1))
         inside &= known.view(np.bool_) if known.size else True
@@ -156,7 +156,7 @@ def match(  # noqa: PLR0917 (columns)
 
     row[:] = -1
     place = places(among_owners, among_ids, among_known)
-    rows = np.flatnonzero(place >= 0)[::-1]  # of equal places the last that is written stays: the first row
+    rows = np.flatnonzero(place >= 0)[::-1]  # of equal places the last write stays: the first row
     row[place[rows]] = rows
     place = places(owners, ids, known)
     found[:] = np.where(place >= 0, row[place], -1)
@@ -173,7 +173,7 @@ def nest(  # noqa: PLR0917 (columns)
     depth: Rows,
     parent: Rows,
 ) -> bool:
-    """Depth and parent of calls; false if they come in another order, or if some cross that may not."""
+    """Write depth and parent of calls; return false if they come in another order, or cross without ``cross``."""
     later = (starts[1:] > starts[:-1]) | ((starts[1:] == starts[:-1]) & (ends[1:] <= ends[:-1]))
     if not np.all((groups[1:] > groups[:-1]) | ((groups[1:] == groups[:-1]) & later)):
         return False
@@ -186,10 +186,10 @@ def nest(  # noqa: PLR0917 (columns)
 
 
 def _depths(groups: Array, starts: Array, ends: Array) -> Array:
-    """Calls around each one.
+    """Count the calls around each one.
 
     Depth = calls before it - calls that ended by its start, both counted over this and all earlier groups. Times are
-    replaced by their ranks, so that (group, time) fits one sortable integer whatever the clock.
+    replaced by their ranks, so that (group, time) fits one sortable integer for any clock.
     """
     count = starts.size
     lasting = np.maximum(ends, starts + 1)  # an instant must not end before it has started
@@ -201,7 +201,7 @@ def _depths(groups: Array, starts: Array, ends: Array) -> Array:
 
 
 def nearest(parent: Rows, wanted: Flags, found: Rows) -> bool:
-    """The innermost wanted call that is each call, or is around it; -1 for none."""
+    """Write the innermost wanted call that is each call, or is around it; -1 for none."""
     selected = wanted.view(np.bool_)
     found[:] = np.where(selected, np.arange(parent.size), -1)
     climbing = np.flatnonzero(~selected & (parent >= 0))
@@ -216,14 +216,14 @@ def nearest(parent: Rows, wanted: Flags, found: Rows) -> bool:
 
 
 def topmost(parent: Rows, wanted: Flags, found: Rows) -> bool:
-    """The outermost wanted call that is each call, or is around it; -1 for none."""
+    """Write the outermost wanted call that is each call, or is around it; -1 for none."""
     nearest(parent, wanted, found)
     around = np.where(parent >= 0, found[parent], -1)
     return nearest(parent, (wanted.view(np.bool_) & (around < 0)).view(np.uint8), found)
 
 
 def contexts(parent: Rows, codes: Rows, context: Rows, first: Rows) -> int:
-    """Contexts of calls: those have one that have the same code, as have all those around them."""
+    """Number the contexts of calls. Calls share one if they and all calls around them have the same codes."""
     number = np.full(parent.size, -1, np.int32)
     rows, count = np.flatnonzero(parent < 0), 0
     group, firsts = np.empty_like(context), np.empty_like(context)
@@ -241,7 +241,7 @@ def contexts(parent: Rows, codes: Rows, context: Rows, first: Rows) -> int:
 def add_own(  # noqa: PLR0917 (columns)
     first: int, parent: Rows, time: Array, counted: Flags, owners: Rows, total: Array
 ) -> int:
-    """Add the time of counted calls without that of the calls directly in them; return the sum."""
+    """Add the time of counted calls without the calls directly in them; return the sum."""
     inside = parent >= 0
     alone = time.copy()
     np.subtract.at(alone, parent[inside] - first, time[inside])
@@ -251,9 +251,10 @@ def add_own(  # noqa: PLR0917 (columns)
 
 
 def order(groups: Array, starts: Array, ends: Array, ties: Array, ordered: Rows) -> int:
-    """Rows in order of group, start, falling end and tie; :data:`IN_ORDER` if they come so.
+    """Write rows in order of group, start, falling end and tie; return :data:`IN_ORDER` if they already come so.
 
-    Rows mostly come by start, as profilers write them: groups are put together, and only rows that start together are
+    Rows mostly come by start, as profilers write them. So each group is collected, and only rows that start together
+    are
     compared.
     """
     rows = np.argsort(groups, kind="stable") if np.any(groups[1:] < groups[:-1]) else np.arange(groups.size)
@@ -271,7 +272,7 @@ def order(groups: Array, starts: Array, ends: Array, ties: Array, ordered: Rows)
 
 
 def outer(groups: Array, ends: Array, codes: Rows, _count: int, found: Flags) -> None:
-    """Mark calls that lie in no other of their group with the same code."""
+    """Mark calls that lie in no other call of their group with the same code."""
     rows = np.lexsort((codes, groups))
     parts = np.flatnonzero((np.diff(groups[rows]) != 0) | (np.diff(codes[rows]) != 0)) + 1
     for part in np.split(rows, parts):  # once per code
@@ -289,7 +290,7 @@ def innermost(  # noqa: PLR0917 (columns)
     finishes: Array,
     owners: Rows,
 ) -> int:
-    """Intervals in which each call is innermost; where calls cross, in which it started last."""
+    """Write the intervals in which each call is innermost or, if calls cross, started last."""
     crosses = depth.size > 0
     depth = depth if crosses else _depths(groups, starts, ends)
     lasting = np.flatnonzero(ends > starts)
@@ -316,13 +317,13 @@ def innermost(  # noqa: PLR0917 (columns)
 def running(  # noqa: PLR0917 (columns)
     groups: Array, starts: Array, ends: Array, parent: Rows, keys: Array, moments: Array, found: Rows
 ) -> None:
-    """The innermost call that runs in a group at each moment; -1 for none."""
+    """Write the innermost call that runs in a group at each moment; -1 for none."""
     found[:] = -1
     if not starts.size or not keys.size:
         return
     _, group = np.unique(np.concatenate([groups, keys]), return_inverse=True)
     _, rank = np.unique(np.concatenate([starts, moments]), return_inverse=True)
-    key = group.astype(np.int64) * (rank.size + 1) + rank  # one integer for each pair, which sorts the same way
+    key = group.astype(np.int64) * (rank.size + 1) + rank  # one integer for each pair, with the same order
     row = np.searchsorted(key[: starts.size], key[starts.size :], side="right") - 1  # the last that started by then
     row = np.where((row >= 0) & (groups[row] == keys), row, -1)
     while (over := (row >= 0) & (ends[row] <= moments)).any():  # at most once per depth
@@ -344,7 +345,7 @@ def add(  # noqa: PLR0917 (columns)
 
 
 def order_times(times: Array, ordered: Rows) -> int:
-    """Rows in order of time; returns how far they are from their places at most."""
+    """Write rows in order of time; return the largest distance of a row from its place."""
     ordered[:] = np.argsort(times, kind="stable")
     return int(np.abs(ordered - np.arange(times.size)).max(initial=0))
 

@@ -1,6 +1,6 @@
-"""Rows that nearly come by time, as profilers write them, put in order where they are: no column is in memory twice.
+"""In-place sorting of rows that nearly come by time, as profilers write them. No column is in memory twice.
 
-Threads hand over what they recorded in pieces, so that rows are some hundreds of places from where they belong::
+Threads deliver their records in pieces, so rows are some hundreds of places from where they belong::
 
     thread 1   10 14 19             in the file   10 14 19 12 15 22         in order   10 12 14 15 19 22
     thread 2            12 15 22
@@ -18,18 +18,18 @@ from traceviz.core.arrays.library import library
 
 Array = npt.NDArray[np.int64]
 FURTHEST = 1 << 20
-"""Rows that are further from their places are moved in another way: a window of so many is held."""
+"""Largest distance of a row from its place, in rows. The sort holds a window of this many; others sort another way."""
 
 
 def put_in_order(times: Array, columns: Sequence[npt.NDArray[Any]]) -> bool:
-    """Sort ``columns`` of one length by ``times``, equal ones as they come, in their own memory.
+    """Sort ``columns`` of one length by ``times``, in their own memory. Equal times keep their order.
 
     Args:
-        times: Their times; not one of them, unless it is the last.
+        times: Their times; not one of the columns, unless it is the last.
         columns: Columns of 1, 2, 4 or 8 bytes.
 
     Returns:
-        Whether they are in order now; where not, nothing was moved: many rows are far from their places.
+        True if they are in order now. False if a row is too far from its place; then nothing was moved.
     """
     rows = np.empty(times.size, np.int32)
     distance = library.order_times(times, rows)

@@ -20,7 +20,7 @@ Bounds = tuple[Array, Array]
 
 
 def merged(begin: Array, finish: Array) -> Bounds:
-    """Union of the intervals from ``begin`` to ``finish`` in any order; empty ones contribute nothing."""
+    """Return the union of the intervals from ``begin`` to ``finish`` in any order; empty ones contribute nothing."""
     starts, ends = np.empty(begin.size, np.int64), np.empty(begin.size, np.int64)
     count = library.merge(begin, finish, starts, ends)
     if count < 0:
@@ -30,22 +30,22 @@ def merged(begin: Array, finish: Array) -> Bounds:
 
 
 def united(one: Bounds, other: Bounds) -> Bounds:
-    """Return what is in either of two sets."""
+    """Return the union of two sets."""
     return _of_two(library.unite, one, other)
 
 
 def intersected(one: Bounds, other: Bounds) -> Bounds:
-    """Return what is in both of two sets."""
+    """Return the intersection of two sets."""
     return _of_two(library.intersect, one, other)
 
 
 def subtracted(one: Bounds, other: Bounds) -> Bounds:
-    """Return what is in the first of two sets and not in the other."""
+    """Return the first of two sets without the other."""
     return _of_two(library.subtract, one, other)
 
 
 def running(begin: Array, finish: Array, at_least: int) -> Bounds:
-    """Time in which ``at_least`` or more intervals run at once; none of them is empty."""
+    """Return the times in which ``at_least`` or more intervals run at once. No interval may be empty."""
     begin, finish = _in_order(begin, finish)
     starts, ends = np.empty(begin.size, np.int64), np.empty(begin.size, np.int64)
     count = library.concurrent(begin, finish, starts, ends, at_least)
@@ -53,41 +53,41 @@ def running(begin: Array, finish: Array, at_least: int) -> Bounds:
 
 
 def ended(bounds: Bounds, moments: Array) -> Array:
-    """Number of members of a set that have ended by each of ``moments``."""
+    """Count the members of a set that have ended by each of ``moments``."""
     counts = np.empty(moments.size, dtype=np.int64)
     library.ended(bounds[1], moments, counts)
     return counts
 
 
 def before(bounds: Bounds, moments: Array) -> Array:
-    """Nanoseconds of a set that lie before each of ``moments``."""
+    """Return the nanoseconds of a set that lie before each of ``moments``."""
     spent = np.empty(moments.size, dtype=np.int64)
     library.before(*bounds, done_before(bounds), moments, spent)
     return spent
 
 
 def shared(bounds: Bounds, begin: Array, finish: Array) -> Array:
-    """Nanoseconds that each of the intervals from ``begin`` to ``finish`` has in common with a set."""
+    """Return the nanoseconds that each of the intervals from ``begin`` to ``finish`` has in common with a set."""
     common = np.empty(begin.size, dtype=np.int64)
     library.shared(*bounds, done_before(bounds), begin, finish, common)
     return common
 
 
 def weighed(bounds: Bounds, begin: Array, finish: Array, loads: Array, full: int) -> float:
-    """Time of a set multiplied with the sum of the ``loads`` that run at each moment, at most ``full``.
+    """Return the time of a set, weighted by the sum of the ``loads`` that run at each moment, at most ``full``.
 
     Args:
         bounds: The set.
         begin: The start of each load.
-        finish: Its end; a load that ends before it starts is none.
+        finish: Its end. A load that ends before it starts does not count.
         loads: The loads.
-        full: More than this counts as this.
+        full: Upper limit of the sum.
     """
     return float(library.weigh(*bounds, *_in_order(begin, finish, loads), full))
 
 
 def _in_order(begin: Array, *others: Array) -> tuple[Array, ...]:
-    """Rows in order of ``begin``: those of tables mostly are, and are not copied then."""
+    """Return rows in order of ``begin``. Rows of tables mostly are in order, and then they are not copied."""
     if np.all(begin[1:] >= begin[:-1]):
         return begin, *others
     order = np.argsort(begin, kind="stable")
@@ -103,12 +103,12 @@ def summed(codes: Codes, values: Array | None, count: int) -> Array:
 
 
 def squares(values: Array, begins: Array, means: Reals) -> Reals:
-    """For each group, the sum of the squares of what its ``values`` differ from its mean.
+    """Return, for each group, the sum of the squared deviations of its ``values`` from its mean.
 
     Args:
         values: The values, group by group.
-        begins: Where each group begins, and the end of the last.
-        means: The mean of each.
+        begins: Position of the first value of each group, and the end of the last group.
+        means: The mean of each group.
     """
     sums = np.zeros(means.size)
     library.squares(np.ascontiguousarray(values), begins, means, sums)
@@ -123,12 +123,12 @@ def _of_two(sweep: Callable[..., int], one: Bounds, other: Bounds) -> Bounds:
 
 
 def _trimmed(values: Array, count: int) -> Array:
-    """The first ``count`` of ``values``, without keeping much more in memory than these."""
+    """Return the first ``count`` of ``values``, without keeping much more in memory than these."""
     return values[:count] if 2 * count > values.size else values[:count].copy()
 
 
 def done_before(bounds: Bounds) -> Array:
-    """For each member of a set, and for the end of time: nanoseconds of all members before it."""
+    """Return the nanoseconds of all members before each member of a set, and before the end of time."""
     done = np.empty(bounds[0].size + 1, np.int64)
     done[0] = 0
     np.cumsum(bounds[1] - bounds[0], out=done[1:])

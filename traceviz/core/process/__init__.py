@@ -1,1 +1,1 @@
-"""This process: signals, standard streams, temporary files, and the memory that it may take."""
+"""This process: signals, standard streams, temporary files, and its memory limit."""

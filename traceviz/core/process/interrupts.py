@@ -1,10 +1,10 @@
-"""Signals that ask this process to end: Ctrl-C, SIGTERM, SIGHUP. Only the command line takes them; a library must not.
+"""Signals that ask this process to end: Ctrl-C, SIGTERM, SIGHUP. Only the command line handles them, never a library.
 
 ::
 
     signal --> Stopped in the main thread --> blocks unwind and remove what they wrote --> exit code 128 + signal
 
-:class:`Stopped` is no ``Exception``, and no ``KeyboardInterrupt`` either, which other libraries catch for themselves.
+:class:`Stopped` is not an ``Exception``, nor a ``KeyboardInterrupt``, because other libraries catch these.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that ask a process to end."""
 REPEATED_S = 1.0
-"""The same request comes several times: from a terminal to all processes, and from a parent to its child."""
+"""Seconds in which a signal counts as a repeat: a terminal signals all processes, and a parent its child."""
 PATIENCE_S = 10.0
-"""What has not unwound by then is stuck, or swallowed the request: the process ends as it is."""
+"""Seconds until the process is ended anyway: it is stuck, or something swallowed the request."""
 _AGAIN_S = 0.01
 
 
@@ -32,12 +32,13 @@ class Stopped(BaseException):
     """A signal asked this process to end.
 
     Args:
-        number: The signal. A library that words errors anew, ``type(error)(text)``, gives a text instead: the signal is
-            the one that this process was sent, then.
+        number: The signal. A library that rewords errors, ``type(error)(text)``, gives a text instead. Then the signal
+            is
+            the one that this process received.
 
     Attributes:
         number: The signal.
-        message: What is said when it has ended.
+        message: Text that is printed when it has ended.
     """
 
     def __init__(self, number: int | str) -> None:
@@ -47,12 +48,12 @@ class Stopped(BaseException):
 
     @property
     def exit_code(self) -> int:
-        """As shells have it."""
+        """Exit code as shells define it."""
         return 128 + self.number
 
 
 class _Requests:
-    """What was asked of this process so far."""
+    """Requests to end that this process has received."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -62,11 +63,11 @@ class _Requests:
         self.tidy: Callable[[], None] | None = None
 
     def take(self, number: int, _frame: FrameType | None = None) -> None:
-        """Handle a signal: raise, unless that must wait, or the first one is being seen to."""
+        """Handle a signal: raise, unless that must wait, or the first one is being handled."""
         if self.number and time.monotonic() - self.first_s < REPEATED_S:
             return
         if not self.number:
-            _thread.start_new_thread(self._end_at_last, (number,))  # `threading` has locks, and may be at work below us
+            _thread.start_new_thread(self._end_at_last, (number,))  # interrupted code may hold locks of `threading`
         self.number, self.first_s = number, time.monotonic()
         if self.deferring:
             self.is_waiting = True
@@ -80,7 +81,7 @@ class _Requests:
         os._exit(128 + number)
 
     def take_again(self) -> None:
-        """Ask once more, in a moment: the request was raised in a place that can only drop it."""
+        """Repeat the request in a moment: it was raised in a place that can only drop it."""
         time.sleep(_AGAIN_S)
         self.first_s = 0.0
         os.kill(os.getpid(), self.number)
@@ -90,10 +91,10 @@ _requests = _Requests()
 
 
 def install(tidy: Callable[[], None] | None = None) -> None:
-    """Have :class:`Stopped` raised in the main thread; signals that this process was started to ignore stay ignored.
+    """Raise :class:`Stopped` in the main thread on these signals. Signals that were ignored at the start stay ignored.
 
     Args:
-        tidy: Called where the process must be ended although it does not unwind.
+        tidy: Called if the process must be ended although it does not unwind.
     """
     _requests.tidy = tidy
     for number in ENDING:
@@ -103,7 +104,7 @@ def install(tidy: Callable[[], None] | None = None) -> None:
 
 
 def _take_unraisable(otherwise: Callable[[Any], object]) -> Callable[[Any], object]:
-    """A hook for exceptions that Python drops, as those in destructors: a request to end is made again."""
+    """Return a hook for exceptions that Python drops, as in destructors, which repeats a dropped request to end."""
 
     def take(unraisable: Any) -> None:
         if isinstance(unraisable.exc_value, Stopped):
@@ -115,14 +116,14 @@ def _take_unraisable(otherwise: Callable[[Any], object]) -> Callable[[Any], obje
 
 
 def ignore() -> None:
-    """Ignore signals from now on: all is done, and Python takes its time to end."""
+    """Ignore signals from now on: the work is done, and Python takes time to exit."""
     for number in ENDING:
         if signal.getsignal(number) == _requests.take:
             signal.signal(number, signal.SIG_IGN)
 
 
 def check() -> None:
-    """Raise again what was lost: an import that is interrupted may fail with any error, and so may compiled code.
+    """Raise a lost request again. An interrupted import may fail with any error, and so may compiled code.
 
     Raises:
         Stopped: this process was asked to end.
@@ -132,12 +133,12 @@ def check() -> None:
 
 
 def follow(exit_code: int) -> None:
-    """Raise the request that a process of ours ended with: who asks all of them to end may be heard there first.
+    """Raise the request that ended a child process. It can arrive there first if all processes get it.
 
-    Nothing happens in a program of others, whose signals nobody took, nor where the process ended for another reason.
+    Nothing happens if this process does not handle signals, or if the child ended for another reason.
 
     Raises:
-        Stopped: it was asked to end, and so is this process.
+        Stopped: the child was asked to end, and so is this process.
     """
     number = exit_code - 128
     if number in ENDING and signal.getsignal(number) == _requests.take:
@@ -145,7 +146,7 @@ def follow(exit_code: int) -> None:
 
 
 class uninterrupted:  # noqa: N801 (a block reads: with uninterrupted())
-    """A block that is not divided: a request to end that comes meanwhile is raised when it ends."""
+    """A block that is not interrupted: a request to end during it is raised when it ends."""
 
     def __enter__(self) -> None:
         _requests.deferring += threading.current_thread() is threading.main_thread()

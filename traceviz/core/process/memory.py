@@ -1,7 +1,7 @@
-"""How much memory this process may take, how much it has, and the error that says so before the system ends it.
+"""The memory that this process may take and has, and the error that is raised before the system ends it.
 
-What reads a trace knows what it needs at the least, or sees how fast its columns grow. :class:`Allowance` compares that
-with what there is: a trace that cannot fit is refused with both figures.
+Code that reads a trace knows its least memory, or measures how fast its columns grow. :class:`Allowance` compares that
+with the available memory. A trace that cannot fit is refused with both figures.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _MEMORY = Path("/proc/meminfo")
 _GROUPS = Path("/proc/self/cgroup")
 _CGROUPS = Path("/sys/fs/cgroup")
 _UNLIMITED = 1 << 60
-"""Control groups without a limit say one of this size or more."""
+"""Control groups without a limit report this size or more."""
 _CLEARLY = 1.1
-"""How far what is needed must exceed what there is before that refuses a trace: both are estimates."""
+"""Factor by which the needed memory must exceed the available memory to refuse a trace: both are estimates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class Room:
     """Memory that this process may still take.
 
     Args:
-        more: In bytes, beside what it has.
-        most: The limit that this comes from, in bytes, or what is free.
-        words: What sets it, as ``allows`` needs it: "this machine has 3.1 GB free".
+        more: Bytes in addition to those it has.
+        most: The limit that this comes from, in bytes, or the free memory.
+        words: The source of the limit, as text for ``allows``: "this machine has 3.1 GB free".
     """
 
     more: int
@@ -45,30 +45,30 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a reader may take.
+    """Memory that a reader may take.
 
     Args:
-        most: Memory that the process may have in all, in bytes; ``None`` for what the system gives it.
+        most: Total memory that the process may have, in bytes; ``None`` for all that the system gives it.
     """
 
     most: int | None = None
 
     def check(self, needed: int, name: str) -> None:
-        """Refuse work that cannot end well.
+        """Refuse work that would run out of memory.
 
         Args:
-            needed: Bytes that it takes at the least, beside those that the process has.
-            name: What needs them, for the message.
+            needed: Least bytes that it takes, in addition to those that the process has.
+            name: Name of the work, for the message.
 
         Raises:
-            OutOfMemoryError: there are not so many.
+            OutOfMemoryError: so many bytes are not available.
         """
         if self.most is not None:
             has = resident()
             if has + needed > self.most:
                 raise _refused(name, has + needed, f"{OPTION} allows {format_value(self.most, 'bytes')}.")
             return
-        if needed <= 0:  # always fits, and to ask the system takes longer than to read a small table
+        if needed <= 0:  # always fits, and asking the system takes longer than reading a small table
             return
         room = free()
         if room is not None and needed > room.more * _CLEARLY:
@@ -77,11 +77,11 @@ class Allowance:
 
 @dataclass(slots=True, eq=False)
 class Watch:
-    """Sees how memory grows while work proceeds, and refuses what cannot end well as soon as that shows.
+    """Watch of memory growth during work, which refuses work that would run out of memory as soon as that shows.
 
     Args:
-        allowance: What may be taken.
-        name: What needs it, for messages.
+        allowance: The memory that may be taken.
+        name: Name of the work, for messages.
     """
 
     allowance: Allowance
@@ -91,10 +91,10 @@ class Watch:
     _began: int = 0
 
     def see(self, stage: str, done: int, total: int | None) -> None:
-        """``done`` of ``total`` units of ``stage`` are finished: what they took, the rest will take as well.
+        """Record that ``done`` of ``total`` units of ``stage`` are finished. Later units are assumed to take as much.
 
         Raises:
-            OutOfMemoryError: there is not so much.
+            OutOfMemoryError: so much memory is not available.
         """
         has = resident()
         if stage != self._stage:
@@ -107,9 +107,9 @@ class Watch:
 
 
 _EARLY = 20
-"""From this part of a stage on, what it takes in all can be told."""
+"""After this part of a stage (one in ...), its total memory can be estimated."""
 _NO_COLUMNS = 64 * 10**6
-"""What a stage takes that does not grow with the trace: blocks of text, tables of an allocator."""
+"""Memory of a stage that does not grow with the trace: blocks of text, tables of an allocator."""
 
 
 def _refused(name: str, needed: int, allowed: str) -> OutOfMemoryError:
@@ -121,7 +121,7 @@ def _refused(name: str, needed: int, allowed: str) -> OutOfMemoryError:
 
 
 def give_back() -> None:
-    """Return to the system what this process has freed and its allocators keep, as they do with large columns."""
+    """Return memory to the system that this process freed and its allocators keep, as they do with large columns."""
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:
         arrow.default_memory_pool().release_unused()
@@ -132,7 +132,7 @@ def give_back() -> None:
 
 @cache
 def _trim() -> Callable[[int], object] | None:
-    """The function of the C library, where it has one."""
+    """Return the function ``malloc_trim`` of the C library, if it has one."""
     import ctypes  # noqa: PLC0415 (only large traces need it)
 
     with suppress(OSError, AttributeError):
@@ -142,40 +142,40 @@ def _trim() -> Callable[[int], object] | None:
 
 
 def reuse_large_blocks() -> None:
-    """Have the C library use the pages of large blocks again, which are freed and allocated all the time.
+    """Let the C library reuse the pages of large blocks, which are freed and allocated all the time.
 
-    By itself it gives a large block pages of its own or, once a few were freed, a place on the heap of the thread. The
-    system has to clear each page that is new, at 1 to 2 us per 4 kB: of a report of nsys with 4.5 million events that
-    was a quarter of all CPU time. On one heap of all threads less than half as many pages are new.
+    By default it gives a large block its own pages or, once a few were freed, a place on the heap of the thread. The
+    system has to clear each new page, at 1 to 2 us per 4 kB. For an nsys report with 4.5 million events, that was a
+    quarter of all CPU time. With one heap for all threads, less than half as many pages are new.
     """
     _set_allocator({_ARENAS: 1, _LARGE_FROM: 32 << 20, _RETURNED_FROM: 64 << 20})
 
 
 def return_freed_memory() -> None:
-    """Make the libraries, which are not loaded yet, return memory to the system soon after it is freed.
+    """Let libraries that are not loaded yet return memory to the system soon after it is freed.
 
-    By default they keep it for the next allocation, which is faster: the system clears each page that it gives. The C
-    library gives each large block pages of its own here: a column of a piece of a table is large, and the system would
-    not get it back if it were freed among smaller blocks.
+    By default they keep it for the next allocation, which is faster, because the system clears each page that it gives.
+    Here the C library gives each large block its own pages. A column of a piece of a table is large. If it were freed
+    among smaller blocks, it would not go back to the system.
     """
     _set_defaults(
         ARROW_DEFAULT_MEMORY_POOL="system",
-        _RJEM_MALLOC_CONF="dirty_decay_ms:0,muzzy_decay_ms:0",  # of Polars: only some calls end the time to keep pages
+        _RJEM_MALLOC_CONF="dirty_decay_ms:0,muzzy_decay_ms:0",  # for Polars: pages are freed only during some calls
     )
     _set_allocator({_LARGE_FROM: 1 << 20})
 
 
 def reserve_few_addresses() -> None:
-    """Make the libraries, which are not loaded yet, start no threads and reserve no addresses under ``ulimit -v``."""
+    """Let libraries that are not loaded yet start no threads and reserve no addresses under ``ulimit -v``."""
     limit = address_limit()
     if limit is None or limit >= _ENOUGH_ADDRESSES:
         return
     _set_defaults(
         ARROW_DEFAULT_MEMORY_POOL="system",  # the other pools reserve gigabytes of addresses in advance
         ARROW_IO_THREADS="1",
-        OMP_NUM_THREADS="1",  # of Arrow; each thread takes the addresses of its stack
+        OMP_NUM_THREADS="1",  # for Arrow; each thread takes the addresses of its stack
         POLARS_MAX_THREADS="1",
-        TOKIO_WORKER_THREADS="1",  # of Polars, for files
+        TOKIO_WORKER_THREADS="1",  # for Polars, to read files
         _RJEM_MALLOC_CONF="background_thread:false,narenas:1",  # the allocator of Polars
     )
     _set_allocator({_ARENAS: 1})
@@ -190,7 +190,7 @@ def _set_defaults(**variables: str) -> None:
 
 
 def _set_allocator(values: Mapping[int, int]) -> None:
-    """Set parameters of ``malloc``, where the C library has them."""
+    """Set parameters of ``malloc``, if the C library has them."""
     import ctypes  # noqa: PLC0415 (only commands that read traces need it)
 
     with suppress(OSError, AttributeError):
@@ -200,23 +200,23 @@ def _set_allocator(values: Mapping[int, int]) -> None:
 
 
 _ARENAS = -8
-"""The C library's number for how many heaps there may be."""
+"""The C library's number for the maximum number of heaps."""
 _LARGE_FROM = -3
-"""The same for the size from which a block has pages of its own."""
+"""The C library's number for the block size that gets its own pages."""
 _RETURNED_FROM = -1
-"""The same for how much of the heap's end must be free before the system has it back."""
+"""The C library's number for the free end of the heap that goes back to the system."""
 
 
-# What there is --------------------------------------------------------------------------------------------------------
+# Available memory -----------------------------------------------------------------------------------------------------
 
 
 def resident() -> int:
-    """Bytes of memory that this process has; 0 where the system does not say."""
+    """Return the bytes of memory that this process has; 0 if the system does not report it."""
     return _status(1)
 
 
 def address_space() -> int:
-    """Bytes of address space that this process has; 0 where the system does not say."""
+    """Return the bytes of address space that this process has; 0 if the system does not report it."""
     return _status(0)
 
 
@@ -233,13 +233,13 @@ def _page() -> int:
 
 
 def free() -> Room | None:
-    """The least that any limit of the system leaves this process; ``None`` where no limit is known."""
+    """Return the least room that any limit of the system leaves this process; ``None`` if no limit is known."""
     rooms = [room for room in (_in_address_space(), _in_group(), _on_machine()) if room is not None]
     return min(rooms, key=lambda room: room.more, default=None)
 
 
 def address_limit() -> int | None:
-    """Most address space that this process may have (``ulimit -v``), in bytes; ``None`` without a limit."""
+    """Return the most address space that this process may have (``ulimit -v``), in bytes; ``None`` without a limit."""
     try:
         import resource  # noqa: PLC0415 (not on every system)
     except ImportError:
@@ -256,7 +256,7 @@ def _in_address_space() -> Room | None:
 
 
 def _on_machine() -> Room | None:
-    """What the system can give without ending a process: free memory, caches and swap."""
+    """Return what the system can give without ending a process: free memory, caches and swap."""
     facts = {}
     with suppress(OSError, ValueError):
         for line in _MEMORY.read_text().splitlines():
@@ -269,7 +269,7 @@ def _on_machine() -> Room | None:
 
 
 def _in_group() -> Room | None:
-    """What the control group of a container or a job leaves; caches of files do not count."""
+    """Return what the control group of a container or a job leaves; file caches do not count as used."""
     rooms = []
     with suppress(OSError, ValueError):
         for line in _GROUPS.read_text().splitlines():
@@ -282,7 +282,7 @@ def _in_group() -> Room | None:
 
 
 def _up(root: Path, path: str, limit: str, usage: str) -> list[Room]:
-    """The rooms that a group and the groups around it leave; inside a container its own is the root."""
+    """Return the rooms that a group and the groups around it leave. Inside a container, its own group is the root."""
     inner = root / path.strip("/")
     groups = [inner, *inner.parents]
     rooms = []
@@ -296,7 +296,7 @@ def _up(root: Path, path: str, limit: str, usage: str) -> list[Room]:
 
 
 def _caches(group: Path) -> int:
-    """Bytes of a group that are caches of files, which the system takes back when memory is short."""
+    """Return the bytes of a group that are file caches, which the system takes back when memory is short."""
     with suppress(OSError, ValueError):
         for line in (group / "memory.stat").read_text().splitlines():
             name, _, size = line.partition(" ")

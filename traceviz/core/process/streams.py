@@ -1,7 +1,7 @@
-"""The standard streams of the command line: what becomes of output that nobody can take.
+"""The standard streams of the command line, and the handling of output that cannot be written.
 
-A write to stdout that fails is an :class:`OutputError`, once: what Python still writes when it ends is dropped. A write
-to stderr never fails: whatever there is to say, the exit code matters more.
+A write to stdout that fails raises :class:`OutputError` once; what Python still writes at its exit is dropped. A write
+to stderr never fails, because the exit code matters more.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ STDIN, STDOUT, STDERR = range(3)
 
 
 def guard() -> None:
-    """Put our stdout and stderr in the place of Python's; what is closed is opened such that using it fails.
+    """Replace Python's stdout and stderr by ours. Closed streams are opened such that using them fails.
 
-    Otherwise the next file that is opened gets the number of the closed stream, and what is meant for that lands there.
+    Otherwise the next file that is opened gets the number of the closed stream, and receives its output.
     """
     for number, mode in ((STDIN, os.O_WRONLY), (STDOUT, os.O_RDONLY), (STDERR, os.O_WRONLY)):
         _open_closed(number, mode)
@@ -43,7 +43,7 @@ def _open_closed(number: int, mode: int) -> None:
 
 
 def _text(raw: io.RawIOBase, like: TextIO | None, errors: str = "strict") -> TextIO:
-    """A text stream on ``raw``, as Python made the one that it replaces."""
+    """Return a text stream on ``raw``, with the settings of the stream that it replaces."""
     if not isinstance(like, io.TextIOWrapper):
         return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors=errors, line_buffering=True)
     return io.TextIOWrapper(
@@ -56,7 +56,7 @@ def _text(raw: io.RawIOBase, like: TextIO | None, errors: str = "strict") -> Tex
 
 
 class _Stream(io.FileIO):
-    """A stream that waits where nothing can be taken at once, as from a terminal that another program made so."""
+    """A stream that waits if it cannot write at once, as on a terminal that another program set to non-blocking."""
 
     def write(self, data: ReadableBuffer, /) -> int:
         while (written := cast("int | None", super().write(data))) is None:

@@ -1,7 +1,7 @@
-"""Temporary files and folders: none outlives the process that made it, at whatever moment that is asked to end.
+"""Temporary files and folders: none outlives the process that made it, whenever that is asked to end.
 
-A name is noted before anything of that name exists. Blocks remove what they made; what they had no time to remove is
-removed when the process ends.
+A name is noted before anything with that name exists. Blocks remove what they made; the rest is removed when the
+process ends.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from traceviz.core.process.interrupts import uninterrupted
 
 PREFIX = "traceviz-"
 _ATTEMPTS = 3
-"""Threads that still write may make a file in a folder that is being removed."""
+"""Attempts to remove a folder: threads that still write may add a file during the removal."""
 
 _noted: dict[Path, int] = {}
-"""What is to be removed, and the process that made it: a fork has the names, too."""
+"""Paths to remove, and the process that made each: a fork has the names, too."""
 
 
 def note(folder: Path, prefix: str) -> Path:
-    """A new name in ``folder`` for a file or folder, which is removed by :func:`drop`, or when the process ends."""
+    """Return a new name in ``folder`` for a file or folder. :func:`drop` or the end of the process removes it."""
     path = folder / f"{prefix}{secrets.token_hex(6)}"
     _noted[path] = os.getpid()
     return path
 
 
 def drop(path: Path) -> None:
-    """Remove what :func:`note` named, if it is there."""
+    """Remove the path that :func:`note` returned, if it exists."""
     with uninterrupted():
         _remove(path)
         _noted.pop(path, None)
@@ -42,7 +42,7 @@ def drop(path: Path) -> None:
 
 @atexit.register
 def drop_all() -> None:
-    """Remove all that is left of this process."""
+    """Remove all remaining paths of this process."""
     for path, process in list(_noted.items()):
         if process == os.getpid():
             drop(path)
@@ -50,7 +50,7 @@ def drop_all() -> None:
 
 @contextmanager
 def temporary_folder(prefix: str = PREFIX) -> Iterator[Path]:
-    """A new empty folder of this user alone, where the system has temporary files; removed when the block ends."""
+    """Yield a new empty folder of this user alone, in the system's temporary folder; removed when the block ends."""
     path = note(Path(tempfile.gettempdir()), prefix)
     try:
         path.mkdir(mode=0o700)
@@ -60,28 +60,28 @@ def temporary_folder(prefix: str = PREFIX) -> Iterator[Path]:
 
 
 class HeldFolder:
-    """A new temporary folder of this user alone, which is there as long as somebody holds it, or a file of it."""
+    """A new temporary folder of this user alone, which exists as long as it or one of its files is referenced."""
 
     def __init__(self) -> None:
         self.path = note(Path(tempfile.gettempdir()), PREFIX)
         self.path.mkdir(mode=0o700)
-        weakref.finalize(self, _drop_own, self.path, os.getpid()).atexit = False  # drop_all sees to that
+        weakref.finalize(self, _drop_own, self.path, os.getpid()).atexit = False  # drop_all handles that
 
     def file(self, name: str) -> HeldFile:
-        """The path of a file in it."""
+        """Return the path of a file in it."""
         path = HeldFile(self.path / name)
         path.folder = self
         return path
 
 
 class HeldFile(type(Path())):  # type: ignore[misc]  # the class that paths have on this system
-    """The path of a file in a folder that is there as long as the path is held."""
+    """Path of a file in a folder that exists as long as the path is referenced."""
 
     folder: HeldFolder
 
 
 def _drop_own(path: Path, process: int) -> None:
-    """Remove a folder, unless a fork has merely let go of it."""
+    """Remove a folder, unless only a fork released it."""
     if process == os.getpid():
         drop(path)
 

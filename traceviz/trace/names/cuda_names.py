@@ -1,9 +1,8 @@
-"""What an API call does, by its name: CUDA's runtime (``cuda*``) and driver (``cu*``) forms and HIP's (``hip*``) alike.
+"""Kinds of API calls by their names: CUDA's runtime (``cuda*``) and driver (``cu*``) forms, and HIP's (``hip*``).
 
-Calls of other vendors' APIs have patterns of their own.
-
-PyTorch launches through the runtime API, TensorFlow and XLA through the driver API, both through HIP on AMD devices;
-a rule that knows only one of them misses half the world. ``hipMemcpyWithStream`` returns when its copy is done. Names
+Calls of other vendors' APIs have their own patterns.
+PyTorch launches through the runtime API, TensorFlow and XLA through the driver API, both through HIP on AMD devices.
+A rule for only one of them would miss half of the traces. ``hipMemcpyWithStream`` returns when its copy is done. Names
 come without their ``_vNNNN`` suffix; ``_v2``, ``_ptsz`` and ``_ptds`` may follow.
 """
 
@@ -62,10 +61,10 @@ _PATTERNS: tuple[tuple[ApiKind, str], ...] = (
 
 @cache
 def _patterns() -> tuple[tuple[ApiKind, re.Pattern[str]], ...]:
-    """The patterns, compiled when the first name is looked at: imports stay quick."""
+    """Return the patterns, compiled when the first name is classified, so that imports stay fast."""
     return tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)
 
 
 def api_kind(name: str) -> ApiKind:
-    """What the API call ``name`` does; ``"other"`` for queries, events, contexts and unknown names."""
+    """Return the kind of the API call ``name``; ``"other"`` for queries, events, contexts and unknown names."""
     return next((kind for kind, pattern in _patterns() if pattern.match(name)), "other")

@@ -1,8 +1,8 @@
-"""Which framework a program uses: what traces state of it, and what profilers of CUDA record.
+"""The framework of a program, from what traces state about it and from what CUDA profilers record.
 
-Nsight Systems and nvprof state no framework. What each of them leaves in a trace is a row of :data:`SIGNS`; who reads a
-trace counts the names that a row matches, and :func:`identify` weighs them. Patterns are those of RE2 and Rust's regex,
-which know no look-around.
+Nsight Systems and nvprof do not state the framework. Each row of :data:`SIGNS` is a trace that a framework leaves.
+Readers count the names that a row matches, and :func:`identify` weighs the counts. Patterns are those of RE2 and Rust's
+regex, which have no look-around.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ files. ``programs``: names of processes."""
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What only one framework leaves in a trace.
+    """A sign that only one framework leaves in a trace.
 
     Args:
         framework: The framework.
-        kind: Where it is seen.
-        pattern: What a name contains.
-        words: What is seen, for people; the same for every trace, as names may be private.
+        kind: Kind of the names in which it occurs.
+        pattern: Pattern that occurs in a name.
+        words: Description for display; the same for every trace, as names may be private.
     """
 
     framework: str
@@ -35,9 +35,9 @@ class Sign:
 
 
 _SPACE = r"(?:^|[^\w:])"
-"""Before an outermost namespace."""
+"""Pattern before an outermost namespace."""
 _FOLDER = r"^(?:dlopen\()?(?:[^\n\x00 ]*/)?"
-"""Before the name of a file: a path without blanks, as printed texts and environments are among the names too."""
+"""Pattern before a file name: a path without blanks, because printed texts and environments are among the names too."""
 
 SIGNS: tuple[Sign, ...] = (
     Sign("PyTorch", "names", rf"{_SPACE}(?:at::native|c10|caffe2|torch)::", "names in at::native::, c10::"),
@@ -88,13 +88,13 @@ SIGNS: tuple[Sign, ...] = (
 _SHARED: tuple[Sign, ...] = (
     Sign("TensorFlow", "names", rf"{_SPACE}Eigen::internal::EigenMetaKernel", "kernels of Eigen"),
 )
-"""Signs that PaddlePaddle leaves too: they count where its own are missing."""
+"""Signs that PaddlePaddle leaves too: they count if its own are missing."""
 
 _LIBRARIES = frozenset({"CuPy", "Numba", "ONNX Runtime", "RAPIDS", "ggml"})
-"""What programs of a framework may use beside it: named where there is no framework."""
+"""Libraries that programs of a framework may also use. They are named only if there is no framework."""
 
 _TRUST: tuple[SignKind, ...] = ("names", "ranges", "libraries", "programs")
-"""What says most first: a library may be loaded and not used."""
+"""Kinds of signs, the most reliable first: a library may be loaded and not used."""
 
 VERSION_VARIABLES: Mapping[str, str] = {
     "PYTORCH_VERSION": "PyTorch",
@@ -103,7 +103,7 @@ VERSION_VARIABLES: Mapping[str, str] = {
     "PADDLE_VERSION": "PaddlePaddle",
     "MXNET_VERSION": "MXNet",
 }
-"""Variables of the environment in which images of containers state the version of their framework."""
+"""Environment variables in which container images state the version of their framework."""
 
 _VERSION = re.compile(r"^v?(\d{1,4}(?:\.\d{1,9}){1,4}[\w.+-]{0,40})$")
 _LIBRARY_VERSION = re.compile(r"/lib(tensorflow|mxnet|torch)\w*\.so\.(\d{1,4}(?:\.\d{1,4}){0,3})\)?$")
@@ -115,8 +115,8 @@ class Identified:
     """The framework of a program.
 
     Args:
-        framework: Its name, with its version where that is known; several joined by `` + ``; ``None``: nothing tells.
-        evidence: What showed it, as keys and values of settings.
+        framework: Its name, with its version if known; several joined by `` + ``; ``None`` if it is unknown.
+        evidence: The evidence, as keys and values of settings.
     """
 
     framework: str | None
@@ -124,14 +124,14 @@ class Identified:
 
 
 EVIDENCE = "framework."
-"""Prefix of settings that say what showed a framework: ``framework.PyTorch.names``."""
+"""Prefix of settings with the evidence of a framework: ``framework.PyTorch.names``."""
 
 
 def identify(counts: Mapping[Sign, int], versions: Mapping[str, str] | None = None) -> Identified:
-    """Weigh what was seen.
+    """Identify the framework from the signs found.
 
     Args:
-        counts: Distinct names that each sign matches.
+        counts: Number of distinct names that each sign matches.
         versions: Versions by framework, as :func:`stated_versions` and :func:`library_versions` find them.
     """
     seen = {sign: count for sign, count in counts.items() if count}
@@ -152,7 +152,7 @@ def identify(counts: Mapping[Sign, int], versions: Mapping[str, str] | None = No
 
 
 def _chosen(seen: Iterable[Sign]) -> tuple[str, ...]:
-    """Frameworks of the most trusted kind of sign; libraries beside them only where there is none."""
+    """Return the frameworks of the most reliable kind of sign. Libraries count only if there is no framework."""
     for names in ({sign.framework for sign in SIGNS} - _LIBRARIES, _LIBRARIES):
         for kind in _TRUST:
             found = {sign.framework for sign in seen if sign.kind == kind and sign.framework in names}
@@ -162,23 +162,23 @@ def _chosen(seen: Iterable[Sign]) -> tuple[str, ...]:
 
 
 def stated_versions(variables: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Versions by framework that variables of the environment state; other variables are not looked at."""
+    """Return the versions by framework that environment variables state; other variables are ignored."""
     stated = ((VERSION_VARIABLES.get(name), _VERSION.match(value.strip('"'))) for name, value in variables)
     return {name: match[1] for name, match in stated if name and match}
 
 
 def library_versions(libraries: Iterable[str]) -> dict[str, str]:
-    """Versions by framework that names of libraries state: of ``libtensorflow_framework.so.2`` the first number."""
+    """Return the versions by framework in library names: the first number in ``libtensorflow_framework.so.2``."""
     matches = filter(None, map(_LIBRARY_VERSION.search, libraries))
     return {_LIBRARY_OF[match[1]]: match[2] for match in matches}
 
 
 _STATED_VERSION = re.compile(r"(?<!\s)\s++v?(\d++(?:\.\S*+)?+)$")
-"""A version behind the name of a framework."""
+"""A version after the name of a framework."""
 
 
 def name_and_version(stated: str | None) -> tuple[str | None, str | None]:
-    """Frameworks and their versions apart, so that ``JAX 0.10.2`` and ``JAX`` are the same framework."""
+    """Separate frameworks and their versions, so that ``JAX 0.10.2`` and ``JAX`` are the same framework."""
     parts = stated.split(" + ") if stated else []
     names = dict.fromkeys(_STATED_VERSION.sub("", part) for part in parts)
     versions = dict.fromkeys(match[1] for part in parts if (match := _STATED_VERSION.search(part)))
@@ -186,5 +186,5 @@ def name_and_version(stated: str | None) -> tuple[str | None, str | None]:
 
 
 ALL_SIGNS = (*SIGNS, *_SHARED)
-"""Every sign, also those of which a framework needs more."""
+"""All signs, including those that do not suffice alone."""
 _OWN = frozenset(SIGNS)

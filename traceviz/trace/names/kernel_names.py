@@ -1,7 +1,7 @@
-"""What a kernel's name says: its family, its precision, and whether it uses tensor cores.
+"""Family, precision and tensor-core use of a kernel, from its name.
 
-The knowledge is data, ``data/kernel_families.toml``: ordered patterns with a version. What no pattern matches is
-``unknown``; a name that states no type is not taken for 32-bit.
+The knowledge is data, ``data/kernel_families.toml``: ordered patterns with a version. A name that no pattern matches is
+``unknown``; a name that states no type is not assumed to be 32-bit.
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ from importlib import resources
 from typing import Any
 
 UNKNOWN = "unknown"
-"""Family or precision of a name that says nothing about it."""
+"""Family or precision of a name that does not show it."""
 
 COMMUNICATION = "communication"
 """Family of the kernels that move data between devices."""
 
 _LONGEST = 2_000
-"""Characters of a name that are looked at: C++ templates put what matters first, and time stays bounded."""
+"""Characters of a name that are searched: C++ templates put the important part first, and time stays bounded."""
 
 _NOT_PART_OF_THE_NAME = re.compile(r"\(anonymous namespace\)::|<unnamed>::|^void ")
 
 
 @dataclass(frozen=True, slots=True)
 class KernelClass:
-    """What a name says about a kernel.
+    """Properties of a kernel that its name shows.
 
     Args:
-        family: Kind of work, for example ``gemm``; :data:`UNKNOWN` where the name does not say.
+        family: Kind of work, for example ``gemm``; :data:`UNKNOWN` if the name does not show it.
         precision: Type of the data or of the multiplication's inputs (``bf16``, ``f16``, ``tf32``, ``f32``, ``f64``,
-            ``i8``, ``fp8``, ``fp8_e4m3``, ``fp8_e5m2``, ``fp6``, ``fp4``); :data:`UNKNOWN` where the name does not say.
-        tensor_core: Whether it computes on tensor cores (matrix cores); ``None`` where the name does not say.
+            ``i8``, ``fp8``, ``fp8_e4m3``, ``fp8_e5m2``, ``fp6``, ``fp4``); :data:`UNKNOWN` if the name does not show
+            it.
+        tensor_core: True if it computes on tensor cores (matrix cores); ``None`` if the name does not show it.
     """
 
     family: str
@@ -43,7 +44,7 @@ class KernelClass:
 
 
 class _Pattern:
-    """A named alternation of regular expressions, compiled when it is first searched: a search tries few of them."""
+    """A named alternation of regular expressions, compiled at its first search: most are searched rarely."""
 
     def __init__(self, name: str, patterns: Iterable[str], flags: re.RegexFlag = re.NOFLAG) -> None:
         self.name = name
@@ -68,7 +69,7 @@ class KernelCatalogue:
     certainly: _Pattern
 
     def classify(self, name: str) -> KernelClass:
-        """Family, precision and tensor-core use of the kernel called ``name``."""
+        """Return family, precision and tensor-core use of the kernel called ``name``."""
         text = _NOT_PART_OF_THE_NAME.sub("", name[:_LONGEST])
         family = _first(self.families, text)
         return KernelClass(family, _first(self.precisions, text), self._tensor_core(family, text))
@@ -85,7 +86,7 @@ def _first(patterns: tuple[_Pattern, ...], text: str) -> str:
 
 @cache
 def catalogue() -> KernelCatalogue:
-    """The catalogue that comes with this version of traceviz; read once."""
+    """Return the catalogue of this version of traceviz; it is read once."""
     path = resources.files("traceviz").joinpath("data", "kernel_families.toml")
     return _compiled(tomllib.loads(path.read_text(encoding="utf-8")))
 
@@ -104,7 +105,7 @@ def _compiled(data: dict[str, Any]) -> KernelCatalogue:
 
 
 def classify(names: Iterable[str]) -> list[KernelClass]:
-    """The class of each of ``names``, in their order; meant for unique names, of which a trace has few."""
+    """Return the class of each of ``names``, in their order; meant for unique names, which are few in a trace."""
     return [_classified(name) for name in names]
 
 
@@ -114,7 +115,7 @@ def _classified(name: str) -> KernelClass:
 
 
 def family_label(family: str) -> str:
-    """The name of ``family`` for people.
+    """Return the name of ``family`` for display.
 
     Raises:
         KeyError: no such family.

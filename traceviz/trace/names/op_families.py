@@ -1,6 +1,7 @@
-"""What the name of an operator says about what it computes: its family.
+"""Families of operators by their names: what an operator computes.
 
-The knowledge is data, ``data/op_families.toml``: ordered patterns with a version. What none matches is ``unknown``.
+The knowledge is data, ``data/op_families.toml``: ordered patterns with a version. A name that no pattern matches is
+``unknown``.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from importlib import resources
 from typing import Any
 
 UNKNOWN = "unknown"
-"""Family of an operator whose name says nothing about it."""
+"""Family of an operator whose name does not show it."""
 
 _LONGEST = 500
-"""Characters of a name that are looked at, so that time stays bounded."""
+"""Characters of a name that are searched, so that time stays bounded."""
 
 _NAMESPACE = re.compile(r"^(?:[\w<>$ ().-]*(?:::|: |\$))+")
 _REVERSE = re.compile(r"(?:(?:Double)?Backward\d*|Grad(?:V\d)?)$")
 _MEASURED = re.compile(r"_(?:kernel_time|fence_before|fence_after)$")
-"""Ends of the names in ONNX Runtime's profiles."""
+"""Endings of the names in ONNX Runtime's profiles."""
 _NUMBER = re.compile(r"(?:[._]\d{1,9}){1,4}$")
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -35,14 +36,14 @@ class OpCatalogue:
     families: tuple[tuple[str, re.Pattern[str]], ...]
 
     def family(self, name: str) -> str:
-        """The family of the operator called ``name``; :data:`UNKNOWN` where its name says nothing."""
+        """Return the family of the operator called ``name``; :data:`UNKNOWN` if its name does not show it."""
         plain = plain_name(name)
         return next((family for family, pattern in self.families if pattern.search(plain)), UNKNOWN)
 
 
 @cache
 def catalogue() -> OpCatalogue:
-    """The catalogue that comes with this version of traceviz; read once."""
+    """Return the catalogue of this version of traceviz; it is read once."""
     path = resources.files("traceviz").joinpath("data", "op_families.toml")
     return _compiled(tomllib.loads(path.read_text(encoding="utf-8")))
 
@@ -60,17 +61,17 @@ def _compiled(data: dict[str, Any]) -> OpCatalogue:
 
 @lru_cache(maxsize=1 << 16)
 def op_family(name: str) -> str:
-    """The family of the operator of that type, for example ``convolution`` of ``aten::mkldnn_convolution``."""
+    """Return the family of the operator of that type, for example ``convolution`` for ``aten::mkldnn_convolution``."""
     return catalogue().family(name)
 
 
 def op_type(name: str) -> str:
-    """The type of an operator that TensorFlow names ``NAME:TYPE``; of others the name."""
+    """Return the type of an operator that TensorFlow names ``NAME:TYPE``; of others the name."""
     return name if "::" in name else name.rpartition(":")[2]
 
 
 def op_family_label(family: str) -> str:
-    """The name of ``family`` for people.
+    """Return the name of ``family`` for display.
 
     Raises:
         KeyError: no such family.
@@ -79,6 +80,6 @@ def op_family_label(family: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """The name of an operator as the patterns see it: ``max_pool`` of ``MaxPoolGrad``."""
+    """Return the name of an operator as the patterns see it: ``max_pool`` for ``MaxPoolGrad``."""
     bare = _NUMBER.sub("", _MEASURED.sub("", _NAMESPACE.sub("", name[:_LONGEST])))
     return _WORDS.sub("_", _REVERSE.sub("", bare)).lower().strip("_ ")

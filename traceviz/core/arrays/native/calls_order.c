@@ -5,7 +5,7 @@
 
 enum { MOST_GROUPS = 1 << 16, MOST_MOVES = 64 };
 
-/* Write the rows by group, those of one as they come. */
+/* Write the rows by group; rows of one group keep their order. */
 static int put_together(const Unordered *calls, int32_t *order)
 {
     int64_t low = calls->group[0], high = low;
@@ -29,7 +29,7 @@ static int put_together(const Unordered *calls, int32_t *order)
     return ORDERED;
 }
 
-/* Whether a row comes before another one that starts with it; of equal ones neither does. */
+/* Return whether a row comes before another one that starts at the same time; false for equal rows. */
 static bool is_before(const Unordered *calls, int32_t one, int32_t other)
 {
     if (calls->end[one] != calls->end[other])

@@ -1,4 +1,4 @@
-/* The order of calls that mostly come by start, as profilers write them: plain arrays in, plain arrays out. */
+/* Order of calls that mostly come by start, as profilers write them: plain arrays in, plain arrays out. */
 
 #ifndef TRACEVIZ_CALLS_ORDER_H
 #define TRACEVIZ_CALLS_ORDER_H
@@ -16,9 +16,9 @@ typedef struct {
 
 enum { IN_ORDER = 0, ORDERED = 1, DECLINED = 2, NO_MEMORY = -1 };
 
-/* Write the rows in order of group, start, falling end and tie, equal ones as they come. IN_ORDER where they come in this
- * order already, and nothing that counts was written; DECLINED where those of a group do not come by start, where many of
- * them start together in another order, or where groups lie far apart. */
+/* Write the rows in order of group, start, falling end and tie; equal rows keep their order. IN_ORDER if they already
+ * come in this order; the written rows are then undefined. DECLINED if rows of a group do not come by start, if many of
+ * them start together in another order, or if groups lie far apart. */
 int order_calls(Unordered calls, int32_t *order);
 
 #endif

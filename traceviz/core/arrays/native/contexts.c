@@ -15,7 +15,7 @@ bool find_topmost(size_t size, const int32_t *parent, const uint8_t *wanted, int
     return true;
 }
 
-/* A context: what was called in it last, and what was called after it the last time, as loops repeat themselves. */
+/* A context, the last call in it, and the call after it the last time: loops repeat themselves. */
 typedef struct {
     int32_t around;
     int32_t code;
@@ -23,7 +23,7 @@ typedef struct {
     int32_t next;
 } Context;
 
-/* Contexts, the first stands for none, and their numbers by what tells them apart: a place without one holds 0. */
+/* Contexts (the first means none), and their numbers by key: an empty place holds 0. */
 typedef struct {
     Context *known;
     int32_t *places;
@@ -66,7 +66,7 @@ static bool is_that(const Contexts *contexts, int32_t number, int32_t around, in
     return number != 0 && known->code == code && known->around == around;
 }
 
-/* The number of a context, which is new where it is the size. */
+/* Return the number of a context, which is new if it equals the size. */
 static int32_t number_of(const Contexts *contexts, int32_t around, int32_t code)
 {
     int32_t last = contexts->known[around].inner, next = contexts->known[last].next;

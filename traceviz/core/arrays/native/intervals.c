@@ -1,8 +1,8 @@
-/* Sweeps over sorted times, one pass over each side, as functions of Python. See _compiled.pyi.
+/* Sweeps over sorted times, one pass over each set, as functions of Python. See _compiled.pyi.
  *
  * All arrays are buffers of 64-bit integers in the byte order of the machine. A set is two of them, starts and ends:
- * sorted, disjoint, not touching, none empty. Callers make room for results; each function says how much it needs and
- * checks it, so that nothing is written outside of a buffer. The interpreter's lock is released in the sweeps.
+ * sorted, disjoint, not touching, none empty. Callers provide room for results; each function states how much it needs
+ * and checks it, so that nothing is written outside of a buffer. The sweeps release the interpreter's lock.
  */
 
 #include "intervals.h"
@@ -52,7 +52,7 @@ static bool acquire(PyObject *arguments, Times *times, int count, int written)
     return true;
 }
 
-/* The codes that a call begins with: groups of rows, of 32 bits each. The other arguments are `rest`. */
+/* The codes at the start of a call: groups of rows, of 32 bits each. The other arguments are `rest`. */
 static const int32_t *acquire_codes(PyObject *arguments, Py_buffer *codes, PyObject **rest)
 {
     *rest = PyTuple_GetSlice(arguments, 1, PyTuple_Size(arguments));
@@ -88,7 +88,7 @@ typedef struct {
 
 typedef struct {
     int64_t *starts, *ends;
-    Py_ssize_t count, room; /* what is no set may have more: the rest is left out */
+    Py_ssize_t count, room; /* input that is not a set may have more: the rest is left out */
 } Result;
 
 static inline void add(Result *result, int64_t start, int64_t end)
@@ -99,7 +99,7 @@ static inline void add(Result *result, int64_t start, int64_t end)
     result->ends[result->count++] = end;
 }
 
-/* Differences wrap as those of NumPy do, where times of a damaged trace are further apart than 64 bits can say. */
+/* Differences wrap as in NumPy, if times of a damaged trace are further apart than 64 bits can hold. */
 static inline int64_t between(int64_t first, int64_t last)
 {
     return (int64_t)((uint64_t)last - (uint64_t)first);
@@ -110,7 +110,7 @@ static inline int64_t sum(int64_t one, int64_t other)
     return (int64_t)((uint64_t)one + (uint64_t)other);
 }
 
-/* Add an interval that begins after all before it have begun, joined with the last where they meet. */
+/* Add an interval that starts after all before it have started, and join it with the last if they touch. */
 static inline void join(Result *result, int64_t start, int64_t end)
 {
     if (result->count > 0 && start <= result->ends[result->count - 1]) {
@@ -121,7 +121,7 @@ static inline void join(Result *result, int64_t start, int64_t end)
     }
 }
 
-/* The union of intervals in order of their starts, empty ones left out; -1 where they are in no order. */
+/* Return the union of intervals in order of their starts, without empty ones; -1 if they are not in order. */
 static Py_ssize_t merge(Set raw, Result *result)
 {
     int64_t before = INT64_MIN;
@@ -184,13 +184,13 @@ static void subtract(Set one, Set other, Result *result)
     }
 }
 
-/* What runs at once -------------------------------------------------------------------------------------------------*/
+/* Concurrency -------------------------------------------------------------------------------------------------------*/
 
 typedef struct {
     int64_t end, load;
 } Run;
 
-/* What runs at a moment: a heap whose first member ends first. Few run at once, so that it stays in the cache. */
+/* Intervals that run at a moment: a heap whose first member ends first. Few run at once, so it stays in the cache. */
 typedef struct {
     Run *at;
     size_t count, room;
@@ -213,7 +213,7 @@ static bool begin_run(Runs *runs, Run run)
     return true;
 }
 
-/* Take away what ends first; something runs. */
+/* Remove the interval that ends first; at least one runs. */
 static Run end_run(Runs *runs)
 {
     Run first = runs->at[0], last = runs->at[--runs->count];
@@ -230,7 +230,7 @@ static Run end_run(Runs *runs)
     return first;
 }
 
-/* Time in which `least` or more of intervals run that come in order of their starts; false where memory does not
+/* Write the time in which `least` or more intervals run, which come in order of their starts; false if memory does not
  * suffice. At one instant, ends come first. */
 static bool running(Set raw, size_t least, Runs *runs, Result *result)
 {
@@ -254,7 +254,7 @@ static bool running(Set raw, size_t least, Runs *runs, Result *result)
     return true;
 }
 
-/* Time that a span shares with a set; spans come in order, and `near` is the first member that may lie in them. */
+/* Return the time that a span shares with a set. Spans come in order; `near` is the first member that may overlap. */
 static double shared_next(Set set, int64_t start, int64_t end, Py_ssize_t *near)
 {
     double time = 0;
@@ -268,8 +268,8 @@ static double shared_next(Set set, int64_t start, int64_t end, Py_ssize_t *near)
     return time;
 }
 
-/* Add the time of a set, multiplied with the load of each moment, at most `full`, to `weight`. What has a load comes in
- * order of its start. False where memory does not suffice. */
+/* Add the time of a set, weighted by the load of each moment, at most `full`, to `weight`. Loads come in order of their
+ * starts. False if memory does not suffice. */
 static bool weigh(Set set, Set raw, const int64_t *loads, int64_t full, Runs *runs, double *weight)
 {
     Py_ssize_t row = 0, near = 0;
@@ -297,9 +297,9 @@ static bool weigh(Set set, Set raw, const int64_t *loads, int64_t full, Runs *ru
 
 /* Time before moments ----------------------------------------------------------------------------------------------*/
 
-enum { STEPS = 8 }; /* Most moments are so near to those before them. */
+enum { STEPS = 8 }; /* Most moments are at most so many members after the previous one. */
 
-/* Members that ended by a moment. Moments are mostly in order: the search begins where the last one ended. */
+/* Count the members that ended by a moment. Moments are mostly in order: the search starts where the last one ended. */
 static inline Py_ssize_t ended_by(const int64_t *ends, Py_ssize_t count, int64_t moment, Py_ssize_t near)
 {
     for (int tried = 0; tried < STEPS; tried++, near++)
@@ -343,7 +343,7 @@ static inline int64_t time_before(Set set, const int64_t *done, int64_t moment, 
 
 /* Groups -----------------------------------------------------------------------------------------------------------*/
 
-/* Add each value, or 1 where there are none, to the total of its group; false where a row has no such group. */
+/* Add each value, or 1 without values, to the total of its group; false if a row has no such group. */
 static bool add_by(const int32_t *codes, const int64_t *values, Py_ssize_t rows, int64_t *totals, Py_ssize_t groups)
 {
     for (Py_ssize_t row = 0; row < rows; row++) {
@@ -354,7 +354,7 @@ static bool add_by(const int32_t *codes, const int64_t *values, Py_ssize_t rows,
     return true;
 }
 
-/* The sum of the squares of what values of a group are off their mean. Four sums at a time: they wait for each other. */
+/* Return the sum of the squared deviations of a group from its mean. Four sums at a time hide the latency of adding. */
 static double squares(const int64_t *values, Py_ssize_t count, double mean)
 {
     double sums[4] = {0, 0, 0, 0};
@@ -449,7 +449,7 @@ static PyObject *running_at_once(PyObject *Py_UNUSED(module), PyObject *argument
     return done ? PyLong_FromSsize_t(result.count) : PyErr_NoMemory();
 }
 
-/* Lengths of a set, and of what is done before each of its members and after the last. */
+/* Check the lengths of a set, and of the times before each of its members and after the last. */
 static bool is_set(Times *times)
 {
     return times[0].count == times[1].count && times[2].count == times[0].count + 1;
@@ -561,7 +561,7 @@ static PyObject *added_by_group(PyObject *Py_UNUSED(module), PyObject *arguments
 
 static PyObject *squares_of_groups(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    Times times[4]; /* values, begins and the end of the last, means and sums: floats of 64 bits */
+    Times times[4]; /* values, starts and the end of the last, means and sums: floats of 64 bits */
     if (!acquire(arguments, times, 4, 1) ||
         !agree(times[1].count == times[2].count + 1 && times[3].count == times[2].count, times, 4))
         return NULL;

@@ -9,7 +9,7 @@ bool are_places(const Places *places, size_t count)
     return places->owners <= SIZE_MAX / places->width && places->owners * places->width == count;
 }
 
-/* The number of an owner, `owners` where it is none. Rows of one owner mostly come together. */
+/* Return the number of an owner, `owners` if it is unknown. Rows of one owner mostly come together. */
 static size_t number_of(const Places *places, int32_t owner, size_t near)
 {
     if (near < places->owners && places->owner[near] == owner)
@@ -25,7 +25,7 @@ static size_t number_of(const Places *places, int32_t owner, size_t near)
     return low < places->owners && places->owner[low] == owner ? low : places->owners;
 }
 
-/* The place of a pair, NULL where it has none. Ids below the least are far above it without their sign. */
+/* Return the place of a pair, NULL if it has none. As unsigned numbers, ids below the least are far above it. */
 static int32_t *place_of(const Pairs *pairs, size_t row, const Places *places, size_t *near)
 {
     uint64_t above = (uint64_t)pairs->id[row] - (uint64_t)places->least;
@@ -43,7 +43,7 @@ void place_rows(const Pairs *among, const Places *places)
     size_t near = 0;
     for (size_t place = 0; place < places->owners * places->width; place++)
         places->row[place] = NONE;
-    for (size_t row = among->size; row-- > 0;) { /* of equal pairs the last that is written stays: the first row */
+    for (size_t row = among->size; row-- > 0;) { /* of equal pairs the last write stays: the first row */
         int32_t *place = place_of(among, row, places, &near);
         if (place != NULL)
             *place = (int32_t)row;

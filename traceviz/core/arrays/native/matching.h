@@ -1,4 +1,4 @@
-/* Rows that belong together by a pair of integers: plain arrays in, plain arrays out. */
+/* Rows that match by a pair of integers: plain arrays in, plain arrays out. */
 
 #ifndef TRACEVIZ_MATCHING_H
 #define TRACEVIZ_MATCHING_H
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Pairs of an owner and an id; `known` is NULL where all rows have an id. */
+/* Pairs of an owner and an id; `known` is NULL if all rows have an id. */
 typedef struct {
     size_t size;
     const int32_t *owner;
@@ -25,13 +25,13 @@ typedef struct {
     int32_t *row;
 } Places;
 
-/* Whether the last id of an owner is a number of 64 bits, and there are `count` places. */
+/* Return whether the last id of an owner fits into 64 bits, and there are `count` places. */
 bool are_places(const Places *places, size_t count);
 
-/* Write the first row of `among` with each pair, -1 where there is none. */
+/* Write the first row of `among` with each pair, -1 if there is none. */
 void place_rows(const Pairs *among, const Places *places);
 
-/* Write the row at the place of each of `sought`, -1 where it has none. */
+/* Write the row at the place of each of `sought`, -1 if it has none. */
 void find_rows(const Pairs *sought, const Places *places, int32_t *rows);
 
 #endif

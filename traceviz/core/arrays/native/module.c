@@ -1,5 +1,5 @@
-/* traceviz.core.arrays._compiled: what is slow in NumPy about columns. See _compiled.pyi for the functions. Columns are buffers
- * of the caller; all are checked before they are touched, and the interpreter's lock is released while they are. */
+/* traceviz.core.arrays._compiled: operations on columns that are slow in NumPy. See _compiled.pyi for the functions.
+ * Columns are buffers of the caller. All are checked before use, and the interpreter's lock is released during use. */
 
 #include "intervals.h"
 
@@ -21,7 +21,7 @@ static void release(Py_buffer *arrays, size_t count)
         PyBuffer_Release(&arrays[i]);
 }
 
-/* Whether all of `arrays` hold `rows` int64 where the machine can read them; empty ones lie anywhere. */
+/* Return whether all `arrays` hold `rows` aligned int64; empty ones may have any address. */
 static bool are_wide(const Py_buffer *arrays, size_t count, size_t rows)
 {
     for (size_t i = 0; i < count; i++)
@@ -37,7 +37,7 @@ static bool are_narrow(const Py_buffer *array, size_t rows)
 
 static size_t rows_of(const Py_buffer *array) { return (size_t)array->len / 8; }
 
-/* Pairs in three buffers: owners, ids, and whether each has one, or nothing where all have. */
+/* Pairs in three buffers: owners, ids, and a mask of rows with an id, which is empty if all have one. */
 static bool as_pairs(const Py_buffer *arrays, Pairs *pairs)
 {
     size_t rows = rows_of(&arrays[1]);
@@ -95,7 +95,7 @@ static PyObject *nest(PyObject *Py_UNUSED(module), PyObject *arguments)
     return !fits ? misfit() : done < 0 ? PyErr_NoMemory() : PyBool_FromLong(done);
 }
 
-/* What nearest and topmost have in common: both look among the calls around each one. */
+/* Common part of nearest and topmost: both search the calls around each one. */
 static PyObject *around(PyObject *arguments, bool (*find)(size_t, const int32_t *, const uint8_t *, int32_t *))
 {
     enum { PARENT, FOUND, WANTED, ARRAYS };

@@ -45,7 +45,7 @@ bool find_wanted(size_t size, const int32_t *parent, const uint8_t *wanted, int3
     return true;
 }
 
-/* How far the calls of one code reach so far, and in which run of rows of one group: 0 before the first. */
+/* Latest end so far of the calls of one code, and the run of rows of one group in which it is; 0 before the first. */
 typedef struct {
     int64_t until;
     size_t run;
@@ -72,7 +72,7 @@ int find_outer(Calls calls, const int32_t *code, size_t codes, uint8_t *outer)
     return 1;
 }
 
-/* The stretches of a thread so far: what is innermost since when. */
+/* Intervals of a thread so far: the innermost call and its start. */
 typedef struct {
     Stretches to;
     const uint8_t *wanted;
@@ -91,7 +91,7 @@ static void advance(Sweep *sweep, int64_t until)
     sweep->since = until;
 }
 
-/* Calls that have ended by `moment` give their time back to those around them. */
+/* End the calls that have ended by `moment`: the calls around them become innermost. */
 static void end_calls(Sweep *sweep, const Calls *calls, const int32_t *parent, int64_t moment)
 {
     while (sweep->owner != NONE && calls->end[sweep->owner] <= moment) {
@@ -120,7 +120,7 @@ int64_t find_stretches(Calls calls, const int32_t *parent, const uint8_t *wanted
     return sweep.size;
 }
 
-/* Calls that are running, what ends first on top: of those that end together the inner ones, and of these the first. */
+/* Running calls, ordered by end: of those that end together, inner ones come first, and of these the first row. */
 typedef struct {
     const Calls *calls;
     const int32_t *depth;
@@ -173,7 +173,7 @@ static bool is_over(const Heap *heap, int64_t moment)
 int nest_crossing(Calls calls, int32_t *depth, int32_t *parent)
 {
     Heap heap;
-    int32_t *latest = malloc((calls.size + 1) * sizeof *latest); /* of each depth the last call, in this group */
+    int32_t *latest = malloc((calls.size + 1) * sizeof *latest); /* last call of each depth in this group */
     int ordered = make_heap(&heap, &calls, depth) && latest != NULL ? 1 : NONE;
     for (size_t i = 0; ordered > 0 && i < calls.size; i++) {
         if (calls.start[i] == INT64_MAX || calls.end[i] == INT64_MIN || (i > 0 && !is_before(&calls, i))) {
@@ -194,12 +194,12 @@ int nest_crossing(Calls calls, int32_t *depth, int32_t *parent)
     return ordered;
 }
 
-/* The sweep over a thread whose calls cross: what began last, or the parent of what ended last. */
+/* Sweep over a thread whose calls cross: the call that started last, or the parent of the one that ended last. */
 typedef struct {
     Sweep sweep;
     const Calls *calls;
     const int32_t *parent;
-    size_t begun; /* the last call that began by `sweep.since` */
+    size_t begun; /* the last call that started by `sweep.since` */
 } Crossing;
 
 static void advance_crossing(Crossing *crossing, int64_t until)
@@ -222,7 +222,7 @@ static void advance_crossing(Crossing *crossing, int64_t until)
     }
 }
 
-/* Calls end up to `moment`, one moment after the other. */
+/* End calls up to `moment`, in order of their ends. */
 static void end_crossing(Crossing *crossing, Heap *heap, int64_t moment)
 {
     while (is_over(heap, moment)) {
@@ -265,8 +265,8 @@ static bool has_begun(const Calls *calls, size_t row, int64_t key, int64_t momen
     return calls->group[row] < key || (calls->group[row] == key && calls->start[row] <= moment);
 }
 
-/* How many calls begin by a moment of a group or before it; the search begins at the answer before, as moments mostly
- * come in order. */
+/* Return the number of calls that start by a moment of a group; the search starts at the previous answer, because
+ * moments mostly come in order. */
 static size_t begun_by(const Calls *calls, int64_t key, int64_t moment, size_t near)
 {
     enum { STEPS = 8 };
@@ -391,14 +391,14 @@ static int64_t group_by_hash(const Table *table, size_t size, int32_t *group, in
     return groups;
 }
 
-/* The least value of each column, and how far its values reach. */
+/* The least value of each column, and the range of its values. */
 enum { MOST_COLUMNS = 4, FEW_PLACES = 1024 };
 typedef struct {
     int64_t least[MOST_COLUMNS];
     uint64_t width[MOST_COLUMNS];
 } Bounds;
 
-/* How many combinations of values there may be; 0 where these are many more than rows. */
+/* Return the number of possible combinations of values; 0 if these are many more than rows. */
 static size_t combinations(const Table *table, size_t size, Bounds *bounds)
 {
     uint64_t places = 1, most = size < FEW_PLACES ? FEW_PLACES : size;
@@ -420,7 +420,7 @@ static size_t combinations(const Table *table, size_t size, Bounds *bounds)
     return (size_t)places;
 }
 
-/* As by hashes, with a place for each combination of values. */
+/* Do the same as by hashes, with a place for each combination of values. */
 static int64_t group_by_place(const Table *table, size_t size, const Bounds *bounds, Index index, int32_t *group,
                               int32_t *first)
 {
@@ -450,7 +450,7 @@ int64_t group_rows(size_t size, size_t columns, const int32_t *const *values, in
     return make_index(&index, places) ? group_by_place(&table, size, &bounds, index, group, first) : NONE;
 }
 
-/* How many of the members end by `moment`; the search begins at the answer before, which is near in sorted spans. */
+/* Count the members that end by `moment`; the search starts at the previous answer, which is near in sorted spans. */
 static size_t ended_by(const Members *members, int64_t moment, size_t near)
 {
     enum { STEPS = 8 };
@@ -473,14 +473,14 @@ static size_t ended_by(const Members *members, int64_t moment, size_t near)
     return low;
 }
 
-/* Sums and differences wrap around as those of NumPy do. */
+/* Sums and differences wrap around as in NumPy. */
 static uint64_t time_before(const Members *members, int64_t moment, size_t at)
 {
     bool is_inside = at < members->size && moment > members->start[at];
     return (uint64_t)members->done[at] + (is_inside ? (uint64_t)moment - (uint64_t)members->start[at] : 0);
 }
 
-/* Where the search for the next span begins. */
+/* Position at which the search for the next span starts. */
 typedef struct {
     size_t first;
     size_t last;

@@ -1,4 +1,4 @@
-/* Calls that nest on their threads, and rows that are alike: plain arrays in, plain arrays out. */
+/* Calls that nest on their threads, and equal rows: plain arrays in, plain arrays out. */
 
 #ifndef TRACEVIZ_NESTED_H
 #define TRACEVIZ_NESTED_H
@@ -15,19 +15,19 @@ typedef struct {
     const int64_t *end;
 } Calls;
 
-/* Write the calls around each one, and the innermost of them, -1 at the top; an instant is one nanosecond long. False
- * where the calls are in another order, or some cross: what was written then means nothing. */
+/* Write the number of calls around each one, and the innermost of them, -1 at the top. An instant counts as one
+ * nanosecond. False if the calls are in another order, or some cross: the results are then undefined. */
 bool nest_calls(Calls calls, int32_t *depth, int32_t *parent);
 
-/* The same where some cross: the calls around one are those that run when it begins, the innermost of them is the last
- * before it that has one less around it. Returns 1, 0 where calls are in another order, -1 where memory does not suffice. */
+/* Do the same if some cross: the calls around one are those that run when it starts. The innermost of them is the last
+ * before it that has one less around it. Returns 1, 0 if calls are in another order, -1 if memory does not suffice. */
 int nest_crossing(Calls calls, int32_t *depth, int32_t *parent);
 
 /* Write the innermost `wanted` call that is each call or is around it, -1 for none. False if a parent comes after. */
 bool find_wanted(size_t size, const int32_t *parent, const uint8_t *wanted, int32_t *found);
 
-/* Write which calls end after all earlier ones of their group that have the same code, 0 to `codes`. Returns 1, 0 where a
- * code is none of these, -1 where memory does not suffice. */
+/* Mark the calls that end after all earlier ones of their group that have the same code, 0 to `codes`. Returns 1, 0 if
+ * a code is none of these, -1 if memory does not suffice. */
 int find_outer(Calls calls, const int32_t *code, size_t codes, uint8_t *outer);
 
 typedef struct {
@@ -36,23 +36,24 @@ typedef struct {
     int32_t *owner;
 } Stretches;
 
-/* Write the stretches in which each of the `wanted` calls (NULL: all) is innermost, up to two for each call, and return
- * how many there are; -1 where calls cross, or are not those of nest_calls. */
+/* Write the intervals in which each of the `wanted` calls (NULL: all) is innermost, up to two for each call. Returns
+ * their number; -1 if calls cross, or are not those of nest_calls. */
 int64_t find_stretches(Calls calls, const int32_t *parent, const uint8_t *wanted, Stretches stretches);
 
-/* The same where calls cross, which have these `depth` and `parent`: a stretch belongs to what began last, or to the parent
- * of what ended last, if that runs throughout, else to the first that runs of the last call before and those around it.
- * -1 where calls are in another order, -2 where memory does not suffice. */
+/* Do the same for calls that cross, with these `depth` and `parent`. An interval belongs to the call that started last,
+ * or to the parent of the call that ended last, if that runs throughout. Otherwise it belongs to the last call before,
+ * or to the innermost running call around that. -1 if calls are in another order, -2 if memory does not suffice. */
 int64_t find_crossing(Calls calls, const int32_t *depth, const int32_t *parent, const uint8_t *wanted,
                       Stretches stretches);
 
-/* Write the innermost call that runs in each group of `key` at each moment, -1 for none: the last that began by then, or the
- * first that runs of those around it. Calls are in order of group and start. False if a parent is not before its call. */
+/* Write the innermost call that runs in each group of `key` at each moment, -1 for none: the last that started by then,
+ * or the innermost running call around it. Calls are in order of group and start. False if a parent is not before its
+ * call. */
 bool find_running(Calls calls, const int32_t *parent, size_t size, const int64_t *key, const int64_t *moment,
                   int32_t *found);
 
-/* Number rows by the first row that is alike in all `columns`: `first` has room for all rows. Returns how many groups
- * there are, -1 where memory does not suffice. */
+/* Number groups of rows that are equal in all `columns`: `first` has room for all rows. Returns the number of groups,
+ * -1 if memory does not suffice. */
 int64_t group_rows(size_t size, size_t columns, const int32_t *const *values, int32_t *group, int32_t *first);
 
 /* The members of a set, which are sorted and disjoint. `done` is the time of all members before each one. */

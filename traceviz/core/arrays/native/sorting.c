@@ -5,7 +5,7 @@
 
 enum { MOST_WORK = 8, LEAST_BLOCK = 1 << 13 };
 
-/* The first of `count` ordered rows that is later than `moment`; the last one is. It is mostly near the end. */
+/* Return the first of `count` ordered rows later than `moment`; the last one is later. It is mostly near the end. */
 static size_t first_later(const int64_t *time, const int32_t *order, size_t count, int64_t moment)
 {
     size_t high = count - 1, step = 1;
@@ -24,7 +24,7 @@ static size_t first_later(const int64_t *time, const int32_t *order, size_t coun
     return low;
 }
 
-/* Merge the rows from `next` to `end`, which are in order, into the rows before them, `count` of which are `later`. */
+/* Merge the rows from `next` to `end`, which are in order, into those before. `count` of those before are `later`. */
 static void merge_run(const int64_t *time, int32_t *order, const int32_t *later, size_t count, size_t next, size_t end)
 {
     size_t at = 0, place = next - count;
@@ -93,7 +93,7 @@ int64_t order_nearly(const int64_t *time, size_t size, int32_t *order)
     for (size_t row = begin; row < end; row++)                                                                         \
     ((type *)column)[row] = ((const type *)held)[(size_t)order[row] - from]
 
-/* Put rows from `begin` to `end` into their places; `held` has all that belong there, those `from` a row on. */
+/* Put rows from `begin` to `end` into their places; `held` has all that belong there, starting at row `from`. */
 static void take_rows(void *column, size_t width, const int32_t *order, size_t begin, size_t end, const void *held,
                       size_t from)
 {

@@ -16,8 +16,8 @@ R = TypeVar("R")
 class Analysis(ABC, Generic[R]):
     """One analysis of a trace.
 
-    Subclasses are frozen dataclasses whose fields are their thresholds. ``run`` is pure: the same tables give the
-    same result, and it prints, reads and times nothing.
+    Subclasses are frozen dataclasses whose fields are their thresholds. ``run`` is pure: the same tables give the same
+    result, and it prints, reads and times nothing.
     """
 
     slug: ClassVar[str]

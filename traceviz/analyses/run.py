@@ -133,9 +133,9 @@ class _Outcome:
 def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | Skipped]:
     """Yield the outcome of each analysis, in their order. Those of a large trace run in threads.
 
-    They spend most of their time in compiled code, which lets other threads run. Results that several analyses need
-    are computed once (:class:`traceviz.analyses.derived.memo.Kept`). If polars may use only one thread, so may they.
-    If tables lie in files, memory does not suffice for several analyses at a time, nor to keep results of only some.
+    They spend most of their time in compiled code, which lets other threads run. Results that several analyses need are
+    computed once (:class:`traceviz.analyses.derived.memo.Kept`). If polars may use only one thread, so may they. If
+    tables lie in files, memory does not suffice for several analyses at a time, nor to keep results of only some.
     """
     workers = min(cores(), MAX_WORKERS)
     rows = sum(trace.tables.rows(name) for name in trace.tables)

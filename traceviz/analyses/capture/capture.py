@@ -29,13 +29,12 @@ class CaptureFacts:
     """Content of the capture. Times in nanoseconds.
 
     ``unseen`` describes device work that was not recorded; ``None`` if all was. ``judged_overhead_ns`` is the
-    profiler's
-    part of ``judged_ns``, both summed over ranks. ``overhead_ns`` is ``None`` if the profiler does not record its own
-    overhead. ``edges_ns`` is the time to start and stop the profiler, at the edges of the capture. It is no part of
-    ``span_ns`` and of ``overhead_ns``. ``ranks`` are the captured ranks, ``world_sizes`` the sizes of the job that the
-    traces state; both are empty if the trace knows of no ranks. ``kind`` is the kind of capture, ``sees_devices``
-    whether device work could be recorded, ``unused`` are devices that nothing uses. ``framework_shown_by`` is the
-    evidence for the framework if the profiler states none.
+    profiler's part of ``judged_ns``, both summed over ranks. ``overhead_ns`` is ``None`` if the profiler does not
+    record its own overhead. ``edges_ns`` is the time to start and stop the profiler, at the edges of the capture. It is
+    no part of ``span_ns`` and of ``overhead_ns``. ``ranks`` are the captured ranks, ``world_sizes`` the sizes of the
+    job that the traces state; both are empty if the trace knows of no ranks. ``kind`` is the kind of capture,
+    ``sees_devices`` whether device work could be recorded, ``unused`` are devices that nothing uses.
+    ``framework_shown_by`` is the evidence for the framework if the profiler states none.
     """
 
     span_ns: int

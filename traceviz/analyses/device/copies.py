@@ -38,7 +38,7 @@ class Waiting:
 
     Args:
         calls: Their number.
-        bytes: What they copy.
+        bytes: Bytes that they copy.
         exposed_ns: Time in which they run and no kernel does.
         place: Place where the program makes most of them, for readers; empty if they are too few to matter.
         is_pageable: True if most of the blocking calls copy from or to pageable host memory.

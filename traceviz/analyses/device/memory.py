@@ -254,8 +254,7 @@ def _holders(events: pl.DataFrame, at: int, *, plain: bool) -> pl.DataFrame:
     """Return live allocations right after event ``at`` by op, and the rest of the use: ``op, allocations, bytes``.
 
     Without addresses, releases cannot be matched to allocations. If more is live than the pool states as in use,
-    several
-    allocators share a name. The holders of one of them are then not known.
+    several allocators share a name. The holders of one of them are then not known.
     """
     live = live_at(events, at)
     parsed = parsed_ops(live["op"])

@@ -76,9 +76,7 @@ def host_findings(load: HostLoad, limits: Limits) -> tuple[Finding, ...]:
 
 
 def _few_cores(load: HostLoad, limits: Limits) -> Finding | None:
-    """Return TV601 if about one core works, TV602 if fewer cores work than there are, while the steps wait for the
-    host.
-    """
+    """Return TV601 if about one core works, TV602 if not all cores work, while the steps wait for the host."""
     cores, busy, idle = load.machine.full_speed, load.busy_cores, load.idle_cores
     if cores is None or busy is None or idle is None or cores < 2 or not _waits(load, limits):
         return None
@@ -107,9 +105,7 @@ def _few_cores(load: HostLoad, limits: Limits) -> Finding | None:
 
 
 def _advice(code: str, load: HostLoad, limits: Limits) -> tuple[str, ...] | None:
-    """Return the advice that fits. The first line of either rule is about input, the others about other work of the
-    host.
-    """
+    """Return the advice that fits. A rule's first line is about input, the others about other host work."""
     if not load.steps.step_ns:
         return None
     first, *others = record_of(code).advice
@@ -169,9 +165,7 @@ def _oversubscribed(load: HostLoad, limits: Limits) -> Finding | None:
 
 
 def busy_machine(load: HostLoad, limits: Limits) -> Note | None:
-    """Return a note if other programs used the cores. Such measurements are no finding, since the program did not cause
-    it.
-    """
+    """Return a note if other programs used the cores. It is no finding, because the program is not the cause."""
     others = load.neighbours
     if others is None or others.busy_cores < limits.others_cores * others.cores:
         return None
@@ -281,7 +275,7 @@ def _spinning(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
 
 
 def _limited(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
-    """Yield settings of a container with a CPU limit, in which libraries start a thread for each core of the machine."""
+    """Yield settings of a container with a CPU limit, if libraries start a thread for each core of the machine."""
     machine, is_set = load.machine, any(_threads(*setting) for setting in load.machine.settings.items())
     limit = machine.settings.get("machine.cpu_limit")
     is_held_back = (machine.cores or 0) > (machine.usable or math.inf) and (load.throttled or 0.0) >= limits.throttled

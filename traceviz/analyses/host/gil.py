@@ -41,10 +41,9 @@ class Contention:
 def contention(steps: StepSamples) -> Contention:
     """Measure how long the main thread waits in the steps while several threads want to run Python.
 
-    With ``k`` others, a thread has the interpreter for one part in ``k + 1`` of the time at worst. So at most
-    ``k / (k + 1)`` of the time counts in which the main thread used no processor. The rest is due to other programs. If
-    the main thread waits for several of the threads, they take turns. On cores of their own, the wait would be ``1 /
-    k``.
+    With ``k`` others, a thread has the interpreter for one part in ``k + 1`` of the time at worst. So at most ``k / (k
+    + 1)`` of the time counts in which the main thread used no processor. The rest is due to other programs. If the main
+    thread waits for several of the threads, they take turns. On cores of their own, the wait would be ``1 / k``.
     """
     wanting = steps.rows.filter(pl.col("is_python"))
     others = wanting.filter(pl.col("thread_id") != steps.main)
@@ -66,9 +65,7 @@ def contention(steps: StepSamples) -> Contention:
 
 
 def _wanted(others: pl.DataFrame, main: pl.DataFrame, within: IntervalSet) -> Floats:
-    """Return, for each row of the main thread, the mean number of other threads that want the interpreter during the
-    row.
-    """
+    """Return, for each row of the main thread, the mean number of other threads that want the interpreter."""
     starts, ends = bounds(main)
     length = np.maximum(within.overlap(starts, ends), 1)
     wanted = np.zeros(main.height)

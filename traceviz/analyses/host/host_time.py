@@ -109,9 +109,7 @@ class HostTimeAnalysis(Analysis[HostTime]):
         )
 
     def describe(self, result: HostTime) -> Section:
-        """Describe kinds in steps as a stacked bar, then lines in steps and outside, functions with their calls,
-        threads.
-        """
+        """Describe kinds in steps as a stacked bar, then lines in steps and outside, functions, and threads."""
         facts = (
             Fact("steps_ns", "main thread in steps", result.steps.time_ns, "ns"),
             Fact("outside_ns", "outside of steps", result.outside.time_ns, "ns"),

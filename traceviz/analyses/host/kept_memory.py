@@ -63,7 +63,7 @@ def kept_memory(trace: TraceView, series: Iterable[Series]) -> KeptMemory | None
 
 
 def _at(series: Series, moments: np.ndarray) -> list[float] | None:
-    """Return the last sample before each moment, else the first after it; ``None`` if one is too far from all samples."""
+    """Return the last sample before each moment, else the first after it; ``None`` if any has no sample near."""
     place = np.clip(np.searchsorted(series.times, moments, side="right") - 1, 0, series.times.size - 1)
     if (np.abs(series.times[place] - moments) > NEAR_NS).any():
         return None

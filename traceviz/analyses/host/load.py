@@ -149,9 +149,9 @@ class HostLoad:
     def wanted(self) -> float | None:
         """Mean number of cores that the program's own threads want, without waits caused by other programs.
 
-        A ready thread waits for all threads ahead in the queue. So the waiting threads count by the program's share of
-        all
-        threads that want a core. On a machine of its own, the rest would have run and slept again.
+        A ready thread waits for all threads that are before it in the queue. So the waiting threads count by the
+        program's share of all threads that want a core. On a machine of its own, the rest would have run and slept
+        again.
         """
         own, others, cores = self.runnable, self.others_runnable, self.machine.cores
         if not own or others is None or cores is None:
@@ -207,12 +207,10 @@ LEAST_NS = 10_000_000_000
 
 
 def _training(memory: Series, first_step_ns: int | None) -> tuple[int, int]:
-    """Return the time from the first steady step to the end of the run. Profilers record few of the steps, the sampler
-    all.
+    """Return the time from the first steady step to the end of the run, since the sampler sees all steps.
 
     A program that exits returns its memory, and the last samples may show that. So the end is the moment with most
-    memory
-    in the last tenth of the time.
+    memory in the last tenth of the time.
     """
     first, last = int(memory.times[0]), int(memory.times[-1])
     late = np.flatnonzero(memory.times >= last - (last - first) // GROWTH_PARTS)

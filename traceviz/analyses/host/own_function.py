@@ -32,7 +32,7 @@ HOLDS_LOOP = 0.98
 FREE = 0.05
 """A function counts as not training if it trains in less than this part of its time."""
 FOREIGN = 0.5
-"""A function is reported if this part of its time is outside of computing in the framework, which may be the model's."""
+"""Least part of a reported function's time outside of framework computing, which may be the model's."""
 _LEARNS = (
     r"^torch/(autograd/|optim/)|^torch/_tensor\.py backward$|^ (\w+\.)*(run_backward|backward)$"
     r"|^(lightning|pytorch_lightning|accelerate|deepspeed|fastai)/|^transformers/trainer\.py "
@@ -96,8 +96,7 @@ def working_function(trace: TraceView) -> OwnFunction | None:
     """Return the largest function in which no model learns, for sentences about programs that compute.
 
     ``None`` if samples see more computing than operators were recorded. The sampler waits for the interpreter, so it
-    sees
-    short functions of pure Python less often than the operators after them.
+    sees short functions of pure Python less often than the operators after them.
     """
     steps = step_samples(trace)
     if steps is None or not steps.is_enough:
@@ -116,9 +115,7 @@ def _in_operators(trace: TraceView, process_id: int) -> float:
 
 
 def own_function(trace: TraceView, steps: StepSamples, least_share: float) -> OwnFunction | None:
-    """Return the largest function that does not train, with at least this share of the steps; ``None`` if there is
-    none.
-    """
+    """Return the largest function that does not train, with ``least_share`` of the steps; ``None`` if there is none."""
     return _largest(trace, steps, least_share, least_foreign=FOREIGN, excluded=_TRAINS, callers="^$")
 
 
@@ -160,7 +157,7 @@ def _largest(
 
 
 def _candidates(tree: StackTree, place: Array, time: Array, *, excluded: str, callers: str) -> Array:
-    """Return, for each stack, the row of the outermost program function around it without ``excluded`` frames, or -1."""
+    """Return, per stack, the row of the outermost program function around it without ``excluded`` frames, or -1."""
     own = np.zeros(tree.parent.size, np.int64)
     np.add.at(own, place, time)
     total = tree.totals(own)

@@ -209,7 +209,7 @@ def _facts(result: HostResources) -> Iterator[Fact]:
 
 
 def _pauses(series: Sequence[Series]) -> tuple[int, int] | None:
-    """Return mean and longest time between two measurements of the program. The sampler thins them to keep its limits."""
+    """Return mean and longest time between two measurements. The sampler thins them to keep its limits."""
     times = next((item.times for item in series if item.metric.name == host_samples.PROGRAM_CPU), None)
     if times is None or times.size < 2:
         return None

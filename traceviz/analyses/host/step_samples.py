@@ -148,9 +148,7 @@ ENOUGH = 30
 
 
 def _collecting(trace: TraceView, process: int, main: int, within: IntervalSet) -> tuple[str, bool]:
-    """Return the line in which the main thread was for at least half of ``within``, and whether it called
-    ``gc.collect``.
-    """
+    """Return the main thread's line for at least half of ``within``, and whether it called ``gc.collect``."""
     if not within.total:
         return "", False
     found = time_by_stack(trace, within, process, main)

@@ -102,7 +102,7 @@ def _steps(trace: TraceView, process: int) -> int:
 
 
 def _managing(trace: TraceView, steps: StepSamples) -> float:
-    """Return the share of the judged steps in which the main thread is within a function that starts or ends threads."""
+    """Return the share of the judged steps in which the main thread is in a function that starts or ends threads."""
     tree = stack_tree(trace)
     is_of_threads = pl.col("file").str.contains(r"^(threading|concurrent/futures/(thread|_base))\.py$")
     manages = (is_of_threads & pl.col("function").str.extract(r"(\w+)$").is_in(list(_MANAGES))).fill_null(value=False)

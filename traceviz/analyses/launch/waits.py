@@ -47,8 +47,7 @@ def waiting_calls(trace: TraceView) -> pl.DataFrame:
     """Return calls that return only when a device has done its work: rows of :meth:`TraceView.api_calls`.
 
     These are calls that synchronise, and copies from a device with a hidden wait. The driver copies through memory of
-    its
-    own and returns when the data has arrived. ``tensor.item()`` often waits for such a copy.
+    its own and returns when the data has arrived. ``tensor.item()`` often waits for such a copy.
     """
     calls = trace.api_calls("synchronisation")
     reads = having(unasked_waits(trace), "kind", "d2h")

@@ -72,8 +72,8 @@ class Entry:
         uses: Other tables that it reads if the trace has them.
         columns: Nullable columns that it reads of these tables, besides all that may not be null. Of other tables it
             reads all columns.
-        expected: True if a report on any trace should explain why this section is missing. Otherwise only a request for
-            it does.
+        expected: True if a report on any trace should explain why this section is missing. Otherwise only a report for
+            which this section was requested does.
         formats: Only traces of these formats are expected to have it; empty for any.
         frameworks: Frameworks that it is about, in lower case; empty for any. Traces of others lack nothing without it.
         waits_for: Keys of :data:`SHARED` that it needs.

@@ -131,7 +131,7 @@ class _Outcome:
 
 
 def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | Skipped]:
-    """Yield the outcome of each analysis, in their order. Those of a large trace run in threads.
+    """Yield the outcome of each analysis, in their order. Analyses of a large trace run in threads.
 
     They spend most of their time in compiled code, which lets other threads run. Results that several analyses need are
     computed once (:class:`traceviz.analyses.derived.memo.Kept`). If polars may use only one thread, so may they. If

@@ -72,7 +72,7 @@ class Measure:
     Args:
         key: Key of the measure.
         value: In the base unit of its kind.
-        about: What it covers, in a few words.
+        about: Short text on its coverage.
         count: Observations behind it; ``None`` if it is measured once.
         interval: 95 % interval within the run; ``None`` if one run does not show it.
     """

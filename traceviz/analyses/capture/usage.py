@@ -19,9 +19,9 @@ from traceviz.core.units import counted, format_ns
 POWER, MEMORY, DEVICE_MEMORY, CPU = "GPU power", "program memory", "GPU memory used", "program CPU"
 """Metrics of table ``samples``: watts, bytes, bytes, percent of a core."""
 SLACK_NS = 2_000_000_000
-"""Power samples cover a time if they reach this close to both of its ends. For long times, the limit is"""
+"""Power samples cover a time if they reach this close to both of its ends."""
 SLACK = 0.05
-"""this part of the time."""
+"""The same limit for long times, as a part of the time."""
 FEWEST_SAMPLES = 3
 
 

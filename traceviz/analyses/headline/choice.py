@@ -22,9 +22,9 @@ TIE = 0.9
 STANDS_FOR = 0.5
 """A finding that explains this part of the parts it lies within replaces them in the sentence."""
 BESIDE = 0.5
-"""Another option is named next to the leading one from this part of its share on,"""
+"""Another option is named next to the leading one from this part of its share on."""
 MUCH = 0.20
-"""or from this share of the judged time on."""
+"""Another option is also named from this share of the judged time on."""
 
 _UNSURE = {"at most": "A bound", "suspected": "A suspicion", "unexplained": "Unexplained, and"}
 _ORDER = {"measured": 0, "at most": 1, "suspected": 2, "unexplained": 3}

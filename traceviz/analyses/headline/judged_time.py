@@ -67,7 +67,7 @@ class Judged:
 
     @property
     def idle(self) -> str:
-        """Clause that says that the devices idle, for use within a sentence."""
+        """Clause for idle devices, for use within a sentence."""
         return "the device idles" if self.devices <= 1 else "no device works"
 
 

@@ -1,4 +1,4 @@
-"""Exclusive parts of the judged time except computing: what devices do, and the causes of their idle time."""
+"""Exclusive parts of the judged time except computing: device activities, and the causes of their idle time."""
 
 from __future__ import annotations
 

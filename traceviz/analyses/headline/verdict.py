@@ -37,9 +37,9 @@ from traceviz.report.findings.registry import record_of
 from traceviz.report.verdicts import Cause, InputVerdict, VerdictCode
 
 MOST_FAMILIES = 2
-"""At most this many families of operators are named,"""
+"""At most this many families of operators are named."""
 WORTH_NAMING = 0.1
-"""if they take this share of the time."""
+"""A family of operators is named if it takes this share of the time."""
 _WITHOUT_DEVICE = frozenset({"cpu-only", "no-device-work"})
 """Kinds of captures without device work whose programs need no device."""
 WORTH_A_FUNCTION = 0.3
@@ -292,7 +292,7 @@ def _summary_sentence(printed: PrintedTotals) -> str:
 
 
 def _caution(results: dict[str, Any]) -> str:
-    """Return the caution about inferred steps and about few steps, on which the verdict rests."""
+    """Return the caution if the verdict rests on inferred steps or on few steps."""
     times = results.get("steps")
     if not isinstance(times, StepTimes) or times.slight:
         return ""

@@ -69,9 +69,9 @@ _CHEAPER = "Do less per sample: cache decoded data in memory or on disk, decode 
 _ON_DEVICE = "Move augmentation to the device: whole batches at once (torchvision.transforms.v2, NVIDIA DALI)."
 
 RARE_SHARE = 0.1
-"""Long waits are rare if at most this share of the calls (but at least one) took ..."""
+"""Long waits are rare if at most this share of the calls (but at least one) is long."""
 RARE_FACTOR = 10
-"""... this many times as long as the median call."""
+"""A wait is long if it takes this many times the median call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,9 @@ OF_OPERATORS: frozenset[KindKey] = frozenset({"operator", "optimizer"})
 OF_THE_PROGRAM: frozenset[KindKey] = frozenset({"python", "python_wait", "library", "range", "runtime", "os_call"})
 """Kinds of the program's work other than computing with operators."""
 _NAMED = 3
-"""Most operators of a family that a sentence names,"""
+"""Most operators of a family that a sentence names."""
 _WORTH_NAMING = 0.1
-"""if they have at least this share of its time."""
+"""An operator is named if it has at least this share of its family's time."""
 _WHOLE = ("attention", "recurrent")
 """Families whose operators call operators of other families."""
 _BY_CLASS: dict[str, KindKey] = {

@@ -54,8 +54,8 @@ class Skew:
     Args:
         arrivals: One row per collective and rank: ``process_id, group, name, index, start_ns, dur_ns, skew_ns, wait_ns,
             transfer_ns, last`` (true if the rank arrived last), by collective.
-        clock_ns: Time by which the clock of each rank is later than the others', by ``process_id``, without ranks that
-            could not be compared.
+        clock_ns: Time by which the clock of each rank leads the others', by ``process_id``, without ranks that could
+            not be compared.
         unequal: Groups and names with different numbers of collectives on the ranks. The number that all have was
             compared, from the first on or up to the last.
         unaligned: Ranks whose collectives do not end together with those of the others, by ``process_id``.

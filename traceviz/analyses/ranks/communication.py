@@ -165,9 +165,7 @@ def _gathering(
     compute: dict[int, IntervalSet],
     waiting: Mapping[int, IntervalSet],
 ) -> Gathering:
-    """Return communication with its call in a range that gathers parameters. Ranges of gradients (``post``) do not
-    count.
-    """
+    """Return communication called in ranges that gather parameters. Gradients are sent in others (``post``)."""
     exposed_ns, places = 0, []
     for process, own in parts_by(communication, "process_id").items():
         telling = having(telling_ranges(trace, process), "purpose", "parameters")

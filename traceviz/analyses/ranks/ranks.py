@@ -187,7 +187,7 @@ class RanksAnalysis(Analysis[RanksResult]):
         return (finding("TV503", message, evidence, cost, result.judged_ns, of, advice=advice),)
 
     def _blamed(self, result: RanksResult) -> tuple[RankTimes, float, float] | None:
-        """Return the rank with the most work of its own, its own time and that of the others, if it stands out at all.
+        """Return the rank with the most work of its own, its own time and the others' time, if it stands out at all.
 
         The rank that arrives last most often need not be the cause. It may have waited for another one elsewhere, or be
         late by little each time.

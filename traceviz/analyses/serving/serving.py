@@ -78,7 +78,7 @@ class ServingResult:
 
     @property
     def alike(self) -> bool:
-        """True if all ranks did the same steps, as those of one model that is spread over them."""
+        """True if all ranks did the same steps, as for one model that is spread over them."""
         what = ("phase", "prompts", "running", "prompt_tokens", "new_tokens")
         parts = [part.sort("step").select(what) for part in parts_by(self.steps, "process_id").values()]
         return all(part.equals(parts[0]) for part in parts)
@@ -289,7 +289,7 @@ def _unknown(phases: pl.DataFrame) -> set[str]:
 
 
 def _of_one_rank(phases: pl.DataFrame, ranks: int) -> pl.DataFrame:
-    """Return ``phases`` of ranks that did the same, as those of one of them."""
+    """Return ``phases`` of ranks that did the same, with the figures of one rank."""
     return phases.with_columns(pl.col("steps", "tokens") // ranks, pl.col("total_ns") / ranks)
 
 

@@ -164,7 +164,7 @@ def clues(trace: TraceView) -> Clues:
 
 
 def _linked(trace: TraceView, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return those of ``kernels`` that a recorded runtime call launched. The plugin ignores calls of the driver."""
+    """Return the ``kernels`` that a recorded runtime call launched. The plugin ignores calls of the driver."""
     calls = trace.frame("cuda_api", "process_id", "correlation_id", "domain")
     return kernels.join(having(calls, "domain", "runtime"), on=["process_id", "correlation_id"], how="semi")
 

@@ -63,7 +63,7 @@ class ProcessUse:
 class HostResources:
     """All metrics, the processes with the busiest first, the mean of each core, and the judged time in figures.
 
-    ``samples`` is the number of moments at which something was measured, ``pauses`` are the mean and the longest time
+    ``samples`` is the number of moments at which something was measured. ``pauses`` are the mean and the longest time
     from one measurement of the program to the next; ``None`` for fewer than two. ``window`` is the time of the capture
     and of all samples, ``span_ns`` that of the capture alone, from 0 on. ``started`` are the threads that the program
     started, ``kept`` the memory at the start of each training, ``nodes`` the busy cores of each memory node.

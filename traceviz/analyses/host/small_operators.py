@@ -121,8 +121,8 @@ def _time_of_small(operators: pl.DataFrame, steady: IntervalSet) -> int:
 
     If a call stalls because its threads wait for cores, it counts near the median of its operator::
 
-        calls |##| |##| |#################| |##|
-        counted |-----|-----|----| |--|--|
+        calls     |##|  |##|  |#################|  |##|
+        counted   |-----|-----|----|            |--|--|
     """
     found = []
     for _, part in operators.sort("start_ns").group_by("thread_id", maintain_order=True):

@@ -3,9 +3,9 @@
 A parallel operator ends when the last of its threads does. If one thread waits for a core, all wait for it until the
 system lets it run. That takes milliseconds, while the operator takes microseconds::
 
-    thread 1 |##|..............|##|##| . waits for thread 2
-    thread 2 |##| |##|##| which waits for a core
-    calls |--|--------------|--|--|
+    thread 1   |##|..............|##|##|        . waits for thread 2
+    thread 2   |##|              |##|##|        which waits for a core
+    calls      |--|--------------|--|--|
 """
 
 from __future__ import annotations

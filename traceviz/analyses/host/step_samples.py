@@ -3,8 +3,8 @@
 A profiler records few of the steps; samples are taken in all of them. If the hooks count the steps, all steps of the
 run are judged, except warm-up. Steps that a profiler slowed down are left out if the others suffice::
 
-    steps |w|w|s|s|s|p|p|p|s|s|s|s|s|s| w warm-up, p recorded by a profiler
-    judged ------- -------------
+    steps       |w|w|s|s|s|p|p|p|s|s|s|s|s|s|     w warm-up, p recorded by a profiler
+    judged          -------      -------------
 """
 
 from __future__ import annotations

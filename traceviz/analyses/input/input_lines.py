@@ -2,9 +2,9 @@
 
 ::
 
-    main thread |-- next: decode_jpeg, collate ------| step | num_workers=0: the main thread itself
-    main thread |-- next: waits for the queue -------| step | workers, other threads: their functions
-    worker process |-- decode_jpeg --|-- distort -------|-- decode_jpeg
+    main thread     |-- next: decode_jpeg, collate ------| step |            num_workers=0: the main thread itself
+    main thread     |-- next: waits for the queue -------| step |            workers, other threads: their functions
+    worker process  |-- decode_jpeg --|-- distort -------|-- decode_jpeg
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Copies in which the host waits without need while no device works: their cost, and their place in the program.
+"""Copies that block the host without an explicit wait while no device works: their cost and place in the program.
 
 ::
 
-    device |####kernel####|.........................|copy| earlier work on the copy's stream has not started
-    host |launch|----------cudaMemcpyAsync----------| nothing new is launched during the call
+    device  |####kernel####|.........................|copy|        earlier work on the copy's stream has not started
+    host       |launch|----------cudaMemcpyAsync----------|        nothing new is launched during the call
 
 :mod:`traceviz.analyses.launch.waits` covers the time after such a wait.
 """

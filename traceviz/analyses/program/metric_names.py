@@ -2,11 +2,11 @@
 
 ::
 
-    val_accuracy validation accuracy higher
-    train/epoch_loss train loss lower
-    eval_rouge2 validation rouge2 higher
-    sparse_categorical_accuracy sparse categorical … higher
-    learning_rate learning rate (unknown)
+    val_accuracy                 validation   accuracy              higher
+    train/epoch_loss             train        loss                  lower
+    eval_rouge2                  validation   rouge2                higher
+    sparse_categorical_accuracy               sparse categorical …  higher
+    learning_rate                             learning rate         (unknown)
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 A collective ends on all ranks at about the same time, independent of their arrivals. So the n-th collective of a group
 is aligned on its end. This also shows the difference between the clocks of the ranks::
 
-    rank 0 |---wait---|--transfer--| arrived first
-    rank 1 |wait|--transfer--| its clock is a little late: all its ends differ by the same time
-    rank 2 |--transfer--| arrived last: starts the transfer, and waits for no other rank
+    rank 0   |---wait---|--transfer--|        arrived first
+    rank 1          |wait|--transfer--|       its clock is a little late: all its ends differ by the same time
+    rank 2              |--transfer--|        arrived last: starts the transfer, and waits for no other rank
 
 *Skew* of a rank is its arrival after the first rank's. The *transfer* is the shortest duration over the ranks. The rest
 of a rank's time in the collective is its *wait*.

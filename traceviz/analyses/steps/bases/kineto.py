@@ -10,9 +10,9 @@ against its output, as it applies them to each process:
       steps                 |---- step 0 ----|-- step 1 ---|
 
   A step ends with the last of its mark, its last device work and its predecessor. It starts with its mark or the end of
-  its predecessor. Steps at the end without device work are dropped, and then a last step with less than four fifths of
-  its predecessor's device work, because their kernels may not have been recorded. A trace without marks is one step,
-  from the first to the last operator.
+  its predecessor. Steps at the end without device work are dropped. A last step with less than four fifths of its
+  predecessor's device work is then dropped, too. Their kernels may not have been recorded. A trace without marks is one
+  step, from the first to the last operator.
 * Each class takes the time that earlier ones left of the step, in the order of :data:`CLASSES`.
 
 In two points the rules are not followed. The profiler copies the host's marks to the device's timeline. Here these

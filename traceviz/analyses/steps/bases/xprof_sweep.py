@@ -98,9 +98,9 @@ def _boundaries(step: Array, starts: Array, ends: Array, kind: Kinds) -> _Bounda
 def _current_kind(boundaries: _Boundaries) -> Kinds:
     """Return the current kind after each boundary.
 
-    Kinds are handled from the highest down. A kind is current if its own start set it last, the end of its last event
-    has not cleared it yet, and no higher kind is current. If a higher kind has just ended, the kind is current if one
-    of its events runs.
+    Kinds are handled from the highest down. A kind is current if its own start set it last and the end of its last
+    event has not cleared it yet. No higher kind may be current. If a higher kind has just ended, the kind is current if
+    one of its events runs.
     """
     position = np.arange(boundaries.times.size)
     opens = boundaries.opens_step

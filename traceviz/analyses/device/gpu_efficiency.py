@@ -4,8 +4,8 @@ A GPU counts as busy even if one block runs on one of its hundred SMs. Two estim
 precise. Their definitions are those of PyTorch's TensorBoard plugin:
 
 * **SM efficiency**: the average share of SMs that have a block to run: ``min(blocks / SMs, 1)`` at each moment. Blocks
-are summed over the kernels that run at once; idle time counts as 0. * **Achieved occupancy**: the share of thread slots
-taken, on average over kernels weighted by their durations
+  are summed over the kernels that run at once; idle time counts as 0.
+* **Achieved occupancy**: the share of thread slots taken, on average over kernels weighted by their durations
   (:mod:`traceviz.analyses.derived.device.occupancy`); idle time does not count.
 """
 

@@ -5,8 +5,8 @@ There are two sets of rules, both as the programs apply them, including defects 
 GPUs):
 
 * **xprof** (2.24): if the capture has a device, only the device's events count. Otherwise events of the host do. If
-there are more than five steps, the first and the last are dropped. * **tensorboard** (its profiler plugin, as of
-TensorFlow 2.12): events of host and device count together, and all steps
+  there are more than five steps, the first and the last are dropped.
+* **tensorboard** (its profiler plugin, as of TensorFlow 2.12): events of host and device count together, and all steps
   are kept.
 
 Neither recognises the names that CUPTI gives copies, so a copy counts as device compute.

@@ -1,1 +1,1 @@
-"""Questions asked of a trace. Each analysis is one file and one line in :mod:`traceviz.analyses.registry`."""
+"""Analyses of a trace. Each is one file and one line in :mod:`traceviz.analyses.registry`."""

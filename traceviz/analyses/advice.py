@@ -1,6 +1,6 @@
-"""Advice that fits the program: lines for other frameworks and other profilers are left out.
+"""Advice that fits the program. Lines for other frameworks and other profilers are left out.
 
-A line of advice may have parts that begin with their addressee, behind a sentence for everybody::
+A line of advice may start with a general sentence. Parts for one addressee follow; each starts with its name::
 
     Let the input run ahead. TensorFlow: .prefetch(tf.data.AUTOTUNE); PyTorch: more workers; JAX: a thread.
 """
@@ -16,7 +16,7 @@ from traceviz.report import Finding
 
 NSIGHT = "Nsight Systems"
 STACKS = "with_stack=True"
-"""Stands for advice to record frames of Python."""
+"""Text that marks advice to record frames of Python."""
 _RECORD_STACKS = re.compile(r" \(record with_stack=True[^()]*\)")
 _NAMES = "|".join((*FRAMEWORKS, NSIGHT))
 _BORDER = re.compile(rf"(?:; |(?<=\.) )(?=(?:{_NAMES}): )")
@@ -24,12 +24,12 @@ _ADDRESSEE = re.compile(rf"^({_NAMES}): ")
 
 
 def inapplicable(frameworks: Collection[str], producer: str | None, *, has_frames: bool = False) -> frozenset[str]:
-    """Frameworks, profilers and things to record that advice may name, and that have no part in a trace.
+    """Return frameworks, profilers and things to record that advice may name but that do not apply to the trace.
 
     Args:
         frameworks: Frameworks that the program may use, in lower case.
-        producer: The program that recorded the trace; where it is unknown, advice for any profiler is kept.
-        has_frames: Whether frames of Python were recorded: nobody need be told to record them.
+        producer: The program that recorded the trace; if it is unknown, advice for any profiler is kept.
+        has_frames: True if frames of Python were recorded. Advice to record them is then left out.
     """
     others = {name for name in FRAMEWORKS if name.lower() not in frameworks}
     others |= {NSIGHT} if producer and "nsight" not in producer.lower() else set()
@@ -37,12 +37,12 @@ def inapplicable(frameworks: Collection[str], producer: str | None, *, has_frame
 
 
 def fit_advice(finding: Finding, others: Collection[str], needless: Sequence[re.Pattern[str]] = ()) -> Finding:
-    """``finding`` without advice for others, and without what the program does already.
+    """Return ``finding`` without advice for others, and without advice that the program follows already.
 
     Args:
         finding: The finding.
-        others: Whom its advice may address and should not; where nothing else is left, it stays.
-        needless: Patterns of sentences and clauses that are left out, whatever is left.
+        others: Addressees to leave out. If no other advice is left, it stays.
+        needless: Patterns of sentences and clauses that are always left out, even if no advice is left.
     """
     kept = tuple(line for step in finding.advice if (line := _without(step, others)))
     wanted = tuple(line for step in kept or finding.advice if (line := _not_done(step, needless)))
@@ -50,7 +50,7 @@ def fit_advice(finding: Finding, others: Collection[str], needless: Sequence[re.
 
 
 def _not_done(step: str, needless: Sequence[re.Pattern[str]]) -> str:
-    """``step`` without the clauses that a pattern matches; empty where its opening is one, or only that is left."""
+    """Return ``step`` without clauses that a pattern matches; empty if its opening matches or is all that is left."""
     first, *rest = _BORDER.split(step)
     opening, parts = (first, rest) if first.endswith(".") and rest else ("", [first, *rest])
     if opening and _is_any(needless, opening):
@@ -64,7 +64,7 @@ def _not_done(step: str, needless: Sequence[re.Pattern[str]]) -> str:
 
 
 def _rest_of(part: str, needless: Sequence[re.Pattern[str]]) -> str:
-    """The clauses of ``part`` that no pattern matches, for its addressee."""
+    """Return the clauses of ``part`` that no pattern matches, with its addressee."""
     addressee = match[0] if (match := _ADDRESSEE.match(part)) else ""
     clauses = [f"{addressee}{clause}" for clause in part.removeprefix(addressee).split("; ")]
     kept = [clause.removeprefix(addressee) for clause in clauses if not _is_any(needless, clause)]
@@ -76,7 +76,7 @@ def _is_any(patterns: Sequence[re.Pattern[str]], clause: str) -> bool:
 
 
 def _without(step: str, others: Collection[str]) -> str:
-    """``step`` without the parts that address ``others``; empty where it addresses nobody else."""
+    """Return ``step`` without the parts that address ``others``; empty if it addresses no one else."""
     whole = _RECORD_STACKS.sub("", step) if STACKS in others else step
     parts = _BORDER.split(whole)
     kept = [part for part in parts if (addressee := _ADDRESSEE.match(part)) is None or addressee[1] not in others]

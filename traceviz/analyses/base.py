@@ -1,4 +1,4 @@
-"""What an analysis is: thresholds as fields, a pure ``run``, findings from ``judge``, a section from ``describe``."""
+"""Base class of analyses: fields for thresholds, a pure ``run``, ``judge`` for findings, ``describe`` for sections."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ R = TypeVar("R")
 
 
 class Analysis(ABC, Generic[R]):
-    """One question asked of a trace.
+    """One analysis of a trace.
 
-    Subclasses are frozen dataclasses whose fields are their thresholds. ``run`` is pure: the same tables give the
-    same result, and nothing is printed, read or timed.
+    Subclasses are frozen dataclasses whose fields are their thresholds. ``run`` is pure: the same tables give the same
+    result, and it prints, reads and times nothing.
     """
 
     slug: ClassVar[str]
@@ -29,32 +29,32 @@ class Analysis(ABC, Generic[R]):
 
     @abstractmethod
     def run(self, trace: TraceView) -> R | Skipped:
-        """Compute the result, or say why it cannot be computed."""
+        """Compute the result, or return why it cannot be computed."""
 
     def judge(self, result: R) -> tuple[Finding, ...]:  # noqa: ARG002 (most analyses raise nothing)
-        """Findings that the result gives rise to; none for a healthy trace."""
+        """Return the findings of the result; none for a healthy trace."""
         return ()
 
     def notes(self, result: R) -> tuple[Note, ...]:  # noqa: ARG002 (most analyses measure nothing about the measurement)
-        """What the result says of the measurement itself: no problem of the program, and nothing that gates judge."""
+        """Return notes about the measurement itself. They report no problem of the program and do not affect judge."""
         return ()
 
     @abstractmethod
     def describe(self, result: R) -> Section:
-        """The section of the report."""
+        """Return the section of the report."""
 
     def skipped(self, reason: str) -> Skipped:
-        """Say why this analysis has no result."""
+        """Return the reason why this analysis has no result."""
         return Skipped(self.slug, reason)
 
 
 def known(facts: Iterable[Fact]) -> tuple[Fact, ...]:
-    """Those of ``facts`` that have a value."""
+    """Return those of ``facts`` that have a value."""
     return tuple(fact for fact in facts if fact.value is not None)
 
 
 def by_knowledge(facts: Iterable[Fact]) -> tuple[Facts, Facts]:
-    """The facts that have a value, and for programs only those that have none."""
+    """Return the facts that have a value, and those that have none for programs only."""
     every = tuple(facts)
     return Facts(known(every)), Facts(tuple(fact for fact in every if fact.value is None), audience="machine")
 
@@ -75,12 +75,13 @@ def finding(  # noqa: PLR0917 (a finding consists of these six)
     Args:
         code: Code of a record in :mod:`traceviz.report.findings`.
         message: One sentence with the figures that matter.
-        evidence: The facts behind it.
+        evidence: The facts that it rests on.
         cost_ns: Time at stake, an upper bound of the gain.
         of_ns: The time that it is a share of.
-        share_of: ``of_ns`` in words.
-        advice: Replaces the advice of the record if the evidence shows which part of it applies.
-        is_hint: The condition ``hint_if`` of the record holds: it is for information, whatever its share.
+        share_of: Text that names ``of_ns``.
+        advice: Replacement for the advice of the record, if the evidence shows which part of it applies.
+        is_hint: True if the condition ``hint_if`` of the record holds. The finding is then for information, for any
+            share.
     """
     record = record_of(code)
     share = min(cost_ns / of_ns, 1.0) if of_ns > 0 else 0.0

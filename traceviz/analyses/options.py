@@ -1,4 +1,4 @@
-"""What the user tells the analyses about the program."""
+"""Options of the user about the program."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Literal
 from traceviz.core.errors import UsageError
 
 OURS = "traceviz"
-"""The basis with the classes of this program."""
+"""The basis with the classes of traceviz."""
 
 BASES: tuple[str, ...] = (OURS, "tensorboard", "xprof", "kineto")
-"""Values of the option ``--basis``: whose classes break the steps down."""
+"""Values of the option ``--basis``: the tool whose classes break the steps down."""
 
 
 StepTime = Literal["auto", "host", "device"]
-"""Whose time a step is where both are known: as the host marked it, or the device work that it launched."""
+"""Source of the length of a step if both are known: the host's marks, or the device work that the step launched."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisOptions:
-    """What the user tells the analyses about the program.
+    """Options of the user about the program.
 
     Args:
         step_marker: Regular expression of the NVTX ranges or framework annotations that are steps.
         input_range: Regular expression of the NVTX ranges or framework annotations in which input is loaded.
-        basis: Whose classes break the steps down, one of :data:`BASES`: ours, or those of another tool that users
+        basis: The tool whose classes break the steps down, one of :data:`BASES`: traceviz, or another tool that users
             compare with.
-        step_time: Whose time a step is. By itself, that of devices where the host runs ahead of them; sides of a
-            comparison have the same.
+        step_time: Source of the length of a step. With ``auto``, devices if the host launches work in advance. All
+            sides of a comparison use the same source.
     """
 
     step_marker: str | None = None
@@ -39,17 +39,17 @@ class AnalysisOptions:
 
 
 def check_basis(name: str) -> None:
-    """Check that there is a basis of that name.
+    """Check that a basis of that name exists.
 
     Raises:
-        UsageError: there is none; the error lists those that exist.
+        UsageError: it does not exist; the error lists those that do.
     """
     if name not in BASES:
         raise UsageError.unknown("basis", name, BASES)
 
 
 def is_pattern(text: str) -> bool:
-    """Whether ``text`` is a regular expression that both Python and polars accept, and not empty."""
+    """Return whether ``text`` is a regular expression that both Python and polars accept, and not empty."""
     import polars as pl  # noqa: PLC0415 (loaded only where somebody gives a pattern)
 
     try:

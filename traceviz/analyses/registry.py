@@ -1,6 +1,6 @@
-"""Every analysis, in the order of the report: what it reads, what it waits for, and when a report says it has none.
+"""Registry of all analyses, in the order of the report: tables, dependencies, and expected traces.
 
-Only declarations: an analysis is loaded when there is something for it to read.
+Only declarations. An analysis is loaded when there is something for it to read.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ if TYPE_CHECKING:
     from traceviz.analyses.derived.view import TraceView
 
 DEVICE_WORK = ("kernels", "memcpy", "memset", "graphs")
-"""As :data:`traceviz.trace.schema.DEVICE_WORK`, without loading what the schema is made of."""
+"""Same as :data:`traceviz.trace.schema.DEVICE_WORK`, without importing the modules of the schema."""
 STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", "cuda_api", *DEVICE_WORK, "phases", "windows", "overhead")
-"""Tables in which steps, ranks and the time that is judged are found: what every analysis of steps may read."""
+"""Tables for steps, ranks and judged time. Every analysis of steps may read them."""
 CLASS_TABLES = (*STEP_TABLES, "os_calls", "stacks", "stack_frames")
-"""Tables from which the classes of a step are made."""
+"""Tables from which the classes of a step are computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A derived result that several analyses need, and one thread can compute before them.
+    """A derived result that several analyses need, and that one thread can compute before them.
 
     Args:
-        home: Its module below ``traceviz.analyses``, and the function of a trace that computes it.
-        cost: About the share of the time of all analyses of a large trace, in percent.
+        home: Its module below ``traceviz.analyses``, and the function that computes it from a trace.
+        cost: About its share of the time of all analyses of a large trace, in percent.
         waits_for: Keys of :data:`SHARED` that it needs.
-        is_first_on_disk: The result is small and takes much memory to compute: it comes first if tables lie in files.
+        is_first_on_disk: True if the result is small and takes much memory to compute. It is then computed first if
+            tables lie in files.
     """
 
     home: str
@@ -44,7 +45,7 @@ class Shared:
     is_first_on_disk: bool = False
 
     def compute(self, trace: TraceView) -> None:
-        """Have ``trace`` hold the result."""
+        """Compute the result and store it in ``trace``."""
         cast("Callable[[TraceView], object]", load_home(f"traceviz.analyses.{self.home}"))(trace)
 
 
@@ -62,19 +63,21 @@ SHARED: Mapping[str, Shared] = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What there is to know of an analysis before it is loaded.
+    """Declaration of an analysis, known before the analysis is loaded.
 
     Args:
         slug: Slug of its section.
         home: Its module and its class: ``traceviz.analyses.steps.steps:StepAnalysis``.
         needs: Tables without which it is skipped.
-        uses: Tables that it reads where the trace has them.
-        columns: Of these tables it reads only these nullable columns, besides all that may not be null; of others, all.
-        expected: Whether a report on any trace should say why it has no such section; else it is said to who asks.
-        formats: Formats of the only traces that are expected to have it; empty for any.
+        uses: Other tables that it reads if the trace has them.
+        columns: Nullable columns that it reads of these tables, besides all that may not be null. Of other tables it
+            reads all columns.
+        expected: True if a report on any trace should explain why this section is missing. Otherwise only a report for
+            which this section was requested does.
+        formats: Only traces of these formats are expected to have it; empty for any.
         frameworks: Frameworks that it is about, in lower case; empty for any. Traces of others lack nothing without it.
         waits_for: Keys of :data:`SHARED` that it needs.
-        cost: About the share of the time of all analyses of a large trace, in percent, without what it waits for.
+        cost: About its share of the time of all analyses of a large trace, in percent, without what it waits for.
         properties: Keys of table ``op_args`` that it reads, besides :data:`PROPERTIES`.
     """
 
@@ -92,15 +95,15 @@ class Entry:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Tables that it can make use of."""
+        """Tables that it can use."""
         return (*self.needs, *self.uses)
 
     def missing(self, tables: Collection[str]) -> tuple[str, ...]:
-        """Tables that it needs and a trace with ``tables`` does not have."""
+        """Return the tables that it needs and that are not in ``tables``."""
         return tuple(name for name in self.needs if name not in tables)
 
     def is_expected(self, run: Mapping[str, Any]) -> bool:
-        """Whether a report on a trace with these facts about its run should say why it has no such section."""
+        """Return whether a report on a run with these facts should explain why this section is missing."""
         if self.formats:
             return run.get("format") in self.formats
         stated = frameworks_in(run.get("framework"))
@@ -108,7 +111,7 @@ class Entry:
         return self.expected and not (self.frameworks and is_of_others)
 
     def load(self) -> Analysis[Any]:
-        """The analysis with its default thresholds."""
+        """Load the analysis with its default thresholds."""
         return _loaded(self.home)
 
 
@@ -392,11 +395,11 @@ ANALYSES: Registry[Entry] = Registry(
 
 
 def entries(sections: Collection[str] | None = None) -> tuple[Entry, ...]:
-    """The analyses of ``sections``, in the order of the report; all of them for ``None``.
+    """Return the analyses of ``sections``, in the order of the report; all of them for ``None``.
 
     Raises:
         UsageError: a section does not exist.
-        PluginError: one belongs to a plugin that cannot be loaded.
+        PluginError: a section belongs to a plugin that cannot be loaded.
     """
     if sections is None:
         return ANALYSES.all()
@@ -405,12 +408,12 @@ def entries(sections: Collection[str] | None = None) -> tuple[Entry, ...]:
 
 
 def properties_for(sections: Collection[str] | None) -> frozenset[str]:
-    """Keys of table ``op_args`` that the analyses of ``sections`` read."""
+    """Return the keys of table ``op_args`` that the analyses of ``sections`` read."""
     return PROPERTIES.union(*(entry.properties for entry in entries(sections)))
 
 
 def tables_for(sections: Collection[str] | None) -> frozenset[str]:
-    """Return the tables that the analyses of ``sections`` can make use of."""
+    """Return the tables that the analyses of ``sections`` can use."""
     return frozenset(table for entry in entries(sections) for table in entry.tables)
 
 
@@ -434,7 +437,7 @@ def _readable(table: str) -> frozenset[str]:
 
 
 def shared_by(chosen: Collection[Entry]) -> dict[str, Shared]:
-    """Return what at least two of ``chosen`` wait for, and what that waits for in turn."""
+    """Return the shared results that at least two of ``chosen`` need, and the results that those need in turn."""
 
     def all_of(keys: Collection[str]) -> set[str]:
         return set(keys).union(*(all_of(SHARED[key].waits_for) for key in keys))
@@ -444,5 +447,5 @@ def shared_by(chosen: Collection[Entry]) -> dict[str, Shared]:
 
 
 def analyses() -> tuple[Analysis[Any], ...]:
-    """All analyses of traceviz, loaded."""
+    """Load all analyses of traceviz."""
     return tuple(entry.load() for entry in ENTRIES)

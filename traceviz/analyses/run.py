@@ -29,13 +29,13 @@ from traceviz.trace.tables import TraceTables
 from traceviz.untrusted.errors import foreign_errors_in_words
 
 MAX_WORKERS = 4
-"""More threads would wait for each other: analyses share most of what they compute."""
+"""Most threads for analyses. More would wait for each other, because analyses share most of what they compute."""
 LARGE_ROWS = 100_000
-"""With fewer rows, most of the time is spent in Python, of which one thread runs at a time."""
+"""With fewer rows, most of the time is spent in Python code, which only one thread runs at a time."""
 
 
 def load_analyses(sections: Collection[str] | None) -> None:
-    """Import what :func:`analyze` will need. Reading lets other threads run: one of them may do this meanwhile."""
+    """Import the modules that :func:`analyze` will need. Another thread may do this while the trace is read."""
     for entry in entries(sections):
         if is_own(entry.home):
             entry.load()
@@ -50,23 +50,24 @@ def analyze(
 
     Args:
         tables: The trace.
-        options: What the user tells about the program.
+        options: Options of the user about the program.
         sections: Slugs of the sections to make; ``None`` for all.
 
     Returns:
-        The report: findings sorted by time at stake, sections in their fixed order, what was skipped with the reason.
+        The report: findings sorted by time at stake, sections in their fixed order, and skipped sections with the
+            reason.
 
     Raises:
         UsageError: a section does not exist.
         DamagedTraceError: the trace holds values that cannot be computed with.
-        OutOfMemoryError: it needs more memory than there is.
+        OutOfMemoryError: the analysis needs more memory than there is.
     """
     return analyze_view(view(tables, options), sections)
 
 
 @foreign_errors_in_words("The trace cannot be analysed.")
 def view(tables: TraceTables, options: AnalysisOptions | None = None) -> TraceView:
-    """A trace as analyses see it, for :func:`analyze_view` and for what needs the same intervals after it.
+    """Return a trace as analyses see it, for :func:`analyze_view` and for later code that needs the same intervals.
 
     Raises:
         DamagedTraceError, OutOfMemoryError: as :func:`analyze`.
@@ -76,7 +77,7 @@ def view(tables: TraceTables, options: AnalysisOptions | None = None) -> TraceVi
 
 @foreign_errors_in_words("The trace cannot be analysed.")
 def analyze_view(trace: TraceView, sections: Collection[str] | None = None) -> Report:
-    """:func:`analyze`, of a trace that keeps what was derived of it."""
+    """Analyse a trace like :func:`analyze`. ``trace`` keeps the results derived from it."""
     tables = trace.tables
     results: dict[str, Any] = {}
     skipped: list[Skipped] = []
@@ -100,7 +101,7 @@ def analyze_view(trace: TraceView, sections: Collection[str] | None = None) -> R
     others = inapplicable(likely_frameworks(trace), run.get("producer"), has_frames=has_frames)
     needless = followed(trace, stakes) if findings else ()
     findings = [_doubted(fit_advice(finding, others, needless), trace.clock_doubt) for finding in findings]
-    run = {**run, "span_ns": trace.captured_ns or None}  # a summary without events lasted longer than nothing
+    run = {**run, "span_ns": trace.captured_ns or None}  # a summary without events has no length: None, not 0
     facts = [Fact(key, label, run.get(key), unit) for key, (label, unit) in _RUN_LABELS.items()]
     ranked = tuple(sorted(findings, key=lambda f: (-f.cost_ns, -f.severity.rank, f.code)))
     return Report(
@@ -121,7 +122,7 @@ def analyze_view(trace: TraceView, sections: Collection[str] | None = None) -> R
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What an analysis gave: its result, and what that says."""
+    """Outcome of an analysis: its result, and the findings, notes and section from it."""
 
     result: Any
     findings: tuple[Finding, ...]
@@ -130,11 +131,11 @@ class _Outcome:
 
 
 def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | Skipped]:
-    """Yield the outcome of each analysis, in their order. Those of a large trace run in threads.
+    """Yield the outcome of each analysis, in their order. Analyses of a large trace run in threads.
 
-    Most of their time they compute in compiled code, which lets other threads run; what several of them need is
-    computed once (:class:`traceviz.analyses.derived.memo.Kept`). If polars may use one thread only, so may they; and
-    if tables lie in files, there is no memory for several at a time, nor to keep what only some of them need.
+    They spend most of their time in compiled code, which lets other threads run. Results that several analyses need are
+    computed once (:class:`traceviz.analyses.derived.memo.Kept`). If polars may use only one thread, so may they. If
+    tables lie in files, memory does not suffice for several analyses at a time, nor to keep results of only some.
     """
     workers = min(cores(), MAX_WORKERS)
     rows = sum(trace.tables.rows(name) for name in trace.tables)
@@ -157,7 +158,7 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
 def _in_threads(
     trace: TraceView, chosen: Mapping[str, Entry], shared: Mapping[str, Shared], workers: int
 ) -> dict[str, _Outcome | Skipped]:
-    """Return the outcomes by slug. Nothing starts before what it waits for; the longest chain of work starts first.
+    """Return the outcomes by slug. Each task starts after its dependencies; the longest chain of work starts first.
 
     ::
 
@@ -167,7 +168,7 @@ def _in_threads(
     tasks: dict[str, Shared | Entry] = {**shared, **chosen}
     needed = {name: {key for key in task.waits_for if key in shared} for name, task in tasks.items()}
     chain = {name: task.cost for name, task in tasks.items()}
-    for name in reversed(tasks):  # a shared result waits for those that are declared before it
+    for name in reversed(tasks):  # a shared result only waits for those that are declared before it
         for before in needed[name]:
             chain[before] = max(chain[before], tasks[before].cost + chain[name])
     waiting = sorted(tasks, key=chain.__getitem__, reverse=True)
@@ -177,7 +178,7 @@ def _in_threads(
     with ThreadPoolExecutor(workers, "traceviz-analysis") as pool:
         try:
             while waiting or running:
-                # One more than there are threads: none of them waits until this one is scheduled.
+                # One task more than there are threads, so that no thread waits for the scheduler.
                 for name in [name for name in waiting if needed[name] <= ended][: workers + 1 - len(running)]:
                     waiting.remove(name)
                     task = tasks[name]
@@ -189,7 +190,7 @@ def _in_threads(
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     name = running.pop(future)
                     ended.add(name)
-                    if name in outcomes:  # a shared result that fails fails again in the analyses that need it
+                    if name in outcomes:  # a shared result that fails will fail again in the analyses that need it
                         outcomes[name].result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -197,7 +198,7 @@ def _in_threads(
 
 
 def cores() -> int:
-    """Processors that analyses may use: those of the process, as far as polars may use them."""
+    """Return the number of processors for analyses: those of the process, limited to the threads of polars."""
     return min(len(os.sched_getaffinity(0)), pl.thread_pool_size())
 
 
@@ -226,11 +227,11 @@ def _run_analysis(trace: TraceView, analysis: Analysis[Any]) -> _Outcome | Skipp
 
 
 def _is_said_by_others(finding: Finding, stakes: dict[str, int]) -> bool:
-    """Whether more precise findings explain the same time.
+    """Return whether more precise findings explain the same time.
 
     Args:
         finding: The finding.
-        stakes: The time at stake of all that were raised, by code.
+        stakes: The time at stake of all findings that were raised, by code.
     """
     record = record_of(finding.code)
     explained = max((stakes.get(code, 0) for code in record.half_of), default=0)
@@ -238,7 +239,7 @@ def _is_said_by_others(finding: Finding, stakes: dict[str, int]) -> bool:
 
 
 def _doubted(finding: Finding, doubt: str) -> Finding:
-    """``finding`` with the ``doubt`` about clocks of devices, where what it says rests on them."""
+    """Return ``finding`` with the ``doubt`` about clocks of devices, if it rests on them."""
     if not doubt or not record_of(finding.code).compares_clocks:
         return finding
     return replace(finding, message=f"{finding.message} {doubt}")
@@ -261,7 +262,7 @@ _RUN_LABELS: dict[str, tuple[str, Unit]] = {
 
 
 def _devices_in_words(trace: TraceView) -> str | None:
-    """Products of all devices that the trace names, and how many of them were used where some were not."""
+    """Return the products of all devices that the trace names, and how many were used if some were not."""
     names = [device["name"] for device in trace.tables.arrow("devices").to_pylist() if device["name"]]
     counted = [f"{names.count(name)} × {name}" if names.count(name) > 1 else name for name in dict.fromkeys(names)]
     used = len(trace.device_busy)

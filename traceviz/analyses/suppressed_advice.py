@@ -1,7 +1,7 @@
-"""Advice that the program follows already, or that the capture contradicts: it is left out.
+"""Advice to leave out: the program follows it already, or the capture contradicts it.
 
-Each :class:`Habit` names what a program does and the words of advice that it makes pointless. Settings of the
-environment need no entry: ``NAME=value`` in a line of advice is compared with what the program was started with.
+Each :class:`Habit` names a behaviour of the program and the words of advice that it makes pointless. Environment
+settings need no entry: ``NAME=value`` in a line of advice is compared with the environment of the program.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from traceviz.analyses.input.dataloader import LOADERS, LoaderKind, loader_kind
 from traceviz.analyses.input.tfdata_settings import PipelineSettings, pipeline_settings
 
 _IDLE_CORES = frozenset({"TV601", "TV602"})
-"""Codes of findings that say that cores are idle."""
+"""Codes of findings that report idle cores."""
 _COMPILED_TORCH = r"Torch-Compiled Region|CompiledFxGraph|CompiledFunction"
 _COMPILED_TENSORFLOW = r"__inference_"
 _FUSED_OPTIMIZER = r"aten::_fused_(adam|adamw|sgd|adagrad)"
@@ -27,16 +27,16 @@ _FUSED_OPTIMIZER = r"aten::_fused_(adam|adamw|sgd|adagrad)"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a trace shows of the program's habits.
+    """Habits of the program that a trace shows.
 
     Args:
         settings: Settings by key.
         threads: Threads of one operation, as the framework or the environment states them.
-        full_speed: Cores with which arithmetic runs at full speed.
+        full_speed: Number of cores at which arithmetic runs at full speed.
         pipeline: The program's tf.data pipeline.
-        loaders: Where the DataLoaders work that it takes batches from.
-        operations: Whether an operation of the host has a name like the given pattern.
-        has_stacks: Whether stacks of Python were sampled or recorded.
+        loaders: Places where the DataLoaders work that the program takes batches from.
+        operations: Predicate: true if the name of an operation of the host matches the given pattern.
+        has_stacks: True if stacks of Python were sampled or recorded.
         codes: Codes of all findings.
     """
 
@@ -52,12 +52,12 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """Something that a program does, and the advice that need not be given then.
+    """A behaviour of a program, and the advice that it makes pointless.
 
     Args:
-        name: What it does, in words.
+        name: Text that names the behaviour.
         needless: Pattern of a sentence or clause of advice.
-        is_seen: Whether the trace shows it.
+        is_seen: Predicate: true if the trace shows the behaviour.
     """
 
     name: str
@@ -115,11 +115,11 @@ HABITS: tuple[Habit, ...] = (
         lambda seen: "machine.cores" in seen.settings and "machine.cpu_limit" not in seen.settings,
     ),
 )
-"""What programs may do already."""
+"""All habits of programs for which advice is left out."""
 
 
 def followed(trace: TraceView, codes: Collection[str] = ()) -> tuple[re.Pattern[str], ...]:
-    """Patterns of advice that the program of ``trace`` follows already, or that the trace contradicts.
+    """Return patterns of advice that the program of ``trace`` follows already, or that the trace contradicts.
 
     Args:
         trace: The trace.
@@ -133,7 +133,7 @@ def followed(trace: TraceView, codes: Collection[str] = ()) -> tuple[re.Pattern[
 
 def _seen(trace: TraceView, codes: frozenset[str]) -> Seen:
     host, names = machine(trace), trace.host_names["name"]
-    some = names.filter(names.str.contains_any(list(LOADERS)))  # of some ten thousand names, these are few
+    some = names.filter(names.str.contains_any(list(LOADERS)))  # few names out of some ten thousand
     loaders = {kind for name in some.to_list() if (kind := loader_kind(name)) is not None}
     settings = dict(host.settings)
     return Seen(
@@ -162,7 +162,7 @@ def _environment(settings: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def _assignment(name: str, value: str) -> str:
-    """Advice to set a variable to the value that it has."""
+    """Return the pattern of advice to set a variable to its present value."""
     return rf"\b{re.escape(name)}={re.escape(value)}(?![\w.])"
 
 

@@ -1,1 +1,1 @@
-"""What was captured, by which profilers, and whether it can be trusted."""
+"""The capture: its content, its profilers, and whether it can be trusted."""

@@ -1,4 +1,4 @@
-"""What was captured, and whether it can be trusted."""
+"""Content of the capture, and whether it can be trusted."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from traceviz.trace.names.framework_signs import EVIDENCE
 
 @dataclass(frozen=True, slots=True)
 class CaptureFacts:
-    """What the capture holds. Times in nanoseconds.
+    """Content of the capture. Times in nanoseconds.
 
-    ``unseen`` is what was not recorded of the devices, ``None`` where all was. ``judged_overhead_ns`` is the profiler's
-    part of ``judged_ns``, both summed over ranks. ``overhead_ns`` is ``None`` where the profiler does not record its
-    own overhead. ``edges_ns`` is what it took to start and to stop, at the edges of the capture: no part of ``span_ns``
-    and of ``overhead_ns``. ``ranks`` are the captured ranks, ``world_sizes`` the sizes of the job that the traces
-    state; both are empty where the trace knows of no ranks. ``kind`` is what the capture is of, ``sees_devices``
-    whether device work could be recorded, ``unused`` are devices that nothing uses. ``framework_shown_by`` is what told
-    the framework where the profiler states none.
+    ``unseen`` describes device work that was not recorded; ``None`` if all was. ``judged_overhead_ns`` is the
+    profiler's part of ``judged_ns``, both summed over ranks. ``overhead_ns`` is ``None`` if the profiler does not
+    record its own overhead. ``edges_ns`` is the time to start and stop the profiler, at the edges of the capture. It is
+    no part of ``span_ns`` and of ``overhead_ns``. ``ranks`` are the captured ranks, ``world_sizes`` the sizes of the
+    job that the traces state; both are empty if the trace knows of no ranks. ``kind`` is the kind of capture,
+    ``sees_devices`` whether device work could be recorded, ``unused`` are devices that nothing uses.
+    ``framework_shown_by`` is the evidence for the framework if the profiler states none.
     """
 
     span_ns: int
@@ -60,11 +60,11 @@ class CaptureFacts:
 
 @dataclass(frozen=True, slots=True)
 class Capture(Analysis[CaptureFacts]):
-    """Size of the capture, and what the profiler says went wrong.
+    """Size of the capture, and problems that the profiler reports.
 
     Args:
         overhead_share: Profiler overhead above this share of the judged time is a finding; at start-up it is none.
-        unseen_share: Where what the devices did is not known for this share of the captured time, the sentence says so.
+        unseen_share: If device work is unknown for this share of the captured time, the sentence states it.
     """
 
     slug = "capture"
@@ -75,11 +75,11 @@ class Capture(Analysis[CaptureFacts]):
     unseen_share: float = 0.05
 
     def run(self, trace: TraceView) -> CaptureFacts:
-        """Count what there is."""
+        """Count events and times."""
         tables = trace.tables
         rows = {name: tables.rows(name) for name in EVENTS if name in tables}
         overhead = trace.frame("overhead", "start_ns", "dur_ns", "process_id")
-        # Otherwise there is only the start of a program that failed, and its overhead costs nobody anything.
+        # Otherwise the capture holds only the start of a program that failed. Overhead then has no cost.
         worked = bool(steady_time(trace) or trace.rank_busy or trace.host_names.height)
         judged = {rank: judged_time(trace, rank) for rank in trace.ranks if worked}
         return CaptureFacts(
@@ -105,7 +105,7 @@ class Capture(Analysis[CaptureFacts]):
         )
 
     def judge(self, result: CaptureFacts) -> tuple[Finding, ...]:
-        """Devices that nothing uses, what was lost, and the profiler's own overhead."""
+        """Return findings on devices that nothing uses, on lost events, and on the profiler's own overhead."""
         findings = [_not_used(result.unused)] if result.unused else []
         if result.losses:
             evidence = tuple(Fact("message", "message", message) for message in result.losses[:3])
@@ -119,7 +119,7 @@ class Capture(Analysis[CaptureFacts]):
         return tuple(findings)
 
     def describe(self, result: CaptureFacts) -> Section:
-        """Facts only."""
+        """Describe the capture with facts only."""
         facts = (
             Fact("kind", "kind of capture", result.kind.words),
             Fact("span_ns", "captured time", result.span_ns or None, "ns"),
@@ -142,14 +142,14 @@ class Capture(Analysis[CaptureFacts]):
 
 
 def _framework_shown_by(trace: TraceView) -> str:
-    """``names in at::native::, c10:: (22), ranges of PyTorch (17,994)``; of frameworks beside it with their names."""
+    """Return the evidence for frameworks: ``names in at::native::, c10:: (22), ranges of PyTorch (17,994)``."""
     stated = trace.frame("settings", pl.col("key", "value").cast(pl.String)).drop_nulls()
     shown = stated.filter(pl.col("key").str.starts_with(EVIDENCE)).unique(maintain_order=True)
     return ", ".join(value for _, value in shown.iter_rows())
 
 
 def _seen(unseen: Unseen) -> tuple[Fact, ...]:
-    """The time in which devices are judged, and why it is not all of the capture."""
+    """Return the time in which devices are judged, and why it is not all of the capture."""
     before, without = unseen.launched_before or None, unseen.without_work or None
     return (
         Fact("judged_from_ns", "devices judged from", unseen.begin_ns, "ns"),
@@ -168,18 +168,18 @@ def _not_used(unused: UnusedDevices) -> Finding:
         Fact("devices", "devices not used", unused.count, "count"),
         Fact("host_ns", "computing on the CPU", unused.host_ns, "ns"),
     )
-    # Who applies a model may well mean the CPU.
+    # A program that only applies a model may use the CPU on purpose.
     cost, is_hint = unused.host_ns, not unused.trains
     return finding("TV411", message, evidence, cost, unused.judged_ns, unused.judged_words, is_hint=is_hint)
 
 
 def _overhead_of(overhead: pl.DataFrame, process_id: int) -> IntervalSet:
-    """What the profiler took of a process; overhead without a process holds up all of them."""
+    """Return the profiler's overhead in a process; overhead without a process holds up all of them."""
     return intervals(overhead.filter(pl.col("process_id").eq_missing(process_id) | pl.col("process_id").is_null()))
 
 
 def _while_recording(trace: TraceView, overhead: pl.DataFrame) -> int | None:
-    """The profiler's overhead within the captured time; unknown where only its start and stop were recorded."""
+    """Return the profiler's overhead within the captured time; ``None`` if only its start and stop were recorded."""
     if "overhead" not in trace.tables:
         return None
     taken = intervals(overhead).clip(*trace.program_window).total
@@ -187,14 +187,14 @@ def _while_recording(trace: TraceView, overhead: pl.DataFrame) -> int | None:
 
 
 def _edges(result: CaptureFacts) -> tuple[Fact, ...]:
-    """The time that is not the program's, where there is any."""
+    """Return the time that the profiler took at the edges of the capture, if any."""
     if not result.edges_ns:
         return ()
     return (Fact("edges_ns", "profiler's start and stop, left out", result.edges_ns, "ns"),)
 
 
 def _ranks(result: CaptureFacts) -> tuple[Fact, ...]:
-    """Which ranks of how many, where the trace knows of ranks."""
+    """Return the captured ranks and the size of the job, if the trace knows of ranks."""
     whole = result.world_sizes[0] if len(result.world_sizes) == 1 else None
     if not result.ranks or (len(result.ranks) == 1 and whole in {None, 1}):
         return ()

@@ -1,4 +1,4 @@
-"""One figure of a whole run, as the section on measures has it."""
+"""One figure of a whole run, for the section on measures."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ Key = Literal[
     "device_memory_peak_bytes",
     "cpu_mean",
 ]
-"""Names of measures: they never change their meaning."""
+"""Names of measures. They never change their meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a measure is: its label for people, its unit, and which change of it is a gain."""
+    """Kind of measure: its label for readers, its unit, and the direction of a gain."""
 
     label: str
     unit: Unit
@@ -70,11 +70,11 @@ class Measure:
     """One figure.
 
     Args:
-        key: Which measure.
+        key: Key of the measure.
         value: In the base unit of its kind.
-        about: What it covers, in a few words.
-        count: Observations behind it; ``None`` where it is measured once.
-        interval: 95 % interval within the run; ``None`` where a run does not tell.
+        about: Short text on its coverage.
+        count: Observations behind it; ``None`` if it is measured once.
+        interval: 95 % interval within the run; ``None`` if one run does not show it.
     """
 
     key: Key
@@ -90,6 +90,6 @@ class Measure:
 
 
 def quantile(key: Key, times: Array, share: float, about: str) -> Measure:
-    """A quantile of measured times, ns, as a whole number; with its interval where there are enough of them."""
+    """Return a quantile of measured times, ns, as a whole number; with its interval if there are enough of them."""
     interval = quantile_interval(times, share)
     return Measure(key, round(float(np.quantile(times, share))), about, times.size, interval)

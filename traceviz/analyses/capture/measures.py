@@ -1,4 +1,4 @@
-"""The whole run in figures: what a study compares beside its steps."""
+"""Figures of the whole run, which a study compares in addition to its steps."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from traceviz.core.units import format_signal, format_value
 from traceviz.report import MEASURES, Column, Fact, Facts, Grid, Section, Skipped
 
 _OUTCOMES = frozenset({"finished", "failed", "killed", "interrupted", "timed-out"})
-"""How a program can end."""
+"""Possible ends of a program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the program ended.
+    """End of the program.
 
     Args:
-        key: One of :data:`_OUTCOMES`; ``None`` where it is not known.
-        reason: Why it did not end well, in words.
+        key: One of :data:`_OUTCOMES`; ``None`` if it is not known.
+        reason: Text that gives the reason of a failure.
         code: Its exit code.
         signal: The signal that ended it.
     """
@@ -38,7 +38,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class RunMeasures:
-    """All figures that were measured, in the order of :data:`KINDS`; how the program ended; samples of a step."""
+    """All measured figures in the order of :data:`KINDS`, the end of the program, and the samples of a step."""
 
     measures: tuple[Measure, ...]
     outcome: Outcome
@@ -47,13 +47,13 @@ class RunMeasures:
 
 @dataclass(frozen=True, slots=True)
 class MeasuresAnalysis(Analysis[RunMeasures]):
-    """Total time, epochs, samples per second, latency, energy, memory: each as far as it was measured."""
+    """Total time, epochs, samples per second, latency, energy and memory, as far as they were measured."""
 
     slug = "measures"
     title = "The whole run in figures"
 
     def run(self, trace: TraceView) -> RunMeasures | Skipped:
-        """Take each figure from where it was measured."""
+        """Collect each figure from its source."""
         rows = trace.frame("settings", "key", "value", "process_id").filter(pl.col("process_id").is_null())
         stated = dict(rows.select(pl.col("key", "value").cast(pl.String)).drop_nulls().iter_rows())
         outcome, batch = _outcome(stated), batch_of(trace, stated)
@@ -64,7 +64,7 @@ class MeasuresAnalysis(Analysis[RunMeasures]):
         return RunMeasures(tuple(sorted(found, key=lambda measure: order.index(measure.key))), outcome, batch)
 
     def describe(self, result: RunMeasures) -> Section:
-        """The figures for people, and in base units."""
+        """Describe the figures for readers, and in base units."""
         outcome, batch = result.outcome, result.batch
         facts = (
             Fact("outcome", "the program", outcome.key),
@@ -86,7 +86,7 @@ class MeasuresAnalysis(Analysis[RunMeasures]):
 
 
 def _outcome(stated: Mapping[str, str]) -> Outcome:
-    """What the manifest of a run says."""
+    """Return the end of the program as the manifest of the run states it."""
     code, signal = (_whole(stated.get(f"run.exit.{key}")) for key in ("code", "signal"))
     key = stated.get("run.ending.outcome") or stated.get("run.status")
     if key not in _OUTCOMES:
@@ -131,7 +131,7 @@ def _row(measure: Measure) -> tuple[str | float | None, ...]:
 
 
 def _interval(measure: Measure) -> str | None:
-    """``1.20 to 1.31 s``: the unit once, where it is the same."""
+    """Format an interval as ``1.20 to 1.31 s``, with the unit once if it is the same."""
     if measure.interval is None:
         return None
     low, high = (format_value(end, measure.kind.unit) for end in measure.interval)

@@ -1,4 +1,4 @@
-"""How a run that ``traceviz collect`` recorded went: what ran, how it ended, on which machine, and who recorded it."""
+"""A run that ``traceviz collect`` recorded: the command, its end, the machine, and the collectors."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from traceviz.core.units import counted, format_ns, format_signal, format_value
 from traceviz.report import TAG, Fact, Facts, Section, Skipped
 
 _COST = "stop_cost_ns"
-"""Key under which a collector states how long the program waited for it to stop and save."""
+"""Key under which a collector states the time that the program waited for it to stop and save."""
 _BUSY = frozenset({"recorded", "recording"})
-"""States of collectors that left something, or may have."""
+"""States of collectors that wrote a recording, or may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class RunFacts:
     stated: Mapping[str, str]
 
     def whole(self, key: str) -> int | None:
-        """The number under ``key``; ``None`` where there is none."""
+        """Return the number under ``key``; ``None`` if there is none."""
         text = self.stated.get(key, "")
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
     def under(self, prefix: str) -> dict[str, str]:
-        """Settings whose keys begin with ``prefix``, by the rest of the key."""
+        """Return the settings whose keys start with ``prefix``, by the rest of the key."""
         return {key.removeprefix(prefix): value for key, value in self.stated.items() if key.startswith(prefix)}
 
     @property
@@ -41,25 +41,25 @@ class RunFacts:
 
     @property
     def stop_cost_ns(self) -> int | None:
-        """How long the program waited for profilers to stop and save; ``None`` where none says so."""
+        """Time that the program waited for profilers to stop and save; ``None`` if no profiler states it."""
         return sum(self.whole(f"collector.{name}.{_COST}") or 0 for name in self.collectors) or None
 
 
 @dataclass(frozen=True, slots=True)
 class RunAnalysis(Analysis[RunFacts]):
-    """The manifest of a run folder, for people."""
+    """The manifest of a run folder, for readers."""
 
     slug = "run"
     title = "Run"
 
     def run(self, trace: TraceView) -> RunFacts | Skipped:
-        """The settings that belong to no process."""
+        """Collect the settings that belong to no process."""
         rows = trace.frame("settings", "key", "value", "process_id").filter(pl.col("process_id").is_null())
         stated = dict(rows.select(pl.col("key", "value").cast(pl.String)).drop_nulls().iter_rows())
         return RunFacts(stated) if "run.status" in stated else self.skipped("the trace is not one of traceviz collect")
 
     def describe(self, result: RunFacts) -> Section:
-        """Facts only."""
+        """Describe the run with facts only."""
         failed = [name for name in result.collectors if result.stated[f"collector.{name}.state"] == "failed"]
         gpus = [value for key, value in sorted(result.under("machine.gpus.").items()) if key.endswith(".name")]
         facts = (
@@ -76,7 +76,7 @@ class RunAnalysis(Analysis[RunFacts]):
             Fact("duration_ns", "program ran", result.whole("run.duration_ns"), "ns"),
             Fact("exit_code", "exit code", result.whole("run.exit.code"), "id"),
         )
-        machine = {"duration_ns", "exit_code"}  # people read them in the fact "ended"
+        machine = {"duration_ns", "exit_code"}  # the fact "ended" shows these to readers
         shown = tuple(fact for fact in facts if fact.value is not None and fact.key not in machine)
         tags = tuple(Fact(f"{TAG}{key}", key, value) for key, value in result.under("tag.").items())
         rest = (*(fact for fact in facts if fact.value is not None and fact.key in machine), *tags)
@@ -84,7 +84,7 @@ class RunAnalysis(Analysis[RunFacts]):
 
 
 def _ending(run: RunFacts) -> str:
-    """``killed by signal 9 (SIGKILL) after 12.3 s``, ``failed with exit code 1 (ValueError) after 12.3 s``."""
+    """Return ``killed by signal 9 (SIGKILL) after 12.3 s``, ``failed with exit code 1 (ValueError) after 12.3 s``."""
     status, code, number = run.stated["run.status"], run.whole("run.exit.code"), run.whole("run.exit.signal")
     if status == "running":
         return "not yet, or traceviz collect was killed"
@@ -102,7 +102,7 @@ def _ending(run: RunFacts) -> str:
 
 
 def _machine(run: RunFacts) -> str | None:
-    """``2 of 8 cores (AMD EPYC), 25.3 GB, docker``."""
+    """Return ``2 of 8 cores (AMD EPYC), 25.3 GB, docker``."""
     cores, usable, memory = (run.whole(f"machine.{key}") for key in ("cores", "usable_cores", "memory_bytes"))
     name, container = run.stated.get("machine.cpu"), run.stated.get("machine.container")
     counts = [f"{usable:,} of"] if usable and cores and usable != cores else []
@@ -115,7 +115,7 @@ def _machine(run: RunFacts) -> str | None:
 
 
 def _software(run: RunFacts) -> str | None:
-    """``Python 3.11.7, torch 2.12.1, CUDA 12.4, driver 550.54``, as far as the manifest states them."""
+    """Return ``Python 3.11.7, torch 2.12.1, CUDA 12.4, driver 550.54``, as far as the manifest states them."""
     versions = run.under("version.")
     names = ["python", *sorted(versions.keys() & _FRAMEWORKS), "cuda"]
     parts = [f"{_NAMES.get(name, name)} {versions[name]}" for name in names if name in versions]
@@ -129,7 +129,7 @@ _NAMES = {"python": "Python", "cuda": "CUDA"}
 
 
 def _recorders(run: RunFacts) -> list[str]:
-    """Collectors that left something, with the version of their profiler; ranges are in others' recordings."""
+    """Return collectors that wrote a recording, with their profiler's version. Ranges are in recordings of others."""
     return [
         " ".join(filter(None, (name, run.stated.get(f"collector.{name}.version"))))
         for name in run.collectors

@@ -23,26 +23,26 @@ from traceviz.core.units import counted, format_ns
 from traceviz.report import TAG
 
 FINISHED = "finished"
-"""Outcome of a program that ended by itself and well: of others nobody knows how long all would have taken."""
+"""Outcome of a program that ended by itself and without failure. The full time of other programs is not known."""
 FEWEST = 10
-"""Fewer steps make no figure of their speed."""
+"""Least number of steps for a figure of their speed."""
 LATENCIES: tuple[tuple[Key, float, int], ...] = (
     ("latency_p50_ns", 0.50, 10),
     ("latency_p95_ns", 0.95, 20),
     ("latency_p99_ns", 0.99, 100),
 )
-"""Quantiles of latency, and the fewest calls that show them."""
+"""Quantiles of latency, and the least number of calls for each."""
 _BATCH = re.compile(rf"(?i){re.escape(TAG)}batch[-_ ]?size|{re.escape(TAG)}batch")
 """Settings that are a tag with the size of the batch."""
 FOUND = "found_update"
-"""Source of steps that nothing counts but what hooks found to repeat; the function follows."""
+"""Source of steps that hooks found as a repeating function; the function follows."""
 _LONGEST_NAME = 60
 BATCH = "process.batch"
-"""Setting of a process: samples that one step takes, as hooks in the program saw them."""
+"""Setting of a process: samples per step, as hooks in the program saw them."""
 LEARNS = "process.gradients"
-"""Setting of a process: 1 where gradients were computed, 0 where they would have been seen and were not."""
+"""Setting of a process: 1 if gradients were computed, 0 if none were although hooks watched for them."""
 _WATCHED = r"^(?:jax|tf|torch)_"
-"""Sources of steps in frameworks whose gradients are seen."""
+"""Sources of steps in frameworks whose gradients hooks can see."""
 _LEARNING = r"(?i)backward|apply_gradients|value_and_grad|optimizer|train_?(?:ing)?_?(?:step|batch|one_batch)$"
 """Functions of programs that learn."""
 _INFERENCE = frozenset({"inference", "forward-pass"})
@@ -53,8 +53,8 @@ class Batch:
     """Samples that a step takes.
 
     Args:
-        size: How many, of all processes that train.
-        about: Who says so.
+        size: Their number, over all processes that train.
+        about: Text that states the source.
     """
 
     size: float
@@ -62,7 +62,7 @@ class Batch:
 
 
 def batch_of(trace: TraceView, stated: Mapping[str, str]) -> Batch | None:
-    """What hooks in the program saw of its batches, else what a tag of the run says.
+    """Return the batch as hooks in the program saw it, else as a tag of the run states it.
 
     Args:
         trace: The trace.
@@ -80,7 +80,7 @@ def batch_of(trace: TraceView, stated: Mapping[str, str]) -> Batch | None:
 
 
 def _number(text: str | None) -> float | None:
-    """A number above zero."""
+    """Return a number above zero; ``None`` for other texts."""
     if text is None or re.fullmatch(r"\d{1,12}(?:\.\d{1,6})?", text.strip(), re.ASCII) is None:
         return None
     return float(text) or None
@@ -89,7 +89,7 @@ def _number(text: str | None) -> float | None:
 def measures_of_time(
     trace: TraceView, stated: Mapping[str, str], outcome: str | None, batch: Batch | None
 ) -> Iterator[Measure]:
-    """What is known of how long the run and its parts took.
+    """Yield all known times of the run and its parts.
 
     Args:
         trace: The trace.
@@ -119,7 +119,7 @@ def _total(trace: TraceView, stated: Mapping[str, str]) -> Iterator[Measure]:
 
 
 def _around_steps(main: MainProcess, steps: RunSteps, outcome: str | None, *, learns: bool) -> Iterator[Measure]:
-    """From the start of the program to its first and last step, without what the recording took in that time."""
+    """Yield times from the start of the program to its first and last step, without the time of recording."""
     program = having(main.phases, "kind", "program")
     if not program.height:
         return
@@ -129,7 +129,7 @@ def _around_steps(main: MainProcess, steps: RunSteps, outcome: str | None, *, le
     if outcome == FINISHED and until_last > 0:
         what = "training" if learns else "its loop"
         yield Measure("training_ns", until_last, f"from the start to the end of {what}")
-    if until_first > 0 and not steps.source.startswith(FOUND):  # found while it already went on
+    if until_first > 0 and not steps.source.startswith(FOUND):  # hooks find such steps late, after the loop has started
         yield Measure("start_ns", until_first, "imports, data, the model")
 
 
@@ -144,7 +144,7 @@ def _epochs(times: Array) -> Iterator[Measure]:
 
 
 def _maker(steps: RunSteps) -> str:
-    """What counts the steps, for people: ``Keras``, ``the torch optimizer``."""
+    """Return the name of the source of steps, for readers: ``Keras``, ``the torch optimizer``."""
     source, _, found = steps.source.partition(" ")
     if source == FOUND:
         return f"{found[:_LONGEST_NAME]}, which is taken for what ends a step"
@@ -152,11 +152,11 @@ def _maker(steps: RunSteps) -> str:
 
 
 _MAKERS = {"keras": "Keras", "program_step": "the program's own marks"}
-"""Sources of steps whose names do not speak for themselves."""
+"""Readable names of sources of steps whose own names are unclear."""
 
 
 def _speed(trace: TraceView, steps: RunSteps | None, batch: Batch | None) -> Iterator[Measure]:
-    """Samples per second in steady steps, and the latency of a program that only applies a model."""
+    """Yield samples per second in steady steps, and the latency of a program that only applies a model."""
     times, where = _steady(trace, steps)
     if times.size < FEWEST or times.sum() <= 0:
         return
@@ -174,12 +174,12 @@ def _speed(trace: TraceView, steps: RunSteps | None, batch: Batch | None) -> Ite
 
 
 def _gradients(trace: TraceView) -> str | None:
-    """Whether hooks saw gradients in the process that trains: ``1``, ``0``, or ``None`` where there were no hooks."""
+    """Return ``1`` if hooks saw gradients in the process that trains, ``0`` if not, ``None`` if there were no hooks."""
     return _stated(trace, LEARNS)
 
 
 def _stated(trace: TraceView, key: str) -> str | None:
-    """What the process that trains states under ``key``."""
+    """Return the setting ``key`` of the process that trains."""
     main = main_process(trace)
     rows = trace.frame("settings", "process_id", "key", "value")
     own = rows.filter((pl.col("process_id") == main.process_id) & (pl.col("key") == key)) if main else rows.head(0)
@@ -187,7 +187,7 @@ def _stated(trace: TraceView, key: str) -> str | None:
 
 
 def _steady(trace: TraceView, steps: RunSteps | None) -> tuple[Array, str]:
-    """Durations of steady steps of the process that trains, ns, and where they were measured, in words."""
+    """Return durations of steady steps of the process that trains, ns, and text on their source."""
     if steps is not None:
         return steps.steady, ", profiled" if steps.profiled else ""
     steady = training_steps(trace).steady
@@ -198,7 +198,7 @@ def _steady(trace: TraceView, steps: RunSteps | None) -> tuple[Array, str]:
 
 
 def _only_applies(trace: TraceView, steps: RunSteps | None) -> bool:
-    """Whether the program applies a model, and nothing shows that it learns."""
+    """Return whether the program applies a model, and nothing shows that it learns."""
     kind = capture_kind(trace).key
     if kind == "training" or (steps is not None and steps.learns):
         return False

@@ -1,6 +1,6 @@
 """The summary that a profiler printed: totals by name, without the events behind them.
 
-GPU activities and API calls run at the same time, so each of the two has its own 100 %, as in nvprof's own table.
+GPU activities and API calls run at the same time. Each of the two has its own 100 %, as in nvprof's own table.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class TotalsAnalysis(Analysis[PrintedTotals]):
         )
 
     def describe(self, result: PrintedTotals) -> Section:
-        """A grid for each part that has rows; GPU activities always have one."""
+        """Describe each part that has rows with a grid. GPU activities always have one."""
         of_gpu = (
             Fact("device_total_ns", "GPU activities, summed", _total(result.gpu), "ns"),
             Fact("device_calls", "GPU activities", _calls(result.gpu), "count"),
@@ -108,7 +108,7 @@ _MIGRATIONS = (
 
 
 def _part(rows: pl.DataFrame, condition: pl.Expr) -> pl.DataFrame:
-    """The rows that meet ``condition``, the largest total first, with their share of the total of all of these."""
+    """Return the rows that meet ``condition``, the largest total first, with their share of the total of these rows."""
     part = rows.filter(condition)
     return part.with_columns(share("total_ns", _total(part), "share")).sort(
         "total_ns", "name", "process_id", descending=[True, False, False], nulls_last=True

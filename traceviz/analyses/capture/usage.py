@@ -1,4 +1,4 @@
-"""Measures of what the run took of the machine: energy, memory, cores."""
+"""Measures of the run's use of the machine: energy, memory, cores."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from traceviz.core.units import counted, format_ns
 POWER, MEMORY, DEVICE_MEMORY, CPU = "GPU power", "program memory", "GPU memory used", "program CPU"
 """Metrics of table ``samples``: watts, bytes, bytes, percent of a core."""
 SLACK_NS = 2_000_000_000
-"""Power that was sampled so near to both ends of a time covers it; for long ones, within"""
+"""Power samples cover a time if they reach this close to both of its ends."""
 SLACK = 0.05
-"""this part of it."""
+"""The same limit for long times, as a part of the time."""
 FEWEST_SAMPLES = 3
 
 
 def measures_of_use(trace: TraceView, batch: Batch | None) -> Iterator[Measure]:
-    """Energy of the devices while the program trained, and the highest memory.
+    """Yield the energy of the devices while the program trained, and the highest memory.
 
     Args:
         trace: The trace.
@@ -47,7 +47,7 @@ def measures_of_use(trace: TraceView, batch: Batch | None) -> Iterator[Measure]:
 
 
 def _energy(trace: TraceView, steps: RunSteps | None, batch: Batch | None) -> Iterator[Measure]:
-    """Joules from the first step to the last, else over the run; each device's power integrated over its samples."""
+    """Yield joules from the first step to the last, else over the run, as integrals of each device's power samples."""
     if not trace.tables.rows("samples"):
         return
     window, about = _window(trace, steps)
@@ -79,7 +79,7 @@ def _window(trace: TraceView, steps: RunSteps | None) -> tuple[tuple[int, int], 
 
 
 def _integral(times: Array, watts: Array, window: tuple[int, int]) -> float | None:
-    """Energy over a time in joules, by trapezoids; ``None`` where the samples do not cover it."""
+    """Return energy over a time in joules, by trapezoids; ``None`` if the samples do not cover it."""
     begin, end = window
     slack = max(SLACK_NS, SLACK * (end - begin))
     near = (times >= begin - slack) & (times <= end + slack) & np.isfinite(watts)
@@ -92,7 +92,7 @@ def _integral(times: Array, watts: Array, window: tuple[int, int]) -> float | No
 
 
 def _device_memory(trace: TraceView, sampled: pl.DataFrame) -> Iterator[Measure]:
-    """What the allocator of a framework gave at most, else all that was taken of a device."""
+    """Yield the most that a framework's allocator gave, else the most that was taken of a device."""
     columns = ("process_id", "device_id", pl.col("pool").cast(pl.String), "in_use_bytes", "peak_bytes")
     pools = trace.frame("memory_events", *columns).filter(pl.col("device_id").is_not_null())
     highest = max(

@@ -1,4 +1,4 @@
-"""Where the time of the whole run went: steps are often the smaller part of it."""
+"""Parts of the time of the whole run. Steps are often the smaller part."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
 
 OUTSIDE = ("validation", "saving", "between", "after")
-"""Parts of a run that has begun to step, and that are no steps."""
+"""Parts of a run outside of steps, after its first step."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeRunAnalysis(Analysis[RunParts]):
-    """The recorded time of the process that trains, in exclusive parts.
+    """Recorded time of the process that trains, in exclusive parts.
 
     Args:
-        least_steps: A run with a smaller share of steps, from the first of them on, spends its time outside of them.
+        least_steps: If steps take a smaller share of the run after its first step, the time outside of them is a
+            finding.
         least_share: Share of the run from which on validation, saving and time between steps are findings.
-        hint_share: Up to this share of it, validation may well be meant: it is for information; and all that is outside
-            of steps together is worth no finding of its own.
-        least_startup: Share of the run from which on its start-up is a finding;
-        long_startup_ns: of one that is shorter, only what is not import counts, for information: short runs import.
+        hint_share: Up to this share of the run, validation is for information, since it may be intended. All time
+            outside of steps together is no finding up to this share.
+        least_startup: Share of the run from which on its start-up is a finding.
+        long_startup_ns: If the start-up is shorter, only its time without imports counts, for information. All short
+            runs import.
     """
 
     slug = "whole_run"
@@ -39,12 +41,12 @@ class WholeRunAnalysis(Analysis[RunParts]):
     long_startup_ns: int = 30_000_000_000
 
     def run(self, trace: TraceView) -> RunParts | Skipped:
-        """Divide the run, where hooks in the program or samples of its stacks saw all of it."""
+        """Divide the run into parts, if hooks in the program or samples of its stacks saw all of it."""
         parts = run_parts(trace)
         return self.skipped("only a part of the run was recorded") if parts is None else parts
 
     def judge(self, result: RunParts) -> tuple[Finding, ...]:
-        """Parts outside of steps that take much of the run."""
+        """Return findings on parts outside of steps that take much of the run."""
         judged = result.judged
         if not judged.steps or not judged.run_ns:
             return ()
@@ -97,7 +99,7 @@ class WholeRunAnalysis(Analysis[RunParts]):
         return finding(code, message, evidence, cost, run.run_ns, "run", is_hint=is_hint)
 
     def describe(self, result: RunParts) -> Section:
-        """One stacked bar, the table behind it, and where in the program each part is."""
+        """Describe the run with a stacked bar, the table behind it, and the place of each part in the program."""
         total = result.run_ns
         shown = [(key, label) for key, label in LABELS.items() if result.time_ns(key)]
         bars = tuple(Bar(key, label, result.time_ns(key), result.share(key)) for key, label in shown)
@@ -158,19 +160,19 @@ def _places(run: RunParts) -> Grid | None:
 
 
 START_UP = "start-up"
-"""The parts before the first step, within a sentence."""
+"""Name of the parts before the first step, within a sentence."""
 NAMED = frozenset({"validation", "saving"})
-"""Parts whose places say what they are."""
+"""Parts whose places may stand for the part."""
 MOSTLY = 0.5
-"""A place with this share of a part is named for it;"""
+"""A place with this share of a part is named for it."""
 LEAST_HALF = 0.2
-"""imports and what prepares data are both said where each has this share of the start-up;"""
+"""Imports and data preparation are both named if each has this share of the start-up."""
 STANDS_FOR = 0.8
-"""with this share, it stands for it."""
+"""A place with this share replaces the name of the part."""
 
 
 def where_of(run: RunParts, parts: tuple[str, ...]) -> str | None:
-    """The place that has most of these parts; ``None`` where none has."""
+    """Return the place that has most of these parts; ``None`` if none has."""
     places = [place for part in parts for place in run.places.get(part, ())]
     places += [run.mostly[part] for part in parts if part in run.mostly]
     enough = [place for place in places if place.time_ns >= MOSTLY * run.time_ns(*parts)]
@@ -178,17 +180,17 @@ def where_of(run: RunParts, parts: tuple[str, ...]) -> str | None:
 
 
 def largest(run: RunParts, parts: Iterable[str]) -> str:
-    """Key of the largest of these parts; start-up counts as a whole."""
+    """Return the key of the largest of these parts; start-up counts as a whole."""
     return max(parts, key=lambda part: run.time_ns(*whole(part)))
 
 
 def whole(part: str) -> tuple[str, ...]:
-    """The parts that are said together with this one."""
+    """Return the parts that are reported together with this one."""
     return STARTUP if part in STARTUP else (part,)
 
 
 def said(run: RunParts, part: str) -> str:
-    """A part within a sentence: the function that stands for it, else its name and its largest place."""
+    """Return the name of a part within a sentence: a function that stands for it, else its label and main place."""
     label = START_UP if part in STARTUP else LABELS[part]
     if part in STARTUP and (halves := _halves(run)):
         return f"{label}{halves}"
@@ -201,7 +203,7 @@ def said(run: RunParts, part: str) -> str:
 
 
 def _halves(run: RunParts) -> str:
-    """Imports and the rest of the start-up, where both are much of it and the place of the rest is known."""
+    """Return imports and the rest of the start-up, if both are large and the place of the rest is known."""
     prepares = where_of(run, ("preparation",))
     least = LEAST_HALF * run.time_ns(*STARTUP)
     if prepares is None or any(run.time_ns(part) < least for part in STARTUP):

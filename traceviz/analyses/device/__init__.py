@@ -1,1 +1,1 @@
-"""What the devices did: busy time, kernels, copies, memory, efficiency."""
+"""Work of the devices: busy time, kernels, copies, memory, efficiency."""

@@ -1,4 +1,4 @@
-"""Copies and fills of device memory: how much, how fast, from which kind of memory, and what compute hides."""
+"""Copies and fills of device memory: amount, speed, kind of memory, and overlap with compute."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Waiting:
 
     Args:
         calls: Their number.
-        bytes: What they copy.
+        bytes: Bytes that they copy.
         exposed_ns: Time in which they run and no kernel does.
-        place: Where the program makes most of them, for people; empty where they are too few to matter.
-        is_pageable: Whether most of the blocking calls copy from or to pageable host memory.
+        place: Place where the program makes most of them, for readers; empty if they are too few to matter.
+        is_pageable: True if most of the blocking calls copy from or to pageable host memory.
     """
 
     calls: int
@@ -58,15 +58,15 @@ class CopyTimes:
     Args:
         by_memory: One row per (kind, source, destination), the largest total first.
         by_kind: One row per kind, with the distribution of times and sizes.
-        in_steps: Those that begin in steady steps, by kind.
-        exposed_ns: Time in which a device copies or fills and runs no kernel, summed over devices; ``None`` where the
+        in_steps: Those that start in steady steps, by kind.
+        exposed_ns: Time in which a device copies or fills and runs no kernel, summed over devices; ``None`` if the
             kernels were lost.
         pageable: Copies between a device and pageable host memory.
         blocking: Calls that return only when their copy is done.
         judged_ns: Judged time of all devices.
-        judged_words: What the judged time is, in words.
-        has_steps: Whether judged time is that of steady steps.
-        parameters: Copies of parameters; their time is none of ``pageable``.
+        judged_words: Text that names the judged time.
+        has_steps: True if judged time is that of steady steps.
+        parameters: Copies of parameters; ``pageable`` does not include their time.
     """
 
     by_memory: pl.DataFrame
@@ -86,9 +86,9 @@ class CopiesAnalysis(Analysis[CopyTimes]):
     """Memory copies and fills, judged by the kind of memory and not by the name of the call.
 
     Args:
-        small_bytes: Copies up to this size are small: they are staged at once, and pinning gains nothing.
-        min_share: Exposed time from this share of the judged time on is a finding, where steps are known. Where they
-            are not, loading the program's data at the start cannot be told apart, and only a warning is raised.
+        small_bytes: Copies up to this size are small. They are staged at once, and pinning gains nothing.
+        min_share: Exposed time from this share of the judged time on is a finding if steps are known. Otherwise loading
+            the program's data at the start looks the same, and only a warning is raised.
         min_parameters: From this share of the judged time on, copies of parameters are a finding.
     """
 
@@ -135,7 +135,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         )
 
     def _pageable(self, trace: TraceView, work: pl.DataFrame, kernels: dict[int, IntervalSet]) -> Waiting:
-        """Large copies from and to pageable memory, but for those of calls that :meth:`_blocking` has."""
+        """Return large copies from and to pageable memory, except those of calls that :meth:`_blocking` counts."""
         from_pageable = (pl.col("kind") == "h2d") & (pl.col("src_memory") == "pageable")
         to_pageable = (pl.col("kind") == "d2h") & (pl.col("dst_memory") == "pageable")
         large = work.filter((from_pageable | to_pageable) & (pl.col("bytes") > self.small_bytes))
@@ -157,9 +157,9 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         return Waiting(calls, size, exposed_ns, costliest_place(call_places(trace, made), "dur_ns"))
 
     def _blocking(self, trace: TraceView) -> Waiting:
-        """Blocking copy calls in steady steps, and the time within them in which no kernel of the process runs.
+        """Return blocking copy calls in steady steps, and the time within them in which no kernel of the process runs.
 
-        Fills are left out: ``cudaMemset`` returns before the device has filled.
+        Fills are left out, because ``cudaMemset`` returns before the device has filled.
         """
         calls = asked_waits(trace).filter(matches(pl.col("name").cast(pl.String), "Memcpy"))
         kernels = computing(trace, "start_ns", "dur_ns", "process_id")
@@ -179,7 +179,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         return Waiting(count, size, exposed_ns, costliest_place(call_places(trace, made), "dur_ns"), is_pageable)
 
     def judge(self, result: CopyTimes) -> tuple[Finding, ...]:
-        """Pageable copies, blocking copy calls in steady steps, and copies of parameters that no kernel hides."""
+        """Return findings on pageable copies, blocking calls in steady steps, and exposed copies of parameters."""
         if result.exposed_ns is None:
             return ()
         least = self.min_share if result.has_steps else WARNING_SHARE
@@ -192,7 +192,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         return (*findings, *result.parameters.judge(self.min_parameters))
 
     def describe(self, result: CopyTimes) -> Section:
-        """Totals, and one row per kind and memory."""
+        """Describe totals, and one row per kind and memory."""
         facts = (
             Fact("bytes", "bytes", _size_of(result), "bytes"),
             Fact("total_ns", "time, summed", int(result.by_kind["total_ns"].sum()), "ns"),
@@ -239,7 +239,7 @@ _KIND_COLUMNS = (
 
 
 def _copies_and_fills(trace: TraceView) -> pl.DataFrame:
-    """Copies, and fills as kind ``memset`` without a source; kinds and memory as text."""
+    """Return copies, and fills as kind ``memset`` without a source; kinds and memory as text."""
     times = ("start_ns", "dur_ns", "process_id", "device_id", "correlation_id", "bytes")
     copies = trace.frame("memcpy", *times, *_MEMORY).with_columns(pl.col(_MEMORY).cast(pl.String))
     fills = trace.frame("memset", *times, "memory").select(
@@ -252,13 +252,13 @@ def _copies_and_fills(trace: TraceView) -> pl.DataFrame:
 
 
 def _size_of(result: CopyTimes) -> int | None:
-    """Bytes of all copies and fills; ``None`` where the trace states none of them."""
+    """Return bytes of all copies and fills; ``None`` if the trace states none of them."""
     sizes = result.by_kind["bytes"]
     return int(sizes.sum()) if sizes.count() or not sizes.len() else None
 
 
 def _sizes() -> tuple[pl.Expr, ...]:
-    """Statistics of the bytes of each group."""
+    """Return expressions for statistics of the bytes of each group."""
     size = pl.col("bytes")
     is_known = size.count() > 0
     return (
@@ -291,5 +291,5 @@ def _finding(code: str, subject: str, waiting: Waiting, result: CopyTimes) -> Fi
 
 
 def _total(sets: dict[int, IntervalSet]) -> int:
-    """Nanoseconds in all sets together."""
+    """Return nanoseconds in all sets together."""
     return sum(part.total for part in sets.values())

@@ -1,4 +1,4 @@
-"""Devices: which the program could use, which it did use, and how far its kernels fill them."""
+"""Devices: those available to the program, those used, and how far kernels fill them."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ class Device:
     """One device that the trace names; times in nanoseconds.
 
     Args:
-        name: Its name for people.
+        name: Its name for readers.
         kernels: Kernels that ran on it.
         kernel_ns: Time in which kernels (or graphs recorded as a whole) run: the union over its streams.
         small_ns: Sum of the durations of kernels with fewer blocks than the device has multiprocessors.
-        sized_ns: Sum of the durations of kernels whose grid is known, on a device whose multiprocessors are.
+        sized_ns: Sum of the durations of kernels whose grid is known, on a device whose number of multiprocessors is
+            known.
         sm_count: Streaming multiprocessors.
         memory_bytes: Its memory.
     """
@@ -50,7 +51,7 @@ class Device:
 
     @property
     def computes(self) -> bool:
-        """Whether anything but copies and fills ran on it."""
+        """True if anything but copies and fills ran on it."""
         return self.kernels > 0 or self.kernel_ns > 0
 
 
@@ -60,18 +61,18 @@ class Devices:
 
     Args:
         devices: In their order.
-        framework: Whether a framework recorded them: then the program could use each of them, and the machine may
-            have more.
-        one_of_many: Whether the program is one rank of several, or an engine that serves: then others use the other
+        framework: True if a framework recorded them. The program could then use each of them, and the machine may have
+            more.
+        one_of_many: True if the program is one rank of several, or an engine that serves. Others then use the other
             devices.
-        means_several: Whether the program does something that only makes sense on several devices.
-        whole: Whether the trace is the whole capture; outside a time window, other devices may compute.
+        means_several: True if the program does something that only makes sense on several devices.
+        whole: True if the trace is the whole capture. Outside a time window, other devices may compute.
         busy_ns: Kernel time within the judged time, over the devices.
-        small_busy_ns: The part of it in which nothing but small grids runs.
+        small_busy_ns: The part of it in which only small grids run.
         judged_ns: Judged time, once for each device that computes.
-        judged_words: What the judged time is, in words.
+        judged_words: Text that names the judged time.
         used_share: Highest use of device memory as a share of its capacity, over the pools; ``None`` if not recorded.
-        seen: Whether their work was captured.
+        seen: True if their work was captured.
     """
 
     devices: tuple[Device, ...]
@@ -97,9 +98,9 @@ class DevicesAnalysis(Analysis[Devices]):
     """Devices visible and used, and kernels too small for them.
 
     Args:
-        computing: Where at most this many devices compute, the others count as unused.
-        limiting_share: That is a finding if kernels run in at least this share of the judged time: where the device
-            in use waits for input or for launches, more devices would wait as well.
+        computing: If at most this many devices compute, the others count as unused.
+        limiting_share: Unused devices are a finding if kernels run in at least this share of the judged time. If the
+            device in use waits for input or launches, more devices would wait as well.
         small_share: Grids too small for the device are a finding from this share of the judged time on,
         free_share: if at least this share of the device's memory was never in use.
     """
@@ -114,7 +115,7 @@ class DevicesAnalysis(Analysis[Devices]):
     free_share: float = 0.5
 
     def run(self, trace: TraceView) -> Devices | Skipped:
-        """Look at every device that the trace names."""
+        """Inspect every device that the trace names."""
         table = trace.frame("devices", "device_id", "kind", "sm_count", "memory_bytes").filter(pl.col("kind") != "cpu")
         if not table.height:
             return self.skipped("the trace names no accelerator")
@@ -143,7 +144,7 @@ class DevicesAnalysis(Analysis[Devices]):
         )
 
     def judge(self, result: Devices) -> tuple[Finding, ...]:
-        """Devices that do not compute, and kernels too small for a device with free memory."""
+        """Return findings on devices that do not compute, and on kernels too small for a device with free memory."""
         return (*self._unused(result), *self._small(result))
 
     def _unused(self, result: Devices) -> tuple[Finding, ...]:
@@ -185,7 +186,7 @@ class DevicesAnalysis(Analysis[Devices]):
         return (finding("TV409", message, evidence, result.small_busy_ns, result.judged_ns, result.judged_words),)
 
     def describe(self, result: Devices) -> Section:
-        """How many devices compute, and one row per device."""
+        """Describe the number of devices that compute, with one row per device."""
         sized = sum(device.sized_ns for device in result.devices)
         small = sum(device.small_ns for device in result.devices)
         counts = (
@@ -224,7 +225,7 @@ def _rows(devices: tuple[Device, ...], *, seen: bool) -> tuple[Row, ...]:
 
 
 def _folded(devices: tuple[Device, ...]) -> tuple[Device, ...] | None:
-    """The devices with all unused ones folded into one row; ``None`` unless there are several, all of one make."""
+    """Return the devices with unused ones in one row; ``None`` unless several are unused and all are of one make."""
     used = [device for device in devices if device.computes]
     unused = [device for device in devices if not device.computes]
     makes = {(device.sm_count, device.memory_bytes) for device in unused}
@@ -237,23 +238,23 @@ FOR_SEVERAL = (
     r"DataParallel|parallel_apply|ReplicateBackward|BroadcastBackward|comm::broadcast_coalesced"
     r"|MirroredStrategy|CollectiveReduce|CollectiveGather|NcclAllReduce|CrossReplica|xla_pmap|PmapFunction|shard_map"
 )
-"""Names of operations, annotations and Python frames of programs that mean to use several devices."""
+"""Names of operations, annotations and Python frames of programs that use several devices on purpose."""
 
 WORLD_SIZE = "distributedInfo.world_size"
-"""Setting by which a PyTorch trace states how many ranks its job has."""
+"""Setting by which a PyTorch trace states the number of ranks of its job."""
 
 
 def _has_other_ranks(trace: TraceView) -> bool:
-    """Whether the job has several ranks: the trace says so, or its kernels exchange data with them."""
+    """Return whether the job has several ranks: the trace states it, or its kernels exchange data with them."""
     sizes = having(trace.frame("settings", "key", "value"), "key", WORLD_SIZE)["value"]
     stated = (sizes.cast(pl.Int64, strict=False) > 1).any()
     return bool(stated) or any(kernel.family == COMMUNICATION for kernel in trace.kernel_classes.values())
 
 
 def _by_size(trace: TraceView, devices: pl.DataFrame) -> pl.DataFrame:
-    """Kernels by launch shape: ``device_id, calls, dur_ns``, and whether the grid is ``small``: null where not known.
+    """Group kernels by launch shape: ``device_id, calls, dur_ns``, and ``small`` grids (null if not known).
 
-    How small the kernels of graphs are that were recorded as a whole is not known, and these are no kernels.
+    The size of kernels in graphs that were recorded as a whole is not known. These graphs do not count as kernels.
     """
     shapes = kernel_shapes(trace).groups
     joined = shapes.keys.join(devices.select("device_id", "sm_count"), "device_id", how="left", maintain_order="left")
@@ -264,7 +265,7 @@ def _by_size(trace: TraceView, devices: pl.DataFrame) -> pl.DataFrame:
 
 
 def _in_full_grids(trace: TraceView, is_small: pl.Series) -> dict[int, IntervalSet]:
-    """Time in which other kernels run than those of a launch shape that ``is_small``, or graphs, by ``device_id``."""
+    """Return the time with kernels of launch shapes that are not ``is_small``, or with graphs, by ``device_id``."""
     if not is_small.any():
         return kernel_busy(trace)
     of_kernels = is_small.to_numpy()[kernel_shapes(trace).groups.codes]

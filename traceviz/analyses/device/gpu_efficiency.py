@@ -1,10 +1,10 @@
-"""How far kernels fill the GPUs that they run on: multiprocessors (SMs) with work, and occupied thread slots.
+"""Use of the GPUs by kernels: multiprocessors (SMs) with work, and occupied thread slots.
 
-A GPU counts as busy when a kernel of one block runs on one of its hundred SMs. Two estimates from the launch shapes say
-more, by the definitions of PyTorch's TensorBoard plugin:
+A GPU counts as busy even if one block runs on one of its hundred SMs. Two estimates from the launch shapes are more
+precise. Their definitions are those of PyTorch's TensorBoard plugin:
 
-* **SM efficiency**: the SMs that have a block to run, on average over the time: ``min(blocks / SMs, 1)`` of each
-  moment, blocks summed over the kernels that run at once; idle time counts as 0.
+* **SM efficiency**: the average share of SMs that have a block to run: ``min(blocks / SMs, 1)`` at each moment. Blocks
+  are summed over the kernels that run at once; idle time counts as 0.
 * **Achieved occupancy**: the share of thread slots taken, on average over kernels weighted by their durations
   (:mod:`traceviz.analyses.derived.device.occupancy`); idle time does not count.
 """
@@ -33,7 +33,7 @@ from traceviz.report import STEADY_STEP_TIME, Block, Column, Fact, Facts, Findin
 
 @dataclass(frozen=True, slots=True)
 class GpuTime:
-    """One GPU: ``judged`` in the judged time, ``span_ns`` and ``kernel_ns`` (kernels run) in all recorded time."""
+    """One GPU: ``judged`` in the judged time; ``span_ns`` and ``kernel_ns`` (with kernels) in all recorded time."""
 
     device: str
     span_ns: int
@@ -48,9 +48,9 @@ class GpuEfficiency:
     Args:
         gpus: The GPUs.
         kernels: One row per name: ``name, calls, total_ns, sm_efficiency, occupancy, blocks_per_sm``.
-        stated: Whether the trace states any occupancies.
-        computed: Whether any are computed here, because the trace does not state them.
-        judged_words: What the judged time is, in words.
+        stated: True if the trace states any occupancies.
+        computed: True if any are computed here, because the trace does not state them.
+        judged_words: Text that names the judged time.
     """
 
     gpus: tuple[GpuTime, ...]
@@ -60,11 +60,11 @@ class GpuEfficiency:
     judged_words: str
 
     def total(self, name: str) -> int:
-        """Sum of a figure of the judged time over the GPUs."""
+        """Return the sum of a figure of the judged time over the GPUs."""
         return sum(getattr(gpu.judged, name) for gpu in self.gpus)
 
     def mean(self, name: str, weight: str) -> float | None:
-        """Mean of a figure over the GPUs for which it is known, by ``weight``."""
+        """Return the mean of a figure over the GPUs for which it is known, by ``weight``."""
         known = [g.judged for g in self.gpus if getattr(g.judged, name) is not None and getattr(g.judged, weight)]
         whole = sum(getattr(gpu, weight) for gpu in known)
         return to_millionths(sum(getattr(gpu, name) * getattr(gpu, weight) for gpu in known) / whole) if whole else None
@@ -75,7 +75,7 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
     """Utilisation, SM efficiency and achieved occupancy, per GPU and per kernel.
 
     Args:
-        empty_share: SMs that are empty beside running kernels are a finding from this share of the judged time on.
+        empty_share: SMs that are empty while kernels run are a finding from this share of the judged time on.
     """
 
     slug = "gpu_efficiency"
@@ -85,7 +85,7 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
     empty_share: float = 0.2
 
     def run(self, trace: TraceView) -> GpuEfficiency | Skipped:
-        """Weigh launch shapes with the time that kernels take."""
+        """Weight launch shapes by the time of their kernels."""
         if trace.has_tpu:
             return self.skipped("a TPU's operations have no launch shapes")
         shapes = kernel_shapes(trace)
@@ -111,7 +111,7 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
         )
 
     def judge(self, result: GpuEfficiency) -> tuple[Finding, ...]:
-        """Kernels too small for the GPU."""
+        """Return a finding on kernels too small for the GPU."""
         empty, judged = result.total("empty_ns"), result.total("window_ns")
         if not empty or empty < self.empty_share * judged:
             return ()
@@ -129,7 +129,7 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
         return (finding("TV204", message, evidence, empty, judged, result.judged_words),)
 
     def describe(self, result: GpuEfficiency) -> Section:
-        """Averages over the GPUs, one row per GPU, what is estimated and what is unknown, and the kernels."""
+        """Describe averages over the GPUs, one row per GPU, estimated and unknown parts, and the kernels."""
         facts = (
             Fact("utilisation", "kernels run", ratio(result.total("kernel_ns"), result.total("window_ns")), "ratio"),
             Fact("sm_efficiency", "est. SM efficiency", result.mean("sm_efficiency", "window_ns"), "ratio"),
@@ -141,7 +141,7 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
             Fact("judged_ns", result.judged_words, result.total("window_ns"), "ns"),
         )
         blocks: tuple[Block, ...] = (
-            Facts(facts, audience="all" if len(result.gpus) > 1 else "machine"),  # of one, its row says the same
+            Facts(facts, audience="all" if len(result.gpus) > 1 else "machine"),  # with one GPU, its row shows the same
             Facts(machine, audience="machine"),
             Grid(_gpu_columns(result.judged_words), tuple(map(_row, result.gpus))),
             Prose(_provenance(result)),
@@ -169,7 +169,7 @@ def _gpu_columns(judged_words: str) -> tuple[Column, ...]:
         Column("sm_efficiency", "Est. SM efficiency", "ratio", 0),
         Column("occupancy", "Est. occupancy", "ratio", 0),
         Column("blocks_per_sm", "Blocks per SM", "number", 3),
-        Column("small_grid_share", "In small grids", "ratio", 9),  # people see that of the whole capture: `devices`
+        Column("small_grid_share", "In small grids", "ratio", 9),  # readers see that of the whole capture: `devices`
         Column("span_utilisation", "Of captured time", "ratio", 4),
         Column("judged_kernel_ns", f"Kernels run in {window}", "ns", 9),
         Column("judged_ns", window.capitalize(), "ns", 9),
@@ -191,7 +191,7 @@ def _share(result: GpuEfficiency, part: str, whole: str) -> float | None:
 
 
 def _provenance(result: GpuEfficiency) -> str:
-    """Where the estimates come from, and for how much of the kernel time there is none."""
+    """Return the source of the estimates, and the share of kernel time without an estimate."""
     computed = "from launch shapes and the GPU's limits"
     both = f"as the trace states it, and {computed} where it states 0 or nothing"
     source = (both if result.computed else "as the trace states it") if result.stated else computed
@@ -220,7 +220,7 @@ def _gpu(trace: TraceView, device: int, name: str, shapes: Shapes) -> GpuTime:
 
 
 def _by_name(shapes: Shapes, durations: Array) -> pl.DataFrame:
-    """Figures of each kernel over the whole capture, weighted by duration; largest total first."""
+    """Return figures of each kernel over the whole capture, weighted by duration; largest total first."""
     totals = {"calls": shapes.groups.counts, "dur_ns": shapes.groups.sums(durations)}
     kernels = shapes.filled.with_columns(pl.Series(name, values) for name, values in totals.items())
     time = pl.col("dur_ns")

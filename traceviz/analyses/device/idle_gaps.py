@@ -1,4 +1,4 @@
-"""Gaps between device work, each with what the host did meanwhile."""
+"""Gaps between device work, each with the host's activity during the gap."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ CAUSE_LABELS = {
     ELSEWHERE: "another device works",
     UNKNOWN: "the host was not recorded",
 }
-"""Causes of gaps by key. Inner gaps take the one that covers most of them.
+"""Causes of gaps by key. Inner gaps take the cause that covers most of them.
 
-While another device of the same process works, what its host does says nothing about this device.
+While another device of the same process works, the host's activity does not explain this device's gap.
 """
 
 
@@ -47,7 +47,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class IdleGaps:
-    """Number and time of the gaps by cause, the largest gaps one by one, and what moved clocks mean for them."""
+    """Number and time of the gaps by cause, the largest gaps one by one, and what clock corrections mean for them."""
 
     by_cause: dict[str, tuple[int, int]]
     largest: tuple[Gap, ...]
@@ -66,12 +66,7 @@ class IdleGaps:
 
 @dataclass(frozen=True, slots=True)
 class IdleGapsAnalysis(Analysis[IdleGaps]):
-    """Gaps of each device (union over its streams), including those before its first and after its last work.
-
-    Args:
-        min_gap_ns: Only gaps longer than this are counted.
-        listed: Number of gaps listed one by one, the largest.
-    """
+    """Gaps of each device (union over its streams), including those before its first and after its last work."""
 
     slug = "idle_gaps"
     title = "Idle gaps of the devices"
@@ -81,7 +76,7 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
 
     def run(self, trace: TraceView) -> IdleGaps | Skipped:
         """Find the gaps, and the host class that covers most of each."""
-        # A time window may leave no more of a device's work than the instant at which it ended.
+        # A time window may leave only the end instant of a device's work.
         devices = [device for device, busy in trace.device_busy.items() if busy.starts.size]
         if why := lacks_device(trace) or ("" if devices else "no device work was captured"):
             return self.skipped(why)
@@ -111,7 +106,7 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
         )
 
     def describe(self, result: IdleGaps) -> Section:
-        """Causes first, then the largest gaps."""
+        """Describe causes first, then the largest gaps."""
         facts = (
             Fact("gaps", f"gaps over {self.min_gap_ns // 1000} µs", result.gaps, "count"),
             Fact("idle_ns", "idle in gaps", result.idle_ns, "ns"),
@@ -136,7 +131,7 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
 
 
 def _cause_sets(trace: TraceView, processes: Iterable[int]) -> Iterable[tuple[str, IntervalSet]]:
-    """Exclusive sets that cover the gaps of a device: overhead, other devices of its processes, else the host."""
+    """Yield exclusive sets that cover a device's gaps: overhead, other devices of its processes, else the host."""
     overhead = intervals(trace.frame("overhead", "start_ns", "dur_ns"))
     yield OVERHEAD, overhead
     yield ELSEWHERE, union_all(trace.rank_busy[process] for process in processes).subtract(overhead)
@@ -149,7 +144,7 @@ def _cause_sets(trace: TraceView, processes: Iterable[int]) -> Iterable[tuple[st
 
 
 def _with_context(trace: TraceView, gaps: pl.DataFrame) -> Iterable[Gap]:
-    """The listed gaps with the innermost range of the training thread around their middle."""
+    """Yield the listed gaps with the innermost range of the training thread at their middle."""
     on_threads = {rank: pl.col("thread_id") == training_thread(trace, rank) for rank in gaps["process_id"].unique()}
     ranges = {rank: trace.ranges.filter(mask).sort("start_ns", "depth") for rank, mask in on_threads.items()}
     for start, duration, cause, device, process in gaps.iter_rows():  # only the listed ones

@@ -1,4 +1,4 @@
-"""Kernels: which take the device's time, of which family and precision, and whether launching them is the limit."""
+"""Kernels by time, with family and precision, and whether launching them is the limit."""
 
 from __future__ import annotations
 
@@ -48,21 +48,22 @@ from traceviz.report.findings.registry import record_of
 from traceviz.trace.names.kernel_names import UNKNOWN, catalogue, family_label
 
 _BLOCK = 1 << 16
-"""Kernels that are looked at at a time: intermediate results stay in the cache."""
+"""Kernels per block of work. Intermediate results then stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchBound:
-    """Short kernels after which the device waits for the next one, over the devices where most kernels are such.
+    """Short kernels after which the device waits for the next one, over the devices with mostly such kernels.
 
     Args:
         calls: Kernels in judged time, those of CUDA graphs not counted.
         kernel_ns: Their total duration.
-        starved: Those of them after which the device was idle until the next work arrived.
+        starved: Number of them after which the device was idle until the next work arrived.
         idle_ns: That idle time after short kernels.
         judged_ns: Judged time of all devices.
-        judged_words: What the judged time is, in words.
-        uncompiled: Most kernels belong to ops of a framework that runs them one by one, outside compiled programs.
+        judged_words: Text that names the judged time.
+        uncompiled: True if most kernels belong to ops of a framework that runs them one by one, outside compiled
+            programs.
     """
 
     calls: int
@@ -79,7 +80,7 @@ class KernelTimes:
     """Kernels by name, by launch shape and by family, and those of steady steps, each with the largest total first.
 
     ``whole_graphs`` are graphs whose kernels were not recorded one by one: ``name, calls, total_ns``. ``layouts`` are
-    conversions of layouts, where there are any.
+    conversions of layouts, if any.
     """
 
     by_name: pl.DataFrame
@@ -97,7 +98,7 @@ class KernelTimes:
         return int(self.by_name["total_ns"].sum())
 
     def share_where(self, condition: pl.Expr) -> float | None:
-        """Share of kernel time in the kernels that meet ``condition``; ``None`` where no kernel ran."""
+        """Return the share of kernel time in kernels that meet ``condition``; ``None`` if no kernel ran."""
         return ratio(int(self.by_name.filter(condition)["total_ns"].sum()), self.total_ns)
 
 
@@ -107,7 +108,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
 
     Args:
         short_ns: Kernels shorter than this on average are short: about what a launch costs the host.
-        starved_share: Where the device idles after more than this share of its kernels, launching is the limit.
+        starved_share: If the device idles after more than this share of its kernels, launching is the limit.
         shortest_gap_ns: Shorter gaps are the device's own time between two kernels.
         longest_gap_ns: Longer gaps have another cause than launching (input, synchronisation) and are not counted.
         min_share: From this share of the judged time on, idle time after short kernels is a finding.
@@ -128,7 +129,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
     fold_below: float = 0.01
 
     def run(self, trace: TraceView) -> KernelTimes | Skipped:
-        """Aggregate kernels, classify their names, and look at the gaps behind short ones."""
+        """Aggregate kernels, classify their names, and measure the gaps after short ones."""
         if why := lacks_device(trace):
             return self.skipped(why)
         kernels = trace.frame("kernels", "name", "start_ns", "dur_ns", "process_id")
@@ -170,7 +171,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             count, time, hungry = starts.size, int((ends - starts).sum()), int((gaps > 0).sum())
             if time < self.short_ns * count and hungry > self.starved_share * count:
                 short = (ends - starts < self.short_ns) & (gaps > 0)
-                last, first = np.unique(ends[short], return_index=True)  # of kernels that end together, one
+                last, first = np.unique(ends[short], return_index=True)  # of kernels that end together, keep one
                 idle += int(window.overlap(last, last + gaps[short][first]).sum())
                 calls, kernel_ns, starved = calls + count, kernel_ns + time, starved + hungry
         is_single = pl.col("op").is_not_null() & pl.col("module").is_null()
@@ -179,7 +180,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         return LaunchBound(calls, kernel_ns, starved, idle, judged_device_ns(trace), judged_words(trace), uncompiled)
 
     def _gaps_after(self, ends: Array, busy: IntervalSet) -> Array:
-        """Idle time of the device after each of ``ends`` that launching may explain, else 0."""
+        """Return the idle time of the device after each of ``ends`` if launching may explain it, else 0."""
         if len(busy) < 2:
             return np.zeros_like(ends)
         idle = busy.starts[1:] - busy.ends[:-1]
@@ -187,12 +188,12 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         gaps = np.empty_like(ends)
         for begin in range(0, ends.size, _BLOCK):
             part = slice(begin, begin + _BLOCK)
-            index = busy.ended_by(ends[part]) - 1  # of what ends with a stretch, that one; nothing ends after the last
+            index = busy.ended_by(ends[part]) - 1  # the busy interval that ends there; no gap follows the last
             gaps[part] = np.where((index >= 0) & (busy.ends[index] == ends[part]), explained[index], 0)
         return gaps
 
     def judge(self, result: KernelTimes) -> tuple[Finding, ...]:
-        """Launch-bound devices, and conversions of layouts."""
+        """Return findings on launch-bound devices, and on conversions of layouts."""
         return (*self._launches(result.launch_bound), *self._conversions(result.layouts))
 
     def _conversions(self, found: Layouts | None) -> tuple[Finding, ...]:
@@ -230,7 +231,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         return (finding("TV202", message, evidence, bound.idle_ns, bound.judged_ns, bound.judged_words, advice=advice),)
 
     def describe(self, result: KernelTimes) -> Section:
-        """Facts, families as parts of kernel time, and the kernels."""
+        """Describe facts, families as parts of kernel time, and the kernels."""
         facts = (
             Fact("total_ns", "kernel time, summed", result.total_ns, "ns"),
             Fact("calls", "kernels", int(result.by_name["calls"].sum()), "count"),
@@ -238,14 +239,14 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             Fact("classified_share", "of a known family", result.share_where(pl.col("family") != UNKNOWN), "ratio"),
         )
         tensor, precision, unknown = pl.col("tensor_core"), pl.col("precision"), pl.lit(UNKNOWN)
-        of_gpus = (  # each with the part of which names say nothing beside it
+        of_gpus = (  # each with the part that has no known name
             Fact("tensor_core_share", "on tensor cores", result.share_where(tensor), "ratio"),
             Fact("tensor_core_unknown_share", "the name does not say", result.share_where(tensor.is_null()), "ratio"),
             Fact("precision_known_share", "of a known precision", result.share_where(precision != unknown), "ratio"),
             Fact("precision_unknown_share", "the name does not say", result.share_where(precision == unknown), "ratio"),
         )
         version = Facts((Fact("catalogue", "name patterns, version", catalogue().version, "id"),), audience="machine")
-        # Names of XLA operations on a TPU say nothing about precision and tensor cores.
+        # Names of XLA operations on a TPU do not show precision and tensor cores.
         columns = hide_columns(_COLUMNS, {"precision", "tensor_core"} if result.tpu else ())
         families = tuple(
             Bar(family, family_label(family), time, time / max(result.total_ns, 1))
@@ -271,7 +272,7 @@ def _whole_graphs(trace: TraceView) -> pl.DataFrame:
 
 
 def _in_words(graphs: pl.DataFrame) -> tuple[Prose, ...]:
-    """That kernels are missing, and which graphs they ran in; nothing where none was recorded as a whole."""
+    """Return the note on missing kernels and the graphs they ran in; empty if no graph was recorded as a whole."""
     if not graphs.height:
         return ()
     name, calls, total_ns = graphs.row(0)
@@ -289,7 +290,7 @@ COMPILE = (
     "tf.function(jit_compile=True); "
     "JAX: XLA by jax.jit; PyTorch: torch.compile(model, mode='reduce-overhead'), which replays CUDA graphs as well."
 )
-"""First advice where kernels are launched for single ops of a framework."""
+"""First advice if kernels are launched for single ops of a framework."""
 
 _DIMENSIONS = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
@@ -316,7 +317,7 @@ _SHAPE_COLUMNS = (
 
 
 def _with_classes(trace: TraceView, by_name: pl.DataFrame) -> pl.DataFrame:
-    """``by_name`` with the columns ``family``, ``precision`` and ``tensor_core``."""
+    """Return ``by_name`` with the columns ``family``, ``precision`` and ``tensor_core``."""
     classes = trace.kernel_classes
     kernels = [classes[name] for name in by_name["name"]]  # distinct names, not events
     return by_name.with_columns(
@@ -327,7 +328,7 @@ def _with_classes(trace: TraceView, by_name: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_shape(grouped: pl.DataFrame) -> pl.DataFrame:
-    """Kernels by name, grid and block; shapes as text such as ``128x1x1``, null where unknown."""
+    """Return kernels by name, grid and block; shapes as text such as ``128x1x1``, null if unknown."""
     shaped = grouped.with_columns(
         pl.concat_str(_DIMENSIONS[:3], separator="x").alias("grid"),
         pl.concat_str(_DIMENSIONS[3:], separator="x").alias("block"),

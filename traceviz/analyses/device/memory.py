@@ -1,4 +1,4 @@
-"""Memory: the peak of every pool, what held it, whether it is nearly exhausted, and whether it grows step by step."""
+"""Memory: the peak of every pool, its holders, whether it is nearly exhausted, and whether it grows step by step."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class PoolUse:
     """One pool of memory over the capture; amounts in bytes.
 
     Args:
-        pool: Which pool.
+        pool: The pool.
         peak_bytes: Most that was in use at once within the capture.
-        peak_at_ns: When that was reached first.
-        available_bytes: What the pool could still give then; ``None`` where the trace does not say.
-        reserved_bytes: Most that the allocator held of its device; ``None`` where the trace does not say.
-        unused_reserved: What it held and nobody used at the peak: cached blocks and fragments.
-        lifetime_peak_bytes: Most that was ever in use, the time before the capture included; ``None`` if not known.
+        peak_at_ns: Time when the peak was first reached.
+        available_bytes: Memory that the pool could still give then; ``None`` if the trace does not state it.
+        reserved_bytes: Most that the allocator held of its device; ``None`` if the trace does not state it.
+        unused_reserved: Memory held but unused at the peak: cached blocks and fragments.
+        lifetime_peak_bytes: Most that was ever in use, including the time before the capture; ``None`` if not known.
         allocations: Allocations in the capture.
         frees: Releases in the capture.
         allocated_bytes: Sum of the allocations.
-        growth_bytes: What one steady step adds to the pool and no later one returns; 0 where it does not grow.
-        steps: Steady steps that the growth was judged on; 0 where there are too few.
-        timeline: Share of the capacity in use per equal slice, of the peak where the capacity is not known.
-        holders: What held the peak: ``op, allocations, bytes``, the largest first.
+        growth_bytes: Amount that one steady step adds to the pool and no later one returns; 0 if it does not grow.
+        steps: Steady steps that the growth was judged on; 0 if there are too few.
+        timeline: Share of the capacity in use per equal slice, of the peak if the capacity is not known.
+        holders: Holders of the peak: ``op, allocations, bytes``, the largest first.
     """
 
     pool: Pool
@@ -56,22 +56,22 @@ class PoolUse:
 
     @property
     def capacity_bytes(self) -> int | None:
-        """What the pool can hold: in use plus available at the peak, else the memory of its device."""
+        """Capacity of the pool: memory in use plus available at the peak, else the memory of its device."""
         return self.pool.device_bytes if self.available_bytes is None else self.peak_bytes + self.available_bytes
 
     @property
     def highest_bytes(self) -> int:
         """Most that the pool took of its capacity.
 
-        Where the allocator reserves memory of the device, what it reserved: others cannot have it. Else the highest use
-        in the capture, or before it where the capacity is fixed.
+        If the allocator reserves memory of the device, the amount that it reserved, since others cannot use it. Else
+        the highest use in the capture, or before it if the capacity is fixed.
         """
         earlier = (self.lifetime_peak_bytes or 0) if self.pool.fixed else 0
         return max(self.peak_bytes, self.reserved_bytes or 0, earlier)
 
     @property
     def used_share(self) -> float | None:
-        """:attr:`highest_bytes` as a share of the capacity; ``None`` where the capacity is not known."""
+        """:attr:`highest_bytes` as a share of the capacity; ``None`` if the capacity is not known."""
         return ratio(min(self.highest_bytes, self.capacity_bytes), self.capacity_bytes) if self.capacity_bytes else None
 
 
@@ -88,9 +88,9 @@ class MemoryAnalysis(Analysis[MemoryUse]):
     """Peak, holders and growth of each allocator's memory.
 
     Args:
-        exhausted_share: From this share of a device pool's capacity on, it is nearly exhausted.
-        reserved_share: Where the capacity is only known as the memory of the device, from this share of it on: the
-            device's context and other processes take some of it, too.
+        exhausted_share: From this share of its capacity on, a device pool is nearly exhausted.
+        reserved_share: The same share if the capacity is only known as the memory of the device. The device's context
+            and other processes take some of it, too.
         growth_steps: Growth is judged only with at least this many steady steps.
         growth_share: The pool grows if its use rises in at least this share of the steady steps,
         growth_bytes: and by at least this much per step.
@@ -146,7 +146,7 @@ class MemoryAnalysis(Analysis[MemoryUse]):
         )
 
     def _growth(self, events: pl.DataFrame, steps: pl.DataFrame) -> int:
-        """Median rise of the use at the end of each steady step over that of the one before, if it rises steadily."""
+        """Return the median rise of the use from the end of one steady step to the next, if it rises steadily."""
         if steps.height < self.growth_steps:
             return 0
         times, use = events["start_ns"].to_numpy(), events["in_use_bytes"].to_numpy()
@@ -158,7 +158,7 @@ class MemoryAnalysis(Analysis[MemoryUse]):
         return typical if typical >= self.growth_bytes else 0
 
     def judge(self, result: MemoryUse) -> tuple[Finding, ...]:
-        """Device memory that is nearly exhausted, and pools that grow with every step."""
+        """Return findings on device memory that is nearly exhausted, and on pools that grow with every step."""
         full = [use for use in result.pools if use.pool.on_device and self._is_nearly_full(use)]
         growing = [use for use in result.pools if use.growth_bytes]
         return (*_exhausted(full), *_grows(growing))
@@ -167,7 +167,7 @@ class MemoryAnalysis(Analysis[MemoryUse]):
         return (use.used_share or 0) >= (self.reserved_share if use.available_bytes is None else self.exhausted_share)
 
     def describe(self, result: MemoryUse) -> Section:
-        """The largest peak, every pool, its use over time, and what held it at the peak."""
+        """Describe the largest peak, every pool, its use over time, and the holders of the peak."""
         top = result.pools[0]
         facts = (
             Fact("peak_bytes", f"peak in use, {top.pool.label}", top.peak_bytes, "bytes"),
@@ -226,7 +226,7 @@ def _row(use: PoolUse) -> tuple[str | int | float | None, ...]:
 
 
 def _caveat(pools: tuple[PoolUse, ...]) -> tuple[Prose, ...]:
-    """What the figures mean where the trace states amounts only, and not the use of a pool."""
+    """Return a note on the figures if the trace states amounts only, and not the use of a pool."""
     counted = [use.pool.label for use in pools if use.pool.counted]
     if not counted:
         return ()
@@ -239,10 +239,10 @@ def _caveat(pools: tuple[PoolUse, ...]) -> tuple[Prose, ...]:
 
 
 ROUNDING = 0.01
-"""Allocations may add up to this share more than the use of their pool."""
+"""Allocations may exceed the use of their pool by this share."""
 
 BEFORE = "allocated before the capture"
-"""What held memory at the peak and was not seen being allocated: weights, mostly."""
+"""Holder of memory at the peak that was allocated before the capture, mostly weights."""
 
 
 def _highest(values: pl.Series) -> int | None:
@@ -251,10 +251,10 @@ def _highest(values: pl.Series) -> int | None:
 
 
 def _holders(events: pl.DataFrame, at: int, *, plain: bool) -> pl.DataFrame:
-    """Live allocations right after event ``at`` by op, and the rest of the use: ``op, allocations, bytes``.
+    """Return live allocations right after event ``at`` by op, and the rest of the use: ``op, allocations, bytes``.
 
-    Without addresses nothing can be matched. Where more is live than the pool states as in use, several allocators
-    share a name, and the holders of one of them are not known.
+    Without addresses, releases cannot be matched to allocations. If more is live than the pool states as in use,
+    several allocators share a name. The holders of one of them are then not known.
     """
     live = live_at(events, at)
     parsed = parsed_ops(live["op"])
@@ -272,7 +272,7 @@ def _holders(events: pl.DataFrame, at: int, *, plain: bool) -> pl.DataFrame:
 
 
 def _timeline(events: pl.DataFrame, window: tuple[int, int], whole: int, slices: int) -> tuple[float | None, ...]:
-    """Highest use in each slice of ``window`` as a share of ``whole``; one without events keeps the use before it.
+    """Return the highest use in each slice of ``window`` as a share of ``whole``; the last use if it has no events.
 
     Before the first event the use is not known.
     """
@@ -290,7 +290,7 @@ def _timeline(events: pl.DataFrame, window: tuple[int, int], whole: int, slices:
 
 
 def _exhausted(full: list[PoolUse]) -> tuple[Finding, ...]:
-    """One finding about the fullest device pool."""
+    """Return a finding about the fullest device pool."""
     if not full:
         return ()
     worst = max(full, key=lambda use: use.used_share or 0)
@@ -311,7 +311,7 @@ def _exhausted(full: list[PoolUse]) -> tuple[Finding, ...]:
 
 
 def _grows(growing: list[PoolUse]) -> tuple[Finding, ...]:
-    """One finding about the pool that grows most."""
+    """Return a finding about the pool that grows most."""
     if not growing:
         return ()
     worst = max(growing, key=lambda use: use.growth_bytes)

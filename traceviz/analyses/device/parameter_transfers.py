@@ -1,4 +1,4 @@
-"""Parameters that are copied between the host and the devices, and how long devices wait for them."""
+"""Copies of parameters between the host and the devices, and how long devices wait for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from traceviz.report import Fact, Finding
 from traceviz.report.findings.registry import record_of
 
 PINNED = "in pinned memory"
-"""Advice about pinning; left out where the copies are from there."""
+"""Advice about pinning; left out if the copies are from pinned memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class ParameterTransfers:
     """Copies of parameters in judged time, and in the whole capture.
 
     Args:
-        calls: Copies that begin in judged time.
-        bytes: What they move.
+        calls: Copies that start in judged time.
+        bytes: Bytes that they move.
         exposed_ns: Judged time in which they run and no kernel does, summed over ranks.
         judged_ns: Judged time of all ranks.
-        judged_words: What the judged time is, in words.
-        place: The range in which most of their time was called; empty where none was.
+        judged_words: Text that names the judged time.
+        place: The range whose calls take most of their time; empty if there is none.
         pageable: The share of their time from or to pageable memory.
     """
 
@@ -49,7 +49,7 @@ class ParameterTransfers:
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """What a section states of them; nothing where there are none."""
+        """Facts about them for a section; empty if there are none."""
         if not self.calls:
             return ()
         return known(
@@ -62,7 +62,7 @@ class ParameterTransfers:
         )
 
     def judge(self, least: float) -> tuple[Finding, ...]:
-        """TV505, from this share of the judged time on."""
+        """Return TV505 if their share of the judged time is at least ``least``."""
         if not self.calls or self.share < least:
             return ()
         where = f", called in {self.place}" if self.place else ""
@@ -78,7 +78,7 @@ class ParameterTransfers:
 
 
 def parameter_transfers(trace: TraceView) -> ParameterTransfers:
-    """Copies of parameters between host and devices of all ranks."""
+    """Return copies of parameters between host and devices of all ranks."""
     copies = having(copy_purposes(trace), "purpose", "parameters")
     ranks = {rank: judged_time(trace, rank) for rank in trace.ranks}
     inside = [

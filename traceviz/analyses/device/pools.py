@@ -1,4 +1,4 @@
-"""Pools of memory: which there are, how much of each was in use after every event, and what was live at a moment."""
+"""Pools of memory: their use after every event, and their live allocations at a moment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOST_MEMORY = ("pageable", "pinned")
 """Kinds of memory on the host."""
 
 NO_OP = "(null)"
-"""What XLA's allocators give as the op where they know of none."""
+"""Op that XLA's allocators state if they know of none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +23,14 @@ class Pool:
 
     Args:
         process_id: The process.
-        device_id: The device; ``None`` on the host or where the trace does not say.
-        on_device: Whether its memory is that of a device.
-        label: Its name for people.
-        fixed: Whether its capacity never changes. That of a TPU shrinks by what loaded programs reserve, so a peak
-            from before the capture cannot be compared with the capacity seen in it.
-        device_bytes: Memory of its device; ``None`` on the host or where the trace does not say.
-        counted: Whether its use is added up from amounts, because the trace does not state it. It is a lower bound
-            then: what was in use before the capture and stays so is not known.
+        device_id: The device; ``None`` on the host or if the trace does not state it.
+        on_device: True if its memory is that of a device.
+        label: Its name for readers.
+        fixed: True if its capacity never changes. Loaded programs reduce the capacity of a TPU, so a peak from before
+            the capture cannot be compared with the capacity seen in it.
+        device_bytes: Memory of its device; ``None`` on the host or if the trace does not state it.
+        counted: True if its use is added up from amounts, because the trace does not state it. It is then a lower
+            bound: memory in use since before the capture is not known.
     """
 
     process_id: int
@@ -50,9 +50,9 @@ _KEYS = ("process_id", "device_id", "pool", "memory")
 
 
 def pool_events(trace: TraceView) -> list[tuple[Pool, pl.DataFrame]]:
-    """Events of each pool by time, ``in_use_bytes`` filled in where the trace has only amounts.
+    """Return events of each pool by time. ``in_use_bytes`` is filled in if the trace has only amounts.
 
-    Where it is not recorded, use is counted from the first event on, by address: 0 then means *unknown before*.
+    If use is not recorded, it is counted from the first event on, by address. 0 then means *unknown before*.
     """
     frame = trace.frame("memory_events", *_COLUMNS)
     frame = frame.with_columns(pl.col("kind", "memory", "pool", "op").cast(pl.String))
@@ -70,7 +70,7 @@ def pool_events(trace: TraceView) -> list[tuple[Pool, pl.DataFrame]]:
 
 
 def _owners(trace: TraceView) -> dict[int, str]:
-    """Words that tell the pools of several processes apart: their ranks where known; empty for a single process."""
+    """Return text that distinguishes the pools of several processes: ranks if known; empty for a single process."""
     processes = trace.frame("processes", "process_id", "rank")
     owners = trace.frame("memory_events", "process_id")["process_id"].n_unique()
     if owners < 2 and not processes["rank"].count() > 1:
@@ -81,7 +81,7 @@ def _owners(trace: TraceView) -> dict[int, str]:
 
 
 def _device_bytes(trace: TraceView) -> dict[int, int]:
-    """Memory of the devices that state it, by ``device_id``."""
+    """Return the memory of the devices that state it, by ``device_id``."""
     return dict(trace.frame("devices", "device_id", "memory_bytes").drop_nulls().iter_rows())
 
 
@@ -104,7 +104,7 @@ def _pool(key: tuple[object, ...], names: dict[int, str], tpus: list[int], owner
 
 
 def _counted(events: pl.DataFrame) -> pl.DataFrame:
-    """The events of a pool with ``in_use_bytes`` filled in from amounts where the trace does not state it."""
+    """Return the events of a pool. ``in_use_bytes`` is filled in from amounts if the trace does not state it."""
     if not events["in_use_bytes"].null_count():
         return events
     allocated = pl.col("kind") == "alloc"
@@ -118,10 +118,10 @@ def _counted(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def live_at(events: pl.DataFrame, at: int) -> pl.DataFrame:
-    """Allocations up to event ``at`` (included) that were not released by then: ``op, bytes``.
+    """Return allocations up to event ``at`` (included) that were not released by then: ``op, bytes``.
 
-    The last event of each address decides: an address is live where that is an allocation. Without addresses nothing
-    can be matched, and the result has no rows.
+    The last event of each address decides. An address is live if that event is an allocation. Without addresses,
+    releases cannot be matched, and the result has no rows.
     """
     seen = knowing(events.head(at + 1), "address")
     last = seen.unique("address", keep="last", maintain_order=True)
@@ -129,12 +129,12 @@ def live_at(events: pl.DataFrame, at: int) -> pl.DataFrame:
 
 
 def highest_use(trace: TraceView) -> float | None:
-    """Highest use of a device pool as a share of its capacity, in the capture or (where that is fixed) before it.
+    """Return the highest use of a device pool as a share of its capacity, in or (if that is fixed) before the capture.
 
     ``None`` if not recorded.
 
-    The capacity is what was in use plus what was available, at any event of the pool; where the trace does not say what
-    is available, it is the memory of the device, and what the pool holds of it counts as used.
+    The capacity is the memory in use plus the memory available, at any event of the pool. If the trace does not state
+    available memory, the capacity is the memory of the device. All that the pool holds of it then counts as used.
     """
     events = knowing(trace.frame("memory_events", *_COLUMNS), "in_use_bytes")
     own = events.filter(pl.col("device_id").is_not_null() | ~pl.col("memory").is_in([*HOST_MEMORY, "unknown"]))

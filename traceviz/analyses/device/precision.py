@@ -1,7 +1,7 @@
 """Precision: matrix products and convolutions that run in 32-bit kernels where tensor cores could compute them.
 
-The bound on the gain is Amdahl's: if the 32-bit time of these ops shrank by the ratio of the peak rates, everything
-else unchanged, the judged time would shrink by at most that much.
+The bound on the gain is Amdahl's. The 32-bit time of these ops shrinks by the ratio of the peak rates, and everything
+else stays. The judged time shrinks by at most that much.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class MatrixTimes:
         by_type: Kernels by op type and precision: ``type, precision, calls, total_ns, share_of_matrix_time``.
         full_ns: Time within the judged time in which 32-bit kernels of these ops run on devices with tensor cores.
         judged_ns: Judged time, once per device and process.
-        judged_words: What the judged time is, in words.
+        judged_words: Text that names the judged time.
     """
 
     by_type: pl.DataFrame
@@ -45,18 +45,18 @@ class MatrixTimes:
     judged_words: str
 
     def total_where(self, condition: pl.Expr) -> int:
-        """Kernel time of the matrix ops that meet ``condition``."""
+        """Return the kernel time of the matrix ops that meet ``condition``."""
         return int(self.by_type.filter(condition)["total_ns"].sum())
 
 
 @dataclass(frozen=True, slots=True)
 class PrecisionAnalysis(Analysis[MatrixTimes]):
-    """Matrix ops by the precision that their kernels' names state; a name that states none is not taken for 32-bit.
+    """Matrix ops by the precision in their kernels' names. A name without a precision does not count as 32-bit.
 
     Args:
         min_capability: Devices of this compute capability and newer have tensor cores for 16-bit floats.
         speedup: Peak rate of 16-bit tensor cores over that of 32-bit floats: 8 for V100 and T4, more for newer GPUs.
-        min_share: It is a finding if tensor cores could at best save this share of the judged time or more.
+        min_share: Least share of the judged time, saved by tensor cores at best, for a finding.
     """
 
     slug = "precision"
@@ -92,7 +92,7 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         return total
 
     def judge(self, result: MatrixTimes) -> tuple[Finding, ...]:
-        """Matrix ops in 32 bits on devices with tensor cores."""
+        """Return a finding on matrix ops in 32 bits on devices with tensor cores."""
         saved = round(result.full_ns * (1 - 1 / self.speedup))
         if not result.judged_ns or saved < self.min_share * result.judged_ns:
             return ()
@@ -109,7 +109,7 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         return (finding("TV405", message, evidence, saved, result.judged_ns, result.judged_words),)
 
     def describe(self, result: MatrixTimes) -> Section:
-        """Time by precision, and matrix ops by type and precision."""
+        """Describe time by precision, and matrix ops by type and precision."""
         total = result.total_where(pl.lit(True))
         full = result.total_where(pl.col("precision") == "f32")
         unknown = result.total_where(pl.col("precision") == UNKNOWN)
@@ -129,11 +129,11 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
 
 
 MATRIX_FAMILIES = ("gemm", "convolution", "attention")
-"""Kernel families that are matrix ops even where the trace does not name the op."""
+"""Kernel families that are matrix ops even if the trace does not name the op."""
 
 
 def _matrix_kinds(trace: TraceView) -> pl.DataFrame:
-    """Distinct kernels of matrix ops: ``group, type, precision, tensor_core, calls, total_ns``."""
+    """Return distinct kernels of matrix ops: ``group, type, precision, tensor_core, calls, total_ns``."""
     groups = _kernels_by_op(trace)
     durations = trace.kernel_times["dur_ns"].fill_null(0).to_numpy()
     sums = pl.Series("calls", groups.counts), pl.Series("total_ns", groups.sums(durations))
@@ -153,7 +153,7 @@ def _matrix_kinds(trace: TraceView) -> pl.DataFrame:
 
 @once_per_trace
 def _kernels_by_op(trace: TraceView) -> Groups:
-    """All kernels by name and op."""
+    """Group all kernels by name and op."""
     kernels = trace.frame("kernels", "name", "op")
     if kernels["op"].count():
         return Groups.of(kernels, "name", "op")
@@ -162,7 +162,7 @@ def _kernels_by_op(trace: TraceView) -> Groups:
 
 
 def _kernels_of(trace: TraceView, kinds: pl.DataFrame) -> pl.DataFrame:
-    """Kernels of the given groups of :func:`_kernels_by_op`: rows of :attr:`TraceView.kernel_times`."""
+    """Return kernels of the given groups of :func:`_kernels_by_op`: rows of :attr:`TraceView.kernel_times`."""
     if not kinds.height:
         return trace.kernel_times.head(0)
     groups = _kernels_by_op(trace)

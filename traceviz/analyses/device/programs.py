@@ -1,6 +1,6 @@
-"""Compiled programs on devices (XLA modules): executions, steps, and what the device does in them.
+"""Compiled programs on devices (XLA modules): executions, steps, and device time by class.
 
-A TPU core runs one op at a time, so that every moment of a device belongs to one class: it waits for infeed, sends
+A TPU core runs one op at a time, so every moment of a device belongs to one class. The device waits for infeed, sends
 outfeed, communicates, waits for an asynchronous operation, computes, or idles::
 
     modules   |---- jit_train ----|   |---- jit_train ----|
@@ -43,11 +43,11 @@ class DeviceProgram:
     """One device. Times in nanoseconds; the classes are disjoint and add up to the window.
 
     Args:
-        device: Its name for people.
+        device: Its name for readers.
         executions: Modules executed.
         steps: Steps of the device: declared, else executions of the module that repeats most.
-        step_ns: Median step, start to start where modules repeat; ``None`` with fewer than two steps.
-        window_ns: The device's steps where it declares any, else from its first to its last module.
+        step_ns: Median step, start to start if modules repeat; ``None`` with fewer than two steps.
+        window_ns: The device's steps if it declares any, else from its first to its last module.
         times: Time of each class of :data:`CLASSES` and of idling, within the window.
         async_ns: Time in which asynchronous operations (copies) are under way; it overlaps the classes.
     """
@@ -63,14 +63,14 @@ class DeviceProgram:
 
 @dataclass(frozen=True, slots=True)
 class ProgramTimes:
-    """Devices in order; modules, and operations that end an asynchronous one, by name, the largest total first."""
+    """Devices in order; modules, and operations that end asynchronous ones, by name. The largest total comes first."""
 
     devices: tuple[DeviceProgram, ...]
     modules: pl.DataFrame
     waits: pl.DataFrame
 
     def total(self, key: str) -> int:
-        """Sum of class ``key`` over the devices."""
+        """Return the sum of class ``key`` over the devices."""
         return sum(device.times[key] for device in self.devices)
 
     @property
@@ -81,7 +81,7 @@ class ProgramTimes:
 
 @dataclass(frozen=True, slots=True)
 class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
-    """What each TPU (or other device that records its programs) does.
+    """Activity of each TPU (or other device that records its programs).
 
     Args:
         infeed_share: Waiting for infeed is a finding from this share of the devices' time on.
@@ -113,7 +113,7 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
         return ProgramTimes(devices, totals_by(modules, "name"), totals_by(waits, "name"))
 
     def judge(self, result: ProgramTimes) -> tuple[Finding, ...]:
-        """Devices that wait for infeed, or for copies that they started themselves."""
+        """Return findings on devices that wait for infeed, or for copies that they started themselves."""
         return (*self._infeed(result), *self._copies(result))
 
     def _infeed(self, result: ProgramTimes) -> tuple[Finding, ...]:
@@ -155,7 +155,7 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
         return (finding("TV410", message, evidence, waited, window, "time of the devices"),)
 
     def describe(self, result: ProgramTimes) -> Section:
-        """Totals over the devices, one row per device, one per module, one per operation that waits for another."""
+        """Describe totals over the devices, and rows per device, module, and operation that waits for another."""
         whole = result.window_ns
         facts = (
             Fact("devices", "devices", len(result.devices), "count"),
@@ -187,7 +187,7 @@ _LABELS = (
 
 
 def _waits(result: ProgramTimes) -> tuple[Grid, ...]:
-    """The operations that the devices waited for, if any."""
+    """Return the operations that the devices waited for, if any."""
     whole = int(result.waits["total_ns"].sum())
     if not whole:
         return ()
@@ -240,7 +240,7 @@ def _device(
 
 
 def _steps(marks: pl.DataFrame, modules: pl.DataFrame) -> tuple[int, float | None]:
-    """Number and median duration of the declared steps, else of the module that repeats most, start to start."""
+    """Return number and median duration of declared steps, else of the most repeated module, start to start."""
     if marks.height:
         return marks.height, float(marks["dur_ns"].median())  # type: ignore[arg-type]
     counts = modules.group_by("name").agg(pl.len(), pl.col("dur_ns").sum()).sort("len", "dur_ns", "name")

@@ -1,4 +1,4 @@
-"""How much of the time the devices worked."""
+"""Time in which the devices worked."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ RECORD_HOST = (
     "Record the host as well, which says what the device waits for: nvprof --print-gpu-trace --print-api-trace, or "
     "nsys profile --trace=cuda,nvtx,osrt."
 )
-"""What to do where the capture holds device work only."""
+"""Advice for a capture that holds device work only."""
 
 _DURING = {"unexplained": "unexplained: no event of the host covers it"}
 
 _LAST_NS = np.nextafter(2.0**63, 0.0)
-"""The last time of 64 bits that a float can hold: the next one is 2**63 already."""
+"""The last time of 64 bits that a float can hold. The next float is already 2**63."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class DeviceTime:
     """One device. Times in nanoseconds; busy is the union over its streams, and busy + idle = span.
 
     Args:
-        device: Its name for people.
+        device: Its name for readers.
         extent_ns: From its first to its last work.
-        span_ns: Time in which it can be seen to idle.
+        span_ns: Time in which its idle time can be seen.
         judged_ns: Steady step time of the processes that use it, else from its first to its last work.
         judged_busy_ns: Busy part of that.
         concurrent_ns: Time with two or more kernels running.
@@ -76,12 +76,12 @@ class DeviceTime:
 
 @dataclass(frozen=True, slots=True)
 class DeviceUse:
-    """All devices that did work, and what the host did while they were idle in the judged time.
+    """All devices that did work, and the host's activity while they were idle in the judged time.
 
-    ``idle_causes`` is by class, ``kinds`` by kind of cause. These and ``judged_ns`` count a process once, however many
-    devices it uses: while one of them works, the host keeps none waiting. ``window`` is the time in which devices can
-    be seen to idle. ``host_seen`` is whether the capture holds any events of the host, ``doubt`` what moved clocks of
-    devices mean for idle time, ``is_cut`` whether what devices did is not known in a part of the capture.
+    ``idle_causes`` is by class, ``kinds`` by kind of cause. These and ``judged_ns`` count a process once for any number
+    of devices. While one of them works, the host keeps none waiting. ``window`` is the time in which idle devices can
+    be seen. ``host_seen`` is true if the capture holds any events of the host. ``doubt`` states what clock corrections
+    mean for idle time. ``is_cut`` is true if device work is not known in a part of the capture.
     """
 
     devices: tuple[DeviceTime, ...]
@@ -160,7 +160,7 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
         )
 
     def judge(self, result: DeviceUse) -> tuple[Finding, ...]:
-        """TV201 where devices idle for most of the judged time."""
+        """Return TV201 if devices idle for most of the judged time."""
         judged = sum(d.judged_ns for d in result.devices)
         idle = judged - sum(d.judged_busy_ns for d in result.devices)
         unexplained = min(result.idle_causes["host_blocked"] + result.idle_causes["host_compute"], idle)
@@ -182,12 +182,12 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             Fact("judged_ns", f"{result.judged_words}, all devices", judged, "ns"),
             Fact("unexplained_ns", "idle without a more specific cause", unexplained, "ns"),
         )
-        # Idle time with a specific cause is at stake in that cause's own rule; this rule has the rest.
+        # Rules of specific causes report their own idle time; this rule reports the rest.
         advice = None if result.host_seen else (RECORD_HOST,)
         return (finding("TV201", message, evidence, unexplained, whole_ns, result.judged_words, advice=advice),)
 
     def describe(self, result: DeviceUse) -> Section:
-        """Totals, one row per device, and utilisation over time."""
+        """Describe totals, one row per device, and utilisation over time."""
         busy, idle = sum(d.busy_ns for d in result.devices), sum(d.idle_ns for d in result.devices)
         whole = "time seen" if result.is_cut else "captured time"
         facts = (

@@ -1,1 +1,1 @@
-"""The first line of the report: what takes the time, chosen by the rule of ``docs/causes.md``."""
+"""The first line of the report. It names the main use of the time, chosen by the rule of ``docs/causes.md``."""

@@ -1,6 +1,6 @@
-"""Which option leads the first sentence: the largest that is certain enough.
+"""Choice of the option that leads the first sentence: the largest that is certain enough.
 
-The rule in words, with its reasons: ``docs/causes.md``.
+``docs/causes.md`` gives the rule as text, with its reasons.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from traceviz.core.units import format_ratio
 from traceviz.report import Candidate
 
 HEALTHY = 0.05
-"""What takes less than this share of the judged time leads nothing."""
+"""Least share of the judged time with which an option may lead."""
 BOUND = 0.20
-"""A bound, a suspicion and what is unexplained lead from this share on."""
+"""Least share with which a bound, a suspicion or unexplained time may lead."""
 CLEARLY = 2.0
-"""What is unexplained leads where it is this much larger than everything that was measured."""
+"""Unexplained time leads if it is this many times larger than everything that was measured."""
 TIE = 0.9
-"""From this part of the largest share on, another one is as large."""
+"""An option with this part of the largest share counts as large as the largest."""
 STANDS_FOR = 0.5
-"""A finding that explains this part of what it lies within is said in its place."""
+"""A finding that explains this part of the parts it lies within replaces them in the sentence."""
 BESIDE = 0.5
-"""From this part of the leading share on, another one is said beside it,"""
+"""Another option is named next to the leading one from this part of its share on."""
 MUCH = 0.20
-"""or from this share of the judged time on."""
+"""Another option is also named from this share of the judged time on."""
 
 _UNSURE = {"at most": "A bound", "suspected": "A suspicion", "unexplained": "Unexplained, and"}
 _ORDER = {"measured": 0, "at most": 1, "suspected": 2, "unexplained": 3}
@@ -44,8 +44,8 @@ def choose(options: tuple[Option, ...], computes: float = 0.0) -> Choice:
     """Choose among ``options`` by share, certainty and precision.
 
     Args:
-        options: What may lead; keys are unique.
-        computes: Share of the judged time in which the host is known to compute, where there is no device.
+        options: Candidates for the lead; keys are unique.
+        computes: Share of the judged time in which the host is known to compute, if there is no device.
     """
     reasons = _settled(options)
     running = [option for option in options if option.key not in reasons]
@@ -63,10 +63,10 @@ def choose(options: tuple[Option, ...], computes: float = 0.0) -> Choice:
 
 
 def _settled(options: tuple[Option, ...]) -> dict[str, str]:
-    """Why those do not run that explain the time of others, or whose time others explain, by key."""
+    """Return the reason against each option that another one explains, or whose time others explain, by key."""
     parts = {option.key: option for option in options if not option.within}
     reasons: dict[str, str] = {}
-    speaks: dict[str, str] = {}  # code of the finding that is said in place of a part, by the part's key
+    speaks: dict[str, str] = {}  # code of the finding that replaces a part, by the part's key
     for precise in sorted((o for o in options if o.within), key=lambda o: (-o.share, o.code)):
         own = sorted((parts[key] for key in precise.within if key in parts), key=lambda part: -part.share)
         counts_later = precise.record is not None and precise.record.counts_later_time
@@ -92,7 +92,7 @@ def _settled(options: tuple[Option, ...]) -> dict[str, str]:
 
 
 def _sampled(options: tuple[Option, ...], parts: dict[str, Option], reasons: dict[str, str]) -> dict[str, str]:
-    """That time is explained which no event covers, where samples of more steps say what at least half of it is."""
+    """Return the reason against unexplained time if samples of more steps explain at least half of it."""
     known = [o for o in options if o.record and o.record.is_sampled and o.key not in reasons]
     largest = max(known, key=lambda option: option.share, default=None)
     unknown = parts.get(UNEXPLAINED)
@@ -102,7 +102,7 @@ def _sampled(options: tuple[Option, ...], parts: dict[str, Option], reasons: dic
 
 
 def _barred(option: Option, measured: float, computes: float) -> str:
-    """Why an option that runs may not lead; empty where it may."""
+    """Return the reason why an option may not lead; empty if it may."""
     if option.share < HEALTHY:
         return f"Below {format_ratio(HEALTHY)}."
     if option.certainty != "measured" and option.share < BOUND:

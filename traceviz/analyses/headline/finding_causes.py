@@ -22,14 +22,15 @@ def precise(
     input_copies: bool = False,
     is_network: bool = True,
 ) -> Iterator[Option]:
-    """Options from ``findings``; what is only for information is none.
+    """Yield options from ``findings``, except from those that are only for information.
 
     Args:
         findings: All findings.
         judged: The judged time.
-        doubt: What was added to their messages about clocks, which the verdict says itself.
-        input_copies: Whether copies to the device are part of the input.
-        is_network: Whether the program may be of a framework; else it chose the precision of its matrices itself.
+        doubt: Text about clocks that was added to their messages. The verdict states it itself.
+        input_copies: True if copies to the device are part of the input.
+        is_network: True if a framework may have run the program. Otherwise the program chose the precision of its
+            matrices itself.
     """
     for finding in findings:
         record = record_of(finding.code)
@@ -55,7 +56,7 @@ def precise(
 
 
 def suspicion(share: float, time_ns: int, judged: Judged, sentence: str) -> Option:
-    """The input as a possible cause: time of the host in which nothing was launched, without ranges to tell."""
+    """Return the input as a suspected cause: host time without launches that no recorded range explains."""
     evidence = f"{format_ratio(share)} of host time without launches, and no range of data loading"
     within = frozenset({"os_call", HOST, UNEXPLAINED})
     return Option(
@@ -64,7 +65,7 @@ def suspicion(share: float, time_ns: int, judged: Judged, sentence: str) -> Opti
 
 
 def _lowered(message: str) -> str:
-    """A message after a colon: its first letter small, unless the word is a name."""
+    """Return a message for use after a colon. Its first letter is small unless the word is a name."""
     first, _, _ = message.partition(" ")
     is_name = not first[1:].islower() and len(first) > 1
     return message if is_name else f"{message[:1].lower()}{message[1:]}"

@@ -1,4 +1,4 @@
-"""What the first sentence is about: the judged time, and how much of it the devices compute."""
+"""Subject of the first sentence: the judged time, and the share of it in which devices compute."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.options import COMPUTE
 
 LEAST_USED = 0.05
-"""A device with less work than this share of the busiest one's is not used beside it."""
+"""A device with less work than this share of the busiest one's counts as unused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,12 @@ class Judged:
 
     Args:
         times: Nanoseconds by key of the class, summed over ranks; they add up to ``total_ns``.
-        words: What the time is, in words.
-        has_device: Whether device work was captured; else the host is the device.
-        devices: How many devices work.
+        words: Text that names the time.
+        has_device: True if device work was captured. Otherwise the host counts as the device.
+        devices: Number of devices that work.
         in_turn: Share in which the average device of several idles while another one of its process works.
-        sees_host: Whether anything of the host was recorded.
-        sampled: Whether stacks were sampled: lines are then those that ran.
+        sees_host: True if anything of the host was recorded.
+        sampled: True if stacks were sampled. Lines are then those that ran.
     """
 
     times: dict[str, int]
@@ -38,21 +38,21 @@ class Judged:
 
     @property
     def total_ns(self) -> int:
-        """All of it."""
+        """Length of the judged time."""
         return sum(self.times.values())
 
     def share(self, time_ns: int) -> float:
-        """``time_ns`` as a share of it."""
+        """Return ``time_ns`` as a share of the judged time."""
         return time_ns / self.total_ns if self.total_ns else 0.0
 
     @property
     def compute_share(self) -> float:
-        """Share in which a device computes."""
+        """Share of the judged time in which a device computes."""
         return self.share(self.times[COMPUTE])
 
     @property
     def whole(self) -> str:
-        """The time within a sentence."""
+        """Name of the judged time within a sentence."""
         return within_sentence(self.words)
 
     @property
@@ -62,17 +62,17 @@ class Judged:
 
     @property
     def opening(self) -> str:
-        """The same at the begin of a sentence."""
+        """Subject of sentences about the devices, at the start of a sentence."""
         return f"{self.device[0].upper()}{self.device[1:]}"
 
     @property
     def idle(self) -> str:
-        """That the devices idle, within a sentence."""
+        """Clause for idle devices, for use within a sentence."""
         return "the device idles" if self.devices <= 1 else "no device works"
 
 
 def judged(trace: TraceView) -> Judged:
-    """The judged time of ``trace``."""
+    """Return the judged time of ``trace``."""
     windows = {rank: judged_time(trace, rank) for rank in trace.ranks}
     times = class_times(trace, windows)
     return Judged(
@@ -87,7 +87,7 @@ def judged(trace: TraceView) -> Judged:
 
 
 def _in_turn(trace: TraceView) -> float:
-    """Idle time of the average device in which another device of its process works, of all judged time."""
+    """Return the share of judged time in which the average device idles while another one of its process works."""
     lost = whole = 0.0
     for rank in trace.ranks:
         window = judged_time(trace, rank)

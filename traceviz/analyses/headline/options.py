@@ -1,4 +1,4 @@
-"""An option for the first sentence: something that takes time, how sure that is, and how it would be said."""
+"""Options for the first sentence. An option takes time; it has a certainty and a sentence."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from traceviz.report.findings.record import FindingRecord
 from traceviz.report.verdicts import Cause
 
 COMPUTE = "device_compute"
-"""Key of what is no cause: a device computes."""
+"""Key for the time in which a device computes, which is no cause."""
 HOST = "host"
 INPUT, POSSIBLE_INPUT, UNEXPLAINED = Cause.INPUT.value, Cause.POSSIBLE_INPUT.value, Cause.UNEXPLAINED.value
 INPUTS = frozenset({INPUT, POSSIBLE_INPUT})
-"""Keys of what the verdict on the input says."""
+"""Keys of options that the verdict on the input covers."""
 IN_TURN = "devices_in_turn"
 
 
@@ -23,15 +23,15 @@ class Option:
 
     Args:
         key: Stable key.
-        label: For people, within a sentence.
+        label: Name for readers, within a sentence.
         time_ns: Time over all ranks.
         share: Its share of the time that ``share_of`` names.
-        share_of: That time in words.
-        certainty: How sure it is.
-        evidence: What shows it.
-        sentence: What is said where it leads.
-        within: Keys of the exclusive parts whose time it explains more precisely; empty for such a part. With
-            :data:`COMPUTE` it concerns the computing itself.
+        share_of: Text that names that time.
+        certainty: Certainty of the option.
+        evidence: Text that states the evidence.
+        sentence: Sentence of the report if it leads.
+        within: Keys of the exclusive parts whose time it explains more precisely; empty for such a part.
+            :data:`COMPUTE` stands for the computing itself.
         record: Record of the finding that it comes from, if any.
     """
 
@@ -53,11 +53,11 @@ class Option:
 
     @property
     def is_launch_bound(self) -> bool:
-        """The device waits for its next launch, whatever the host does before it."""
+        """True if the device waits for its next launch. The work of the host before the launch does not matter."""
         return self.record is not None and {"kernel_launch", HOST} <= self.within
 
     def candidate(self, reason: str, *, leads: bool = False) -> Candidate:
-        """The same in a report."""
+        """Return this option as a candidate of the report."""
         return Candidate(
             self.key,
             self.label,

@@ -1,4 +1,4 @@
-"""Exclusive parts of the judged time beside computing: what devices do, and the causes of their idle time."""
+"""Exclusive parts of the judged time except computing: device activities, and the causes of their idle time."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from traceviz.analyses.headline.options import HOST, IN_TURN, INPUT, UNEXPLAINED
 from traceviz.core.units import counted, format_ratio
 
 NAMED = 0.1
-"""A cause is named within a group from this part of its time on."""
+"""A cause is named within its group if it takes this part of the group's time."""
 MOSTLY = 0.5
-"""A place is named where this part of the time was spent."""
+"""A place is named if this part of the time was spent there."""
 LISTED = 0.2
-"""Kinds are listed within a group from this part of its time on."""
+"""A kind is listed within its group if it takes this part of the group's time."""
 ALONE = 0.9
-"""From this part of the time on, a single kind needs no share of its own."""
+"""A single kind with this part of the time is named without its share."""
 WORTH_SAYING = 0.005
 """Parts below this share are not listed."""
 
@@ -36,11 +36,11 @@ _PLURALS = {**KIND_LABELS, "driver": "the driver", "optimizer": "the optimizer",
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How a part is said: its label, and the sentence about it.
+    """Texts for a part: its label, and the sentence about it.
 
-    ``{share}`` is its share, ``{whole}`` what it is a share of, ``{idle}`` that the devices idle, ``{calls}`` where it
-    happened, in brackets or empty, ``{mostly}`` and ``{above}`` the same after a comma.
-    ``alone`` is the sentence where no device was captured.
+    Placeholders of the sentence: ``{share}`` is its share, ``{whole}`` the time that it is a share of, ``{idle}`` that
+    the devices idle. ``{calls}`` is where it happened, in brackets or empty. ``{mostly}`` and ``{above}`` are the same
+    after a comma. ``alone`` is the sentence if no device was captured.
     """
 
     label: str
@@ -174,21 +174,21 @@ PARTS: dict[str, Words] = {
     ),
     HOST: Words("work of the host", f"Host-bound: {_IN} the device waits for the host{{mostly}}."),
 }
-"""Parts in the order in which they are listed."""
+"""Parts in the order of the report."""
 
 _OF_KIND: dict[str, str] = {
     **dict.fromkeys(("python_wait", "wait"), "waiting"),
     **dict.fromkeys(HOST_WORK, HOST),
     "launch": "kernel_launch",
 }
-"""Kinds of causes that have no part of their own."""
+"""Part for kinds of causes that have no part of their own."""
 _DEVICE_CLASSES = ("communication", "copy_d2h", "copy_h2d", "other_device", "parameter_transfer")
 
 
 def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -> Iterator[Option]:
-    """What takes judged time beside computing, with its sentence; together with computing, all of it.
+    """Yield all parts of judged time except computing, with their sentences. With computing, they are all of it.
 
-    Where no device was captured, what the host works is computing.
+    If no device was captured, the host's work counts as computing.
 
     Args:
         trace: The trace.
@@ -201,7 +201,7 @@ def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -
     times = {key: int(frame["time_ns"].sum()) for key, frame in by_part.items()}
     for key in _DEVICE_CLASSES:
         if key in judged.times:
-            # A class that the host may be in as well: what causes explain of it has its own part
+            # The host may be in this class as well. Time that causes explain is in their own parts.
             explained = int(having(causes, "class", key)["time_ns"].sum())
             times[key] = times.get(key, 0) + judged.times[key] - explained
     times["copy_h2d"] = times.get("copy_h2d", 0) - input_copies_ns
@@ -216,18 +216,18 @@ def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -
 
 
 def own_work(trace: TraceView) -> pl.DataFrame:
-    """Causes that are work of the host itself: rows of :func:`host_causes`."""
+    """Return causes that are work of the host itself: rows of :func:`host_causes`."""
     return having(_of_parts(_without_steps(host_causes(trace))), "part", HOST)
 
 
 def _without_steps(causes: pl.DataFrame) -> pl.DataFrame:
-    """``causes`` without steps as the range around them: those enclose everything and say nothing."""
+    """Return ``causes`` without steps as the range around them. Steps enclose everything and explain nothing."""
     is_step = matches(pl.col("range"), SERVING_NAME) | matches(pl.col("range"), r"^ProfilerStep#")
     return causes.with_columns(pl.when(~is_step).then("range").alias("range"))
 
 
 def _of_parts(causes: pl.DataFrame) -> pl.DataFrame:
-    """``causes`` with the ``part`` that each belongs to."""
+    """Return ``causes`` with the ``part`` that each belongs to."""
     by_kind = pl.col("kind").replace(_OF_KIND)
     by_class = (
         pl.when(pl.col("class") == "input_wait")
@@ -236,7 +236,7 @@ def _of_parts(causes: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("host_collective"))
         .when(pl.col("class").is_in(_DEVICE_CLASSES))
         .then(pl.col("class"))
-        # What is not named more precisely has its class to tell what it is
+        # The class names the part if the cause is unexplained.
         .when((pl.col("kind") == UNEXPLAINED) & (pl.col("class") == "host_blocked"))
         .then(pl.lit("os_call"))
         .when((pl.col("kind") == UNEXPLAINED) & (pl.col("class") != "host_compute"))
@@ -266,7 +266,7 @@ def _option(  # noqa: PLR0917 (a part, its time and where that was)
 
 
 def _in_turn(judged: Judged) -> Option:
-    """Idle time of devices that share a process: no class has it, as one of them works."""
+    """Return the idle time of devices that share a process. It has no class, because one of the devices works."""
     share = judged.in_turn
     said = f"in {format_ratio(share)} of {judged.whole} the average device idles while another one works"
     sentence = f"Devices in turn: {said}."
@@ -302,7 +302,7 @@ def _unexplained(time_ns: int, judged: Judged) -> Option:
 
 
 def kinds_in_words(causes: pl.DataFrame, judged: Judged, within: str = "") -> str:
-    """Kinds of ``causes`` that take most of their time, with shares of the judged time, and what most of it is in."""
+    """List the kinds of ``causes`` with most of their time, as shares of judged time, and the main event in it."""
     total = int(causes["time_ns"].sum())
     if not total:
         return ""
@@ -319,15 +319,15 @@ def kinds_in_words(causes: pl.DataFrame, judged: Judged, within: str = "") -> st
 
 
 _OF_LINE = r":\d+ "
-"""What a sampled line has more than its function: lines of one function are put together."""
+"""Text of a sampled line that its function lacks. Without it, the lines of a function form one group."""
 
 
 def _called(causes: pl.DataFrame, *, line: bool) -> str:
-    """The name that takes most of the time of ``causes``, and the place where most of that was; may be empty.
+    """Return the name that takes most of the time of ``causes``, and the place of most of that time; may be empty.
 
     Args:
         causes: Rows of :func:`host_causes`.
-        line: Whether lines are those that ran: functions are then named with the line that took most of their time.
+        line: True if lines are those that ran. Functions are then named with the line that took most of their time.
     """
     total = int(causes["time_ns"].sum())
     named = knowing(causes, "cause").with_columns(replaced(pl.col("cause"), _OF_LINE, " ").alias("called"))
@@ -345,9 +345,9 @@ def _called(causes: pl.DataFrame, *, line: bool) -> str:
 
 
 def _place(causes: pl.DataFrame, name: str, time_ns: int, *, line: bool) -> str:
-    """The range and operator in which most of these causes were, else the module, else the function.
+    """Return the range and operator in which most of these causes were, else the module, else the function.
 
-    With the ``line`` that ran, first of all that.
+    With ``line``, the line that ran comes first.
     """
     found = {}
     if line and (lined := _line(causes, time_ns)):
@@ -364,7 +364,7 @@ def _place(causes: pl.DataFrame, name: str, time_ns: int, *, line: bool) -> str:
 
 
 def _line(causes: pl.DataFrame, time_ns: int) -> str:
-    """The function in which most of these causes were, with the line that took most of it; may be empty."""
+    """Return the function in which most of these causes were, with the line that took most of it; may be empty."""
     lines = knowing(causes, "location").group_by("location").agg(pl.col("time_ns").sum())
     functions = lines.with_columns(replaced(pl.col("location"), _OF_LINE, " ").alias("function"))
     sums = functions.sort("time_ns", "location", descending=[True, False]).group_by("function", maintain_order=True)

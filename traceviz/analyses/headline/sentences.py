@@ -1,4 +1,4 @@
-"""Sentences of the first line: about the input, about how busy the device is, and the length of all."""
+"""Sentences of the first line about the input and about busy devices, and the limit of its length."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from traceviz.core.units import format_ratio
 from traceviz.report.verdicts import InputVerdict
 
 LONGEST = 350
-"""Characters of the first line; what matters least is left to the sections beyond it."""
+"""Most characters of the first line. The least important sentences are left to the sections."""
 
 
 def input_cause(pipeline: InputPipelineResult) -> str:
-    """The input as the cause that leads: how long it is waited for, where, and what would be gained at best."""
+    """Return the sentence about input as the leading cause: the wait, its place, and the largest possible gain."""
     share = format_ratio(pipeline.at_stake_ns / pipeline.step_ns)
     if pipeline.verdict is InputVerdict.POSSIBLY_BOUND:
         return (
@@ -33,7 +33,7 @@ def input_cause(pipeline: InputPipelineResult) -> str:
 
 
 def _line(pipeline: InputPipelineResult) -> str:
-    """The function that takes the time of the input, after what it is waited in."""
+    """Return the function that takes the time of the input, after the call in which the program waits."""
     words = pipeline.lines.words if pipeline.lines is not None else ""
     if not words:
         return ""
@@ -51,7 +51,7 @@ def _mostly(pipeline: InputPipelineResult) -> str:
 
 
 def about_input(pipeline: InputPipelineResult, lead: Option | None) -> str:
-    """The verdict on the input in few words, where it is not what leads."""
+    """Return the verdict on the input as a short sentence, if the input does not lead."""
     if pipeline.verdict is InputVerdict.CANNOT_JUDGE and pipeline.reason is not None:
         if pipeline.reason.code is ReasonCode.TRAINS_NOTHING:
             return "It has no input to judge."
@@ -64,14 +64,14 @@ def about_input(pipeline: InputPipelineResult, lead: Option | None) -> str:
 
 
 def mildly(judged: Judged, lead: Option) -> str:
-    """A cause that leads and yet is small, beside what the device computes."""
+    """Return the sentence about a leading cause that is small compared to the time in which devices compute."""
     share = format_ratio(judged.compute_share)
     small = f"{lead.label} ({format_ratio(lead.share)})"
     return f"{judged.opening} computes in {share} of {judged.whole}; the largest other part: {small}."
 
 
 def beside(choice: Choice, judged: Judged) -> str:
-    """What takes as much, or much as well."""
+    """Return the sentence about options that are as large as the leading one, or also large."""
     ties = [_shared(option, judged) for option in choice.ties[:2] if option.key not in INPUTS]
     others = [_shared(option, judged) for option in choice.beside if option.key not in INPUTS][: 2 - len(ties)]
     said = (f"As much: {_listed(ties)}." if ties else "", f"Also: {_listed(others)}." if others else "")
@@ -89,11 +89,7 @@ def _listed(parts: list[str]) -> str:
 
 
 def fitting(sentences: list[tuple[int, str]]) -> str:
-    """The sentences as one line, in their order; while it is too long, that with the highest rank is left out.
-
-    Args:
-        sentences: Rank and text of each; rank 0 always stays.
-    """
+    """Join the sentences to one line, in their order. While it is too long, drop the sentence with the highest rank."""
     kept = [(rank, text) for rank, text in sentences if text]
     while len(line := " ".join(text for _, text in kept)) > LONGEST:
         worst = max(rank for rank, _ in kept)

@@ -1,4 +1,4 @@
-"""The first line of the report: what the capture is, what takes the time, and what that says of the input."""
+"""The first line of the report: the kind of capture, the cause that takes the time, and the verdict on the input."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ from traceviz.report.findings.registry import record_of
 from traceviz.report.verdicts import Cause, InputVerdict, VerdictCode
 
 MOST_FAMILIES = 2
-"""So many families of operators are named,"""
+"""At most this many families of operators are named."""
 WORTH_NAMING = 0.1
-"""if they take this share of the time."""
+"""A family of operators is named if it takes this share of the time."""
 _WITHOUT_DEVICE = frozenset({"cpu-only", "no-device-work"})
-"""Kinds of captures without device work, of programs that need none."""
+"""Kinds of captures without device work whose programs need no device."""
 WORTH_A_FUNCTION = 0.3
 """A function of the program is named if it takes this share of the steps."""
 UNEXPLAINED_SHARE = 0.1
-"""From this share on, a program without a device is said to have unexplained time."""
+"""Least share of unexplained time that is reported for a program without a device."""
 MOSTLY_COMPUTES = 0.8
-"""From this share of computing on, a trace in which nothing else takes much time is healthy."""
+"""Least share of computing with which a trace is healthy if nothing else takes much time."""
 
 
 def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, ...]) -> Verdict:
-    """The verdict on ``trace`` from the results of its analyses (by slug) and the findings, worst first."""
+    """Return the verdict on ``trace`` from the results of its analyses (by slug) and the findings, worst first."""
     pipeline = results.get("input_pipeline")
     if not isinstance(pipeline, InputPipelineResult):
         partial = "Only some sections were analysed; the verdict needs input_pipeline."
@@ -72,7 +72,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (0, "" if is_plain else opening),
         (0, before if late else ""),
         (0, lanes or (_briefly(choice) if late else _cause(trace, results, time, choice))),
-        (4, opening if is_plain else ""),  # who recorded all of a run knows that it has no device
+        (4, opening if is_plain else ""),  # a record of the whole run already shows that there is no device
         (3, "" if late else before),
         (1, beside(choice, time)),
         (2, _unexplained_beside(trace, results, time, choice)),
@@ -88,7 +88,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     ]
     cause = choice.lead.key if choice.lead else Cause.HEALTHY if _is_healthy(time) else Cause.UNKNOWN
     judges_steps = bool(steady_time(trace))
-    is_recorded = judges_steps and training_steps(trace).source != "counted"  # by a profiler that looked into them
+    is_recorded = judges_steps and training_steps(trace).source != "counted"  # true if a profiler recorded these steps
     leads = is_recorded and choice.lead is not None and choice.lead.key != UNEXPLAINED
     run = of_the_run(results.get("whole_run"), are_steps_judged=judges_steps, leads=leads)
     if (
@@ -104,7 +104,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
 def _options(
     trace: TraceView, results: dict[str, Any], time: Judged, findings: tuple[Finding, ...]
 ) -> Iterator[Option]:
-    """Everything that may lead: exclusive parts, the input, and findings that are more precise."""
+    """Yield everything that may lead: exclusive parts, the input, and more precise findings."""
     if not time.total_ns:
         return
     pipeline, waits = results["input_pipeline"], results.get("host_waits")
@@ -126,14 +126,14 @@ def _options(
 
 
 def _says_nothing(trace: TraceView, pipeline: InputPipelineResult, time: Judged) -> bool:
-    """Whether the judged time does not show what took it: device work was lost, or left out by what was measured."""
+    """Return whether the judged time cannot show its causes: device work was lost, or was not measured."""
     if pipeline.kind.key == "no-kernels":
         return True
     return not time.has_device and (pipeline.verdict is InputVerdict.NOT_JUDGED or trace.api_calls("launch").height > 0)
 
 
 def _opening(results: dict[str, Any], pipeline: InputPipelineResult) -> str:
-    """What the capture is."""
+    """Return the sentence that names the kind of capture."""
     if pipeline.verdict is not InputVerdict.NOT_JUDGED:
         return pipeline.kind.opening
     serving = results.get("serving")
@@ -143,13 +143,13 @@ def _opening(results: dict[str, Any], pipeline: InputPipelineResult) -> str:
 
 
 def _cause(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choice) -> str:
-    """The cause that leads, or that there is none."""
+    """Return the sentence of the leading cause, or that there is none."""
     lead = choice.lead
     if lead is not None and _is_less_than_computing(trace, time, lead):
         return f"{_own_work(trace, results, time)} Beside it: {lead.label} ({format_ratio(lead.share)})."
     if lead is not None:
         return mildly(time, lead) if _is_mild(time, lead) else lead.sentence
-    # The opening says that device work is missing, or how busy an engine keeps the device
+    # The opening already reports missing device work, or how busy an engine keeps the device.
     if not time.total_ns or _says_nothing(trace, results["input_pipeline"], time) or "serving" in results:
         return ""
     if not time.has_device:
@@ -159,20 +159,20 @@ def _cause(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choi
 
 
 def _lanes(results: dict[str, Any]) -> str:
-    """What the lanes of a trace say of which no profiler says what they are; empty where operators say more."""
+    """Return the sentence about lanes that no profiler describes; empty if there are operators, which show more."""
     lanes = results.get("lanes")
     return lanes.sentence if isinstance(lanes, LaneTimes) and "cpu_steps" not in results else ""
 
 
 def _before(trace: TraceView, results: dict[str, Any]) -> str:
-    """Where the time before the first device work went; of a program with steps, that is not the matter."""
+    """Return the sentence about the time before the first device work; empty for a program with steps."""
     times = results.get("steps")
     has_steps = isinstance(times, StepTimes) and not times.slight and times.steps.steady.height >= FEW_STEPS
     return "" if has_steps else before_work(trace)
 
 
 def _unexplained_beside(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choice) -> str:
-    """Where the host is the device: what is unexplained beside what it computes, and the other way round."""
+    """Return the unexplained time; if that leads, the host's computing. Empty if there is a device."""
     if time.has_device or not time.total_ns:
         return ""
     if choice.lead is not None and choice.lead.key == UNEXPLAINED:
@@ -182,13 +182,13 @@ def _unexplained_beside(trace: TraceView, results: dict[str, Any], time: Judged,
 
 
 def _unexplained_alone(choice: Choice) -> float:
-    """The share that is unexplained where nothing leads and it is worth saying; else 0."""
+    """Return the unexplained share if nothing leads and the share is worth reporting, else 0."""
     shares = (c.share for c in choice.candidates if c.key == UNEXPLAINED and c.share >= UNEXPLAINED_SHARE)
     return 0.0 if choice.lead is not None else next(shares, 0.0)
 
 
 def _to_record(results: dict[str, Any], choice: Choice) -> str:
-    """What to record, where what leads is that nothing explains the time."""
+    """Return what to record next if unexplained time leads."""
     waits = results.get("host_waits")
     leads = choice.lead is not None and choice.lead.key == UNEXPLAINED
     if not isinstance(waits, HostCauses) or not (leads or _unexplained_alone(choice)):
@@ -197,7 +197,7 @@ def _to_record(results: dict[str, Any], choice: Choice) -> str:
 
 
 def _meanwhile(trace: TraceView, time: Judged, choice: Choice) -> str:
-    """What the host does where the device waits for its next launch."""
+    """Return the sentence about the host's work while the device waits for its next launch."""
     own = own_work(trace)
     if choice.lead is None or not choice.lead.is_launch_bound or time.share(int(own["time_ns"].sum())) < HEALTHY:
         return ""
@@ -205,7 +205,7 @@ def _meanwhile(trace: TraceView, time: Judged, choice: Choice) -> str:
 
 
 def _briefly(choice: Choice) -> str:
-    """What leads, of a capture that is mostly something else: the time before the devices work."""
+    """Return the leading option after the sentence about time before device work, which is most of the capture."""
     if choice.lead is None:
         return ""
     return f"From first to last device work, mostly {choice.lead.label} ({format_ratio(choice.lead.share)})."
@@ -216,26 +216,26 @@ def _is_healthy(time: Judged) -> bool:
 
 
 def _is_mild(time: Judged, lead: Option) -> bool:
-    """Whether what leads takes little beside computing; the input has words of its own for that."""
+    """Return whether the lead is small compared to computing. The input has sentences of its own for that."""
     return _is_healthy(time) and lead.share < MUCH and lead.key != INPUT and COMPUTE not in lead.within
 
 
 def _is_less_than_computing(trace: TraceView, time: Judged, lead: Option) -> bool:
-    """Whether a program without a device computes longer than what leads lasts, which is not much."""
+    """Return whether a program without a device computes longer than the leading option, which is small."""
     return not time.has_device and lead.share < min(MUCH, _own_share(trace, time)) and lead.key != INPUT
 
 
 def _own_share(trace: TraceView, time: Judged) -> float:
-    """Share in which the program computes on the host, where there is no device."""
+    """Return the share in which the program computes on the host; 0 if there is a device."""
     return 0.0 if time.has_device else time.share(int(own_work(trace)["time_ns"].sum()))
 
 
 def _own_work(trace: TraceView, results: dict[str, Any], time: Judged) -> str:
-    """What the program computes on the host, where there is no device."""
+    """Return the sentence about the program's own work on the host, if there is no device."""
     share = _own_share(trace, time)
     if share < HEALTHY:
         return ""
-    steps = results.get("cpu_steps") or CpuStepsAnalysis().run(trace)  # the line does not depend on what is shown
+    steps = results.get("cpu_steps") or CpuStepsAnalysis().run(trace)  # the line does not depend on the sections shown
     if not isinstance(steps, CpuSteps):
         return f"The program works in {format_ratio(share)} of {time.whole}{kinds_in_words(own_work(trace), time)}."
     computes = steps.groups.filter(pl.col("kind").is_in(list(OF_OPERATORS)))["time_ns"].sum()
@@ -244,7 +244,7 @@ def _own_work(trace: TraceView, results: dict[str, Any], time: Judged) -> str:
 
 
 def _function(trace: TraceView) -> str:
-    """The function of the program with much of its steps, unless a model learns in it, as all steps do."""
+    """Return the function of the program with much of its steps, unless a model learns in it, as all steps do."""
     function = working_function(trace)
     if function is None or function.share < WORTH_A_FUNCTION:
         return ""
@@ -252,7 +252,7 @@ def _function(trace: TraceView) -> str:
 
 
 def _families(steps: CpuSteps, time: Judged) -> str:
-    """The families of operators, or other work, that take most of it."""
+    """Return the families of operators, or other work, that take most of it."""
     groups = steps.groups.filter(pl.col("kind").is_in(list(OF_OPERATORS | OF_THE_PROGRAM))).head(MOST_FAMILIES)
     named = [
         f"{_label(row)} ({format_ratio(time.share(row['time_ns']))})"
@@ -267,21 +267,21 @@ def _families(steps: CpuSteps, time: Judged) -> str:
 
 
 def _label(group: dict[str, Any]) -> str:
-    """A group within a sentence; Python is a name."""
+    """Return the name of a group within a sentence. Python is a name."""
     return str(group["label"]) if group["group"] == "python" else str(group["label"]).lower()
 
 
 def _computing(time: Judged, pipeline: InputPipelineResult, choice: Choice) -> str:
-    """How much of the time the device computes, unless the cause says it."""
+    """Return the sentence with the share in which the device computes, unless the cause states it."""
     if not time.total_ns or not time.has_device or choice.lead is None or choice.lead.key in INPUTS:
         return ""
-    if pipeline.verdict is InputVerdict.NOT_JUDGED or _is_mild(time, choice.lead):  # which says how busy the device is
+    if pipeline.verdict is InputVerdict.NOT_JUDGED or _is_mild(time, choice.lead):  # the cause states that
         return ""
     return f"{time.opening} computes in {format_ratio(time.compute_share)}."
 
 
 def _summary_sentence(printed: PrintedTotals) -> str:
-    """What a summary without events can say: who takes most of the time that it lists."""
+    """Return the sentence about a summary without events: which entry takes most of the listed time."""
     parts = ((printed.gpu, "of the time of GPU activities"), (printed.api, "of the time of API calls"))
     largest = []
     for part, of in parts:
@@ -292,7 +292,7 @@ def _summary_sentence(printed: PrintedTotals) -> str:
 
 
 def _caution(results: dict[str, Any]) -> str:
-    """A verdict on inferred steps is worth no more than the inference, one on few steps no more than those."""
+    """Return the caution if the verdict rests on inferred steps or on few steps."""
     times = results.get("steps")
     if not isinstance(times, StepTimes) or times.slight:
         return ""
@@ -302,7 +302,7 @@ def _caution(results: dict[str, Any]) -> str:
 
 
 def _unseen(results: dict[str, Any]) -> str:
-    """What is not known of the devices, where that is much of the capture."""
+    """Return the sentence about unrecorded device work, if that is much of the capture."""
     capture = results.get("capture")
     return capture.unseen.sentence if isinstance(capture, CaptureFacts) and capture.unseen is not None else ""
 

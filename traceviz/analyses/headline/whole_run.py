@@ -1,4 +1,4 @@
-"""What a verdict on steps says first where they are the smaller part of the run."""
+"""Opening of a verdict on steps, if steps are the smaller part of the run."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from traceviz.core.units import format_ratio
 from traceviz.report import Candidate, Certainty
 
 LEAST_STEPS = 0.5
-"""Steps with less than this share of the run are not what it is about."""
+"""Steps with less than this share of the run are not its main part."""
 LONG_STARTUP_NS = 120_000_000_000
-"""Imports of this length are the matter of a run. Short runs, and all on a busy machine, mostly import."""
+"""Imports of this length are the main part of a run. Short runs, and all on a busy machine, mostly import."""
 BEFORE = (*STARTUP, "compilation")
-"""Parts of which a short run mostly consists."""
+"""Parts that make up most of a short run."""
 OTHER = "other"
-"""All else of a run without steps."""
+"""Key for all other time of a run without steps."""
 OF_THE_RUN = "run"
-"""What its parts are shares of."""
+"""Key of the time that the shares of its parts refer to."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfTheRun:
-    """What is said of the whole run before anything about steps.
+    """Text about the whole run, which comes before any about steps.
 
     Args:
-        sentence: A sentence of its own; empty where what is said of steps follows in the same one.
-        prefix: The begin of that sentence; empty where :attr:`sentence` says it.
-        candidate: What leads the verdict, unless a cause within the steps does.
+        sentence: A sentence of its own; empty if the text continues with the steps.
+        prefix: The start of the sentence about steps; empty if :attr:`sentence` states it.
+        candidate: The option that leads the verdict, unless a cause within the steps does.
     """
 
     sentence: str = ""
@@ -44,7 +44,7 @@ class OfTheRun:
     candidate: Candidate | None = None
 
     def before(self, sentences: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
-        """The sentences of a verdict, with what is said before them."""
+        """Return the sentences of a verdict with this text in front of them."""
         if self.sentence:
             return [(0, self.sentence), *sentences]
         first = next((place for place, (_, text) in enumerate(sentences) if text), None)
@@ -54,19 +54,19 @@ class OfTheRun:
         return [*sentences[:first], (rank, f"{self.prefix}: {lowered(text)}"), *sentences[first + 1 :]]
 
     def among(self, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-        """The candidates of a verdict: with one that leads, the others do not."""
+        """Return the candidates of a verdict. If one of the run leads, the others do not."""
         if self.candidate is None:
             return candidates
         return (self.candidate, *(replace(candidate, leads=False) for candidate in candidates))
 
 
 def of_the_run(run: object, *, are_steps_judged: bool, leads: bool) -> OfTheRun:
-    """What a verdict says of the whole run; nothing where steps are most of it.
+    """Return the text of a verdict about the whole run; empty if steps are most of it.
 
     Args:
         run: The result of the section on the whole run, if there is one.
-        are_steps_judged: Whether the trace has steps by which it is judged.
-        leads: Whether something leads within the steps.
+        are_steps_judged: True if the trace has steps by which it is judged.
+        leads: True if something leads within the steps.
     """
     if not isinstance(run, RunParts) or not run.judged.run_ns:
         return OfTheRun()
@@ -90,9 +90,9 @@ def of_the_run(run: object, *, are_steps_judged: bool, leads: bool) -> OfTheRun:
 
 
 def _is_a_start(run: RunParts, before: str, *, leads: bool) -> bool:
-    """Whether what comes before the steps is what all short runs are: frameworks are imported, and compile.
+    """Return whether the time before the steps is a normal start-up: frameworks are imported, and compile.
 
-    So it is in longer ones where something leads within the steps, which is more of the program.
+    This also holds for longer runs if something leads within the steps.
     """
     own = run.time_ns("preparation") if where_of(run, ("preparation",)) else 0
     is_own = before in STARTUP and own > run.time_ns(*STEPS) and own >= BOUND * run.run_ns
@@ -100,12 +100,12 @@ def _is_a_start(run: RunParts, before: str, *, leads: bool) -> bool:
 
 
 def is_of_the_run(run: object) -> bool:
-    """Whether all of the run was recorded."""
+    """Return whether all of the run was recorded."""
     return isinstance(run, RunParts) and run.run_ns > 0
 
 
 def _without_steps(run: RunParts) -> OfTheRun:
-    """What a run was in which no step was seen: the two parts or places that took most of it."""
+    """Return the text about a run without steps: the two parts or places that took most of it."""
     parts = sorted((key for key in run.times if run.time_ns(key)), key=run.time_ns, reverse=True)
     if parts[0] == UNEXPLAINED:
         return OfTheRun()
@@ -119,7 +119,7 @@ def _without_steps(run: RunParts) -> OfTheRun:
 
 
 def _said_alone(run: RunParts, part: str) -> str:
-    """A part of a run without steps, where nothing is before them."""
+    """Return the name of a part of a run without steps; it is not "before" any steps."""
     return LABELS[part] if part in STARTUP else said(run, part)
 
 
@@ -141,7 +141,7 @@ def _candidate(run: RunParts, part: str) -> Candidate:
 
 
 def of_the_capture(trace: TraceView) -> OfTheRun:
-    """The same where no more is known than what was captured: which share of it the steps are, if that is little."""
+    """Return the text for a capture of part of a run: the share of the steps, if that is small."""
     captured = IntervalSet.span(*trace.recorded_window)
     steps = unions_by(training_steps(trace).frame, "process_id")
     share = sum(own.intersect(captured).total for own in steps.values()) / max(len(steps) * captured.total, 1)
@@ -151,7 +151,7 @@ def of_the_capture(trace: TraceView) -> OfTheRun:
 
 
 def lowered(text: str) -> str:
-    """A sentence after a colon: its first letter small, unless the word is a name."""
+    """Return a sentence for use after a colon. Its first letter is small unless the word is a name."""
     first = text.partition(" ")[0]
     plain = first.rstrip(":,")
     is_name = plain == "Python" or (not plain[1:].replace("-", "").islower() and len(first) > 1)

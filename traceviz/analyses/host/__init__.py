@@ -1,1 +1,1 @@
-"""What the host did: cores, memory, threads, and calls of the operating system."""
+"""Work of the host: cores, memory, threads, and calls of the operating system."""

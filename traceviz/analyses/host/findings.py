@@ -24,25 +24,25 @@ class Limits:
     """Thresholds of the findings.
 
     Args:
-        bound_share: Steps wait for the host if, for this share of their time, no device works while they wait for
-            input or the host computes.
+        bound_share: Steps wait for the host if no device works for this share of their time, while they wait for input
+            or the host computes.
         input_share: The input is worth a change if steps wait for it for this share of their time.
         one_core_low: At least this many busy cores count as one core,
         one_core_high: and at most this many.
         busy_share: Cores are idle if less than this share of the physical cores is busy.
-        samples: Steps were sampled often enough to judge the program's threads from so many samples on.
+        samples: Least number of samples of the steps to judge the program's threads.
         oversubscribed: There are too many threads if this many per core want to run,
         waiting_share: provided that they wait for this share of the time in which they could run,
-        waiting_cores: and for this many cores on average: a program that hardly needs a core loses nothing.
+        waiting_cores: and for this many cores on average. A program that hardly needs a core loses nothing.
         others_cores: The machine is busy if other programs use this share of its cores,
         others_waiting: and threads of this one wait for a core in this share of the time in which they could run.
         throttled: A CPU limit counts if it takes away this share of one core.
         growth_bytes: Memory grows if it rises by at least this much,
         growth_share: and by this share of its last amount.
         gpu_waits: Without steps, GPUs that work in less than this share of the time wait for something.
-        threads_started: A program that starts so many threads starts one for each item,
-        pools_started: as one that starts so many pools,
-        threads_seen: provided that so many of them were seen.
+        threads_started: A program that starts this many threads starts one for each item,
+        pools_started: or if it starts this many pools,
+        threads_seen: provided that this many of them were seen.
         node_share: A memory node takes part if it has this share of the busy cores,
         node_others: and other programs use less than this share of the machine.
     """
@@ -70,20 +70,20 @@ class Limits:
 
 
 def host_findings(load: HostLoad, limits: Limits) -> tuple[Finding, ...]:
-    """All findings about the judged time."""
+    """Return all findings about the judged time."""
     findings = (_few_cores(load, limits), _oversubscribed(load, limits), _settings(load, limits), _grows(load, limits))
     return tuple(finding for finding in findings if finding is not None)
 
 
 def _few_cores(load: HostLoad, limits: Limits) -> Finding | None:
-    """TV601 where about one core works, TV602 where fewer work than there are, while the steps wait for the host."""
+    """Return TV601 if about one core works, TV602 if not all cores work, while the steps wait for the host."""
     cores, busy, idle = load.machine.full_speed, load.busy_cores, load.idle_cores
     if cores is None or busy is None or idle is None or cores < 2 or not _waits(load, limits):
         return None
     if idle <= (1 - limits.busy_share) * cores:
         return None
     is_one_core = limits.one_core_low <= busy <= limits.one_core_high
-    # Where devices wait, the findings about input and idle devices count that time; this finding says what is free.
+    # If devices wait, findings about input and idle devices count that time. This finding only reports free cores.
     cost_ns = round(load.steps.host_ns * idle / (busy + idle)) if load.steps.on_host else 0
     facts = (
         Fact("busy_cores", f"busy cores, {load.judged_words}", busy, "number"),
@@ -105,7 +105,7 @@ def _few_cores(load: HostLoad, limits: Limits) -> Finding | None:
 
 
 def _advice(code: str, load: HostLoad, limits: Limits) -> tuple[str, ...] | None:
-    """The advice that fits. In either rule the first line is about input, the others about the host's other work."""
+    """Return the advice that fits. A rule's first line is about input, the others about other host work."""
     if not load.steps.step_ns:
         return None
     first, *others = record_of(code).advice
@@ -120,7 +120,7 @@ def _mostly_input(load: HostLoad) -> bool:
 
 
 def _waits(load: HostLoad, limits: Limits) -> bool:
-    """Whether the steps wait for the host; without steps, whether a GPU that is used idles."""
+    """Return whether the steps wait for the host; without steps, whether a GPU that is used idles."""
     if load.steps.step_ns:
         return load.steps.bound_share >= limits.bound_share
     return load.gpu_share is not None and load.gpu_share < limits.gpu_waits
@@ -137,15 +137,15 @@ def _waiting(load: HostLoad) -> str:
 
 
 def _oversubscribed(load: HostLoad, limits: Limits) -> Finding | None:
-    """TV603 where the program's own threads want more cores than it may use, in steps of which enough was sampled."""
+    """Return TV603 if the program's own threads want more cores than it may use, in sufficiently sampled steps."""
     usable, wanted, waiting = load.machine.usable, load.wanted, load.waiting_share
     if usable is None or wanted is None or not load.steps.step_ns or load.threads_sampled < limits.samples:
         return None
     if load.queued_cores is not None and load.queued_cores < limits.waiting_cores:
-        return None  # a program that hardly needs a core loses nothing, however long it waits
+        return None  # a program that hardly needs a core loses nothing by waiting
     if wanted < limits.oversubscribed * usable:
         return None
-    by_own = 1 - usable / wanted  # waits beyond it are for the threads of other programs
+    by_own = 1 - usable / wanted  # further waits are for the threads of other programs
     lost = by_own if waiting is None else min(waiting, by_own)
     if lost < limits.waiting_share:
         return None
@@ -165,7 +165,7 @@ def _oversubscribed(load: HostLoad, limits: Limits) -> Finding | None:
 
 
 def busy_machine(load: HostLoad, limits: Limits) -> Note | None:
-    """That other programs used the cores: what was measured then is no fault of the program's, and no finding."""
+    """Return a note if other programs used the cores. It is no finding, because the program is not the cause."""
     others = load.neighbours
     if others is None or others.busy_cores < limits.others_cores * others.cores:
         return None
@@ -184,7 +184,7 @@ BUSY = "busy-machine"
 
 
 _FRAMEWORK_THREADS = re.compile(r"^collector\.(\w+)\.threads\.(intra|inter)_op$")
-"""Settings in which a framework states its threads while it trained."""
+"""Settings in which a framework stated its threads while it trained."""
 _TEAMS = re.compile(
     r"^(?:env\.(?:OMP_NUM|MKL_NUM|OPENBLAS_NUM|TF_NUM_INTRAOP)_THREADS|collector\.\w+\.threads\.intra_op)$"
 )
@@ -196,7 +196,7 @@ _ONEDNN = "env.TF_ENABLE_ONEDNN_OPTS"
 
 
 def _settings(load: HostLoad, limits: Limits) -> Finding | None:
-    """TV604: settings of threads that do not fit the machine, and cost time here."""
+    """Return TV604 for settings of threads that do not fit the machine, and cost time here."""
     misfits = tuple(_misfits(load, limits))
     if not misfits:
         return None
@@ -213,7 +213,7 @@ def _settings(load: HostLoad, limits: Limits) -> Finding | None:
 
 
 def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
-    """Key, value and a sentence of each setting that does not fit."""
+    """Yield key, value and a sentence of each setting that does not fit."""
     usable, best, busy = load.machine.usable, load.machine.full_speed, load.busy_cores
     if usable is None or best is None or busy is None:
         return
@@ -237,7 +237,7 @@ def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
 
 
 def _is_stated_by_framework(key: str, settings: Mapping[str, str]) -> bool:
-    """Return whether a collector that is of no framework repeats here what the framework states itself."""
+    """Return whether a collector of no framework repeats here what the framework states itself."""
     stated = _FRAMEWORK_THREADS.match(key)
     if stated is None or stated[1] in _FRAMEWORKS:
         return False
@@ -245,7 +245,7 @@ def _is_stated_by_framework(key: str, settings: Mapping[str, str]) -> bool:
 
 
 def _name(key: str) -> str:
-    """A setting as people know it: the variable, or the framework's term."""
+    """Return the common name of a setting: the variable, or the framework's term."""
     stated = _FRAMEWORK_THREADS.match(key)
     if stated is None:
         return key.removeprefix("env.")
@@ -256,16 +256,16 @@ _FRAMEWORKS = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
 
 
 def _threads(key: str, value: str) -> int | None:
-    """The number of threads that a setting states; ``None`` if it states none, or is about something else."""
+    """Return the number of threads that a setting states; ``None`` if it states none, or is about something else."""
     if not (_TEAMS.match(key) or _POOLS.match(key)):
         return None
-    first = value.split(",", maxsplit=1)[0].strip()  # OMP_NUM_THREADS may name a number for each level of nesting
+    first = value.split(",", maxsplit=1)[0].strip()  # OMP_NUM_THREADS may state a number for each level of nesting
     number = stated_integer(first)
     return number if number and number > 0 else None
 
 
 def _spinning(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
-    """Threads that spin after their work take cores from threads that have work."""
+    """Yield settings with which threads spin after their work, and take cores from threads that have work."""
     value = load.machine.settings.get(_SPIN, "").strip().lower()
     spins = value == "infinite" or (stated_integer(value) or 0) > 1
     full = (load.busy_cores or 0) >= limits.busy_share * (load.machine.usable or math.inf)
@@ -275,7 +275,7 @@ def _spinning(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
 
 
 def _limited(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
-    """A container with a CPU limit, while libraries start a thread for each core of the machine."""
+    """Yield settings of a container with a CPU limit, if libraries start a thread for each core of the machine."""
     machine, is_set = load.machine, any(_threads(*setting) for setting in load.machine.settings.items())
     limit = machine.settings.get("machine.cpu_limit")
     is_held_back = (machine.cores or 0) > (machine.usable or math.inf) and (load.throttled or 0.0) >= limits.throttled
@@ -288,7 +288,7 @@ def _limited(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
 
 
 def _grows(load: HostLoad, limits: Limits) -> Finding | None:
-    """TV605 where the memory of the program rises all the time."""
+    """Return TV605 if the memory of the program rises all the time."""
     growth = load.growth
     if growth is None or growth.total_bytes < limits.growth_bytes:
         return None
@@ -313,10 +313,10 @@ def _grows(load: HostLoad, limits: Limits) -> Finding | None:
 
 
 def _share(value: float | None) -> float | None:
-    """A share of at most 1: counting ticks of a clock may exceed it."""
+    """Limit a share to 1, because counting ticks of a clock may exceed it."""
     return None if value is None else min(value, 1.0)
 
 
 def _of(part_ns: int, load: HostLoad) -> float | None:
-    """``part_ns`` as a share of the step time; ``None`` without steps."""
+    """Return ``part_ns`` as a share of the step time; ``None`` without steps."""
     return ratio(part_ns, load.steps.step_ns)

@@ -1,4 +1,4 @@
-"""Contention for the interpreter: threads that want to run Python at once, of which it lets one.
+"""Contention for the interpreter: several threads want to run Python, but only one can.
 
 ::
 
@@ -29,7 +29,7 @@ class Contention:
 
     Args:
         lost_ns: Time of the main thread in which it waits for the interpreter, or for threads that do.
-        threads: How many threads want it at once, on average.
+        threads: Mean number of threads that want it at once.
         others: ``thread_id, location, time_ns`` of the other threads that want it, the largest first.
     """
 
@@ -39,11 +39,11 @@ class Contention:
 
 
 def contention(steps: StepSamples) -> Contention:
-    """How much of the steps the main thread waits while several threads want to run Python.
+    """Measure how long the main thread waits in the steps while several threads want to run Python.
 
-    With ``k`` others, a thread has the interpreter for one part in ``k + 1`` of the time at worst. So of the time in
-    which the main thread used no processor, no more than ``k / (k + 1)`` counts: the rest is for other programs. Where
-    the main thread waits for several of them, they take turns: on cores of their own, the wait would be ``1 / k``.
+    With ``k`` others, a thread has the interpreter for one part in ``k + 1`` of the time at worst. So at most ``k / (k
+    + 1)`` of the time counts in which the main thread used no processor. The rest is due to other programs. If the main
+    thread waits for several of the threads, they take turns. On cores of their own, the wait would be ``1 / k``.
     """
     wanting = steps.rows.filter(pl.col("is_python"))
     others = wanting.filter(pl.col("thread_id") != steps.main)
@@ -65,7 +65,7 @@ def contention(steps: StepSamples) -> Contention:
 
 
 def _wanted(others: pl.DataFrame, main: pl.DataFrame, within: IntervalSet) -> Floats:
-    """For each row of the main thread, how many other threads want the interpreter meanwhile, on average."""
+    """Return, for each row of the main thread, the mean number of other threads that want the interpreter."""
     starts, ends = bounds(main)
     length = np.maximum(within.overlap(starts, ends), 1)
     wanted = np.zeros(main.height)
@@ -76,7 +76,7 @@ def _wanted(others: pl.DataFrame, main: pl.DataFrame, within: IntervalSet) -> Fl
 
 
 def _use(rows: pl.DataFrame) -> Floats:
-    """Share of each row in which its thread used a processor; 0 where that is not known."""
+    """Return the share of each row in which its thread used a processor; 0 if that is not known."""
     length = np.maximum((rows["end_ns"] - rows["start_ns"]).to_numpy(), 1)
     return np.asarray(np.minimum(rows["cpu_ns"].fill_null(0).to_numpy() / length, 1.0))
 

@@ -1,4 +1,4 @@
-"""What limits a program that the host holds up: what the main thread does in the steps, beside computing."""
+"""Limits of a program that the host holds up: activities of the main thread in the steps other than computing."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from traceviz.report import STEADY_STEP_TIME, Column, Fact, Facts, Finding, Grid
 from traceviz.report.findings.registry import record_of
 
 FEW = 30
-"""A share of fewer samples is said with *about*."""
+"""A share of fewer samples is reported with *about*."""
 MOSTLY = 0.5
-"""A place is named with *mostly* where this part of the time was spent in it."""
+"""A place is named with *mostly* if this part of the time was spent in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What the main thread does in a part of the steps.
+    """Activity of the main thread in a part of the steps.
 
     Args:
         group: Key of the part: ``io, lock, logging, python, compute, input, ...``.
         share: Its share of the steps.
-        samples: Samples in it; ``None`` where a profiler recorded exact times.
+        samples: Samples in it; ``None`` if a profiler recorded exact times.
         interval: The 95 % interval of the share.
-        activity: What it does there most of the time.
+        activity: The activity with most of the time.
         location: The line of the program in which most of it is spent.
         leaf: The innermost frame there.
         location_share: Part of it that is spent in that line.
         function_share: Part of it that is spent in the function of that line.
         calls: Compiled functions that it calls, the largest first, each with its share of the steps.
-        waits_for: What it waits for there, where the files of its stack tell.
+        waits_for: Target of its wait, if the files of its stack show it.
     """
 
     group: str
@@ -62,18 +62,18 @@ class Part:
 
     @property
     def words(self) -> str:
-        """The share, with *about* where few samples make it uncertain."""
+        """The share, with *about* if few samples make it uncertain."""
         return f"{'about ' if self.samples is not None and self.samples < FEW else ''}{format_ratio(self.share)}"
 
     @property
     def mostly(self) -> str:
-        """Where, after a comma."""
+        """The place, after a comma."""
         return f"{', mostly in' if self.location_share >= MOSTLY else ', most of all in'} {placed(self.location)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Meanwhile:
-    """What other threads do while the main thread waits: the largest, and its share of the wait."""
+    """Activity of other threads while the main thread waits: the largest, and its share of the wait."""
 
     thread: str
     activity: str
@@ -83,18 +83,18 @@ class Meanwhile:
 
 @dataclass(frozen=True, slots=True)
 class HostLimits:
-    """What limits the steps of a program, as far as it is the host.
+    """Limits of the steps of a program on the host.
 
     Args:
         steps: The samples of its steps; ``None`` without.
-        parts: What its main thread does in them, the largest first.
+        parts: Activities of its main thread in them, the largest first.
         gil: Contention for the interpreter.
         threads: Names of the threads that want it, besides the main thread.
-        meanwhile: What others do while the main thread waits for a lock.
+        meanwhile: Activity of other threads while the main thread waits for a lock.
         collections: Garbage collections in the steps.
         operators: Small operators of the steps that a profiler recorded.
-        stalled: Operators whose threads wait for cores, there.
-        function: A function that takes much of the steps without training, if no kind alone says how much.
+        stalled: Operators in the steps whose threads wait for cores.
+        function: A function that takes much of the steps without training, if no kind alone shows how much.
     """
 
     steps: StepSamples | None
@@ -108,23 +108,23 @@ class HostLimits:
     function: OwnFunction | None
 
     def part(self, group: str) -> Part | None:
-        """The part of this key."""
+        """Return the part of this key."""
         return next((part for part in self.parts if part.group == group), None)
 
 
 @dataclass(frozen=True, slots=True)
 class HostLimitsAnalysis(Analysis[HostLimits]):
-    """Findings about what the host does in the steps of a program.
+    """Findings about activities of the host in the steps of a program.
 
     Args:
         least_share: Input and output, locks, logging, garbage collection and the interpreter's lock are findings from
             this share of the steps on,
         python_share: Python itself, and small operators, from this share on.
-        least_samples: A part needs so many samples.
-        gil_threads: So many threads must want the interpreter at once, on average.
-        small_ns: Operators are small if the median of them takes at most this long,
-        small_calls: and there are at least so many in a step.
-        small_batch: A batch of so many examples is small.
+        least_samples: Least number of samples of a part.
+        gil_threads: Least mean number of threads that want the interpreter at once.
+        small_ns: Operators are small if their median takes at most this long,
+        small_calls: and there are at least this many in a step.
+        small_batch: A batch of at most this many examples is small.
         computes: A program is bound by its own computing from this share on.
     """
 
@@ -142,7 +142,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
     computes: float = 0.80
 
     def run(self, trace: TraceView) -> HostLimits | Skipped:
-        """Sum up what the threads did in the steps."""
+        """Sum up the activities of the threads in the steps."""
         found = step_samples(trace)
         steps = found if found is not None and found.is_enough else None
         operators = small_operators(trace)
@@ -156,7 +156,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         wanting = [
             names.get(thread) or f"thread {thread}" for thread in gil.others["thread_id"].unique(maintain_order=True)
         ]
-        # With a device, the steps wait only for what it idles in, which the parts of that time say
+        # With a device, steps wait only while it idles. The parts of that time then show the causes.
         function = None if steps.has_device else own_function(trace, steps, self.python_share)
         return HostLimits(
             steps,
@@ -171,7 +171,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         )
 
     def judge(self, result: HostLimits) -> tuple[Finding, ...]:
-        """What takes much of the steps; where nothing does and the program computes, that."""
+        """Return findings on activities that take much of the steps; if none does and the program computes, on that."""
         found = tuple(self._found(result))
         return found or tuple(self._computes(result))
 
@@ -288,7 +288,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         )
 
     def describe(self, result: HostLimits) -> Section:
-        """What the main thread does in the steps, and the figures of the findings."""
+        """Describe the activities of the main thread in the steps, and the figures of the findings."""
         steps, gil, operators = result.steps, result.gil, result.operators
         per_step, each = (None, None) if operators is None else (operators.per_step, operators.median_ns)
         facts = (
@@ -316,7 +316,7 @@ LABELS: dict[str, str] = {
     "lock": "locks, queues, sleep",
     "python": "Python",
 }
-"""Parts of the steps for people."""
+"""Labels of parts of the steps, for readers."""
 _COLUMNS = (
     Column("what", "What", "text", 0),
     Column("share_of_steps", "Of steps", "ratio", 0, bar=True),
@@ -339,7 +339,7 @@ def _finding(code: str, message: str, facts: tuple[Fact, ...], share: float, ste
 
 
 def _advice(code: str, *, small: bool = False) -> tuple[str, ...]:
-    """Advice of the rule; of that about Python in the loop, the lines about small operators come first."""
+    """Return advice of the rule. For Python in the loop, the lines about small operators come first if they apply."""
     lines = record_of(code).advice
     if code != "TV611":
         return lines
@@ -347,7 +347,7 @@ def _advice(code: str, *, small: bool = False) -> tuple[str, ...]:
 
 
 _ABOUT_SMALL = 3
-"""So many lines of TV611's advice are about small operators."""
+"""Number of lines of TV611's advice that are about small operators."""
 
 
 def _about(steps: StepSamples) -> str:
@@ -355,7 +355,7 @@ def _about(steps: StepSamples) -> str:
 
 
 def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> Finding:
-    """A finding about what the main thread does."""
+    """Return a finding about an activity of the main thread."""
     of, where = within_sentence(steps.words), placed(part.location)
     match code:
         case "TV610":
@@ -386,9 +386,9 @@ def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> F
 
 
 ONE_KIND = 0.8
-"""A function with this part of its time in one kind that has a finding of its own is reported by that finding."""
+"""If one kind with its own finding has this part of a function's time, only that finding is reported."""
 _LISTED = 0.1
-"""Kinds with this part of the time of a function are listed."""
+"""Kinds with at least this part of the time of a function are listed."""
 
 
 def _is_of_one_kind(function: OwnFunction) -> bool:
@@ -403,7 +403,7 @@ def _is_of_function(part: Part, result: HostLimits, steps: StepSamples) -> bool:
 
 
 def _of_function(function: OwnFunction, steps: StepSamples) -> Finding:
-    """A function that takes much of the steps, whatever kinds its time divides into."""
+    """Return a finding on a function that takes much of the steps, for time of all kinds."""
     about = "about " if function.samples is not None and function.samples < FEW else ""
     listed = [(group, time) for group, time in function.by_group.items() if time >= _LISTED * function.time_ns]
     kinds = [f"{_KINDS.get(group, group)} ({format_ratio(time / steps.step_ns)})" for group, time in listed[:3]]
@@ -428,11 +428,11 @@ _KINDS = {
     "lock": "waits for a thread, a process or a lock",
     "io": "input and output",
 }
-"""Kinds within the sentence about a function."""
+"""Names of kinds within the sentence about a function."""
 
 
 def _stalls(pool: StalledPool) -> Finding:
-    """Operators whose threads wait for cores."""
+    """Return a finding on operators whose threads wait for cores."""
     cores = counted(round(pool.usable), "core")
     left = f", and the program may use {cores}"
     if pool.free is not None and pool.threads <= round(pool.usable):
@@ -455,7 +455,7 @@ def _stalls(pool: StalledPool) -> Finding:
 
 
 def _reads_or_writes(part: Part, where: str) -> str:
-    """What reads or writes, and where: one call only where it takes most of the time."""
+    """Return the call that reads or writes, and its place; a single call only if it takes most of the time."""
     calls = [(called(leaf), share) for leaf, share in part.calls if called(leaf)]
     if calls and calls[0][1] >= MOSTLY * part.share:
         return f"{calls[0][0]} in {where}"
@@ -465,13 +465,13 @@ def _reads_or_writes(part: Part, where: str) -> str:
 
 
 _NO_CALLS = "Do not call gc.collect()"
-"""How the advice begins that is for programs that call for collections."""
+"""Start of the advice for programs that call the garbage collector themselves."""
 _SAVES = "saving"
 """Activity of a part whose purpose is to save."""
 
 
 def _waits_for(part: Part) -> tuple[str, str]:
-    """What the main thread waits for: a heading, and a verb."""
+    """Return the target of the main thread's wait: a heading, and a verb."""
     if part.activity == "sleep":
         return "Sleep", "sleeps"
     if part.waits_for == "a queue":
@@ -499,26 +499,26 @@ _DOES = {
 
 
 def _computes_elsewhere(part: Part, result: HostLimits) -> bool:
-    """Whether the main thread waits for threads that compute for it: that is no starvation."""
+    """Return whether the main thread waits for threads that compute for it, which is no starvation."""
     others = result.meanwhile
     return part.group == "lock" and others is not None and others.activity == "compute" and others.share >= MOSTLY
 
 
 def called(leaf: str) -> str:
-    """The compiled function that was called, if the innermost frame is one."""
+    """Return the compiled function that was called, if the innermost frame is one."""
     return leaf if ".py" not in leaf and _WRITES.search(leaf) else ""
 
 
 _WRITES = re.compile(r"(?i)sync|write|flush|read|open|send|recv|save|dump|copy|rename|replace")
-"""Compiled functions of which the name says that they read or write."""
+"""Compiled functions whose names show that they read or write."""
 
 
 _MOST_CALLS = 5
-"""Calls of a part that are kept."""
+"""Number of calls of a part that are kept."""
 
 
 def _parts(steps: StepSamples) -> tuple[Part, ...]:
-    """What the main thread does in the steps."""
+    """Return the activities of the main thread in the steps."""
     main = steps.of_main.with_columns((pl.col("samples") * pl.col("part")).alias("share_of_samples"))
     activity = pl.when(pl.col("kind") == _SAVES).then(pl.lit(_SAVES)).otherwise("activity").alias("activity")
     sums = pl.col("time_ns").sum(), pl.col("share_of_samples").sum()
@@ -560,14 +560,14 @@ def _parts(steps: StepSamples) -> tuple[Part, ...]:
 
 
 def _largest(rows: pl.DataFrame, column: str) -> tuple[str | None, int]:
-    """The value of ``column`` that takes most time, and that time."""
+    """Return the value of ``column`` that takes most time, and that time."""
     sums = rows.group_by(column).agg(pl.col("time_ns").sum())
     value, time_ns = sums.sort("time_ns", column, descending=[True, False]).row(0)
     return value, int(time_ns)
 
 
 def _meanwhile(steps: StepSamples, names: dict[int, str | None]) -> Meanwhile | None:
-    """What other threads do while the main thread waits for a lock, waits of their own left out."""
+    """Return the activity of other threads while the main thread waits for a lock, without waits of their own."""
     waits = intervals(having(steps.of_main, "group", "lock")).intersect(steps.within)
     others = steps.rows.filter((pl.col("thread_id") != steps.main) & (pl.col("activity") != "lock"))
     if not waits.total or not others.height:

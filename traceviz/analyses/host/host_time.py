@@ -1,4 +1,4 @@
-"""Where the host's time goes, to the line: what the leading thread runs in steps and outside, and what others do."""
+"""Time of the host by line: the leading thread in steps and outside, and other threads."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from traceviz.core.units import format_ratio
 from traceviz.report import Bar, Bars, Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
 
 OF_LIBRARIES = 0.005
-"""Functions of libraries are listed from this part of the time on, which they take themselves."""
+"""Functions of libraries are listed if they take at least this part of the time themselves."""
 MOST_ROWS = 200
-"""So many rows of a table are kept, the largest."""
+"""Most rows kept of a table, the largest first."""
 _SUMS = (
     pl.col("time_ns").sum(),
     pl.when(pl.col("samples").count() > 0).then(pl.col("samples").sum()).alias("samples"),
@@ -40,13 +40,13 @@ _SUMS = (
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What the main threads of all ranks did in one part of the run.
+    """Activities of the main threads of all ranks in one part of the run.
 
     Args:
-        lines: ``kind, location, leaf, time_ns, samples`` by kind and line, the largest first: where
-            ``location`` is the line, and ``leaf`` the innermost frame, with most of it.
-        time_ns: All of it.
-        samples: Samples of it; ``None`` where functions were recorded.
+        lines: ``kind, location, leaf, time_ns, samples`` by kind and line, the largest first. ``location`` is the line,
+            and ``leaf`` the innermost frame with most of its time.
+        time_ns: All of the time.
+        samples: Its samples; ``None`` if functions were recorded.
     """
 
     lines: pl.DataFrame
@@ -59,12 +59,12 @@ class HostTime:
     """The time of the host by function.
 
     Args:
-        steps: In steps: all of the run that were counted, else those that are judged.
-        outside: Outside of steps.
-        functions: ``function, inclusive_ns, self_ns`` of the main threads, in steps where there are any.
+        steps: Time in steps: all counted steps of the run, else those that are judged.
+        outside: Time outside of steps.
+        functions: ``function, inclusive_ns, self_ns`` of the main threads, in steps if there are any.
         threads: ``process, thread, kind, function, location, time_ns, samples, of_thread`` of all other threads.
-        sampled: Whether stacks were sampled; else Python functions were recorded.
-        has_steps: Whether there are steps.
+        sampled: True if stacks were sampled; else Python functions were recorded.
+        has_steps: True if there are steps.
     """
 
     steps: Part
@@ -89,7 +89,7 @@ class HostTimeAnalysis(Analysis[HostTime]):
     fold_below: float = 0.01
 
     def run(self, trace: TraceView) -> HostTime | Skipped:
-        """Sum what was seen of each thread in steps and outside of them."""
+        """Sum the time of each thread in steps and outside of them."""
         threads = seen(trace).threads
         if not threads.height:
             return self.skipped("neither stacks were sampled nor Python functions recorded")
@@ -109,7 +109,7 @@ class HostTimeAnalysis(Analysis[HostTime]):
         )
 
     def describe(self, result: HostTime) -> Section:
-        """Kinds in steps as one stacked bar, then lines in steps, outside, functions with what they call, threads."""
+        """Describe kinds in steps as a stacked bar, then lines in steps and outside, functions, and threads."""
         facts = (
             Fact("steps_ns", "main thread in steps", result.steps.time_ns, "ns"),
             Fact("outside_ns", "outside of steps", result.outside.time_ns, "ns"),
@@ -197,7 +197,7 @@ _SAMPLING = "Shares are of time seen by samples of the stack; a share of one hal
 
 
 def _steps(trace: TraceView, rank: int) -> IntervalSet:
-    """The steps of a process: all that hooks counted throughout the run, else those that are judged; may be none."""
+    """Return the steps of a process: all that hooks counted in the run, else those that are judged; may be none."""
     phases = trace.frame("phases", "start_ns", "dur_ns", "process_id", pl.col("kind").cast(pl.String))
     own = phases.filter((pl.col("process_id") == rank) & (pl.col("kind") == "step"))
     return intervals(own) if own.height else steady_time(trace).get(rank, IntervalSet.empty())
@@ -209,7 +209,7 @@ def _extent(rows: pl.DataFrame, rank: int) -> IntervalSet:
 
 
 def _main_threads(trace: TraceView, within: dict[int, IntervalSet]) -> dict[int, pl.DataFrame]:
-    """What the main thread of each rank did in a part of the run (:func:`time_by_stack`)."""
+    """Return the time of the main thread of each rank in a part of the run (:func:`time_by_stack`)."""
     return {rank: time_by_stack(trace, time, rank, main_thread(trace, rank)) for rank, time in within.items()}
 
 
@@ -220,7 +220,7 @@ def _part(did: dict[int, pl.DataFrame]) -> Part:
 
 
 def _summed(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
-    """Sums by ``keys``, with the line and the innermost frame that have most of each, the largest first."""
+    """Sum by ``keys``, with the line and the innermost frame that have most of each, the largest first."""
     places = [place for place in ("location", "leaf") if place not in keys]
     lines = rows.group_by(*keys, *places).agg(*_SUMS)
     lines = lines.sort("time_ns", *places, descending=[True, *[False] * len(places)])
@@ -229,9 +229,9 @@ def _summed(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
 
 
 def _functions(trace: TraceView, within: dict[int, IntervalSet], did: dict[int, pl.DataFrame]) -> pl.DataFrame:
-    """``function, inclusive_ns, self_ns`` of the main threads, those with most time in all first.
+    """Return ``function, inclusive_ns, self_ns`` of the main threads, those with most inclusive time first.
 
-    Functions of libraries count where they take time themselves: what only passes calls on says nothing.
+    Functions of libraries count only if they take time themselves. Pure callers are left out.
     """
     if trace.tables.rows("stacks"):
         parts = pl.concat([_sampled_functions(trace, rank, time) for rank, time in within.items()])
@@ -245,7 +245,7 @@ def _functions(trace: TraceView, within: dict[int, IntervalSet], did: dict[int, 
 
 
 def _sampled_functions(trace: TraceView, rank: int, within: IntervalSet) -> pl.DataFrame:
-    """Each function once per stack, however often it calls itself."""
+    """Count each function once per stack, even if it calls itself."""
     tree = stack_tree(trace)
     rows = seen_rows(trace)
     rows = rows.filter((pl.col("process_id") == rank) & (pl.col("thread_id") == main_thread(trace, rank)))
@@ -262,7 +262,7 @@ def _sampled_functions(trace: TraceView, rank: int, within: IntervalSet) -> pl.D
 
 
 def _recorded_functions(trace: TraceView, rank: int, within: IntervalSet, did: pl.DataFrame) -> pl.DataFrame:
-    """Each call once, unless it lies in one of the same function, which is told by the line in which it begins."""
+    """Count the outermost calls of each function. The line of its definition distinguishes functions of one name."""
     names, time = _outermost_calls(trace, rank, within)
     frames = recorded_names(trace)[1].select(pl.all().gather(names))
     frames = frames.with_columns((pl.col("origin") == "program").alias("own"))
@@ -274,7 +274,7 @@ def _recorded_functions(trace: TraceView, rank: int, within: IntervalSet, did: p
 
 
 def _outermost_calls(trace: TraceView, rank: int, within: IntervalSet) -> tuple[Array, pl.Series]:
-    """Rows of the names of recorded functions of the main thread, and the time in their outermost calls."""
+    """Return rows of the names of recorded functions of the main thread, and the time in their outermost calls."""
     tree, (names, frames) = recorded_calls(trace), recorded_names(trace)
     threads = tree.calls["thread_id"].to_numpy().astype(np.int64)
     is_own = (tree.calls["process_id"].to_numpy() == rank) & (threads == main_thread(trace, rank))
@@ -286,7 +286,7 @@ def _outermost_calls(trace: TraceView, rank: int, within: IntervalSet) -> tuple[
 
 
 def _threads(trace: TraceView, steps: dict[int, IntervalSet], rows: pl.DataFrame) -> pl.DataFrame:
-    """What all threads but the main ones of ranks did in the steps of any rank, else in the whole run."""
+    """Return the time of all threads but the main ones of ranks, in the steps of any rank, else in the whole run."""
     within = IntervalSet.empty().union(*steps.values())
     span = IntervalSet.span(int(rows["start_ns"].min() or 0), int(rows["end_ns"].max() or 0))  # type: ignore[arg-type]
     within = within if len(within) else span
@@ -305,17 +305,17 @@ def _threads(trace: TraceView, steps: dict[int, IntervalSet], rows: pl.DataFrame
 
 
 def _placed(column: str) -> pl.Expr:
-    """Lines as people read them: few, so that a function of each is quick."""
+    """Return lines in readable form. Distinct lines are few, so a Python function for each is quick."""
     return pl.col(column).map_elements(placed, return_dtype=pl.String)
 
 
 def _called() -> pl.Expr:
-    """The innermost frame, where it is not the line itself."""
+    """Return the innermost frame, if it is not the line itself."""
     return pl.when(pl.col("leaf") != pl.col("location")).then(_placed("leaf"))
 
 
 def _interval(lines: pl.DataFrame, samples: float | None, time_ns: int) -> tuple[pl.Series, pl.Series]:
-    """Shares at least and at most; null where nothing was sampled."""
+    """Return the lower and upper limits of shares; null if nothing was sampled."""
     if samples is None or not time_ns:
         nothing = pl.Series([None] * lines.height, dtype=pl.Float64)
         return nothing, nothing
@@ -326,7 +326,7 @@ def _interval(lines: pl.DataFrame, samples: float | None, time_ns: int) -> tuple
 
 
 def _half_width(samples: float | None) -> float:
-    """Half of the interval of a share of one half."""
+    """Return half the width of the interval of a share of one half."""
     low, high = wilson(0.5, samples or 0.0)
     return (high - low) / 2
 

@@ -1,4 +1,4 @@
-"""What the host did while no device worked: kinds and causes of the time, with the place of each in the program."""
+"""Activities of the host while no device worked: kinds and causes of the time, each with its place in the program."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _OF_CUDA = frozenset({"nsys", "nvprof"})
 _NSYS = "nsys profile --trace=cuda,nvtx,osrt"
 _UNEXPLAINED = "{} is unexplained: no recorded event covers it. To see more, record {}."
 _WORTH_SAYING = 0.1
-"""Kinds with less of a finding's time than this share are not named in its sentence."""
+"""A kind with less than this share of a finding's time is not named in its sentence."""
 _MOST_TOTALS = 200
-"""Causes whose total time is looked up: that of further ones is not stated."""
+"""Causes whose total time is computed. The total of further causes is not stated."""
 
 
 def _record(trace: TraceView) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ def _record(trace: TraceView) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A finding of this analysis: kinds of causes with the same remedy."""
+    """A finding of this analysis, for kinds of causes with the same remedy."""
 
     code: str
     kinds: frozenset[KindKey]
@@ -87,16 +87,16 @@ _RULES: tuple[_Rule, ...] = (
 
 @dataclass(frozen=True)
 class HostCauses:
-    """What explains the judged time without device work, over all ranks.
+    """Causes of the judged time without device work, over all ranks.
 
     Args:
         causes: Rows of :func:`~traceviz.analyses.derived.causes.attribution.host_causes`.
-        totals: Time in judged time of all calls with a name, beside a busy device or not, by ``cause``.
+        totals: Judged time of all calls with a name, with or without a busy device, by ``cause``.
         judged_ns: Judged time, summed over ranks.
-        judged_words: What that is.
-        host_only: Whether there is no device, so that the host's work is the program's own.
-        sees_host: Whether anything of the host was recorded.
-        record: What to record so that less remains unexplained, the most helpful first.
+        judged_words: Text that names the judged time.
+        host_only: True if there is no device, so that the host's work is the program's own.
+        sees_host: True if anything of the host was recorded.
+        record: Advice on what to record so that less remains unexplained, the most helpful first.
         within: The innermost event of the leading thread in which most of the host's own work was done; may be empty.
     """
 
@@ -111,7 +111,7 @@ class HostCauses:
 
     @cached_property
     def kinds(self) -> dict[str, int]:
-        """Time by kind, the largest first; what is unexplained is last."""
+        """Time by kind, the largest first; unexplained time is last."""
         sums = (
             self.causes.group_by("kind").agg(pl.col("time_ns").sum()).sort("time_ns", "kind", descending=[True, False])
         )
@@ -125,21 +125,21 @@ class HostCauses:
         return sum(self.kinds.values())
 
     def time_of(self, kinds: Collection[str]) -> int:
-        """Time of these kinds."""
+        """Return the time of these kinds."""
         return sum(time for kind, time in self.kinds.items() if kind in kinds)
 
     def largest(self, kinds: Collection[str]) -> dict[str, Any]:
-        """The cause of these kinds with most time: a row of :func:`by_cause`."""
+        """Return the cause of these kinds with most time: a row of :func:`by_cause`."""
         return by_cause(self.causes.filter(pl.col("kind").is_in(list(kinds)))).row(0, named=True)
 
     def share(self, time_ns: int) -> str:
-        """A part of the judged time, for people."""
+        """Format a part of the judged time as a share, for readers."""
         return format_ratio(time_ns / self.judged_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class HostWaitsAnalysis(Analysis[HostCauses]):
-    """The innermost recorded event that explains each nanosecond in which no device works.
+    """Causes of time without device work. Each nanosecond belongs to the innermost recorded event that explains it.
 
     Args:
         cause_share: From this share of the judged time on, causes with one remedy are a finding.
@@ -175,7 +175,7 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
         )
 
     def judge(self, result: HostCauses) -> tuple[Finding, ...]:
-        """TV205 and TV207 to TV211 where causes with one remedy take much of the judged time."""
+        """Return TV205 and TV207 to TV211 if causes with one remedy take much of the judged time."""
         if result.host_only:
             return ()
         found = []
@@ -186,7 +186,7 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
         return tuple(found)
 
     def describe(self, result: HostCauses) -> Section:
-        """Kinds as one stacked bar, then the causes."""
+        """Describe kinds as one stacked bar, then the causes."""
         of_steps = result.judged_words == STEADY_STEP_TIME
         did = "What the steps did" if of_steps else "What the program did"
         title = did if result.host_only else self.title
@@ -233,7 +233,7 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
 
 
 def _within(trace: TraceView, causes: pl.DataFrame) -> str:
-    """What the rank whose host works longest does most of it in."""
+    """Return the event with most work of the rank whose host works longest."""
     if not trace.rank_busy:
         return ""
     work = causes.filter(pl.col("kind").is_in(list(HOST_WORK))).group_by("process_id").agg(pl.col("time_ns").sum())
@@ -245,7 +245,7 @@ def _within(trace: TraceView, causes: pl.DataFrame) -> str:
 
 
 def by_cause(causes: pl.DataFrame) -> pl.DataFrame:
-    """``kind, cause, time_ns, calls`` and the place of the largest part, one row per cause, the largest first."""
+    """Return ``kind, cause, time_ns, calls`` and the place of the largest part by cause, the largest first."""
     parts = causes.sort("time_ns", *PLACES, descending=[True, *[False] * len(PLACES)])
     sums = parts.group_by("kind", "cause", maintain_order=True).agg(
         pl.col("time_ns").sum(), pl.col("calls").sum(), *(pl.col(place).first() for place in PLACES)
@@ -254,7 +254,7 @@ def by_cause(causes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _where() -> pl.Expr:
-    """The line of the program, else the range and the operator around a row, if they say more than the cause itself."""
+    """Return the program's line, else the range and operator around a row, if they add something to the cause."""
     around = [pl.when(pl.col(place) != pl.col("cause")).then(pl.col(place)) for place in ("range", "operator")]
     chain = pl.concat_str(around, separator=" > ", ignore_nulls=True).replace("", None)
     line = pl.when(pl.col("location") != pl.col("cause")).then(extracted(pl.col("location"), r"([^/]*)$", 1))

@@ -16,16 +16,16 @@ from traceviz.core.units import counted, format_value
 from traceviz.report import Fact, Finding
 
 LEAST_TRAININGS = 4
-"""The first training allocates what all use. Between the three after it, memory has two chances to fall."""
+"""The first training allocates memory that all use. Between the three after it, memory has two chances to fall."""
 NEAR_NS = 5_000_000_000
-"""Samples further from the start of a training say nothing of it."""
+"""Samples further from the start of a training do not represent it."""
 LEAST_BYTES, LEAST_SHARE = 64 << 20, 0.05
 """Memory grows if it rises by this much, and by this share of its last amount."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptMemory:
-    """Memory of the program as each of its trainings began, in bytes, from the second training on."""
+    """Memory of the program at the start of each of its trainings, in bytes, from the second training on."""
 
     amounts: tuple[int, ...]
     trainings: int
@@ -33,17 +33,17 @@ class KeptMemory:
 
     @property
     def growth(self) -> int:
-        """From the second training to the last."""
+        """Rise from the second training to the last."""
         return self.amounts[-1] - self.amounts[0]
 
     @property
     def each(self) -> int:
-        """With every training, on average."""
+        """Mean rise with every training."""
         return round(self.growth / (len(self.amounts) - 1))
 
 
 def kept_memory(trace: TraceView, series: Iterable[Series]) -> KeptMemory | None:
-    """What is kept from training to training; ``None`` where memory falls between any two, or is not known."""
+    """Return the memory at each training; ``None`` if it falls between any two, or is not known."""
     of_host = {item.metric.name: item for item in series if item.device_id is None}
     memory, processes = of_host.get(PROGRAM_MEMORY), of_host.get(PROGRAM_PROCESSES)
     main = main_process(trace)
@@ -63,7 +63,7 @@ def kept_memory(trace: TraceView, series: Iterable[Series]) -> KeptMemory | None
 
 
 def _at(series: Series, moments: np.ndarray) -> list[float] | None:
-    """The last sample before each moment, else the first after it; ``None`` where one is too far from any."""
+    """Return the last sample before each moment, else the first after it; ``None`` if any has no sample near."""
     place = np.clip(np.searchsorted(series.times, moments, side="right") - 1, 0, series.times.size - 1)
     if (np.abs(series.times[place] - moments) > NEAR_NS).any():
         return None
@@ -71,7 +71,7 @@ def _at(series: Series, moments: np.ndarray) -> list[float] | None:
 
 
 def memory_finding(kept: KeptMemory | None) -> Finding | None:
-    """TV620 where memory rises from training to training."""
+    """Return TV620 if memory rises from training to training."""
     if kept is None or kept.growth < LEAST_BYTES or kept.growth < LEAST_SHARE * kept.amounts[-1]:
         return None
     first, last = (format_value(kept.amounts[at], "bytes") for at in (0, -1))

@@ -1,6 +1,6 @@
-"""The judged time in figures: busy cores, threads that want one, growing memory, what the steps wait for.
+"""The judged time in figures: busy cores, threads that want one, growing memory, and waits of the steps.
 
-One frozen value, from which the findings about the host follow.
+The figures are one frozen value, from which the findings about the host follow.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from traceviz.analyses.host import samples as host_samples
 from traceviz.analyses.host.samples import Machine, Series
 
 GROWTH_PARTS = 10
-"""Growth is judged by the least memory in each of so many parts of the time."""
+"""Number of parts of the time. Growth is judged by the least memory in each part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class StepUse:
         step_ns: Steady step time.
         input_ns: The part of it that waits for input while no device works.
         host_ns: The part of it that is host compute: Python and the framework while no device works.
-        on_host: Whether no device works at all: the host computes the steps.
+        on_host: True if no device works at all, so that the host computes the steps.
         mean_step_ns: Mean duration of a steady step.
     """
 
@@ -47,13 +47,13 @@ class StepUse:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How the memory of the program rose while it trained.
+    """Rise of the program's memory while it trained.
 
     Args:
         total_bytes: From the first part of the time to the last.
-        per_second: On average.
-        per_step: In a steady step; ``None`` without steps.
-        highest_bytes: In the last part.
+        per_second: Mean rise per second.
+        per_step: Mean rise per steady step; ``None`` without steps.
+        highest_bytes: Memory in the last part.
     """
 
     total_bytes: int
@@ -69,9 +69,9 @@ class Neighbours:
     Args:
         busy_cores: Cores that they used.
         cores: Cores of the machine.
-        runnable: Their threads that wanted a core; ``None`` where it is not known.
+        runnable: Their threads that wanted a core; ``None`` if it is not known.
         waiting_share: Share of its runnable time in which a thread of the program waited for a core.
-        words: The time of these means, in words.
+        words: Text that names the time of these means.
     """
 
     busy_cores: float
@@ -83,26 +83,26 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """The judged time in figures; ``None`` is not measured.
+    """The judged time in figures; ``None`` means not measured.
 
     Args:
-        machine: What the machine offers.
-        steps: What the steps spend on the host.
+        machine: Resources of the machine.
+        steps: Time of the steps on the host.
         window_ns: Length of the judged time.
-        samples: Samples of the program's CPU time that represent it: in it, or the nearest ones.
+        samples: Samples of the program's CPU time in it, or the nearest ones.
         threads_sampled: Samples of the program's threads in it.
         busy_cores: Mean of the program's CPU time, in cores.
         busiest_thread: Mean share of the time in which the busiest thread ran.
         runnable: Threads that ran or wanted to, on average.
         queued_cores: Threads that waited for a core, on average.
         others_runnable: Runnable threads of other programs, on average.
-        machine_busy: Busy cores of the machine, whoever uses them, on average.
+        machine_busy: Mean number of busy cores of the machine, for all programs.
         read_rate: Mean bytes per second from storage.
         throttled: Mean time that a CPU limit held threads back, as a share of one core.
         threads_max: Most threads that the program had at once, in the whole run.
         gpu_share: Mean utilisation of the GPUs that worked at all.
-        growth: How memory grew; ``None`` where it did not, or not steadily.
-        neighbours: What other programs did on the machine; ``None`` where that is not known.
+        growth: Growth of memory; ``None`` if it did not grow, or not steadily.
+        neighbours: Other programs on the machine; ``None`` if they are not known.
     """
 
     machine: Machine = field(default_factory=Machine)
@@ -125,12 +125,12 @@ class HostLoad:
 
     @property
     def judged_words(self) -> str:
-        """The time of the means, in words."""
+        """Text that names the time of the means."""
         return "steady steps" if self.steps.step_ns else "whole run"
 
     @property
     def idle_cores(self) -> float | None:
-        """Cores that nobody used and that the program could use besides, on average."""
+        """Mean number of cores that were not used and that the program could use in addition."""
         best, cores = self.machine.full_speed, self.machine.cores
         if best is None or self.busy_cores is None:
             return None
@@ -147,10 +147,11 @@ class HostLoad:
 
     @property
     def wanted(self) -> float | None:
-        """Cores that the program's own threads want on average: what they wait for others, they do not want.
+        """Mean number of cores that the program's own threads want, without waits caused by other programs.
 
-        A thread that is ready waits for all that are before it. So of the threads that wait, the part counts that the
-        program has of all who want a core; the other part would have run and slept again on a machine of its own.
+        A ready thread waits for all threads that are before it in the queue. So the waiting threads count by the
+        program's share of all threads that want a core. On a machine of its own, the rest would have run and slept
+        again.
         """
         own, others, cores = self.runnable, self.others_runnable, self.machine.cores
         if not own or others is None or cores is None:
@@ -162,13 +163,13 @@ class HostLoad:
 
 
 def host_load(trace: TraceView, series: Iterable[Series], machine: Machine, growth_share: float) -> HostLoad:
-    """Figures of the judged time.
+    """Return figures of the judged time.
 
     Args:
         trace: The trace.
-        series: What was sampled.
-        machine: What the machine offers.
-        growth_share: Memory must rise from one part of the time to the next in this share of them to be growing.
+        series: The sampled metrics.
+        machine: Resources of the machine.
+        growth_share: Memory grows if it rises from one part of the time to the next in this share of the parts.
     """
     window = host_samples.judged_window(trace)
     of_host = {item.metric.name: item for item in series if item.device_id is None}
@@ -200,16 +201,16 @@ def host_load(trace: TraceView, series: Iterable[Series], machine: Machine, grow
 
 
 START_NS, START_SHARE = 10_000_000_000, 0.25
-"""Without steps, this much of the beginning counts as the start of the program, in which memory grows anyway."""
+"""Without steps, this much of the run counts as start-up, in which memory grows anyway."""
 LEAST_NS = 10_000_000_000
-"""Growth is not judged on less time."""
+"""Least time for a judgement on growth."""
 
 
 def _training(memory: Series, first_step_ns: int | None) -> tuple[int, int]:
-    """From the first steady step to the end of the run: profilers record few of the steps, the sampler all.
+    """Return the time from the first steady step to the end of the run, since the sampler sees all steps.
 
-    A program that ends returns its memory, and the last samples may see that: the end is the moment with most memory in
-    the last tenth of the time.
+    A program that exits returns its memory, and the last samples may show that. So the end is the moment with most
+    memory in the last tenth of the time.
     """
     first, last = int(memory.times[0]), int(memory.times[-1])
     late = np.flatnonzero(memory.times >= last - (last - first) // GROWTH_PARTS)
@@ -224,7 +225,7 @@ def _percent(value: float | None) -> float | None:
 
 
 def _others(of_host: dict[str, Series], window: tuple[int, int]) -> float | None:
-    """Runnable threads of other programs: those of the machine less the program's, in the time of the same samples."""
+    """Return runnable threads of other programs: the machine's minus the program's, over the same samples."""
     everybody, own = of_host.get(host_samples.MACHINE_RUNNABLE), of_host.get(host_samples.RUNNABLE)
     if everybody is None or own is None:
         return None
@@ -239,7 +240,7 @@ def _others(of_host: dict[str, Series], window: tuple[int, int]) -> float | None
 
 
 def _neighbours(of_host: dict[str, Series], window: tuple[int, int], machine: Machine, words: str) -> Neighbours | None:
-    """Other programs in the judged time, or in the whole run where too few samples lie in it."""
+    """Return other programs in the judged time, or in the whole run if too few samples lie in it."""
     own, everybody = of_host.get(host_samples.PROGRAM_CPU), of_host.get(host_samples.MACHINE_CPU)
     if own is None or everybody is None or machine.cores is None:
         return None
@@ -260,7 +261,7 @@ def _neighbours(of_host: dict[str, Series], window: tuple[int, int], machine: Ma
 
 
 LEAST_SAMPLES = 10
-"""Fewer samples within a time say nothing of what happened in it."""
+"""Least number of samples for figures of a time."""
 
 
 def _step_use(trace: TraceView) -> StepUse:
@@ -278,10 +279,10 @@ def _step_use(trace: TraceView) -> StepUse:
 
 
 def _growth(of_host: dict[str, Series], first_step_ns: int | None, steps: StepUse, share: float) -> Growth | None:
-    """Growth of the program's memory, if the least of each part of the training rises, and goes on rising.
+    """Return growth of the program's memory, if the least memory of each part of the training keeps rising.
 
-    The least, because memory that a step takes and returns is no growth. And no more processes at the end than at the
-    beginning, because new processes explain growth.
+    The least counts, because memory that a step takes and returns is no growth. There must be no more processes at the
+    end than at the start, because new processes explain growth.
     """
     memory, processes = of_host.get(host_samples.PROGRAM_MEMORY), of_host.get(host_samples.PROGRAM_PROCESSES)
     if memory is None:
@@ -301,7 +302,7 @@ def _growth(of_host: dict[str, Series], first_step_ns: int | None, steps: StepUs
 
 
 def _least(series: Series, window: tuple[int, int]) -> host_samples.Floats | None:
-    """The least value in each part of the window; ``None`` where a part has no sample."""
+    """Return the least value in each part of the window; ``None`` if a part has no sample."""
     first, last = window
     if last - first < LEAST_NS:
         return None

@@ -1,4 +1,4 @@
-"""Cores of several memory nodes (NUMA, mostly one of each socket) that work for one program."""
+"""Memory nodes (NUMA, mostly one per socket) whose cores work for one program."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MOST_CORES = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class NodeUse:
-    """Busy cores of each memory node in the judged time, whoever used them, and the cores that each has."""
+    """Busy cores of each memory node in the judged time, for all programs, and the cores of each node."""
 
     busy: tuple[float, ...]
     cores: tuple[int, ...]
 
 
 def node_use(trace: TraceView, machine: Machine) -> NodeUse | None:
-    """How busy each memory node was; ``None`` where the machine has one, or its cores were not sampled."""
+    """Measure busy cores of each memory node; ``None`` if the machine has one, or its cores were not sampled."""
     nodes = _nodes(machine.settings)
     if len(nodes) < 2:
         return None
@@ -47,7 +47,7 @@ def node_use(trace: TraceView, machine: Machine) -> NodeUse | None:
 
 
 def _nodes(settings: Mapping[str, str]) -> list[frozenset[int]]:
-    """Cores of each memory node, as ``0-15,32-47`` lists them."""
+    """Return the cores of each memory node, listed as ``0-15,32-47``."""
     stated = sorted((int(match[1]), value) for key, value in settings.items() if (match := _NODE.match(key)))
     return [cores for _, value in stated if (cores := frozenset(_listed(value)))]
 
@@ -61,13 +61,13 @@ def _listed(text: str) -> Iterable[int]:
 
 
 def nodes_finding(use: NodeUse | None, load: HostLoad, *, least_share: float, others_share: float) -> Finding | None:
-    """TV619 where the host computes on cores of several nodes, and those of one would do.
+    """Return TV619 if the host computes on cores of several nodes, and those of one would suffice.
 
     Args:
         use: Busy cores of each node.
         load: The judged time in figures.
         least_share: A node takes part if it has this share of all busy cores.
-        others_share: Nothing can be told where other programs use this share of the machine's cores.
+        others_share: No result if other programs use at least this share of the machine's cores.
     """
     others = load.neighbours
     if use is None or load.busy_cores is None or not load.steps.step_ns or not load.steps.on_host:

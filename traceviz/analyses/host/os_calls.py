@@ -19,7 +19,7 @@ CAUTION = (
 
 @dataclass(frozen=True, slots=True)
 class OsCallTimes:
-    """One row per function, the largest total first, and the number of threads that called any."""
+    """One row per function, the largest total first, and the number of threads with such calls."""
 
     by_name: pl.DataFrame
     threads: int
@@ -27,7 +27,7 @@ class OsCallTimes:
 
 @dataclass(frozen=True, slots=True)
 class OsCallsAnalysis(Analysis[OsCallTimes]):
-    """Where threads spend time in the operating system.
+    """Time of threads in the operating system.
 
     Args:
         fold_below: Rows below this share fold into "other" in pictures, never in data.
@@ -46,7 +46,7 @@ class OsCallsAnalysis(Analysis[OsCallTimes]):
         return OsCallTimes(by_name.with_columns(part), calls["thread_id"].n_unique())
 
     def describe(self, result: OsCallTimes) -> Section:
-        """The table of functions, and what its totals mean."""
+        """Describe the table of functions, and what its totals mean."""
         facts = (
             Fact("total_ns", "time, all threads", int(result.by_name["total_ns"].sum()), "ns"),
             Fact("calls", "calls", int(result.by_name["calls"].sum()), "count"),

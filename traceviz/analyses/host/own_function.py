@@ -1,7 +1,7 @@
 """The function of the program that takes most of the steps without training: a plot, a metric, a monitor.
 
-Its time divides into many kinds, Python, libraries, files, waits, none of which says how much there is to gain. So it
-is reported as a whole, with all that it calls::
+Its time divides into many kinds: Python, libraries, files, waits. No kind alone shows the possible gain. So the
+function is reported as a whole, with all that it calls::
 
     main > train_step > backward        trains: no candidate, nor is what calls it
     main > log_plots                    the candidate, with all below it
@@ -28,11 +28,11 @@ from traceviz.core.arrays.intervals import Array, IntervalSet
 from traceviz.core.arrays.nested import Mask
 
 HOLDS_LOOP = 0.98
-"""A function with this part of the steps holds the loop, and says nothing."""
+"""A function with this part of the steps contains the loop itself, and is no candidate."""
 FREE = 0.05
-"""A function that trains in less than this part of its time does not train."""
+"""A function counts as not training if it trains in less than this part of its time."""
 FOREIGN = 0.5
-"""It is reported if so much of its time is no computing of the framework that trains: that may be the model's."""
+"""Least part of a reported function's time outside of framework computing, which may be the model's."""
 _LEARNS = (
     r"^torch/(autograd/|optim/)|^torch/_tensor\.py backward$|^ (\w+\.)*(run_backward|backward)$"
     r"|^(lightning|pytorch_lightning|accelerate|deepspeed|fastai)/|^transformers/trainer\.py "
@@ -50,17 +50,17 @@ _MODEL = (
     r"^torch/(autograd/|optim/|nn/)|^torch/_tensor\.py backward$|^ (\w+\.)*(run_backward|backward)$"
     r"|^keras/src/(layers|models|optimizers|backend)/|^(flax|haiku|equinox|optax)/|^jax/_src/"
 )
-"""Frames of a model: functions of the program that these call are parts of it."""
+"""Frames of a model. Functions of the program that these call are parts of the model."""
 _FRAMEWORK = (
     r"^(torch|torchvision|torchaudio|tensorflow|keras|jax|jaxlib|flax|optax|haiku|equinox|transformers"
     r"|xgboost|lightgbm|catboost)/"
 )
 """Packages that train."""
 UNSEEN_PYTHON = 0.15
-"""If samples see so much more of the steps compute than operators were recorded in, their shares are not relied on."""
+"""If samples see this much more of the steps compute than operators were recorded in, their shares are not used."""
 _COMPUTES = ("compute", "device_wait")
 _SAID_BY_OTHERS = ("input", "import", "compilation", "collective")
-"""Kinds that other findings are about."""
+"""Kinds that other findings cover."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class OwnFunction:
         location: Its line with most of the time: ``train.py:41 log_plots``.
         time_ns: Its time in the steps.
         share: That as a share of the steps.
-        samples: Samples behind it.
-        by_group: Its time by what the findings are about (``io, lock, python, compute, ...``), the largest first.
+        samples: Samples that it rests on.
+        by_group: Its time by subject of findings (``io, lock, python, compute, ...``), the largest first.
     """
 
     location: str
@@ -83,7 +83,7 @@ class OwnFunction:
 
     @property
     def words(self) -> str:
-        """Its name for people: ``log_plots (train.py:41)``."""
+        """Its name for readers: ``log_plots (train.py:41)``."""
         return placed(self.location)
 
     def has_most_of(self, group: str, time_ns: int) -> bool:
@@ -93,10 +93,10 @@ class OwnFunction:
 
 @once_per_trace
 def working_function(trace: TraceView) -> OwnFunction | None:
-    """The largest function in which no model learns, for sentences about programs that compute.
+    """Return the largest function in which no model learns, for sentences about programs that compute.
 
-    ``None`` if samples see more computing than operators were recorded: the sampler waits for the interpreter, so that
-    short functions of pure Python are seen less often than the operators after them.
+    ``None`` if samples see more computing than operators were recorded. The sampler waits for the interpreter, so it
+    sees short functions of pure Python less often than the operators after them.
     """
     steps = step_samples(trace)
     if steps is None or not steps.is_enough:
@@ -108,14 +108,14 @@ def working_function(trace: TraceView) -> OwnFunction | None:
 
 
 def _in_operators(trace: TraceView, process_id: int) -> float:
-    """Share of the recorded steps in operators; 1 where none were recorded."""
+    """Return the share of the recorded steps in operators; 1 if none were recorded."""
     recorded = steady_time(trace).get(process_id, IntervalSet.empty())
     operators = intervals(having(trace.host_ops("op", "runtime"), "process_id", process_id))
     return operators.intersect(recorded).total / recorded.total if recorded.total and len(operators) else 1.0
 
 
 def own_function(trace: TraceView, steps: StepSamples, least_share: float) -> OwnFunction | None:
-    """The largest function that does not train, of at least this share of the steps; ``None`` if there is none."""
+    """Return the largest function that does not train, with ``least_share`` of the steps; ``None`` if there is none."""
     return _largest(trace, steps, least_share, least_foreign=FOREIGN, excluded=_TRAINS, callers="^$")
 
 
@@ -157,7 +157,7 @@ def _largest(
 
 
 def _candidates(tree: StackTree, place: Array, time: Array, *, excluded: str, callers: str) -> Array:
-    """For each stack, the row of the outermost function of the program around it without ``excluded`` frames; or -1."""
+    """Return, per stack, the row of the outermost program function around it without ``excluded`` frames, or -1."""
     own = np.zeros(tree.parent.size, np.int64)
     np.add.at(own, place, time)
     total = tree.totals(own)
@@ -165,7 +165,7 @@ def _candidates(tree: StackTree, place: Array, time: Array, *, excluded: str, ca
     nearest = tree.around(text.str.contains(excluded).fill_null(value=False).to_numpy())
     below = np.zeros(tree.parent.size, np.int64)
     np.add.at(below, nearest[nearest >= 0], own[nearest >= 0])
-    # Times of the same function reached by several lines of its callers are those of several rows
+    # A function reached by several lines of its callers has several rows, whose times are added
     trains = tree.totals(below) >= FREE * np.maximum(total, 1)
     key = tree.frames.select(pl.struct("file", "function").rank("dense")).to_series().fill_null(0).to_numpy()
     whole = np.zeros(int(key.max(initial=0)) + 1, np.int64)
@@ -179,7 +179,7 @@ def _candidates(tree: StackTree, place: Array, time: Array, *, excluded: str, ca
 
 
 def _of_framework(tree: StackTree) -> Mask:
-    """Stacks whose innermost library is one that trains, or that have none: operators have no frame of their own."""
+    """Return stacks whose innermost library trains, or that have none, since operators have no frame of their own."""
     frames = tree.frames
     library = (frames["origin"] == "library").fill_null(value=False).to_numpy()
     nearest = tree.around(library | texts.is_own(tree))

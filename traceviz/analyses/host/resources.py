@@ -1,4 +1,4 @@
-"""The host while the program ran: CPU, memory, threads, storage and GPUs over time, and their problems."""
+"""Resources of the host while the program ran: CPU, memory, threads, storage and GPUs over time, and problems."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class MetricUse:
 
     Args:
         metric: Its name in table ``samples``.
-        label: Its name for people.
+        label: Its name for readers.
         device: Device measured; empty for the host.
         unit: Unit of the values.
-        whole: What 100 % are, for people; empty for percent of a whole.
+        whole: Text that names 100 %, for readers; empty for percent of a whole.
         mean, p95, highest: Over all samples of the capture.
         lane: Its picture: shares of an amount; ``None`` without one.
     """
@@ -63,8 +63,8 @@ class ProcessUse:
 class HostResources:
     """All metrics, the processes with the busiest first, the mean of each core, and the judged time in figures.
 
-    ``samples`` is the number of moments at which something was measured, ``pauses`` are the mean and the longest time
-    from one measurement of the program to the next; ``None`` of fewer than two. ``window`` is the time of the capture
+    ``samples`` is the number of moments at which something was measured. ``pauses`` are the mean and the longest time
+    from one measurement of the program to the next; ``None`` for fewer than two. ``window`` is the time of the capture
     and of all samples, ``span_ns`` that of the capture alone, from 0 on. ``started`` are the threads that the program
     started, ``kept`` the memory at the start of each training, ``nodes`` the busy cores of each memory node.
     """
@@ -82,7 +82,7 @@ class HostResources:
     nodes: NodeUse | None = None
 
     def of(self, metric: str) -> MetricUse | None:
-        """The metric of the host with this name, or of the first device that has it."""
+        """Return the metric of the host with this name, or of the first device that has it."""
         return next((use for use in self.metrics if use.metric == metric), None)
 
 
@@ -91,7 +91,8 @@ class HostResourcesAnalysis(Limits, Analysis[HostResources]):
     """Samples of the host: mean, 95th percentile, maximum, and pictures over time.
 
     Args:
-        rising_share: Memory grows if it rises in this share of the parts of the time; further limits: :class:`Limits`.
+        rising_share: Memory grows if it rises in this share of the parts of the time. See :class:`Limits` for further
+            limits.
         slices: Slices of the pictures.
         processes: Processes listed.
     """
@@ -105,13 +106,13 @@ class HostResourcesAnalysis(Limits, Analysis[HostResources]):
     processes: int = 20
 
     def run(self, trace: TraceView) -> HostResources | Skipped:
-        """Summarise every metric, and put the judged time into figures."""
+        """Summarise every metric, and compute figures of the judged time."""
         series = all_series(trace)
         if not any(item.metric.name in HOST_METRICS for item in series):
             return self.skipped("no resources of the host were sampled")
         host = machine(trace)
         names, products, memory = device_names(trace), _devices(trace, "name"), _devices(trace, "memory_bytes")
-        # Samples cover the whole run, of which profilers may have recorded only a part.
+        # Samples cover the whole run, but profilers may have recorded only a part.
         begin = min(0, *(int(item.times[0]) for item in series))
         end = max(trace.span_ns, *(int(item.times[-1]) for item in series))
         moved = (replace(item, times=item.times - begin) for item in series)
@@ -132,7 +133,7 @@ class HostResourcesAnalysis(Limits, Analysis[HostResources]):
         )
 
     def judge(self, result: HostResources) -> tuple[Finding, ...]:
-        """What the judged time gives rise to."""
+        """Return the findings of the judged time."""
         more = (
             threads_finding(result.started, self.threads_started, self.pools_started, self.threads_seen),
             nodes_finding(result.nodes, result.load, least_share=self.node_share, others_share=self.node_others),
@@ -141,12 +142,12 @@ class HostResourcesAnalysis(Limits, Analysis[HostResources]):
         return (*host_findings(result.load, self), *(finding for finding in more if finding is not None))
 
     def notes(self, result: HostResources) -> tuple[Note, ...]:
-        """That other programs used the machine."""
+        """Return a note if other programs used the machine."""
         busy = busy_machine(result.load, self)
         return () if busy is None else (busy,)
 
     def describe(self, result: HostResources) -> Section:
-        """Figures, pictures over time, every metric, and the processes."""
+        """Describe figures, pictures over time, every metric, and the processes."""
         lanes = tuple(use.lane for use in result.metrics if use.lane is not None)
         timeline = Timeline(_over(result), *result.window, lanes)
         rows = tuple((use.metric, use.device, use.unit, use.mean, use.p95, use.highest) for use in result.metrics)
@@ -156,7 +157,7 @@ class HostResourcesAnalysis(Limits, Analysis[HostResources]):
 
 
 def _over(result: HostResources) -> str:
-    """What the pictures show, and the part of it that profilers recorded."""
+    """Return what the pictures show, and the part of it that profilers recorded."""
     profiled = format_value(result.span_ns, "ns")
     part = "" if result.window == (0, result.span_ns) else f", of which profilers recorded 0 s to {profiled}"
     empty = any(value is None for use in result.metrics if use.lane for value in use.lane.values)
@@ -165,7 +166,7 @@ def _over(result: HostResources) -> str:
 
 
 def _busy_cores(result: HostResources) -> Iterator[Bars]:
-    """The busiest cores, where they differ: one works while the others rest."""
+    """Yield the busiest cores if cores differ: one works while the others rest."""
     ordered = sorted(result.cores, key=lambda core: (-core[1], core[0]))
     if len(ordered) < 2 or ordered[0][1] - ordered[-1][1] < UNEVEN:
         return
@@ -176,9 +177,9 @@ def _busy_cores(result: HostResources) -> Iterator[Bars]:
 
 
 UNEVEN = 0.3
-"""Cores are shown one by one where their busy shares differ by this much."""
+"""Cores are shown one by one if their busy shares differ by this much."""
 MOST_CORES = 8
-"""At most so many cores are shown."""
+"""Most cores shown one by one."""
 
 
 def _facts(result: HostResources) -> Iterator[Fact]:
@@ -208,7 +209,7 @@ def _facts(result: HostResources) -> Iterator[Fact]:
 
 
 def _pauses(series: Sequence[Series]) -> tuple[int, int] | None:
-    """Mean and longest time between two measurements of the program; the sampler thins them to keep its limits."""
+    """Return mean and longest time between two measurements. The sampler thins them to keep its limits."""
     times = next((item.times for item in series if item.metric.name == host_samples.PROGRAM_CPU), None)
     if times is None or times.size < 2:
         return None
@@ -217,7 +218,7 @@ def _pauses(series: Sequence[Series]) -> tuple[int, int] | None:
 
 
 def _devices(trace: TraceView, column: str) -> dict[int, Any]:
-    """Values of a column of the devices' table, by ``device_id``."""
+    """Return values of a column of the devices' table, by ``device_id``."""
     return dict(trace.frame("devices", "device_id", column).drop_nulls().iter_rows())
 
 
@@ -253,7 +254,7 @@ def _use(  # noqa: PLR0917 (the series, and what its picture is a share of)
 
 
 def _whole(series: Series, host: Machine, memory: dict[int, int]) -> tuple[float, str]:
-    """The amount that is full height in the picture of a metric, and its words; 0 for a metric without picture."""
+    """Return the amount for full height in a metric's picture, and its text; 0 for a metric without picture."""
     highest = float(series.values.max())
     match series.metric.scale:
         case "cores" if host.usable:
@@ -269,7 +270,7 @@ def _whole(series: Series, host: Machine, memory: dict[int, int]) -> tuple[float
 
 
 def amount(value: float, unit: str, whole: str = "") -> str:
-    """A sampled value with its unit, for people; percent of a core (a thread) as a number of cores (threads)."""
+    """Format a sampled value with its unit, for readers. Percent of a core (a thread) become cores (threads)."""
     if unit == "%" and whole:
         wholes = round(value / 100, 2)
         return f"{format_number(wholes)} {whole if wholes == 1 else f'{whole}s'}"
@@ -312,7 +313,7 @@ _CORE_COLUMNS = (Column("core", "Core", "id"), Column("busy_share", "Busy", "rat
 
 
 def _for_people(result: HostResources) -> Grid:
-    """The metrics in words, each amount with its unit, without those that were zero all the time."""
+    """Return the metrics as text, each amount with its unit, without those that were always zero."""
     rows = tuple(
         (use.label, *(amount(value, use.unit, use.whole) for value in (use.mean, use.p95, use.highest)))
         for use in result.metrics
@@ -322,7 +323,7 @@ def _for_people(result: HostResources) -> Grid:
 
 
 def _lists(result: HostResources) -> Iterator[Grid]:
-    """Processes where there are several, and the cores for machines."""
+    """Yield processes if there are several, and the cores for machines."""
     if len(result.processes) > 1:
         rows = tuple((use.name, use.pid, use.busy_cores, use.memory_bytes) for use in result.processes)
         yield Grid(_PROCESS_COLUMNS, rows, "Processes")
@@ -331,7 +332,7 @@ def _lists(result: HostResources) -> Iterator[Grid]:
 
 
 def _processes(trace: TraceView, most: int) -> tuple[ProcessUse, ...]:
-    """Processes that were sampled one by one, the one with the most CPU time first."""
+    """Return processes that were sampled one by one, the one with the most CPU time first."""
     columns = ("process_id", "metric", "value")
     metrics = [host_samples.PROCESS_CPU, host_samples.PROCESS_MEMORY]
     frame = trace.frame("samples", *columns).with_columns(pl.col("metric").cast(pl.String))
@@ -353,7 +354,7 @@ def _processes(trace: TraceView, most: int) -> tuple[ProcessUse, ...]:
 
 
 def _cores(trace: TraceView) -> tuple[tuple[int, float], ...]:
-    """Mean utilisation of each core of the machine."""
+    """Return the mean utilisation of each core of the machine."""
     frame = trace.frame("samples", "metric", "value").with_columns(pl.col("metric").cast(pl.String))
     number = pl.col("metric").str.extract(host_samples.CORE).cast(pl.Int64).alias("core")
     means = knowing(frame.select(number, "value"), "core").group_by("core").agg(pl.col("value").mean() / 100)

@@ -1,7 +1,7 @@
-"""Time series of the host and its GPUs, the machine, and the time that is judged.
+"""Time series of the host and its GPUs, the machine, and the judged time.
 
-Amounts of CPU time are sampled in percent of one core. Readers store metrics under the names listed here; others
-(counters of a GPU, say) belong to other analyses.
+Amounts of CPU time are sampled in percent of one core. Readers store metrics under the names listed here. Others (for
+example counters of a GPU) belong to other analyses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 Times = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Scale = Literal["cores", "percent", "device_memory", "highest"]
-"""The amount that is full height in the picture of a metric."""
+"""Kind of amount for full height in the picture of a metric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class Metric:
 
     Args:
         name: Name in table ``samples``.
-        label: Name for people.
-        scale: The amount that is full height in its picture; ``None`` for a metric without picture.
-        whole: What 100 % is, for people (a core, a thread); empty where it is the whole of something.
+        label: Name for readers.
+        scale: Kind of amount for full height in its picture; ``None`` for a metric without picture.
+        whole: Text that names 100 % (a core, a thread), for readers; empty if it is the whole of something.
     """
 
     name: str
@@ -93,7 +93,7 @@ METRICS: tuple[Metric, ...] = (
 HOST_METRICS = frozenset(
     {metric.name for metric in METRICS if metric.name.startswith(("program", "machine"))} | {THROTTLED}
 )
-"""Metrics of the host: a trace without any is not about its resources."""
+"""Metrics of the host. A trace without any of them has no data on its resources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +107,13 @@ class Series:
     values: Floats
 
     def within(self, window: tuple[int, int]) -> Floats:
-        """Values in a window of time, or near it: see :meth:`mask`."""
+        """Return values in a window of time, or near it: see :meth:`mask`."""
         return self.values[self.mask(window)]
 
     def mask(self, window: tuple[int, int]) -> Mask:
-        """Which samples represent a window of time; for a short one the nearest, as training goes on before and after.
+        """Return a mask of samples for a window of time. A short one has the nearest, as training continues around it.
 
-        None where fewer than :data:`FEW` lie within :data:`NEAR_NS` of it.
+        No sample is in the mask if fewer than :data:`FEW` lie within :data:`NEAR_NS` of the window.
         """
         distances = np.maximum(window[0] - self.times, self.times - window[1])
         near = np.argsort(distances, kind="stable")[:FEW]
@@ -122,25 +122,25 @@ class Series:
         return distances <= max(0, int(distances[near[-1]]))
 
     def inside(self, window: tuple[int, int]) -> int:
-        """How many samples end within a window of time: each stands for the time since the one before it."""
+        """Count samples that end within a window of time. Each covers the time since the one before it."""
         return int(np.count_nonzero((self.times > window[0]) & (self.times <= window[1])))
 
     def mean(self, window: tuple[int, int]) -> float | None:
-        """Mean of the samples that end within a window of time; ``None`` where none does."""
+        """Return the mean of the samples that end within a window of time; ``None`` if none does."""
         values = self.values[(self.times > window[0]) & (self.times <= window[1])]
         return float(values.mean()) if values.size else None
 
 
 FEW = 5
-"""Fewer samples do not represent a window of time."""
+"""Least number of samples that represent a window of time."""
 NEAR_NS = 3_000_000_000
-"""Samples further away do not, either."""
+"""Samples further away do not represent the window."""
 
 
 def all_series(trace: TraceView) -> tuple[Series, ...]:
-    """Every metric of :data:`METRICS` that was sampled, in their order, those of the host first.
+    """Return every sampled metric of :data:`METRICS` in their order, those of the host first.
 
-    Where several programs were sampled (the nodes of a job), a series holds the values of all.
+    If several programs were sampled (the nodes of a job), a series holds the values of all.
     """
     columns = ("start_ns", "device_id", "metric", "unit", "value")
     metrics = {metric.name: metric for metric in METRICS}
@@ -162,7 +162,7 @@ def all_series(trace: TraceView) -> tuple[Series, ...]:
 
 
 def instants(trace: TraceView) -> int:
-    """Number of moments at which something of the host was measured."""
+    """Count moments at which something of the host was measured."""
     names = HOST_METRICS | {PROCESS_CPU, PROCESS_MEMORY, PROFILER_CPU}
     rows = trace.frame("samples", "start_ns", "device_id", "metric").filter(pl.col("device_id").is_null())
     metric = pl.col("metric").cast(pl.String)
@@ -170,9 +170,9 @@ def instants(trace: TraceView) -> int:
 
 
 def sliced(series: Series, span_ns: int, slices: int) -> tuple[float | None, ...]:
-    """Mean in each of ``slices`` equal slices of the capture; ``None`` where nothing was sampled.
+    """Return the mean in each of ``slices`` equal slices of the capture; ``None`` if nothing was sampled.
 
-    A sample stands for the time since the sample before it: slices between the two have its value, unless the sampler
+    A sample covers the time since the sample before it. Slices between the two have its value, unless the sampler
     paused there.
     """
     if span_ns <= 0:
@@ -198,7 +198,7 @@ PAUSE = 4
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine that the program finds, as far as the trace states it.
+    """The machine of the program, as far as the trace states it.
 
     Args:
         cores: Logical cores of the machine.
@@ -222,13 +222,13 @@ class Machine:
 
     @property
     def full_speed(self) -> float | None:
-        """Busy cores with which arithmetic runs at full speed: one thread on each physical core."""
+        """Busy cores at which arithmetic runs at full speed: one thread on each physical core."""
         known = [float(cores) for cores in (self.physical, self.usable) if cores]
         return min(known, default=None)
 
 
 def machine(trace: TraceView) -> Machine:
-    """The machine as table ``settings`` describes it."""
+    """Return the machine as table ``settings`` describes it."""
     rows = trace.frame("settings", "key", "value").sort("key", "value").unique("key", keep="first", maintain_order=True)
     settings = dict(rows.iter_rows())
     cores = _number(settings, "machine.cores")
@@ -259,6 +259,6 @@ def _whole(value: float | None) -> int | None:
 
 
 def judged_window(trace: TraceView) -> tuple[int, int]:
-    """From the first to the last steady step; the whole capture where there is none."""
+    """Return the time from the first to the last steady step; the whole capture if there is none."""
     steady = union_all(steady_time(trace).values())
     return (int(steady.starts[0]), int(steady.ends[-1])) if len(steady) else (0, trace.span_ns)

@@ -1,4 +1,4 @@
-"""Small operators: calls whose fixed cost, in Python and in the framework, is more than what they compute."""
+"""Small operators: calls whose fixed cost, in Python and in the framework, exceeds their computing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import Array, IntervalSet
 
 SMALL_NS = 100_000
-"""An operator that takes no longer mostly costs the call itself, of ten to fifty microseconds while it is recorded."""
+"""Up to this duration, an operator mostly costs the call itself: ten to fifty microseconds while it is recorded."""
 NEAR = 2.0
-"""A call counts for at most so many medians of its operator: what lasts longer than that is a stall, not the call."""
+"""A call counts for at most this many medians of its operator. Longer time is a stall, not the call."""
 _OF_FRAMEWORK = r"^(aten|torchvision|torchaudio)::|^autograd::engine|Backward\d*$|^Optimizer\."
 _AROUND = r"^(autograd::engine|Optimizer\.|torch::autograd)|Backward\d*$"
 """Events that only enclose operators."""
@@ -28,14 +28,14 @@ class SmallOperators:
     """Operators that the program calls one by one in steady steps.
 
     Args:
-        calls: All of them, those that others call left out.
+        calls: Number of them, without those that other operators call.
         steps: Steady steps, without a few that are much longer than the others.
         median_ns: Their median duration.
-        small_ns: Time of the steps in small ones, each near the median of its operator, and between them.
+        small_ns: Time of the steps in small operators, each near the median of its operator, and between them.
         step_ns: Time of these steps.
-        most: The one with most calls.
+        most: The operator with most calls.
         most_calls: Its calls.
-        batch: Examples in a batch, where the trace shows it.
+        batch: Examples in a batch, if the trace shows it.
     """
 
     calls: int
@@ -59,7 +59,7 @@ class SmallOperators:
 
 
 def small_operators(trace: TraceView) -> SmallOperators | None:
-    """PyTorch's operators of a program without a device; ``None`` where there are none in steady steps."""
+    """Return PyTorch's operators of a program without a device; ``None`` if there are none in steady steps."""
     if trace.rank_busy or trace.has_device_tables or "pytorch" not in trace.frameworks or not steady_time(trace):
         return None
     steps = _usual_steps(training_steps(trace).steady)
@@ -69,7 +69,7 @@ def small_operators(trace: TraceView) -> SmallOperators | None:
     outer = tree.calls.with_columns(pl.Series("dur_ns", tree.durations)).filter(pl.Series((tree.depth == 0) & inside))
     if not outer.height:
         return None
-    # Small by name, not one by one: any of them lasts longer if another thread takes the core
+    # The median by name decides, because any single call lasts longer if another thread takes the core
     usual = pl.col("dur_ns").median().over("name")
     outer = outer.with_columns((usual <= SMALL_NS).alias("small"), (NEAR * usual).cast(pl.Int64).alias("near_ns"))
     small = [_time_of_small(part, steady[int(key[0])]) for key, part in outer.group_by("process_id")]
@@ -87,20 +87,20 @@ def small_operators(trace: TraceView) -> SmallOperators | None:
 
 
 LONG = 3.0
-"""A step that lasts so many medians is not as the others are: a single call stalled in it, or it does other work;"""
+"""A step that lasts this many medians is unusual: a call stalled in it, or it does other work."""
 MOST_LONG = 0.25
-"""not where more than this part of the steps do: then they are of two kinds."""
+"""If more than this part of the steps are that long, there are two kinds of steps, and all count."""
 
 
 def _usual_steps(steps: pl.DataFrame) -> pl.DataFrame:
-    """Steady steps without the few long ones."""
+    """Return steady steps without the few long ones."""
     lasting = pl.col("end_ns") - pl.col("start_ns")
     usual = steps.filter(lasting <= LONG * lasting.median())
     return usual if usual.height >= (1 - MOST_LONG) * steps.height else steps
 
 
 def framework_operators(trace: TraceView, steady: dict[int, IntervalSet]) -> pl.DataFrame:
-    """Calls of PyTorch's operators in the processes that have ``steady`` steps, names as text."""
+    """Return calls of PyTorch's operators in the processes that have ``steady`` steps, names as text."""
     operators = trace.host_ops("op").with_columns(pl.col("name").cast(pl.String))
     operators = operators.filter(pl.col("name").str.contains(_OF_FRAMEWORK) & ~pl.col("name").str.contains(_AROUND))
     return operators.filter(pl.col("process_id").is_in(list(steady)))
@@ -117,9 +117,9 @@ def within_steady(tree: CallTree, steady: dict[int, IntervalSet]) -> Array:
 
 
 def _time_of_small(operators: pl.DataFrame, steady: IntervalSet) -> int:
-    """Time of steps in small operators and in the short gaps after them, in which Python calls the next one.
+    """Return the time of steps in small operators and in the short gaps after them, in which Python calls the next one.
 
-    A call that is stalled, because its threads wait for cores, counts near the median of its operator::
+    If a call stalls because its threads wait for cores, it counts near the median of its operator::
 
         calls     |##|  |##|  |#################|  |##|
         counted   |-----|-----|----|            |--|--|
@@ -140,7 +140,7 @@ _BATCH_OPERATORS = r"^aten::(linear|addmm|conv[123]d|mm|matmul|embedding|lstm|gr
 
 
 def _batch(trace: TraceView, operators: pl.DataFrame) -> int | None:
-    """The first dimension of most layers' input, where shapes were recorded."""
+    """Return the first dimension of most layers' input, if shapes were recorded."""
     layers = operators.filter(pl.col("name").str.contains(_BATCH_OPERATORS))[["op_id"]]
     if "op_args" not in trace.tables or not layers.height:
         return None

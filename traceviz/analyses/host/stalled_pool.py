@@ -1,7 +1,7 @@
-"""Operators that stall because their threads wait for cores: the pool has more threads than cores are free.
+"""Operators that stall because their threads wait for cores: the pool has more threads than free cores.
 
-A parallel operator ends when the last of its threads does. If one of them waits for a core, all wait for it, for as
-long as the system lets others run: milliseconds, where the operator takes microseconds::
+A parallel operator ends when the last of its threads does. If one thread waits for a core, all wait for it until the
+system lets it run. That takes milliseconds, while the operator takes microseconds::
 
     thread 1   |##|..............|##|##|        . waits for thread 2
     thread 2   |##|              |##|##|        which waits for a core
@@ -24,19 +24,20 @@ from traceviz.analyses.host.small_operators import framework_operators, within_s
 from traceviz.trace.rows_to_table import stated_integer
 
 USUAL = 0.1
-"""An operator takes what this part of its calls do not exceed, if all of its threads have a core."""
+"""Quantile of an operator's calls that is its usual time, in which all of its threads have a core."""
 SLACK = 2.0
-"""A call that takes longer than so many usual ones stalled for the rest of its time."""
+"""A call that takes more than this many usual times stalled for the rest of its time."""
 STALLED = 5.0
-"""An operator stalls if its mean is so many times as far above its usual time as that of most calls.
+"""An operator stalls if the ratio of its mean to its usual time is this many times that of most calls.
 
-A busy machine slows all of them; only calls that wait for several threads at once stall."""
+A busy machine slows all operators. Only calls that wait for several threads at once stall.
+"""
 LEAST_CALLS = 10
-"""Fewer calls of an operator show nothing."""
+"""Least number of calls of an operator for a result."""
 LEAST_NS = 1_000
 """Usual times below this are not resolved."""
 LEAST_SHARE = 0.20
-"""Stalls below this share of the steps are not worth a search for their reason."""
+"""Least share of the steps in stalls for a search for their reason."""
 _THREADS = r"^collector\.\w+\.threads\.intra_op$"
 
 
@@ -47,10 +48,10 @@ class StalledPool:
     Args:
         threads: Threads of one operator.
         usable: Cores that the program may use.
-        free: Those that other programs leave; ``None`` where it was not measured.
+        free: Cores that other programs leave; ``None`` if that was not measured.
         stalled_ns: Time of the steps in which operators stalled.
         step_ns: Steady step time.
-        operator: The one that stalled longest,
+        operator: The operator that stalled longest,
         usual_ns: its usual duration, without what it calls,
         mean_ns: and its mean.
     """
@@ -71,7 +72,7 @@ class StalledPool:
 
 
 def stalled_pool(trace: TraceView) -> StalledPool | None:
-    """Operators of PyTorch that stall; ``None`` where none do, or the pool has no more threads than cores are free."""
+    """Return PyTorch operators that stall; ``None`` if none do, or the pool has no more threads than cores are free."""
     steady = steady_time(trace)
     if trace.rank_busy or trace.has_device_tables or not steady or "pytorch" not in trace.frameworks:
         return None
@@ -94,16 +95,16 @@ def stalled_pool(trace: TraceView) -> StalledPool | None:
 
 
 def _threads(trace: TraceView) -> int | None:
-    """Threads among which the framework divides an operator, as it stated while the program trained."""
+    """Return the threads among which the framework divides an operator, as it stated while the program trained."""
     settings = trace.frame("settings", pl.col("key", "value").cast(pl.String)).drop_nulls()
     stated = settings.filter(pl.col("key").str.contains(_THREADS))["value"].to_list()
     return max(filter(None, (stated_integer(value) for value in stated)), default=None)
 
 
 def _stalled(trace: TraceView) -> pl.DataFrame:
-    """Operators that stall in steady steps, the worst first: ``name, usual_ns, mean_ns, stalled_ns``.
+    """Return operators that stall in steady steps, the worst first: ``name, usual_ns, mean_ns, stalled_ns``.
 
-    Times are those of the operators alone. Calls with inputs of other shapes are other operators.
+    Times exclude called operators. Calls with inputs of other shapes are other operators.
     """
     steady = steady_time(trace)
     tree = CallTree.of(framework_operators(trace, steady))
@@ -128,7 +129,7 @@ def _stalled(trace: TraceView) -> pl.DataFrame:
 
 
 def _with_shapes(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
-    """``calls`` with the ``shapes`` of their inputs; null where they were not recorded."""
+    """Return ``calls`` with the ``shapes`` of their inputs; null if they were not recorded."""
     if "op_args" not in trace.tables:
         return calls.with_columns(pl.lit(None, pl.String).alias("shapes"))
     dims = trace.tables.scan("op_args").filter(pl.col("key") == "Input Dims")

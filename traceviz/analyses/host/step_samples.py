@@ -1,7 +1,7 @@
-"""What the threads of the process that trains did in its steps, row by row, and what for: the findings' evidence.
+"""Activities of the threads of the training process in its steps, row by row, with their purpose, for findings.
 
-A profiler records few of the steps, samples are taken in all of them. So the steps judged here are those of the whole
-run where the hooks count them, without warm-up, and without those that a profiler slowed down if others are enough::
+A profiler records few of the steps; samples are taken in all of them. If the hooks count the steps, all steps of the
+run are judged, except warm-up. Steps that a profiler slowed down are left out if the others suffice::
 
     steps       |w|w|s|s|s|p|p|p|s|s|s|s|s|s|     w warm-up, p recorded by a profiler
     judged          -------      -------------
@@ -25,13 +25,13 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet
 
 LEAST_SAMPLES = 10
-"""Fewer samples of the steps say nothing of them."""
+"""Least number of samples of the steps."""
 PYTHON_FRAME = r"\.py(:\d+)? "
 """A place in Python code; other frames are calls of compiled functions."""
 RUNS = 0.01
-"""A thread that never uses this share of a processor in its Python code does not run it: it waits in a call within."""
+"""A thread that uses less than this share of a processor in Python code does not run it, but waits in a call."""
 _ALIKE = {"saving": "io", "sleep": "lock", "wait": "lock", "serialization": "python"}
-"""Kinds that one finding is about."""
+"""Kinds that share one finding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,19 +41,19 @@ class StepSamples:
     Args:
         process_id: The process.
         main: The thread that runs the program's main code.
-        within: The steps; where the process has a device, as far as that idles.
+        within: The steps; if the process has a device, only their time in which it idles.
         step_ns: Duration of the steps.
-        samples: Samples of the main thread in the steps; ``None`` where a profiler recorded exact times.
+        samples: Samples of the main thread in the steps; ``None`` if a profiler recorded exact times.
         rows: Rows of :func:`~traceviz.analyses.derived.stacks.sampled.seen` of all threads, with texts, ``time_ns``
-            (that within), ``part`` (share of the row within), ``group`` (what the findings are about: ``io, lock,
-            logging, python, compute, input, ...``), ``is_python`` (its thread ran Python, or wanted to), and
-            ``waits_for`` (what a wait is for, where the files of its stack tell).
+            (that within), ``part`` (share of the row within), ``group`` (subject of the findings: ``io, lock, logging,
+            python, compute, input, ...``), ``is_python`` (its thread ran Python, or wanted to), and ``waits_for``
+            (target of a wait, if the files of its stack show it).
         collections: Time in which Python's garbage collector worked, within.
-        collecting: Where the main thread was meanwhile most of the time; empty where that is no single place.
-        is_called: Whether the program itself calls for collections.
-        judged_ns: The time that other findings are judged on; findings here are scaled to it, to compare with them.
-        words: What that is.
-        has_device: Whether devices work.
+        collecting: Place of the main thread for most of that time; empty if there is no single place.
+        is_called: True if the program itself calls for collections.
+        judged_ns: Judged time of other findings. Findings here are scaled to it, so that they can be compared.
+        words: Text that names the judged time.
+        has_device: True if devices work.
     """
 
     process_id: int
@@ -76,12 +76,12 @@ class StepSamples:
 
     @property
     def is_enough(self) -> bool:
-        """Whether there are samples enough to say something."""
+        """True if there are enough samples for a result."""
         return self.samples is None or self.samples >= LEAST_SAMPLES
 
 
 def step_samples(trace: TraceView) -> StepSamples | None:
-    """The samples of the steps of the process that trains; ``None`` where it has no known steps, or no stacks."""
+    """Return samples of the steps of the process that trains; ``None`` if it has no known steps, or no stacks."""
     process = _process(trace)
     main = None if process is None else main_thread(trace, process)
     if process is None or main is None:
@@ -112,14 +112,14 @@ def step_samples(trace: TraceView) -> StepSamples | None:
 
 
 def _phases(trace: TraceView, process: int, kind: str) -> IntervalSet:
-    """When the hooks in the program saw something of this kind."""
+    """Return the time of phases of this kind, as hooks in the program recorded them."""
     phases = trace.frame("phases", "start_ns", "dur_ns", "process_id", pl.col("kind").cast(pl.String)).drop_nulls()
     found = phases.filter((pl.col("kind") == kind) & (pl.col("process_id") == process))
     return intervals(found.with_columns((pl.col("start_ns") + pl.col("dur_ns")).alias("end_ns")))
 
 
 def _process(trace: TraceView) -> int | None:
-    """The process that trains, as the hooks know it; of a CPU program that a profiler recorded, its first rank."""
+    """Return the process that trains, as hooks know it; for a CPU program that a profiler recorded, its first rank."""
     known = main_process(trace)
     if known is not None:
         return known.process_id
@@ -130,7 +130,7 @@ def _process(trace: TraceView) -> int | None:
 
 
 def _steps(trace: TraceView, process: int, main: int) -> IntervalSet:
-    """The steps that are judged."""
+    """Return the judged steps."""
     recorded = steady_time(trace).get(process, IntervalSet.empty())
     known = main_process(trace)
     if trace.rank_busy or known is None or known.process_id != process or not known.steps.height:
@@ -144,11 +144,11 @@ def _steps(trace: TraceView, process: int, main: int) -> IntervalSet:
 
 
 ENOUGH = 30
-"""So many samples of steps that no profiler slowed down are enough without the others."""
+"""Number of samples of steps without a profiler that suffices without the others."""
 
 
 def _collecting(trace: TraceView, process: int, main: int, within: IntervalSet) -> tuple[str, bool]:
-    """The line in which the main thread was for at least half of ``within``, and whether it called ``gc.collect``."""
+    """Return the main thread's line for at least half of ``within``, and whether it called ``gc.collect``."""
     if not within.total:
         return "", False
     found = time_by_stack(trace, within, process, main)
@@ -164,7 +164,7 @@ _COLLECTS = r"(^|\.)collect$"
 
 
 def _samples(trace: TraceView, process: int, main: int, within: IntervalSet) -> float | None:
-    """Samples of the main thread within; ``None`` where its stacks were not sampled."""
+    """Return samples of the main thread within; ``None`` if its stacks were not sampled."""
     of_main = (pl.col("process_id") == process) & (pl.col("thread_id") == main)
     if not seen(trace).is_sampled:
         return None if seen(trace).threads.filter(of_main).height else 0.0
@@ -191,7 +191,7 @@ def _rows(trace: TraceView, process: int, main: int, within: IntervalSet) -> pl.
         time = within.overlap(*bounds(rows))
         rows = rows.with_columns(pl.Series("time_ns", time, pl.Int64)).filter(pl.col("time_ns") > 0)
     rows = rows.with_columns((pl.col("time_ns") / (pl.col("end_ns") - pl.col("start_ns"))).alias("part"))
-    if not found.is_sampled:  # nothing tells of the processor's time and the files of stacks; texts are categories
+    if not found.is_sampled:  # processor time and files of stacks are not known; texts are categories
         said = meanings.with_columns(_group(), pl.lit(None, pl.String).alias("waits_for"))
         said = said.with_columns(pl.col(pl.String).cast(pl.Categorical))
         return pl.concat([rows, said.select(pl.all().gather(rows["meaning"]))], how="horizontal")
@@ -201,9 +201,9 @@ def _rows(trace: TraceView, process: int, main: int, within: IntervalSet) -> pl.
 
 
 def _alone(trace: TraceView, process: int, main: int, within: IntervalSet) -> pl.DataFrame | None:
-    """Rows of recorded functions, those that mean the same as one; ``None`` where another thread runs Python, too.
+    """Return rows of recorded functions, merged by meaning; ``None`` if another thread runs Python, too.
 
-    When each of them ran matters only for what other threads do meanwhile.
+    The time of each row matters only for concurrent work of other threads.
     """
     sums = having(time_by_meaning(trace, within), "process_id", process)
     if (sums["thread_id"] != main).any():
@@ -214,9 +214,9 @@ def _alone(trace: TraceView, process: int, main: int, within: IntervalSet) -> pl
 
 
 def _without_operators(trace: TraceView, process: int, rows: pl.DataFrame) -> pl.DataFrame:
-    """``rows`` in which a line of Python counts as computing as often as it was seen to, where operators were recorded.
+    """Return ``rows``. With recorded operators, a line of Python counts as computing for the share seen in operators.
 
-    A stack does not always tell what its innermost line calls: ``step(batch)`` may be Python, or compiled code.
+    A stack does not always show what its innermost line calls. ``step(batch)`` may be Python, or compiled code.
     """
     working = intervals(having(trace.host_ops("op", "runtime"), "process_id", process))
     seen = having(ticks(trace, process), "did", "python")
@@ -243,11 +243,11 @@ _WAITS = {
     "another process": r"^(subprocess|multiprocessing/(popen_\w+|process|pool))\.py$",
     "another thread": r"^(concurrent/futures/.*)\.py$",
 }
-"""What a thread waits for that is in a function of these files, above all others."""
+"""Target of a thread's wait in a function of these files. The first match decides."""
 
 
 def _waits(trace: TraceView) -> pl.DataFrame:
-    """What a thread waits for, by the files in its stack: ``stack_id, waits_for``; null where they do not tell."""
+    """Return the target of a thread's wait by the files in its stack: ``stack_id, waits_for``; null if not known."""
     tree = stack_tree(trace)
     found = np.full(tree.frames.height, None, dtype=object)
     for words, files in reversed(_WAITS.items()):  # the first of several decides
@@ -257,7 +257,7 @@ def _waits(trace: TraceView) -> pl.DataFrame:
 
 
 def _without_blocked(rows: pl.DataFrame) -> pl.DataFrame:
-    """``rows`` in which threads that use no processor in a line of Python do not count as running it."""
+    """Return ``rows``. Threads that use no processor in a line of Python do not count as running it."""
     used = rows.filter(pl.col("is_python") & pl.col("cpu_ns").is_not_null()).group_by("thread_id", "location")
     use = used.agg((pl.col("cpu_ns").sum() / (pl.col("end_ns") - pl.col("start_ns")).sum()).alias("use"))
     known = rows.join(use, on=["thread_id", "location"], how="left", maintain_order="left")
@@ -266,6 +266,6 @@ def _without_blocked(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _group() -> pl.Expr:
-    """What the findings are about: waits in Python code are Python where its thread runs at all."""
+    """Return the subject of the findings. A wait in Python code counts as Python if its thread runs at all."""
     waits_to_run = (pl.col("kind") == "wait") & pl.col("is_python")
     return pl.when(waits_to_run).then(pl.lit("python")).otherwise(pl.col("kind").replace(_ALIKE)).alias("group")

@@ -1,7 +1,7 @@
-"""Threads that a program starts again and again: one for each item, as their running numbers tell.
+"""Threads that a program starts repeatedly, one for each item, as their running numbers show.
 
-Python numbers the threads and pools of a process that are given no name (``Thread-1280 (load_image)``,
-``ThreadPoolExecutor-40_7``). So the highest number that was seen says how many were started, however short they lived.
+Python numbers the threads and pools of a process that have no name (``Thread-1280 (load_image)``,
+``ThreadPoolExecutor-40_7``). So the highest number seen shows how many were started, even if they were short.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class StartedThreads:
     """Threads that a process started.
 
     Args:
-        number: How many at least.
-        pools: Whether they are pools of threads.
-        seen: Those of them that were sampled.
-        function: What most of them ran; empty where their names do not say.
-        per_step: How many for each step of the run; ``None`` where its steps are not known.
-        highest: Most threads that the program had at once; ``None`` where it was not sampled.
+        number: Least number of threads that were started.
+        pools: True if they are pools of threads.
+        seen: Number of them that were sampled.
+        function: Function that most of them ran; empty if their names do not show it.
+        per_step: Number for each step of the run; ``None`` if its steps are not known.
+        highest: Most threads that the program had at once; ``None`` if it was not sampled.
         cores: Cores that the program may use.
         managing: Share of the judged steps in which the main thread starts threads or waits for their end.
-        step_ns: Judged steps; 0 where too few samples lie in them.
-        words: What they are.
+        step_ns: Judged steps; 0 if too few samples lie in them.
+        words: Text that names the judged steps.
     """
 
     number: int
@@ -56,7 +56,7 @@ class StartedThreads:
 
 
 def started_threads(trace: TraceView, highest: int | None, cores: float | None) -> StartedThreads | None:
-    """The threads, or pools of them, that the busiest starter among the processes started; ``None`` without any."""
+    """Return threads, or pools, that the busiest starter among the processes started; ``None`` if there are none."""
     names = trace.frame("threads", "process_id", pl.col("name").cast(pl.String)).drop_nulls()
     most: tuple[int, bool, pl.DataFrame] | None = None
     for pattern, pools in ((_NAMED_BY_PYTHON, False), (_POOL, True)):
@@ -87,7 +87,7 @@ def started_threads(trace: TraceView, highest: int | None, cores: float | None) 
 
 
 def _function(rows: pl.DataFrame) -> str:
-    """What most of the threads ran; those of a process are not all alike."""
+    """Return the function that most of the threads ran. Threads of a process may differ."""
     functions = rows["function"].drop_nulls().value_counts().sort("count", "function", descending=[True, False])
     if not functions.height or 2 * int(functions["count"][0]) < rows.height:
         return ""
@@ -95,14 +95,14 @@ def _function(rows: pl.DataFrame) -> str:
 
 
 def _steps(trace: TraceView, process: int) -> int:
-    """Steps of a process in the whole run, as the hooks in it counted them."""
+    """Count steps of a process in the whole run, as its hooks counted them."""
     phases = trace.frame("phases", "process_id", pl.col("kind").cast(pl.String), "number")
     own = phases.filter((pl.col("process_id") == process) & (pl.col("kind") == "step"))["number"].drop_nulls()
     return int(own.max()) - int(own.min()) + 1 if own.len() > 1 else 0  # type: ignore[arg-type]
 
 
 def _managing(trace: TraceView, steps: StepSamples) -> float:
-    """Share of the judged steps in which the main thread is within a function that starts or ends threads."""
+    """Return the share of the judged steps in which the main thread is in a function that starts or ends threads."""
     tree = stack_tree(trace)
     is_of_threads = pl.col("file").str.contains(r"^(threading|concurrent/futures/(thread|_base))\.py$")
     manages = (is_of_threads & pl.col("function").str.extract(r"(\w+)$").is_in(list(_MANAGES))).fill_null(value=False)
@@ -117,11 +117,11 @@ def _managing(trace: TraceView, steps: StepSamples) -> float:
 
 
 _WORTH_SAYING = 0.01
-"""Share of the steps from which on starting and joining threads is what the message is about."""
+"""Least share of the steps in starting and joining threads for a message about them."""
 
 
 def threads_finding(found: StartedThreads | None, least: int, least_pools: int, least_seen: int) -> Finding | None:
-    """TV618 where a program starts threads, or pools of them, over and over."""
+    """Return TV618 if a program repeatedly starts threads, or pools of them."""
     if found is None or found.number < (least_pools if found.pools else least) or found.seen < least_seen:
         return None
     what = f"{counted(found.number, 'pool')} of threads" if found.pools else counted(found.number, "thread")

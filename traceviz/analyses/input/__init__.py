@@ -1,1 +1,1 @@
-"""Whether the program waits for its input, and for which part of it."""
+"""Waits of the program for its input, by stage."""

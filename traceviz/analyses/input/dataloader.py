@@ -1,9 +1,9 @@
-"""PyTorch's DataLoader: whether it works in the training process or in workers, and what the wait for it consists of.
+"""PyTorch's DataLoader: work in the training process or in workers, and the parts of the wait for it.
 
 PyTorch records every call in which the program takes its next batch, under the name of the loader's iterator. With
-``num_workers=0`` (``_SingleProcessDataLoaderIter``) the call itself reads, decodes and collates, and what it did lies
-within it on the same thread. With workers (``_MultiProcessingDataLoaderIter``) the call takes a finished batch out of
-a queue, and time in it means that none was finished::
+``num_workers=0`` (``_SingleProcessDataLoaderIter``) the call itself reads, decodes and collates. These operations lie
+within the call on the same thread. With workers (``_MultiProcessingDataLoaderIter``) the call takes a finished batch
+out of a queue. Time in it means that no batch was finished::
 
     single-process   |-- next: read, decode, collate --| training |-- next: ... --| training |
     worker processes |n| training |n| training |n|      n: next, short while the workers keep up
@@ -30,7 +30,7 @@ DATALOADER = "DataLoader"
 """Kind of stages that are iterators of PyTorch's DataLoader."""
 
 CODES = ("TV108", "TV109")
-"""Rules that are raised here."""
+"""Rules that this module raises."""
 
 LoaderKind = Literal["single-process", "multi-process"]
 
@@ -38,7 +38,7 @@ LOADERS: dict[str, LoaderKind] = {
     "_SingleProcessDataLoaderIter": "single-process",
     "_MultiProcessingDataLoaderIter": "multi-process",
 }
-"""Where a loader works, by the class of its iterator; annotations of the program may contain the name, too."""
+"""Place where a loader works, by the class of its iterator. Annotations of the program may contain the name, too."""
 
 LABELS: dict[LoaderKind, str] = {
     "single-process": "single-process DataLoader (num_workers=0)",
@@ -69,26 +69,26 @@ _CHEAPER = "Do less per sample: cache decoded data in memory or on disk, decode 
 _ON_DEVICE = "Move augmentation to the device: whole batches at once (torchvision.transforms.v2, NVIDIA DALI)."
 
 RARE_SHARE = 0.1
-"""Long waits are rare where at most this share of the calls (but at least one) took ..."""
+"""Long waits are rare if at most this share of the calls (but at least one) is long."""
 RARE_FACTOR = 10
-"""... this many times as long as the median call."""
+"""A wait is long if it takes this many times the median call."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoaderUse:
-    """How the program takes its batches from the loaders of one kind, in steady steps, over all ranks.
+    """Calls that take batches from the loaders of one kind, in steady steps, over all ranks.
 
     Args:
-        kind: Where the loaders work.
-        calls: How often a batch was taken.
+        kind: Place where the loaders work.
+        calls: Number of batches taken.
         total_ns: Time in these calls.
-        waited_ns: The part of it in which no device worked: the steps waited.
+        waited_ns: The part of it in which no device worked, so that the steps waited.
         median_ns: Median duration of a call.
         longest_ns: Duration of the longest call.
-        rare_ns: Wait in a few calls much longer than the others; 0 where there are none.
+        rare_ns: Wait in a few calls much longer than the others; 0 if there are none.
         inside: Operations in the calls by name, the call itself included, with their own part of the wait:
             ``name, category, calls, self_ns``, the largest first.
-        has_device: Whether the program uses a device, to which work could be moved.
+        has_device: True if the program uses a device, to which work could be moved.
     """
 
     kind: LoaderKind
@@ -103,28 +103,28 @@ class LoaderUse:
 
     @property
     def starts_late(self) -> bool:
-        """Whether most of the wait is in few long calls, as at the start of workers."""
+        """True if most of the wait is in few long calls, as at the start of workers."""
         return 2 * self.rare_ns > self.waited_ns
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to do about the wait for these loaders, most promising first."""
+        """Advice on the wait for these loaders, most promising first."""
         late = (_PERSISTENT,) if self.kind == "multi-process" and self.starts_late else ()
         return (*late, *_ADVICE[self.kind], _CHEAPER, *((_ON_DEVICE,) if self.has_device else ()))
 
 
 def loader_kind(name: str) -> LoaderKind | None:
-    """Where the loader works that the operation or range ``name`` belongs to; ``None`` for other names."""
+    """Return the kind of the loader that the operation or range ``name`` belongs to; ``None`` for other names."""
     return next((kind for iterator, kind in LOADERS.items() if iterator in name), None)
 
 
 def loader_advice(kind: LoaderKind) -> tuple[str, ...]:
-    """What to do about time in a loader of this kind, most promising first."""
+    """Return advice on time in a loader of this kind, most promising first."""
     return (*_ADVICE[kind], _CHEAPER)
 
 
 def loader_uses(trace: TraceView) -> tuple[LoaderUse, ...]:
-    """The loaders that the program took batches from in steady steps, those most waited for first."""
+    """Return the loaders that the program took batches from in steady steps, those most waited for first."""
     calls_by_kind: dict[LoaderKind, list[_Calls]] = {}
     for rank, steady in steady_time(trace).items():
         classes = host_classes(trace)[rank]
@@ -140,7 +140,7 @@ def loader_uses(trace: TraceView) -> tuple[LoaderUse, ...]:
 
 
 def _by_kind(fetches: pl.DataFrame) -> dict[LoaderKind, pl.DataFrame]:
-    """Operations and ranges in which a batch is taken from a DataLoader, by where it works."""
+    """Group operations and ranges that take a batch from a DataLoader by the kind of loader."""
     names = fetches["name"]
     kinds = {name: kind for name in names.unique().to_list() if (kind := loader_kind(name)) is not None}
     return {
@@ -168,9 +168,9 @@ def _calls(trace: TraceView, calls: pl.DataFrame, steady: IntervalSet, waits: In
 
 
 def _inside(trace: TraceView, calls: pl.DataFrame, waits: IntervalSet) -> pl.DataFrame:
-    """What ran within ``calls`` on their threads, by name: ``name, category, calls, self_ns``.
+    """Return the operations within ``calls`` on their threads, by name: ``name, category, calls, self_ns``.
 
-    The parts add up to the time of ``waits`` that the calls cover: each operation has what its children leave over.
+    The parts add up to the time of ``waits`` that the calls cover. An operation gets the time that its children leave.
     """
     if "host_ops" not in trace.tables:
         return pl.DataFrame(schema={"name": pl.String, "category": pl.String, "calls": pl.Int64, "self_ns": pl.Int64})
@@ -214,10 +214,10 @@ def _use(kind: LoaderKind, parts: list[_Calls], *, has_device: bool) -> LoaderUs
 def loader_findings(
     uses: tuple[LoaderUse, ...], wait_ns: int, blamed: float, function: str = ""
 ) -> tuple[Finding, ...]:
-    """TV108 and TV109: kinds of loaders that steps wait for, each with at least a share of ``blamed`` of ``wait_ns``.
+    """Return TV108 and TV109 for kinds of loaders with at least a share of ``blamed`` of ``wait_ns``.
 
-    They have no time at stake of their own: they explain the wait that another finding counts. ``function`` of the
-    training process takes most of it, where that is known.
+    They have no time at stake of their own, because another finding counts the wait. ``function`` of the training
+    process takes most of it, if that is known.
     """
     return tuple(_finding(use, wait_ns, function) for use in uses if wait_ns and use.waited_ns >= blamed * wait_ns)
 
@@ -246,7 +246,7 @@ def _finding(use: LoaderUse, wait_ns: int, function: str) -> Finding:
 
 
 def _mostly_inside(use: LoaderUse) -> str:
-    """The recorded operation with the largest part of the wait, unless the unrecorded part is larger."""
+    """Return the recorded operation with the largest part of the wait, unless the unrecorded part is larger."""
     if not use.inside.height:
         return ""
     name, part = use.inside[["name", "self_ns"]].row(0)
@@ -254,7 +254,7 @@ def _mostly_inside(use: LoaderUse) -> str:
 
 
 def inside_grid(use: LoaderUse) -> Grid:
-    """What ran in the calls of a loader, and how much of the wait each part is."""
+    """Return the operations in the calls of a loader, with their shares of the wait."""
     columns = (
         Column("stage", "Operation", "text", 0),
         Column("kind", "Evidence", "text", 3),

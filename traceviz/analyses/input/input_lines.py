@@ -1,9 +1,9 @@
-"""What the program does while its steps wait for input: the function that takes the time, in whichever thread it runs.
+"""Functions that take the time while steps wait for input, in any thread.
 
 ::
 
     main thread     |-- next: decode_jpeg, collate ------| step |            num_workers=0: the main thread itself
-    main thread     |-- next: waits for the queue -------| step |            workers, other threads: what they do
+    main thread     |-- next: waits for the queue -------| step |            workers, other threads: their functions
     worker process  |-- decode_jpeg --|-- distort -------|-- decode_jpeg
 """
 
@@ -27,21 +27,21 @@ from traceviz.report import Column, Grid
 Who = Literal["main", "threads", "workers"]
 
 LEAST_SAMPLES = 10
-"""Fewer samples in the wait tell nothing."""
+"""Least number of samples in the wait for a result."""
 WORKS = 0.2
-"""What runs in the main thread is named if it has this part of the wait; else what others do meanwhile."""
+"""Functions of the main thread are named if they have this part of the wait, else those of other threads."""
 LEAST_SHARE = 0.3
-"""A function is named within a sentence from this share on."""
+"""A function is named within a sentence from this share of the time on."""
 _SERVERS = r"^(socket|socketserver|threading|selectors|queue|multiprocessing/(queues|connection|resource_sharer))"
 """Locations of threads that only pass data on."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputLines:
-    """What takes the time of the input.
+    """Functions that take the time of the input.
 
     Args:
-        who: Whether the main thread does it, other threads of the program, or its worker processes.
+        who: The main thread, other threads of the program, or its worker processes.
         functions: The functions with most of the time, the largest first.
         processes: Number of worker processes.
     """
@@ -52,7 +52,7 @@ class InputLines:
 
     @property
     def words(self) -> str:
-        """Within a sentence, after what the wait is in; empty where no function has much of it."""
+        """Text within a sentence, after the call in which the program waits; empty if no function has much of it."""
         first = self.functions[0]
         if first.share < LEAST_SHARE:
             return ""
@@ -63,7 +63,7 @@ class InputLines:
 
 
 def lines_grid(lines: InputLines) -> Grid:
-    """The functions that take the time of the input."""
+    """Return the functions that take the time of the input."""
     columns = (
         Column("place", "Where", "text", 0),
         Column("time_ns", "Time", "ns", 0),
@@ -86,9 +86,10 @@ _TITLES: dict[Who, str] = {
 
 
 def input_lines(trace: TraceView) -> InputLines | None:
-    """What takes the time while steps wait for input; ``None`` where stacks tell nothing of it.
+    """Return the functions that take the time while steps wait for input; ``None`` if stacks do not show them.
 
-    The main thread's own functions that serve the input, if it works; else what the workers do, or other threads.
+    They are the main thread's own functions that serve the input, if it works. Else they are those of the workers or of
+    other threads.
     """
     if not seen(trace).threads.height:
         return None
@@ -109,7 +110,7 @@ def input_lines(trace: TraceView) -> InputLines | None:
 
 
 def _workers(trace: TraceView, rank: int, steady: IntervalSet) -> tuple[Who, pl.DataFrame, int]:
-    """What worker processes did in the steps: their main threads, as far as they worked."""
+    """Return the work of worker processes in the steps: rows of their main threads, without waits."""
     known = {*trace.ranks, rank}
     others = [p for p in seen(trace).threads["process_id"].unique().sort().to_list() if p not in known]
     parts = [time_by_stack(trace, steady, process, main_thread(trace, process)) for process in others]
@@ -119,19 +120,19 @@ def _workers(trace: TraceView, rank: int, steady: IntervalSet) -> tuple[Who, pl.
 
 
 def _threads(trace: TraceView, rank: int, steady: IntervalSet) -> tuple[Who, pl.DataFrame, int]:
-    """What other threads of the process did in the steps that serves the input, as far as they worked."""
+    """Return the work of other threads of the process in the steps, without waits and servers."""
     rows = time_by_stack(trace, steady, rank)
     return "threads", _working(rows.filter(pl.col("thread_id") != main_thread(trace, rank))), 1
 
 
 def _working(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows in which a thread prepares data: it works, or waits for what it reads; not for whoever takes its batches."""
+    """Return rows in which a thread prepares data: it works or waits for a read, not for a consumer of batches."""
     waits = pl.col("activity").is_in(list(WAITS)) & ~pl.col("inside")
     return rows.filter(~waits & ~pl.col("location").str.contains(_SERVERS))
 
 
 def _enough(rows: pl.DataFrame) -> bool:
-    """Whether rows tell anything: they were recorded, or there are enough samples."""
+    """Return whether rows suffice: they were recorded, or there are enough samples."""
     if not rows.height:
         return False
     return rows["samples"].null_count() == rows.height or float(rows["samples"].sum()) >= LEAST_SAMPLES

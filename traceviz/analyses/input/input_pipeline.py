@@ -1,4 +1,4 @@
-"""Is training waiting for its input, for which stage of it, and what would be gained at best?"""
+"""Verdict on the input: whether training waits for it, for which stage, and the largest possible gain."""
 
 from __future__ import annotations
 
@@ -51,28 +51,28 @@ from traceviz.report.verdicts import InputVerdict
 
 @dataclass(frozen=True, slots=True)
 class InputPipelineResult:
-    """The verdict and what it rests on; times in nanoseconds over all steady steps of all ranks.
+    """The verdict and its evidence; times in nanoseconds over all steady steps of all ranks.
 
     Args:
         verdict: The verdict.
         step_ns: Steady step time.
         wait_ns: Input wait and exposed copies of input.
-        host_ns: Host time with an idle device; where no input was seen, less the time in which recorded operations
+        host_ns: Host time with an idle device. If no input was seen, without the time in which recorded operations
             prepare device work.
         stages: Stages that took the time, largest first.
-        reason: Why nothing can be judged.
-        unranged: Why no data-loading range was found.
-        caveat: Why the wait is an upper bound, if it is; no speed-up is stated then.
-        host_only: Whether the program computes on the host, without any device.
+        reason: Reason why nothing can be judged.
+        unranged: Reason why no data-loading range was found.
+        caveat: Reason why the wait is an upper bound, if it is. No speed-up is stated then.
+        host_only: True if the program computes on the host, without any device.
         copy_ns: The exposed copies of input among ``wait_ns``.
-        other_copies_ns: Exposed copies to the device of which nothing shows what they are for: no part of ``wait_ns``.
+        other_copies_ns: Exposed copies to the device for an unknown purpose. They are no part of ``wait_ns``.
         best_case_step_ns: Median duration of the steady steps without the wait.
-        settings: How the pipeline is set up, where the trace says so.
-        loaders: How batches are taken from PyTorch's DataLoader.
-        remedy: What to record, so that it can be judged.
-        kind: What the capture is of.
-        spent: Where the time of the capture went, in a sentence, where nothing can be judged.
-        lines: What takes the time of the input by function; ``None`` where stacks tell nothing of it.
+        settings: Settings of the pipeline, if the trace states them.
+        loaders: Calls that take batches from PyTorch's DataLoader.
+        remedy: Advice on what to record, so that the input can be judged.
+        kind: Kind of capture.
+        spent: Sentence about the time of the capture, if nothing can be judged.
+        lines: Functions that take the time of the input; ``None`` if stacks do not show them.
     """
 
     verdict: InputVerdict
@@ -101,7 +101,7 @@ class InputPipelineResult:
 
     @property
     def best_case_speedup(self) -> float | None:
-        """Step time over step time without the wait: an upper bound of the gain. ``None`` where it is not known."""
+        """Step time over step time without the wait: an upper bound of the gain. ``None`` if it is not known."""
         left = self.step_ns - self.at_stake_ns
         if self.caveat:
             return None
@@ -109,7 +109,7 @@ class InputPipelineResult:
 
     @property
     def at_stake_ns(self) -> int:
-        """Time that the verdict is about."""
+        """Time at stake in the verdict."""
         return self.host_ns if self.verdict is InputVerdict.POSSIBLY_BOUND else self.wait_ns
 
 
@@ -117,14 +117,14 @@ class InputPipelineResult:
 class InputPipelineAnalysis(Analysis[InputPipelineResult]):
     """Input-bound verdict over steady steps.
 
-    ``input share = (input wait + exposed copies of input to the device) / step time``. Where no data-loading range was
+    ``input share = (input wait + exposed copies of input to the device) / step time``. If no data-loading range was
     recorded, host time with an idle device can only make it *possibly* input-bound.
 
     Args:
         moderate: From this input share on, moderately input-bound.
         high: From this input share on, highly input-bound.
         suspicious: From this share of host time on (no ranges recorded), possibly input-bound.
-        empty: From this share of calls that find it empty on, a prefetch buffer runs empty.
+        empty: If at least this share of calls find it empty, a prefetch buffer runs empty.
         blamed: Stages get advice on a better set-up from this share of the wait on.
         memory: From this share on, the memory budget of the pipeline counts as used up.
     """
@@ -197,9 +197,9 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         return InputVerdict.MODERATELY_BOUND if input_share >= self.moderate else InputVerdict.NOT_BOUND
 
     def judge(self, result: InputPipelineResult) -> tuple[Finding, ...]:
-        """TV101 where input was seen to be waited for, TV102 where it can only be suspected.
+        """Return TV101 if waits for input were seen, TV102 if they are only suspected.
 
-        Where it was seen, the settings of the pipeline may explain it: TV103 to TV109, for information.
+        For waits that were seen, the settings of the pipeline may be the cause: TV103 to TV109, for information.
         """
         if result.verdict is InputVerdict.NOT_BOUND or not result.verdict.is_judged:
             return ()
@@ -238,7 +238,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         )
 
     def describe(self, result: InputPipelineResult) -> Section:
-        """Verdict, bounds and stages."""
+        """Describe verdict, bounds and stages."""
         stage = result.stages[0].name if result.stages else None
         facts = (
             Fact("verdict", "verdict", result.verdict.value),
@@ -267,7 +267,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         return Section(self.slug, self.title, tuple(blocks))
 
     def _other_copies(self, result: InputPipelineResult) -> str:
-        """What is not counted, where that would change the verdict."""
+        """Return the sentence about copies that do not count as input, if they would change the verdict."""
         if not result.step_ns or result.other_copies_ns < self.moderate * result.step_ns:
             return ""
         share = format_ratio(result.other_copies_ns / result.step_ns)
@@ -278,7 +278,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
 
 
 def _function(result: InputPipelineResult) -> str:
-    """The function of the main thread that takes most of the wait; may be empty."""
+    """Return the function of the main thread that takes most of the wait; may be empty."""
     lines = result.lines
     return lines.functions[0].words if lines is not None and lines.who == "main" and lines.words else ""
 
@@ -319,7 +319,7 @@ _NO_RANGES = Reason(
     "no data-loading ranges were recorded",
     "the input cannot be told from the other work of the host",
 )
-# While the device is idle, a single step may do anything.
+# In a single step, the host may do anything while the device is idle.
 _TOO_FEW = Reason(
     ReasonCode.FEW_STEPS,
     "no data-loading ranges were recorded, and so few steps are not enough to suspect the input without them",
@@ -327,7 +327,7 @@ _TOO_FEW = Reason(
 
 
 def _parts(result: InputPipelineResult) -> tuple[Fact, ...]:
-    """The parts of the input share, where it has two."""
+    """Return the parts of the input share, if it has two."""
     if not result.copy_ns or not result.step_ns:
         return ()
     return (
@@ -337,7 +337,7 @@ def _parts(result: InputPipelineResult) -> tuple[Fact, ...]:
 
 
 def _best_case_step(trace: TraceView) -> int | None:
-    """Median duration of the steady steps without waiting for input and copying it."""
+    """Return the median duration of the steady steps without waiting for input and copying it."""
     if _caveat(trace):
         return None
     remaining = []
@@ -349,7 +349,7 @@ def _best_case_step(trace: TraceView) -> int | None:
 
 
 def _dispatch_ns(trace: TraceView) -> int:
-    """Host time of the steady steps with an idle device in which recorded operations prepare device work."""
+    """Return host time of steady steps with an idle device in which recorded operations prepare device work."""
     total_ns = 0
     for rank, steady in steady_time(trace).items():
         compute = host_classes(trace)[rank].sets["host_compute"].intersect(steady)
@@ -358,9 +358,9 @@ def _dispatch_ns(trace: TraceView) -> int:
 
 
 def _untold_ns(trace: TraceView) -> int:
-    """Host time of the steady steps with an idle device of which no recorded event tells that it is not input.
+    """Return host time of steady steps with an idle device that no recorded event assigns to anything but input.
 
-    A function has a name, and so has the optimizer: what is spent in them is named, and not suspected.
+    Time in functions and in the optimizer has a name, so it is not suspected.
     """
     told = pl.col("kind").is_in(_TOLD) | pl.any_horizontal(
         pl.col(column).str.contains(OPTIMIZER).fill_null(value=False) for column in ("cause", "operator", "range")
@@ -374,17 +374,17 @@ _TOLD = (
     *("python", "python_wait", "optimizer", "runtime", "driver", "compilation"),
     *("host_collective", "parameter_transfer", "profiler"),
 )
-"""Kinds of causes with a name that is not one of input."""
+"""Kinds of causes whose name is not one of input."""
 
 
 def _host_only(trace: TraceView) -> bool:
-    """Whether the program computes on the host: a framework's trace without any device or launch."""
+    """Return whether the program computes on the host: a framework's trace without any device or launch."""
     framework = "host_ops" in trace.tables and not trace.has_device_tables
     return framework and not trace.api_calls("launch").height
 
 
 def _caveat(trace: TraceView) -> str:
-    """Why the wait is an upper bound: without device work it counts in full, even where a device may have worked."""
+    """Return why the wait is an upper bound: without device work it counts in full, even if a device worked."""
     if trace.rank_busy or _host_only(trace):
         return ""
     launched = trace.api_calls("launch").height
@@ -405,11 +405,11 @@ _TAKE_FROM = {
         'tf.profiler.experimental.Trace("data loading")'
     ),
 }
-"""How to make the wait for input visible, by framework."""
+"""Advice to make the wait for input visible, by framework."""
 
 
 def _how_to_annotate(trace: TraceView) -> Remedy:
-    """Return how to make the wait for input visible in a framework's trace; nothing for others."""
+    """Return advice to make the wait for input visible in a framework's trace; empty for others."""
     if "host_ops" not in trace.tables:
         return NO_REMEDY
     ways = [words for name, words in _TAKE_FROM.items() if name in trace.frameworks] or list(_TAKE_FROM.values())
@@ -418,7 +418,7 @@ def _how_to_annotate(trace: TraceView) -> Remedy:
 
 
 def _advice(stage: Stage | None, result: InputPipelineResult, empty: float) -> tuple[str, ...]:
-    """Advice for the stage of a pipeline where there is one, else general advice."""
+    """Return advice for the stage of a pipeline if there is one, else general advice."""
     own = (stage.advice, *stage.further) if stage else ()
     kind, *consumers = stage.path.split(" > ") if stage else [""]
     if stage and kind == "Prefetch" and WRAPPERS.issuperset(consumers):  # the last prefetch, next to the program

@@ -1,4 +1,4 @@
-"""Stages of the input pipeline that a framework's trace records, and how long the program waited in each."""
+"""Stages of the input pipeline that a framework's trace records, and the program's wait in each."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ PYTHON_CALL = r":(Eager)?PyFunc(Stateless)?$"
 """Operations in which TensorFlow calls back into Python."""
 
 RECORDED_STAGE = "_ipl_stage_name"
-"""Property by which a program names the stage of an input pipeline that is not tf.data's."""
+"""Property by which a program names the stage of an input pipeline other than tf.data."""
 
 
 def pipeline_stages(trace: TraceView) -> list[Stage]:
-    """Stages of tf.data and the operations that take a batch, by path; NVTX ranges are in :func:`range_stages`."""
+    """Return stages of tf.data and operations that take a batch, by path. :func:`range_stages` has NVTX ranges."""
     by_path: dict[tuple[str, str], list[Stage]] = {}
     for rank, steady in steady_time(trace).items():
         for stage in _stages_of(trace, rank, steady):
@@ -53,7 +53,7 @@ def pipeline_stages(trace: TraceView) -> list[Stage]:
 
 @once_per_trace
 def forest_of(trace: TraceView, rank: int) -> Forest:
-    """The trees of iterators of a process."""
+    """Return the trees of iterators of a process."""
     takes = host_classes(trace)[rank].input_ops
     filed = having(trace.host_ops("pipeline", "input"), "process_id", rank).select(_OPERATION)
     others = takes.select(_OPERATION).with_columns(pl.col("name", "category").cast(pl.Categorical))
@@ -67,7 +67,7 @@ _OPERATION = ("start_ns", "end_ns", "thread_id", "op_id", "name", "category")
 
 
 def _roles(operations: pl.DataFrame) -> pl.Series:
-    """Roles of operations, which follow from their names and categories: few of these are looked at."""
+    """Return the roles of operations, from their names and categories. Distinct ones are few."""
     takes = operations["takes"].cast(pl.Int32).to_numpy()
     group, first = alike(codes(operations["name"]), codes(operations["category"]), takes)
     distinct = operations.select(pl.all().gather(first)).with_columns(pl.col("name", "category").cast(pl.String))
@@ -77,7 +77,7 @@ def _roles(operations: pl.DataFrame) -> pl.Series:
 
 
 def links_of(trace: TraceView, operations: pl.DataFrame) -> pl.DataFrame:
-    """``op_id, key, integer`` of the properties that link iterators; none where nothing produces for another thread."""
+    """Return ``op_id, key, integer`` of properties that link iterators; none if no stage has its own thread."""
     columns = ("op_id", "key", "integer")
     if "op_args" not in trace.tables or not (operations["role"] == PRODUCES).any():
         return trace.frame("op_args", *columns).head(0)
@@ -90,9 +90,9 @@ def links_of(trace: TraceView, operations: pl.DataFrame) -> pl.DataFrame:
 
 
 def op_args(trace: TraceView, operations: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
-    """Properties ``keys`` of ``operations``: ``op_id, key, integer, real, text``, texts as they are stored.
+    """Return the properties ``keys`` of ``operations``: ``op_id, key, integer, real, text``, texts as they are stored.
 
-    The other columns of ``operations`` come with them.
+    The result also has the other columns of ``operations``.
     """
     columns, others = ("op_id", "key", "integer", "real", "text"), operations.drop("op_id")
     if "op_args" not in trace.tables or not operations.height:

@@ -1,4 +1,4 @@
-"""Stages that took the time of the input: ranges, copies, infeed, or suspects where no stage was recorded."""
+"""Stages that took the time of the input: ranges, copies, infeed, or suspects if no stage was recorded."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ TF_DATA = "tf.data"
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of the input, or one suspect where no stage was recorded.
+    """One stage of the input, or one suspect if no stage was recorded.
 
     Args:
-        name: Name of the range, or what the host did.
+        name: Name of the range, or of the host's activity.
         kind: Kind of evidence: a range, an operation, a call.
-        calls: How often it ran within the steady steps; ``None`` where that has no meaning.
+        calls: Number of calls within the steady steps; ``None`` if that has no meaning.
         total_ns: Its duration within steady steps.
-        capture_calls: How often it ran in the whole capture.
+        capture_calls: Number of calls in the whole capture.
         capture_ns: Its duration in the whole capture.
         self_ns: The part of ``total_ns`` that the device, or the program, waited.
-        inside: The nested range in which most of the wait was spent; empty where there is none.
-        advice: The first thing to do about it.
-        further: Other things to do.
-        path: Place in the pipeline, from the stage to the program; empty where there is no pipeline.
+        inside: The nested range in which most of the wait was spent; empty if there is none.
+        advice: The first advice on it.
+        further: Further advice.
+        path: Place in the pipeline, from the stage to the program; empty if there is no pipeline.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Stage:
 
 
 def range_stages(trace: TraceView) -> list[Stage]:
-    """Outermost data-loading ranges by name, and the time that the device waited in each."""
+    """Return outermost data-loading ranges by name, and the time that the device waited in each."""
     by_name: dict[str, list[Stage]] = {}
     inside: dict[str, list[pl.DataFrame]] = {}
     for rank, steady in steady_time(trace).items():
@@ -86,7 +86,7 @@ def range_stages(trace: TraceView) -> list[Stage]:
 
 
 def summed(parts: list[Stage]) -> Stage:
-    """One stage from those of several ranks."""
+    """Sum the stages of several ranks to one."""
     return replace(
         parts[0],
         calls=sum(part.calls or 0 for part in parts),
@@ -98,18 +98,18 @@ def summed(parts: list[Stage]) -> Stage:
 
 
 def largest_first(stages: Iterable[Stage]) -> tuple[Stage, ...]:
-    """Stages that ran in steady steps, those most waited for first."""
+    """Return stages that ran in steady steps, those most waited for first."""
     return tuple(sorted((s for s in stages if s.total_ns), key=lambda stage: (-stage.self_ns, stage.name)))
 
 
 def _waited_inside(trace: TraceView, outer: pl.DataFrame, waits: IntervalSet) -> pl.DataFrame:
-    """The direct children of the ranges ``outer``, and the wait in each: ``name, waited``."""
+    """Return the direct children of the ranges ``outer``, and the wait in each: ``name, waited``."""
     children = trace.ranges.filter(pl.col("parent_id").is_in(outer["range_id"].implode()))
     return children[["name"]].with_columns(pl.Series("waited", waits.overlap(*bounds(children)), pl.Int64))
 
 
 def _largest(inside: pl.DataFrame) -> str:
-    """The nested range in which most of the wait was spent, over all ranks; empty where there is none."""
+    """Return the nested range in which most of the wait was spent, over all ranks; empty if there is none."""
     totals = inside.group_by("name").agg(pl.col("waited").sum()).sort("waited", "name", descending=[True, False])
     return str(totals["name"][0]) if totals.height and totals["waited"][0] else ""
 
@@ -136,13 +136,13 @@ _PAGEABLE = (
 
 
 def exposed_input(trace: TraceView, rank: int) -> IntervalSet:
-    """Copies of input to the devices of a process that nothing hides: the part of ``copy_h2d`` that is of input."""
+    """Return exposed copies of input to the devices of a process: the part of ``copy_h2d`` that is of input."""
     classes = host_classes(trace)[rank]
     return classes.sets["copy_h2d"].intersect(classes.input_copies)
 
 
 def copy_stage(trace: TraceView, copy_ns: int) -> list[Stage]:
-    """The copies of input to the device that it waited for, as a stage; none where there are none."""
+    """Return the copies of input that the device waited for, as a stage; none if there are none."""
     if not copy_ns:
         return []
     pageable = 2 * _pageable_ns(trace) >= copy_ns
@@ -153,7 +153,7 @@ def copy_stage(trace: TraceView, copy_ns: int) -> list[Stage]:
 
 
 def _pageable_ns(trace: TraceView) -> int:
-    """The part of the exposed copies of input in steady steps that comes from pageable memory."""
+    """Return the part of the exposed copies of input in steady steps that comes from pageable memory."""
     copies = trace.frame("memcpy", "start_ns", "dur_ns", "process_id", "kind", "src_memory")
     pageable = copies.filter((pl.col("kind") == "h2d") & (pl.col("src_memory") == "pageable"))
     return sum(
@@ -163,11 +163,11 @@ def _pageable_ns(trace: TraceView) -> int:
 
 
 INFEED = "infeed op"
-"""Kind of the stage that is a device's wait for its infeed."""
+"""Kind of the stage for a device's wait for its infeed."""
 
 
 def infeed_stage(trace: TraceView) -> list[Stage]:
-    """The wait of devices for their infeed, as a stage, less the time that the program's own loading explains."""
+    """Return the wait of devices for infeed, as a stage, without time that the program's own loading explains."""
     parts = []
     for rank, steady in steady_time(trace).items():
         classes = host_classes(trace)[rank]
@@ -182,11 +182,11 @@ def infeed_stage(trace: TraceView) -> list[Stage]:
 
 
 SAMPLED = "sampled stack"
-"""Kind of stages that only samples of the main thread's stack tell of."""
+"""Kind of stages that only samples of the main thread's stack show."""
 
 
 def sampled_stages(trace: TraceView) -> list[Stage]:
-    """Functions in which samples of the main thread's stack see that it takes its next batch, by function."""
+    """Return functions that take the next batch, as samples of the main thread's stack show them."""
     by_name: dict[str, list[Stage]] = {}
     for rank, steady in steady_time(trace).items():
         classes = host_classes(trace)[rank]
@@ -202,7 +202,7 @@ def sampled_stages(trace: TraceView) -> list[Stage]:
 
 
 def suspects(trace: TraceView) -> list[Stage]:
-    """Activities of the host while the device was idle, where no data-loading range was recorded."""
+    """Return activities of the host while the device was idle, if no data-loading range was recorded."""
     blocked: dict[str, list[Stage]] = {}
     compute, in_capture = 0, 0
     for rank, steady in steady_time(trace).items():
@@ -220,7 +220,7 @@ def suspects(trace: TraceView) -> list[Stage]:
 
 
 UNRECORDED = "unrecorded host time"
-"""Name of the time that may be input as well as anything else."""
+"""Name of time that may be input or anything else."""
 _RECORD_RANGES = "Record ranges around data loading to tell whether this is the input."
 
 

@@ -1,8 +1,8 @@
-"""Names of tf.data stages for people, and advice for slow ones.
+"""Names of tf.data stages for readers, and advice for slow ones.
 
 A stage is an iterator of the pipeline. The trace names it by its path from the consumer to itself
-(``Iterator::Root::Prefetch::ParallelMapV2::FlatMap[0]::TFRecord``); versions, positions and implementation suffixes
-say nothing about what it does, and are left out.
+(``Iterator::Root::Prefetch::ParallelMapV2::FlatMap[0]::TFRecord``). Versions, positions and implementation suffixes do
+not describe its work, and are left out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 
 ITERATOR = "Iterator::"
-"""How names of iterators begin."""
+"""Prefix of the names of iterators."""
 
 _DECORATION = r"\[\d+\]|V\d+$|Impl$|Dataset$"
 _OUTERMOST = {"Iterator", "Root", "Model"}
@@ -27,12 +27,12 @@ _KINDS = {"MemoryCache": "Cache", "MemoryReader": "Cache", "MemoryWriter": "Cach
 }
 
 DEVICE_PREFETCH = ("Prefetch", "Generator")
-"""Path of the pipeline that brings batches to one device; they come from a pipeline on the host."""
+"""Path of the pipeline that brings batches to one device. They come from a pipeline on the host."""
 
 
 @lru_cache(maxsize=1 << 12)
 def stage_path(name: str) -> tuple[str, ...]:
-    """Kinds of the stages from the consumer to the iterator called ``name``; empty for the root itself."""
+    """Return kinds of the stages from the consumer to the iterator called ``name``; empty for the root itself."""
     parts = (_plain(part) for part in name.split("::"))
     return tuple(_KINDS.get(part, part) for part in parts if part not in _OUTERMOST)
 
@@ -45,7 +45,7 @@ def _plain(part: str) -> str:
 
 
 def fused_from(node: str) -> tuple[str, ...]:
-    """Kinds that ``node`` (the name of a graph node) was fused from, in the order of the data; empty for others."""
+    """Return kinds that ``node`` (the name of a graph node) was fused from, in data order; empty for others."""
     fused = re.fullmatch(r"fused\((.*)\)", node)
     return tuple(_plain(part.split(":")[0]) for part in fused.group(1).split(",")) if fused else ()
 
@@ -55,7 +55,7 @@ READ = (
     "num_parallel_calls=tf.data.AUTOTUNE), from a local disk."
 )
 CACHE = "Add .cache() after the slow part where the result fits in memory or on a local disk."
-"""Advice for what is computed again in each epoch."""
+"""Advice for data that is computed again in each epoch."""
 _SLICES = "Batch before mapping, so that slices are taken once per batch and not once per example."
 _PYTHON = (
     "A Python generator holds the interpreter's lock and runs in the training process: read with tf.data itself, "
@@ -74,7 +74,7 @@ _BATCH = (
 )
 
 FASTER_MAP = "vectorise it (batch first, then map whole batches), or move part of it to the device"
-"""What is left to do for a map that runs in parallel."""
+"""Remaining advice for a map that runs in parallel."""
 STILL_SLOW = f"The map is parallel already and still too slow: {FASTER_MAP}."
 """The first advice for a map that runs in parallel."""
 
@@ -116,22 +116,22 @@ _HAND_OVER = ("Copy the batch ahead of time: tf.data.experimental.prefetch_to_de
 
 
 def stage_advice(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Advice for the stage at ``path``, the most promising first."""
+    """Return advice for the stage at ``path``, the most promising first."""
     if path == DEVICE_PREFETCH:
         return ("The pipeline on the host delivers batches too slowly for this device: look at its stages.", *_GENERAL)
     return _ADVICE.get(path[-1] if path else "", _GENERAL)
 
 
 def take_advice(name: str) -> tuple[str, ...]:
-    """Advice for time in the operation ``name`` that takes a batch, outside of any stage."""
+    """Return advice for time in the operation ``name`` that takes a batch, outside of any stage."""
     return _HAND_OVER if re.search(r":_(Send|Recv)$", name) else _GENERAL
 
 
 def take_label(name: str) -> str:
-    """The operation ``name`` that takes a batch, for people."""
+    """Return the name of the operation ``name`` that takes a batch, for readers."""
     if re.search(r":_(Send|Recv)$", name):
         return "handing the batch over"
     place, call, function = name.removeprefix("$").partition(" ") if name.startswith("$") else name.partition("): ")
-    if call and ".py" in place:  # of Python: data.py(12): load_batch
+    if call and ".py" in place:  # a Python call: data.py(12): load_batch
         return f"{function} ({place.rpartition('/')[2].replace('(', ':')})"
     return "IteratorGetNext" if re.match(r"(?i)IteratorGetNext", name) else name

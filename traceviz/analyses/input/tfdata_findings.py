@@ -12,13 +12,13 @@ from traceviz.report import Fact, Finding
 from traceviz.report.findings.registry import record_of
 
 CODES = ("TV103", "TV104", "TV105", "TV106", "TV107")
-"""Codes of the findings that are raised here."""
+"""Codes of the findings that this module raises."""
 
 
 def settings_findings(
     settings: PipelineSettings, stages: tuple[Stage, ...], *, empty: float, blamed: float, memory: float
 ) -> tuple[Finding, ...]:
-    """Findings without time at stake of their own: they explain the wait that another finding counts.
+    """Return findings that explain the wait. They have no time at stake, because another finding counts the wait.
 
     Args:
         settings: The settings.
@@ -30,7 +30,7 @@ def settings_findings(
     whole = sum(stage.self_ns for stage in stages) or 1
     shares = {stage.path: stage.self_ns / whole for stage in stages if stage.kind == TF_DATA}
     if sum(shares.values()) < blamed:
-        return ()  # the wait is not the pipeline's
+        return ()  # the wait is not due to the pipeline
     waited = [(s, share) for s in settings.stages if (share := shares.get(" > ".join(reversed(s.path)), 0.0)) >= blamed]
     prefetches = [s for s in settings.stages if s.kind == "Prefetch" and s.empty_share is not None]
     cores = settings.cpu_budget or 0
@@ -47,7 +47,7 @@ def settings_findings(
 
 
 def with_settings(stage: Stage, settings: PipelineSettings) -> Stage:
-    """``stage`` with advice that agrees with what the trace states of it."""
+    """Return ``stage`` with advice that agrees with its settings in the trace."""
     own = settings.at(stage.path) if stage.kind == TF_DATA else None
     if own is None:
         return stage
@@ -58,7 +58,7 @@ def with_settings(stage: Stage, settings: PipelineSettings) -> Stage:
 
 
 def _parallel(stage: StageSettings, settings: PipelineSettings) -> tuple[str, ...]:
-    """What to do about a stage that works on several elements at once."""
+    """Return advice for a stage that works on several elements at once."""
     if settings.leaves_cores(stage):
         return record_of("TV104").advice
     if "Map" in stage.fused and stage.parallelism is not None:

@@ -1,7 +1,7 @@
 """Settings of a tf.data pipeline that its own trace states: parallelism, buffers, autotuning, memory.
 
-The runtime writes these figures beside every call of an iterator, and no profile page shows them: a buffer found
-empty, a map that uses two of eight cores.
+The runtime writes these figures with every call of an iterator, for example an empty buffer, or a map that uses two of
+eight cores. No profile page shows them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PARALLEL_KINDS = frozenset({"ParallelMap", "MapAndBatch", "ParallelInterleave", 
 """Stages that may use several cores."""
 
 ONE_BY_ONE = frozenset({"Map", "Interleave", "FlatMap"})
-"""Stages that call a function of the program for one element after the other."""
+"""Stages that call a function of the program for one element after another."""
 
 WRAPPERS = frozenset(
     {
@@ -43,20 +43,20 @@ WRAPPERS = frozenset(
 """Stages that only pass elements on."""
 
 UNKNOWN = "unavailable"
-"""An iterator states this for a figure that it cannot read without waiting for its own lock."""
+"""Text of an iterator for a figure that it cannot read without waiting for its own lock."""
 
 _USED_OF = r"^\s*(\d+) out of (\d+)"
 
 
 @dataclass(frozen=True, slots=True)
 class StageSettings:
-    """Settings of one stage; ``None`` is not recorded.
+    """Settings of one stage; ``None`` means not recorded.
 
     Args:
         path: Kinds from the consumer to the stage.
         calls: Calls in steady steps.
         parallelism: Elements that it works on at once, as of the last call.
-        autotune: Whether the runtime may change that.
+        autotune: True if the runtime may change that.
         buffer_limit: Elements that its buffer may hold, as of the last call.
         empty_share: Share of the calls in steady steps that found the buffer empty.
         batch_size: Elements per batch.
@@ -74,7 +74,7 @@ class StageSettings:
 
     @property
     def kind(self) -> str:
-        """What the stage does."""
+        """Kind of the stage."""
         return self.path[-1]
 
 
@@ -96,39 +96,39 @@ class PipelineSettings:
 
     @property
     def prefetches(self) -> bool:
-        """Whether a stage prefetches at the end of the pipeline, next to the program."""
+        """True if a stage prefetches at the end of the pipeline, next to the program."""
         return any(stage.kind == "Prefetch" and WRAPPERS.issuperset(stage.path[:-1]) for stage in self.in_use)
 
     @property
     def maps_in_parallel(self) -> bool:
-        """Whether every stage that may work on several elements at once does so, on as many as there are cores."""
+        """True if every stage that may work in parallel does so, on as many elements as there are cores."""
         parallel = [stage for stage in self.in_use if stage.kind in PARALLEL_KINDS]
         one_by_one = any(stage.kind in ONE_BY_ONE for stage in self.in_use)
         return bool(parallel) and not one_by_one and not any(self.leaves_cores(stage) for stage in parallel)
 
     def leaves_cores(self, stage: StageSettings) -> bool:
-        """Whether a stage works on fewer elements at once than there are cores, and is not tuned by the runtime."""
+        """Return whether a stage works on fewer elements at once than there are cores, without autotuning."""
         few = stage.parallelism is not None and stage.parallelism < (self.cpu_budget or 0)
         return stage.kind in PARALLEL_KINDS and few and not stage.autotune
 
     def at(self, path: str) -> StageSettings | None:
-        """The stage at ``path`` (from the stage on), where it is known."""
+        """Return the stage at ``path`` (from the stage on), if it is known."""
         return next((stage for stage in self.stages if " > ".join(reversed(stage.path)) == path), None)
 
     @property
     def in_use(self) -> tuple[StageSettings, ...]:
-        """Stages called in steady steps, not those of a validation between epochs; all where none was called."""
+        """Stages called in steady steps, without those of a validation between epochs; all if none was called."""
         return tuple(stage for stage in self.stages if stage.calls) or self.stages
 
     def empty_share_of(self, path: str) -> float | None:
-        """Share of calls of the stage at ``path`` (from the stage on) that found its buffer empty, where recorded."""
+        """Return the share of calls of the stage at ``path`` (from the stage on) with an empty buffer, if recorded."""
         stage = self.at(path)
         return None if stage is None else stage.empty_share
 
 
 @once_per_trace
 def pipeline_settings(trace: TraceView) -> PipelineSettings:
-    """Settings of all processes with steps; where they, or stages of one path, differ, the most restrictive."""
+    """Return settings of all processes with steps; the most restrictive if processes, or stages of a path, differ."""
     pipelines = [settings for rank in steady_time(trace) if (settings := _settings_of(trace, rank)).stages]
     if not pipelines:
         return PipelineSettings()
@@ -145,7 +145,7 @@ def pipeline_settings(trace: TraceView) -> PipelineSettings:
 
 
 def _strictest(parts: list[StageSettings]) -> StageSettings:
-    """One stage from those of several processes, or of several places in a pipeline (``Zip[0]``, ``Zip[1]``)."""
+    """Merge stages of several processes, or of several places in a pipeline (``Zip[0]``, ``Zip[1]``), into one."""
     return replace(
         parts[0],
         calls=sum(part.calls for part in parts),
@@ -181,11 +181,11 @@ def _settings_of(trace: TraceView, rank: int) -> PipelineSettings:
 
 
 def _last(args: pl.DataFrame) -> pl.DataFrame:
-    """Of each property of each stage, what its last call states."""
+    """Return the last value of each property of each stage."""
     order = np.argsort(args["place"].to_numpy(), kind="stable")
     group, first = alike(codes(args["name"]), codes(args["key"]))
     last = np.empty(first.size, np.int64)
-    last[group[order]] = order  # of equal groups the last that is written stays
+    last[group[order]] = order  # of equal groups, the last write stays
     return taken(args, last)
 
 
@@ -216,7 +216,7 @@ def _largest(args: pl.DataFrame, key: str) -> int | None:
 
 
 def _memory(args: pl.DataFrame) -> float | None:
-    """The highest share of the memory budget in use."""
+    """Return the highest share of the memory budget in use."""
     text = having(args, "key", "ram_usage_megabytes")["text"].drop_nulls().cast(pl.String)
     parts = text.str.extract_groups(_USED_OF).struct.unnest() if text.len() else pl.DataFrame()
     numbers = parts.cast(pl.Float64, strict=False).drop_nulls() if parts.width else parts
@@ -226,7 +226,7 @@ def _memory(args: pl.DataFrame) -> float | None:
 
 
 def describe_settings(settings: PipelineSettings) -> list[Block]:
-    """The settings as facts and a table; nothing where the trace has none."""
+    """Describe the settings as facts and a table; empty if the trace has none."""
     if not settings.stages:
         return []
     shown = [s for s in settings.stages if (s.parallelism, s.buffer_limit, s.empty_share) != (None, None, None)]

@@ -1,8 +1,8 @@
-"""Which stage of a tf.data pipeline the program waits in, nanosecond by nanosecond.
+"""Waits of the program by stage of a tf.data pipeline. Every nanosecond belongs to one stage.
 
-Iterators call each other on one thread or, where a stage runs ahead, across threads: the thread that *consumes* an
-element is linked to the one that *produces* it through the ids of the iterator and of the element. A call waits for
-the deepest stage that runs within it::
+Iterators call each other on one thread or, if a stage prefetches, across threads. The ids of the iterator and of the
+element link the thread that *consumes* an element to the thread that *produces* it. A call waits for the deepest stage
+that runs within it::
 
     program    |------- take the next batch -------|
     Prefetch     |----- consume ------------------|
@@ -10,7 +10,7 @@ the deepest stage that runs within it::
                             |-Source-|
     waits      |t|-Prefetch-|-Map-|-Source-|-Map--|P|t|
 
-A stage that produced its element before the call began kept nothing waiting. Every nanosecond goes to one stage.
+A stage that produced its element before the call started caused no wait.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from traceviz.core.arrays.intervals import Array, IntervalSet, nesting
 from traceviz.core.arrays.nested import nesting_order
 
 MAX_DEPTH = 100
-"""Stages inside one another; a deeper chain is damage."""
+"""Most stages inside one another; a deeper chain is damage."""
 
 LINK_KEYS = ("id", "parent_id", "element_id")
 """Properties of operations that link iterators."""
@@ -43,8 +43,8 @@ class Forest:
     Args:
         operations: ``op_id, start_ns, end_ns, thread_id, name, role``, one row per operation.
         parent: Row of the operation that waits for each one, -1 for none.
-        segments: Part ``(starts, ends)`` of each operation that a call of the program waited for; else empty.
-        stage: Row of the operation that names the stage of each operation; -1 where no call waited.
+        segments: Part ``(starts, ends)`` of each operation for which a call of the program waited; else empty.
+        stage: Row of the operation that names the stage of each operation; -1 if no call waited.
     """
 
     operations: pl.DataFrame
@@ -54,7 +54,7 @@ class Forest:
 
 
 def role_of(names: pl.Expr, category: pl.Expr) -> pl.Expr:
-    """Roles of operations in the pipeline, from their names (text) and categories (text)."""
+    """Return roles of operations in the pipeline, from their names (text) and categories (text)."""
     return (
         pl.when(category == "input")
         .then(TAKES)
@@ -69,7 +69,7 @@ def role_of(names: pl.Expr, category: pl.Expr) -> pl.Expr:
 
 
 def build_forest(operations: pl.DataFrame, links: pl.DataFrame, takes: pl.DataFrame) -> Forest:
-    """Trees of iterators below the operations in which the program takes a batch.
+    """Build trees of iterators below the operations in which the program takes a batch.
 
     Args:
         operations: ``op_id, start_ns, end_ns, thread_id, name, role`` of one process; roles are those of
@@ -89,7 +89,7 @@ def build_forest(operations: pl.DataFrame, links: pl.DataFrame, takes: pl.DataFr
 
 
 def _ids(operations: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
-    """The properties :data:`LINK_KEYS` of each operation as columns, null where it has none."""
+    """Return the properties :data:`LINK_KEYS` of each operation as columns, null if it has none."""
     ids = operations[["op_id"]]
     for key in LINK_KEYS:
         values = having(links, "key", key).select("op_id", pl.col("integer").alias(key))
@@ -98,7 +98,7 @@ def _ids(operations: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
 
 
 def _linked(operations: pl.DataFrame, nested: Array, links: pl.DataFrame) -> Array:
-    """The parent of each operation: around it on its thread or, for one that produces, the iterator that consumes."""
+    """Return the parent of each operation: the one around it on its thread; for a producer, the consuming iterator."""
     if not (operations["role"] == PRODUCES).any():
         return nested
     ids = _ids(operations, links)
@@ -123,9 +123,9 @@ def _linked(operations: pl.DataFrame, nested: Array, links: pl.DataFrame) -> Arr
 
 
 def _with_host_pipelines(operations: pl.DataFrame, parent: Array) -> Array:
-    """Hang pipelines of the host below the device's prefetch during which they run.
+    """Attach pipelines of the host to the device's prefetch during which they run.
 
-    The trace does not link the two: only their times show that one waits for the other.
+    The trace does not link the two. Only their times show that one waits for the other.
     """
     names = operations["name"].unique().to_list()
     generators = [name for name in names if name.startswith(ITERATOR) and stage_path(name) == DEVICE_PREFETCH]
@@ -144,7 +144,7 @@ def _with_host_pipelines(operations: pl.DataFrame, parent: Array) -> Array:
 
 
 def _waited(operations: pl.DataFrame, parent: Array, roots: npt.NDArray[np.bool_]) -> tuple[tuple[Array, Array], Array]:
-    """The part of each operation that ``roots`` waited for, level by level, and the stage of each operation."""
+    """Return the part of each operation that ``roots`` waited for, level by level, and the stage of each operation."""
     count = parent.size
     starts, ends = operations["start_ns"].to_numpy(), operations["end_ns"].to_numpy()
     names_stage = np.isin(operations["role"].to_numpy(), (ITERATES, TAKES))
@@ -168,14 +168,14 @@ def _waited(operations: pl.DataFrame, parent: Array, roots: npt.NDArray[np.bool_
 
 
 def _ranges(firsts: Array, ends: Array) -> Array:
-    """The numbers ``firsts[i] .. ends[i] - 1`` of all ``i``, one after the other."""
+    """Return the numbers ``firsts[i] .. ends[i] - 1`` of all ``i``, one after the other."""
     sizes = ends - firsts
     offsets = np.cumsum(sizes) - sizes
     return np.asarray(np.arange(int(sizes.sum())) + np.repeat(firsts - offsets, sizes), dtype=np.int64)
 
 
 def _apart(group: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
-    """The intervals less what earlier ones of their ``group`` cover, so that none of a group overlap."""
+    """Remove from the intervals what earlier ones of their ``group`` cover, so that none of a group overlap."""
     frame = pl.DataFrame({"group": group, "start": starts, "end": ends}).with_row_index("row")
     ordered = frame.sort("group", "start", "end", "row", descending=[False, False, True, False])
     reach = pl.col("end").cum_max().shift(1).over("group")
@@ -184,7 +184,7 @@ def _apart(group: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
 
 
 def waited_in(forest: Forest, waits: IntervalSet) -> pl.DataFrame:
-    """Nanoseconds of ``waits`` in each stage itself: ``name, role, self_ns``; they add up to what ``waits`` covers."""
+    """Return nanoseconds of ``waits`` in each stage itself: ``name, role, self_ns``. They add up to the coverage."""
     begin, finish = forest.segments
     spent = waits.overlap(begin, finish)
     spent[forest.stage < 0] = 0

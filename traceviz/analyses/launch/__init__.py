@@ -1,1 +1,1 @@
-"""Between host and device: the CUDA API, launches, and waits for the device."""
+"""Interface of host and device: the CUDA API, launches, and waits for the device."""

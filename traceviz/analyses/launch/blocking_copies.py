@@ -1,11 +1,11 @@
-"""Copies in which the host waits unasked while no device works: what they cost, and where the program makes them.
+"""Copies that block the host without an explicit wait while no device works: their cost and place in the program.
 
 ::
 
-    device  |####kernel####|.........................|copy|        what runs before the copy on its stream is not begun
-    host       |launch|----------cudaMemcpyAsync----------|        nothing new is launched meanwhile
+    device  |####kernel####|.........................|copy|        earlier work on the copy's stream has not started
+    host       |launch|----------cudaMemcpyAsync----------|        nothing new is launched during the call
 
-What follows such a wait is the business of :mod:`traceviz.analyses.launch.waits`.
+:mod:`traceviz.analyses.launch.waits` covers the time after such a wait.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from traceviz.report.findings.registry import record_of
 
 @dataclass(frozen=True, slots=True)
 class BlockingCopies:
-    """Copies that hold up the host unasked in judged time, over all ranks.
+    """Copies that block the host without an explicit wait in judged time, over all ranks.
 
     Args:
-        calls: Number of those that cost anything.
+        calls: Number of those with a cost.
         exposed_ns: Time in which the host waits in them and no device works.
-        name: The function that costs most.
-        copies: What it copies, in words: ``copies to pageable host memory``.
-        reads: Whether most of the time is in copies from a device.
-        place: The range, the operator and the line of Python with most of the time, for people; may be empty.
+        name: The function with the highest cost.
+        copies: Text that names its copies: ``copies to pageable host memory``.
+        reads: True if most of the time is in copies from a device.
+        place: The range, the operator and the line of Python with most of the time, for readers; may be empty.
         operators: ``op, exposed_ns``: outermost operations of the framework around the calls, the costliest first.
     """
 
@@ -53,7 +53,7 @@ class BlockingCopies:
 
 
 def blocking_copies(trace: TraceView, least_ns: float) -> BlockingCopies:
-    """Measure the idle time in which the host waits unasked for copies; less than ``least_ns`` is not looked into."""
+    """Measure the idle time in which copies block the host; times below ``least_ns`` are not examined."""
     parts = []
     total_ns = 0
     if not unasked_waits(trace).height:
@@ -84,7 +84,7 @@ _DIRECTIONS = {"d2h": "to", "h2d": "from"}
 
 
 def _words(kind: str | None, memory: str | None) -> str:
-    """Copies of a kind and a kind of host memory, in words."""
+    """Return the name of copies of a kind and a kind of host memory."""
     if kind not in _DIRECTIONS:
         return "copies"
     known = "" if memory in {None, "unknown"} else f"{memory} "
@@ -92,13 +92,13 @@ def _words(kind: str | None, memory: str | None) -> str:
 
 
 def blocking_finding(waits: BlockingCopies, judged_ns: int, judged_words: str, steps: int) -> Finding:
-    """TV206.
+    """Return TV206.
 
     Args:
-        waits: What was measured.
+        waits: The measured copies.
         judged_ns: The judged time.
-        judged_words: That time in words.
-        steps: Number of steady steps; 0 where none were found.
+        judged_words: Text that names that time.
+        steps: Number of steady steps; 0 if none were found.
     """
     time = f"{format_ratio(waits.exposed_ns / judged_ns)} of the {judged_words} ({format_ns(waits.exposed_ns)})"
     where = f", mostly in {waits.place}" if waits.place else ""
@@ -118,7 +118,7 @@ def blocking_finding(waits: BlockingCopies, judged_ns: int, judged_words: str, s
 
 
 def _advice(waits: BlockingCopies) -> tuple[str, ...]:
-    """What to do by where the copies are made and which way they go."""
+    """Return advice by the place of the copies and their direction."""
     to_host, to_device, others = (
         record_of("TV206").advice[:2],
         record_of("TV206").advice[2:3],

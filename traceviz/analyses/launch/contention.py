@@ -1,4 +1,4 @@
-"""Launching beside the input pipeline: whether threads that prepare input hold up those that launch kernels."""
+"""Contention of launches and the input pipeline: threads that prepare input may delay those that launch kernels."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from traceviz.report import STEADY_STEP_TIME, Fact, Facts, Finding, Section, Ski
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """Launch time of steady steps and how much of it passes while input is prepared; over all ranks.
+    """Launch time of steady steps, and the part of it during input preparation; over all ranks.
 
     Args:
-        launch_ns: Time in which no device works and a launch call runs, or launched work has not begun.
+        launch_ns: Time in which no device works and a launch call runs or launched work is queued.
         contended_ns: The part of it in which the input pipeline is busy.
         pipeline_ns: Time in which the input pipeline is busy on any thread.
         step_ns: Steady step time.
-        private_threads: Whether launches have threads of their own.
+        private_threads: True if launches have threads of their own.
     """
 
     launch_ns: int
@@ -38,8 +38,7 @@ class LaunchContentionAnalysis(Analysis[Contention]):
     """Overlay of kernel launching and input preparation.
 
     Args:
-        launch_share: Launches are held up if launching while input is prepared takes at least this share of steady
-            step time.
+        launch_share: Least share of steady step time in which launching overlaps input preparation for a finding.
     """
 
     slug = "launch_contention"
@@ -67,7 +66,7 @@ class LaunchContentionAnalysis(Analysis[Contention]):
         return Contention(launch_ns, contended_ns, pipeline_ns, step_ns, bool(names.str.contains(PRIVATE).any()))
 
     def judge(self, result: Contention) -> tuple[Finding, ...]:
-        """Launches that are held up while input is prepared."""
+        """Return a finding on launches that are delayed while input is prepared."""
         if result.private_threads or not result.step_ns:
             return ()
         if result.contended_ns < self.launch_share * result.step_ns:
@@ -84,7 +83,7 @@ class LaunchContentionAnalysis(Analysis[Contention]):
         return (finding("TV406", message, evidence, result.contended_ns, result.step_ns, STEADY_STEP_TIME),)
 
     def describe(self, result: Contention) -> Section:
-        """The overlay in figures."""
+        """Describe the overlay in figures."""
         facts = (
             Fact("launch_ns", "launching, device idle", result.launch_ns, "ns"),
             Fact("launch_share", "of steady step time", ratio(result.launch_ns, result.step_ns), "ratio"),
@@ -96,4 +95,4 @@ class LaunchContentionAnalysis(Analysis[Contention]):
 
 
 PRIVATE = r"gpu_(private|shared)"
-"""Threads that TensorFlow starts for launching where ``TF_GPU_THREAD_MODE`` asks for it."""
+"""Threads that TensorFlow starts for launching if ``TF_GPU_THREAD_MODE`` asks for it."""

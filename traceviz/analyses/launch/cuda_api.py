@@ -1,8 +1,8 @@
-"""CUDA API time share: which calls take the host's time, and which of that the device had to wait for.
+"""Time in the CUDA API: the host's time by call, and the part of it in which the device had to wait.
 
-The table that nvprof printed as "API calls", completed by what makes it honest: the share of wall time, the part
-before and after the first steady step, and the *exposed* part, in which no device of the process works. A call that
-only runs at start-up, or behind a busy device, is not a problem however large its share.
+This is the table that nvprof printed as "API calls", with three additions: the share of wall time, the part before and
+after the first steady step, and the *exposed* part, in which no device of the process works. A call that only runs at
+start-up, or behind a busy device, is not a problem, even with a large share.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class ApiShares:
     Args:
         by_name: One row per (name, domain), the largest total first.
         by_thread: One row per (process, thread).
-        in_steps: Calls that begin in steady steps, by name and domain.
-        nested_ns: Driver calls that ran inside a runtime call of the same thread: counted in both domains.
+        in_steps: Calls that start in steady steps, by name and domain.
+        nested_ns: Time of driver calls inside a runtime call of the same thread, which both domains count.
         steady_exposed: Calls and exposed nanoseconds within judged time, by name.
         judged_ns: The time that findings are judged on, summed over processes.
-        judged_words: That time in words.
-        steps: Number of steady steps; 0 where none were found.
-        waits: Calls in which the host waits for a device, and what they cost.
-        copies: Copies in which the host waits unasked while no device works.
-        remarks: What the names of the functions do not tell, in sentences: copies that wait, and first calls.
+        judged_words: Text that names that time.
+        steps: Number of steady steps; 0 if none were found.
+        waits: Calls in which the host waits for a device, and their cost.
+        copies: Copies that block the host without an explicit wait while no device works.
+        remarks: Sentences about facts that function names do not show: copies that wait, and first calls.
     """
 
     by_name: pl.DataFrame
@@ -72,7 +72,7 @@ class ApiShares:
 
     @property
     def exposed_ns(self) -> int | None:
-        """Time of calls in which no device works; ``None`` where no device work was recorded."""
+        """Time of calls in which no device works; ``None`` if no device work was recorded."""
         known = self.by_name["exposed_ns"].drop_nulls()
         return int(known.sum()) if len(known) or not self.by_name.height else None
 
@@ -100,7 +100,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         if not trace.tables.rows("cuda_api"):
             return self.skipped("no call of the device's API was captured")
         calls = trace.frame("cuda_api", *_COLUMNS)
-        begin, end = trace.recorded_window  # devices and calls are recorded by one source, at the same time
+        begin, end = trace.recorded_window  # one source records devices and calls at the same time
         by_name, sums = _grouped(trace, calls, end - begin)
         judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         return ApiShares(
@@ -118,7 +118,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         )
 
     def judge(self, result: ApiShares) -> tuple[Finding, ...]:
-        """Copies that wait, and allocation, streams and synchronisation in steady steps, that leave the device idle."""
+        """Return findings on copies that wait, and on allocation, streams and synchronisation that idle devices."""
         blocking = self._blocking(result)
         if not result.steps:
             return blocking
@@ -177,7 +177,7 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         )
 
     def describe(self, result: ApiShares) -> Section:
-        """The table of functions, and threads for machines."""
+        """Describe the table of functions, and threads for machines."""
         total = int(result.by_name["total_ns"].sum())
         facts = [
             Fact("api_total_ns", "time, all threads", total, "ns"),
@@ -211,19 +211,19 @@ class CudaApiAnalysis(Analysis[ApiShares]):
 
 
 _BLOCK = 1 << 18
-"""Calls whose ends are in memory at a time."""
+"""Number of calls whose ends are in memory at a time."""
 _COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "name", "domain")
 
 
 def _grouped(trace: TraceView, calls: pl.DataFrame, span_ns: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Statistics per function, and :func:`_sums`. What groups rows takes memory: it is let go of here."""
+    """Return statistics per function, and :func:`_sums`. The groups take memory and are released here."""
     finest = _finest(calls)
     sums = _sums(trace, calls, finest)
     return _by_name(calls["dur_ns"], finest.codes, sums, span_ns), sums
 
 
 def _finest(calls: pl.DataFrame) -> Groups:
-    """The groups of which all others are made: calls of one function, in one domain, on one thread."""
+    """Return the finest groups: calls of one function, in one domain, on one thread. All others are made of these."""
     columns = [codes(calls["name"])]
     if not is_one_name(calls, "domain"):
         columns.append(codes(calls["domain"]))
@@ -235,9 +235,9 @@ def _finest(calls: pl.DataFrame) -> Groups:
 
 
 def _sums(trace: TraceView, calls: pl.DataFrame, groups: Groups) -> pl.DataFrame:
-    """Keys of ``groups`` with ``calls``, ``total_ns``, and the parts of it; these are null where they are not known.
+    """Return keys of ``groups`` with ``calls``, ``total_ns``, and its parts; unknown parts are null.
 
-    ``startup_ns`` is before the first steady step, ``steady_ns`` the rest; in ``exposed_ns`` no device works.
+    ``startup_ns`` is before the first steady step, ``steady_ns`` the rest. In ``exposed_ns`` no device works.
     """
     starts, lasting = calls["start_ns"].to_numpy(), without_nulls(calls["dur_ns"], 0).to_numpy()
     total = groups.sums(lasting)
@@ -269,20 +269,20 @@ def _sums(trace: TraceView, calls: pl.DataFrame, groups: Groups) -> pl.DataFrame
 
 
 def _idle_of_user(trace: TraceView, process: int) -> IntervalSet:
-    """Idle time of the devices of a process; none where it uses no device, since no device waits for it."""
+    """Return idle time of the devices of a process; none if it uses no device, since no device waits for it."""
     return trace.idle_of(process) if process in trace.rank_busy else IntervalSet.empty()
 
 
 def _first_steady(trace: TraceView, process: int) -> int:
-    """Begin of the first steady step of a process; where it has none, that of any process."""
+    """Return the start of the first steady step of a process; if it has none, that of any process."""
     firsts = {rank: int(window.starts[0]) for rank, window in host_time(trace).items()}
     return firsts.get(process, min(firsts.values()))
 
 
 def _by_name(durations: pl.Series, finest: Codes, sums: pl.DataFrame, span_ns: int) -> pl.DataFrame:
-    """Statistics per function. Its share of wall time is that of the average thread that calls it.
+    """Return statistics per function. Its share of wall time is that of the average thread that calls it.
 
-    The codes of the ``finest`` groups, whose ``sums`` are given, are used up: those of functions take their place.
+    The codes of the ``finest`` groups, whose ``sums`` are given, are overwritten with those of functions.
     """
     by_name = Groups.of(sums, "name", "domain")
     for begin in range(0, finest.size, _BLOCK):
@@ -299,14 +299,14 @@ def _by_name(durations: pl.Series, finest: Codes, sums: pl.DataFrame, span_ns: i
 
 
 def _summed(groups: Groups, part: pl.Series) -> pl.Series:
-    """The sums of ``part`` by group; null where it is not known."""
+    """Return the sums of ``part`` by group; null if it is not known."""
     if part.null_count():
         return pl.Series(part.name, [None] * len(groups), pl.Int64)
     return pl.Series(part.name, groups.sums(part.to_numpy()))
 
 
 def _by_thread(calls: pl.DataFrame, sums: pl.DataFrame, span_ns: int) -> pl.DataFrame:
-    """Sums per thread; where driver calls run inside runtime calls, wall time counts once."""
+    """Return sums per thread. If driver calls run inside runtime calls, wall time counts once."""
     keys = ("process_id", "thread_id")
     groups = Groups.of(sums, *keys)
     columns = (_summed(groups, sums[name].fill_null(0)) for name in ("calls", "total_ns", "exposed_ns"))
@@ -320,12 +320,12 @@ def _by_thread(calls: pl.DataFrame, sums: pl.DataFrame, span_ns: int) -> pl.Data
 
 
 def _nests(sums: pl.DataFrame) -> bool:
-    """Whether there are calls of several domains: those of the driver may run inside of others."""
+    """Return whether there are calls of several domains. Those of the driver may then run inside others."""
     return sums["domain"].n_unique() > 1
 
 
 def _nested(calls: pl.DataFrame) -> int:
-    """Time of driver calls inside runtime calls of the same thread."""
+    """Return the time of driver calls inside runtime calls of the same thread."""
     domain = pl.col("domain")
     return sum(
         int(intervals(part.filter(domain == "runtime")).overlap(*bounds(part.filter(domain == "driver"))).sum())
@@ -338,7 +338,7 @@ JUDGED_KINDS: tuple[ApiKind, ...] = ("allocation", "stream")
 
 
 def _steady_exposed(trace: TraceView) -> dict[str, tuple[int, int]]:
-    """Calls of :data:`JUDGED_KINDS` in steady steps and their exposed nanoseconds there, by name."""
+    """Return calls of :data:`JUDGED_KINDS` in steady steps and their exposed nanoseconds there, by name."""
     sums: dict[str, tuple[int, int]] = {}
     if not steady_time(trace):
         return sums

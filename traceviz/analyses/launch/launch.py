@@ -1,4 +1,4 @@
-"""The launch path: the time that a launch costs the host, how long the work then waits, and how long it runs.
+"""The launch path: the host's time for a launch, the queue delay of the work, and its run time.
 
 ::
 
@@ -7,7 +7,7 @@
             |<--- api ----->|<-->|<- kernel ->|
                             queue
 
-The queue is null, and not zero, where the kernel began before the call returned. A graph launch is one call with many
+The queue is null, and not zero, if the kernel started before the call returned. A graph launch is one call with many
 kernels; its queue is that of the first.
 """
 
@@ -44,9 +44,9 @@ class LaunchTimes:
         by_name: One row per API function, the largest total first.
         kernels: Kernels in the capture.
         without_call: Kernels whose launch call is not in the capture.
-        per_step: Launch calls per steady step; ``None`` where no steps were found.
-        captured: Calls that a graph captured, which launched nothing.
-        delays: From calls to the work that they launched, by device.
+        per_step: Launch calls per steady step; ``None`` if no steps were found.
+        captured: Calls captured by a graph, which launched nothing.
+        delays: Delays from calls to the work that they launched, by device.
     """
 
     overall: pl.DataFrame
@@ -90,7 +90,7 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
         return LaunchTimes(overall, by_name, count, without_call, per_step, captured, launch_delays(trace))
 
     def describe(self, result: LaunchTimes) -> Section:
-        """Medians over all launches, and one row per API function."""
+        """Describe medians over all launches, and one row per API function."""
         launches = result.overall.row(0, named=True)
         facts = (
             Fact("launches", "launch calls", launches["calls"], "count"),
@@ -142,7 +142,7 @@ _COLUMNS = (
 
 
 def _other_calls(trace: TraceView, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Calls of ``kernels`` that have another name: XLA on ROCm records some launches under the call before them."""
+    """Return calls of ``kernels`` under another name: XLA on ROCm records some launches under the call before them."""
     wanted = kernels.select(LAUNCH_KEY).drop_nulls().unique() if kernels.height else kernels
     if not wanted.height:
         return trace.api_calls()
@@ -165,10 +165,10 @@ def _delays(delays: tuple[LaunchDelays, ...]) -> Grid:
 
 
 def _queue(trace: TraceView, calls: pl.DataFrame) -> pl.Series:
-    """From the end of each call to the begin of its first work: ``queue_ns``, null where it began before or never."""
+    """Return ``queue_ns`` from each call's end to its first work's start; null if that started before or never."""
     ends, least = calls["end_ns"].to_numpy(), np.iinfo(np.int64).max
     begins = np.full(calls.height, least)
-    for name in filter(trace.tables.rows, COMPUTING):  # in order of their start: the first of a call is its earliest
+    for name in filter(trace.tables.rows, COMPUTING):  # sorted by start: the first work of a call is its earliest
         work = trace.frame(name, "start_ns", *LAUNCH_KEY)
         first, starts = partners(calls, work), work["start_ns"].to_numpy()
         for part in blocks(first.size):
@@ -179,7 +179,7 @@ def _queue(trace: TraceView, calls: pl.DataFrame) -> pl.Series:
 
 
 def _times(trace: TraceView, calls: pl.DataFrame, caused: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Statistics of all ``calls``, and by name, with those of the kernels that they ``caused``."""
+    """Return statistics of all ``calls``, and by name, with those of the kernels that they ``caused``."""
     times = calls.select("name", (pl.col("end_ns") - pl.col("start_ns")).alias("api_ns"), _queue(trace, calls))
     by_name = _aggregate(times, caused)
     is_one = by_name.height == 1
@@ -187,13 +187,13 @@ def _times(trace: TraceView, calls: pl.DataFrame, caused: pl.DataFrame) -> tuple
 
 
 def _overall(times: pl.DataFrame, caused: pl.DataFrame) -> pl.DataFrame:
-    """:func:`_aggregate` of all calls as one function."""
+    """Return :func:`_aggregate` of all calls as one function."""
     every = pl.lit("all").alias("name")
     return _aggregate(times.with_columns(every), caused.with_columns(every))
 
 
 def _aggregate(times: pl.DataFrame, caused: pl.DataFrame) -> pl.DataFrame:
-    """Statistics of calls and of the kernels that they caused, per ``name``, the largest total first.
+    """Return statistics of calls and of the kernels that they caused, per ``name``, the largest total first.
 
     Args:
         times: ``name, api_ns, queue_ns`` of calls.
@@ -227,7 +227,7 @@ def _of_kernels(times: Ordered) -> tuple[pl.Series, ...]:
 
 
 def _middle_and_upper(name: str, times: Ordered) -> tuple[pl.Series, pl.Series]:
-    """Median and 95th percentile of each group, null where it has no value."""
+    """Return median and 95th percentile of each group, null if it has no value."""
     missing = pl.Series(times.counts == 0, dtype=pl.Boolean)
     return (
         pl.Series(f"{name}_median_ns", times.medians()).set(missing, None),

@@ -1,4 +1,4 @@
-"""What the names of the driver's functions do not tell: copies that wait although they need not, and first calls."""
+"""Facts that the names of the driver's functions do not show: copies that wait without need, and first calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DO = {"context": "to create the context of a device", "code": "to load device c
 
 
 def remarks(trace: TraceView, least_ns: float) -> tuple[str, ...]:
-    """A sentence for each function with ``least_ns`` of copies that wait, and for each with so much of first calls."""
+    """Return a sentence for each function with ``least_ns`` of copies that wait, or of first calls."""
     return (*_of_copies(trace, least_ns), *_of_first_calls(trace, least_ns))
 
 

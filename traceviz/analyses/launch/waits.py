@@ -1,9 +1,9 @@
 """Calls in which the host waits for the device, their cost, and the operation of the framework that waited.
 
-A wait for a busy device costs nothing in itself. The gap after it does: the device has finished, the host wakes up
-and only then prepares new work. Without the wait the host could have prepared it meanwhile. So a gap can shrink by at
-most the time that the calls returning within it had waited, and not by the time spent waiting for input or in blocking
-copies::
+A wait for a busy device costs nothing in itself, but the gap after it does. The device has finished, the host wakes up
+and only then prepares new work. Without the wait the host could have prepared it during the device's work. So a gap can
+shrink by at most the wait of the calls that return within it. It cannot shrink by the time spent waiting for input or
+in blocking copies::
 
     device  |####kernel####|.........gap.........|###
     host       |---sync-----|  prepare  | launch |        cost = min(gap, sync)
@@ -34,7 +34,7 @@ class HostWaits:
         worst: Function after whose calls devices were idle longest; on a tie, the one called most often.
         exposed_ns: Idle time that the waits of judged time cost.
         causes: ``op, exposed_ns``: outermost operations of the framework around the calls, with the cost of the calls,
-            the largest first; no rows where no operation was recorded.
+            the largest first; no rows if no operation was recorded.
     """
 
     calls: int
@@ -44,10 +44,10 @@ class HostWaits:
 
 
 def waiting_calls(trace: TraceView) -> pl.DataFrame:
-    """Calls that return only when a device has done its work: rows of :meth:`TraceView.api_calls`.
+    """Return calls that return only when a device has done its work: rows of :meth:`TraceView.api_calls`.
 
-    Besides those that synchronise, these are copies from a device in which the program waits unasked: the driver copies
-    through memory of its own and returns when the data has arrived. ``tensor.item()`` often waits for such a copy.
+    These are calls that synchronise, and copies from a device with a hidden wait. The driver copies through memory of
+    its own and returns when the data has arrived. ``tensor.item()`` often waits for such a copy.
     """
     calls = trace.api_calls("synchronisation")
     reads = having(unasked_waits(trace), "kind", "d2h")
@@ -63,7 +63,7 @@ def host_waits(trace: TraceView) -> HostWaits:
         own = of_process(calls, rank).sort("end_ns", "start_ns")
         steady = steady_time(trace).get(rank, IntervalSet.empty())
         count += int(np.count_nonzero(steady.overlap(*bounds(own))))
-        copies = intervals(having(blocking, "process_id", rank))  # these have a rule of their own
+        copies = intervals(having(blocking, "process_id", rank))  # blocking copies have a rule of their own
         other = host_classes(trace)[rank].input_wait.union(copies)
         gaps = trace.idle_of(rank).intersect(judged_time(trace, rank))
         parts.append(own.with_columns(pl.Series("exposed_ns", _exposed_by(own, gaps, other), dtype=pl.Int64)))
@@ -72,7 +72,7 @@ def host_waits(trace: TraceView) -> HostWaits:
 
 
 def _exposed_by(calls: pl.DataFrame, gaps: IntervalSet, other: IntervalSet) -> Array:
-    """Cost of each of ``calls`` (sorted by end): a gap is attributed to the last call that returns within it."""
+    """Return the cost of each of ``calls`` (sorted by end). A gap belongs to the last call that returns within it."""
     cost = np.zeros(calls.height, dtype=np.int64)
     if not calls.height or not len(gaps):
         return cost
@@ -94,7 +94,7 @@ def _worst(calls: pl.DataFrame) -> str:
 
 
 def _causes(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
-    """The outermost operation around each call that costs anything, with its cost: ``op, exposed_ns``."""
+    """Return the outermost operation around each call that costs anything, with its cost: ``op, exposed_ns``."""
     costly = calls.filter(pl.col("exposed_ns") > 0)
     threads = costly["thread_id"].unique().to_list()
     operations = trace.host_ops("op").filter(pl.col("thread_id").is_in(threads))
@@ -109,7 +109,7 @@ def _causes(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _around(calls: pl.DataFrame, operations: pl.DataFrame) -> pl.DataFrame:
-    """The operation in which each call begins, null where there is none; operations do not overlap."""
+    """Return the operation in which each call starts, null if there is none; operations do not overlap."""
     starts, ends = bounds(operations)
     moments = calls["start_ns"].to_numpy()
     row = np.searchsorted(starts, moments, side="right") - 1
@@ -143,6 +143,6 @@ _ADVICE = (
 
 
 def advice_for(causes: pl.DataFrame) -> tuple[str, ...]:
-    """Advice for the operations that wait, the costliest first; none for unknown operations."""
+    """Return advice for the operations that wait, the costliest first; none for unknown operations."""
     lines = [words for op in causes["op"] for pattern, words in _ADVICE if re.search(pattern, op)]
     return tuple(dict.fromkeys(lines))

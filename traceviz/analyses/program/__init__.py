@@ -1,1 +1,1 @@
-"""The program in its own terms: operators, modules, ranges, compilation."""
+"""Structure of the program: operators, modules, ranges, compilation."""

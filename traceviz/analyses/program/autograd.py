@@ -1,7 +1,7 @@
-"""Backward work and the forward operator that it is the gradient of.
+"""Backward work and its forward operator.
 
-PyTorch numbers the operators that autograd will differentiate. Every operator records the next number, so the last to
-begin of those with the same number took it. The backward operator records that number, too, and the thread of the
+PyTorch numbers the operators that autograd will differentiate. Every operator records the next number. Of those with
+the same number, the last to start took it. The backward operator also records that number, and the thread of the
 forward pass::
 
     forward    |--aten::linear 890--|                         looked at 890
@@ -23,10 +23,7 @@ from traceviz.core.arrays.matching import Pairs, first_rows
 
 
 def backward_links(trace: TraceView, operators: OperatorCalls) -> tuple[Array, Array]:
-    """``(backward, forward)``: rows of backward operators in the tree, and of the forward operator of each.
-
-    Only the outermost backward operators count, and only those whose forward operator was recorded.
-    """
+    """Return ``(backward, forward)``: rows of backward operators in the tree, and of the forward operator of each."""
     calls = _numbered(trace, operators)
     tree = operators.tree
     is_backward = calls["backward"].to_numpy()
@@ -56,19 +53,19 @@ def _pairs(calls: pl.DataFrame) -> Pairs:
 
 
 def backward_work(trace: TraceView, operators: OperatorCalls, device_self: Array) -> Array:
-    """Device work of the backward pass by the forward operator that it belongs to, in nanoseconds.
+    """Return device work of the backward pass by the forward operator that it belongs to, in nanoseconds.
 
     Args:
         trace: The trace.
         operators: Its operators.
-        device_self: Device work launched directly by each operator, 0 where it must not count.
+        device_self: Device work launched directly by each operator, 0 if it must not count.
     """
     backward, forward = backward_links(trace, operators)
     return operators.tree.sums(forward, operators.tree.totals(device_self)[backward])
 
 
 def _numbered(trace: TraceView, operators: OperatorCalls) -> pl.DataFrame:
-    """Every call in the order of the tree: ``row, process_id, start_ns, sequence, backward``."""
+    """Return every call in the order of the tree: ``row, process_id, start_ns, sequence, backward``."""
     calls = operators.tree.calls.select("op_id", "process_id", "start_ns").with_row_index("row")
     sequence = values_of(calls["op_id"], argument(trace, "Sequence number", "integer"))
     thread = values_of(calls["op_id"], argument(trace, "Fwd thread id", "integer"))

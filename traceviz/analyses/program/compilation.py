@@ -38,9 +38,10 @@ class CompileTimes:
         steady_ns: The part of it in steady steps.
         exposed_ns: The part of ``steady_ns`` in which no device works.
         steps: Steady steps.
-        steps_with: Steady steps that compile for at least the shortest time that counts.
+        steps_with: Steady steps with at least the shortest compilation that counts.
         step_ns: Steady step time.
-        recurring: The most such steps of one process; several processes that compile once each do not compile again.
+        recurring: The most such steps of one process. Several processes that compile once each do not count as
+            recurring.
     """
 
     by_name: pl.DataFrame
@@ -59,7 +60,7 @@ class CompilationAnalysis(Analysis[CompileTimes]):
     """Tracing and compilation in the first steps and, separately, in steady ones.
 
     Args:
-        shortest_ns: Less compilation in a step than this is bookkeeping and does not count.
+        shortest_ns: Shorter compilation in a step is bookkeeping and does not count.
         recurring_steps: Compilation recurs if at least this many steady steps of a process compile,
         min_share: and if it takes at least this share of steady step time while no device works.
     """
@@ -96,7 +97,7 @@ class CompilationAnalysis(Analysis[CompileTimes]):
         return CompileTimes(by_name, total, warmup, steady, exposed, steps, steps_with, step_ns, most)
 
     def judge(self, result: CompileTimes) -> tuple[Finding, ...]:
-        """Compilation that recurs in steady steps."""
+        """Return a finding on compilation that recurs in steady steps."""
         if not result.step_ns or result.recurring < self.recurring_steps:
             return ()
         if result.exposed_ns < self.min_share * result.step_ns:
@@ -117,7 +118,7 @@ class CompilationAnalysis(Analysis[CompileTimes]):
         return (finding("TV401", message, evidence, result.exposed_ns, result.step_ns, STEADY_STEP_TIME),)
 
     def describe(self, result: CompileTimes) -> Section:
-        """Totals, those of the first steps separately, and the compile events by name."""
+        """Describe totals, those of the first steps separately, and the compile events by name."""
         facts = (
             Fact("total_ns", "tracing, compiling, loading", result.total_ns, "ns"),
             Fact("warmup_ns", "in warm-up steps", result.warmup_ns, "ns"),
@@ -141,13 +142,13 @@ _COLUMNS = (
 )
 
 _TRACED = "traced"
-"""How TensorFlow marks the call of a function that it had to trace first (``traced-nonXla``, ``traced-xla``)."""
+"""TensorFlow's mark on the call of a function that it had to trace first (``traced-nonXla``, ``traced-xla``)."""
 
 _EVENT = ("start_ns", "dur_ns", "process_id", "thread_id", "name")
 
 
 def _compile_events(trace: TraceView) -> pl.DataFrame:
-    """Host operations that compile, function calls that trace first, API calls that load code, captures of graphs."""
+    """Return host operations that compile, calls that trace first, API calls that load code, and captures of graphs."""
     states = argument(trace, "tf_function_call", "text")
     traced = states.filter(pl.col("text").cast(pl.String).str.starts_with(_TRACED))["op_id"]
     ops = trace.tables.scan("host_ops")

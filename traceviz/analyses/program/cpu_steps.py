@@ -1,7 +1,7 @@
-"""What programs without a device compute: the time of their steps by family of operators, and by kind of other work.
+"""Computing of programs without a device: the time of their steps by family of operators and kind of other work.
 
 Without a device, the host computes, and its work is no wait. Each nanosecond of the judged time belongs to the
-innermost event that explains it (:mod:`traceviz.analyses.derived.causes`); operators are then put together by what they
+innermost event that explains it (:mod:`traceviz.analyses.derived.causes`). Operators are then grouped by what they
 compute, so that the rows add up to the judged time.
 """
 
@@ -33,20 +33,20 @@ from traceviz.trace.names.op_families import UNKNOWN, op_family_label
 OF_OPERATORS: frozenset[KindKey] = frozenset({"operator", "optimizer"})
 """Kinds of causes that are operators of the framework."""
 OF_THE_PROGRAM: frozenset[KindKey] = frozenset({"python", "python_wait", "library", "range", "runtime", "os_call"})
-"""Kinds in which the program does something else than to compute with operators."""
+"""Kinds of the program's work other than computing with operators."""
 _NAMED = 3
-"""Operators of a family that a sentence names,"""
+"""Most operators of a family that a sentence names."""
 _WORTH_NAMING = 0.1
-"""if they have at least this share of its time."""
+"""An operator is named if it has at least this share of its family's time."""
 _WHOLE = ("attention", "recurrent")
-"""Families whose operators call those of other families to do their work."""
+"""Families whose operators call operators of other families."""
 _BY_CLASS: dict[str, KindKey] = {
     "input_wait": "input",
     "communication": "host_collective",
     "compilation": "compilation",
     "profiler": "profiler",
 }
-"""Classes of step time that say more of it than the innermost event: what it is, not who does it."""
+"""Classes of step time that describe it better than the innermost event."""
 
 _WORDS: dict[str, str] = {
     "python": "Python functions",
@@ -81,21 +81,21 @@ _ADVICE: dict[str, str] = {
         "TensorFlow: operators of TensorFlow in place of tf.py_function and tf.numpy_function, which run one by one."
     ),
 }
-"""Advice about families of operators, before that of the rule."""
+"""Advice about families of operators, placed before that of the rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class CpuSteps:
-    """What takes the judged time of a program without devices, over all processes.
+    """Judged time of a program without devices by family or cause, over all processes.
 
     Args:
         groups: ``group`` (a family, or a kind of cause), ``kind`` (``operator`` for families), ``label``, ``time_ns``,
-            ``calls``, ``largest`` (the operator or event with most of it), ``largest_ns``, and the place of that; the
-            largest first. Times add up to ``judged_ns``.
+            ``calls``, ``largest`` (the operator or event with most of it), ``largest_ns``, and its place; the largest
+            first. Times add up to ``judged_ns``.
         operators: ``group, label, type, time_ns, calls`` of operators, the largest first.
         judged_ns: Judged time, summed over processes.
-        judged_words: What that is.
-        sampled: Whether stacks were sampled: lines are then those that ran.
+        judged_words: Text that names the judged time.
+        sampled: True if stacks were sampled. Lines are then those that ran.
     """
 
     groups: pl.DataFrame
@@ -105,14 +105,14 @@ class CpuSteps:
     sampled: bool = False
 
     def largest(self, kinds: frozenset[KindKey]) -> dict[str, Any] | None:
-        """The group of these kinds with most time: a row of ``groups``; ``None`` where there is none."""
+        """Return the group of these kinds with most time: a row of ``groups``; ``None`` if there is none."""
         of_kinds = self.groups.filter(pl.col("kind").is_in(list(kinds)))
         return of_kinds.row(0, named=True) if of_kinds.height else None
 
 
 @dataclass(frozen=True, slots=True)
 class CpuStepsAnalysis(Analysis[CpuSteps]):
-    """The time of a program on the host by what it computes.
+    """The time of a program on the host by family of operators and kind of work.
 
     Args:
         group_share: A family of operators, or a kind of other work, is named from this share of the judged time on.
@@ -127,7 +127,7 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
     fold_below: float = 0.01
 
     def run(self, trace: TraceView) -> CpuSteps | Skipped:
-        """Share the judged time out among families of operators and kinds of other work."""
+        """Divide the judged time among families of operators and kinds of other work."""
         if trace.rank_busy or trace.api_calls("launch").height:
             return self.skipped("the program uses a device")
         if trouble := run_trouble(trace):
@@ -143,7 +143,7 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
         return CpuSteps(_groups(grouped), _operators(grouped), judged_ns, judged_words(trace), sampled)
 
     def judge(self, result: CpuSteps) -> tuple[Finding, ...]:
-        """TV606 names the operators that take the time, TV607 other work of the program."""
+        """Return TV606 for the operators that take the time, and TV607 for other work of the program."""
         found = []
         for code, kinds in (("TV606", OF_OPERATORS), ("TV607", OF_THE_PROGRAM)):
             largest = result.largest(kinds)
@@ -152,7 +152,7 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
         return tuple(found)
 
     def describe(self, result: CpuSteps) -> Section:
-        """Groups as one stacked bar and as a table, then the operators."""
+        """Describe groups as one stacked bar and as a table, then the operators."""
         whole = result.judged_ns
         bars = tuple(
             Bar(group, label, time, time / whole)
@@ -194,16 +194,16 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
             ),
         )
         if result.operators.height:
-            rows = result.operators.with_columns(part)  # people find them, with their places, in host_waits
+            rows = result.operators.with_columns(part)  # host_waits shows them with their places to readers
             blocks = (*blocks, frame_grid(operators, rows, "Operators", audience="machine"))
         return Section(self.slug, self.title, blocks)
 
 
 def _with_groups(causes: pl.DataFrame) -> pl.DataFrame:
-    """Causes with their ``group`` (family of operators, else the kind), its ``label``, and the ``type`` of operators.
+    """Return causes with their ``group`` (family of operators, else the kind), its ``label``, and operators' ``type``.
 
-    What an optimizer calls is the optimizer's, and products of matrices within attention and recurrent layers are
-    theirs; ``kind`` of all of them is ``operator``.
+    Operators called by an optimizer belong to the optimizer. Products of matrices within attention and recurrent layers
+    belong to these layers. The ``kind`` of all of them is ``operator``.
     """
     is_operator = pl.col("kind") == "operator"
     computing = causes.filter(is_operator)  # other names have no family
@@ -212,7 +212,7 @@ def _with_groups(causes: pl.DataFrame) -> pl.DataFrame:
     joined = causes.join(known, left_on="cause", right_on="text", how="left", maintain_order="left")
     joined = joined.join(outer, on="operator", how="left", maintain_order="left")
     of_class = pl.col("class").replace_strict(_BY_CLASS, default=None, return_dtype=pl.String)
-    frame = pl.when(pl.col("kind") == "python").then(located(pl.col("cause")))  # as places are written
+    frame = pl.when(pl.col("kind") == "python").then(located(pl.col("cause")))  # same format as places
     joined = joined.with_columns(
         pl.coalesce(of_class, "kind").alias("kind"), pl.coalesce(frame, "cause").alias("cause")
     )
@@ -238,12 +238,12 @@ def _with_groups(causes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _named_by_number() -> pl.Expr:
-    """The name of a fused operation without its number: its type says only that it is one."""
+    """Return the name of a fused operation without its number, since its type only shows that it is fused."""
     return pl.when(pl.col("family") == "fusion").then(pl.col("cause").str.replace(r"(\.\d+)+$", ""))
 
 
 def _groups(causes: pl.DataFrame) -> pl.DataFrame:
-    """One row per group, the largest first, with the type of operator (or the event) that has most of it."""
+    """Return one row per group, the largest first, with the type of operator (or the event) that has most of it."""
     keys = ("kind", "group", "label")
     line = _else("location").str.extract(r"([^/]*)$", 1)
     places = pl.coalesce(line, "module", _else("range"), _else("operator"))
@@ -264,12 +264,12 @@ def _groups(causes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _else(place: str) -> pl.Expr:
-    """The place, unless it is the event itself."""
+    """Return the place, unless it is the event itself."""
     return pl.when(pl.col(place) != pl.col("cause")).then(pl.col(place))
 
 
 def _operators(causes: pl.DataFrame) -> pl.DataFrame:
-    """Operators by family and type, the largest first."""
+    """Return operators by family and type, the largest first."""
     of_operators = having(causes, "kind", "operator").group_by("group", "label", "type")
     rows = of_operators.agg(pl.col("time_ns", "calls").sum())
     return rows.sort("time_ns", "type", "group", descending=[True, False, False])
@@ -303,6 +303,6 @@ def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:
         Fact("largest", "most of it", line_words(largest["largest"]) if result.sampled else largest["largest"]),
         Fact("calls", "calls", largest["calls"], "count"),
     )
-    # What could be gained is not known: something has to take the time.
+    # The possible gain is not known, because some work has to take the time.
     advice = (*lines, *record_of(code).advice)
     return finding(code, message, evidence, 0, result.judged_ns, result.judged_words, advice=advice)

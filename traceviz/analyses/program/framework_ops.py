@@ -1,4 +1,4 @@
-"""Framework ops: the cost of each on host and device, and the ops that run one by one, not in a compiled function.
+"""Framework ops: their cost on host and device, and ops that run one by one, outside compiled functions.
 
 Self time on the host is an op's own duration without the ops and iterators inside it on the same thread::
 
@@ -36,11 +36,11 @@ class EagerUse:
 
     Args:
         calls: Ops in that time.
-        eager_calls: The ones that run eagerly.
-        steps: Steady steps; 0 where none were eager.
+        eager_calls: Ops that run eagerly.
+        steps: Steady steps; 0 if none were eager.
         cost_ns: Time in which eager ops are prepared and started while no device works.
         judged_ns: Judged time of all processes.
-        judged_words: What the judged time is, in words.
+        judged_words: Text that names the judged time.
     """
 
     calls: int
@@ -52,18 +52,18 @@ class EagerUse:
 
     @property
     def share(self) -> float | None:
-        """Eager ops as a share of all ops; ``None`` where no op ran."""
+        """Eager ops as a share of all ops; ``None`` if no op ran."""
         return ratio(self.eager_calls, self.calls)
 
     @property
     def per_step(self) -> float:
-        """Eager ops per steady step; all of them where there are no steps."""
+        """Eager ops per steady step; all of them if there are no steps."""
         return self.eager_calls / max(self.steps, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class OpTimes:
-    """Ops by type and by name, the most expensive first, and how many of them run eagerly."""
+    """Ops by type and by name, the most expensive first, and the number that run eagerly."""
 
     by_type: pl.DataFrame
     by_op: pl.DataFrame
@@ -91,7 +91,7 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
     min_share: float = WARNING_SHARE
 
     def run(self, trace: TraceView) -> OpTimes | Skipped:
-        """Aggregate ops on the host, and device work by the op that it belongs to."""
+        """Aggregate ops on the host, and device work by its op."""
         if "pytorch" in trace.frameworks:
             return self.skipped("the trace is of PyTorch: see the operators")
         calls = _host_calls(trace)
@@ -100,13 +100,13 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
             return self.skipped("the trace names no framework ops")
         both = host.join(device, on="text", how="full", coalesce=True)
         named = both.join(parsed_ops(both["text"]), on="text")
-        by_op = named.with_columns(pl.col(_AMOUNTS).fill_null(0))  # 0 on the side where an op did not run
+        by_op = named.with_columns(pl.col(_AMOUNTS).fill_null(0))  # 0 on host or device if an op did not run there
         ops = by_op.group_by("type").agg(pl.len().cast(pl.Int64).alias("ops"))
         by_type = _totals(by_op, "type").join(ops, on="type", maintain_order="left")
         return OpTimes(by_type, _totals(by_op, "op", "type"), _eager_use(trace, calls))
 
     def judge(self, result: OpTimes) -> tuple[Finding, ...]:
-        """Programs that run their ops one by one."""
+        """Return a finding on programs that run their ops one by one."""
         eager = result.eager
         if not eager.judged_ns or (eager.share or 0) < self.eager_share or eager.per_step < self.eager_per_step:
             return ()
@@ -126,7 +126,7 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
         return (finding("TV407", message, evidence, eager.cost_ns, eager.judged_ns, eager.judged_words),)
 
     def describe(self, result: OpTimes) -> Section:
-        """Totals, ops by type, and every op."""
+        """Describe totals, ops by type, and every op."""
         by_op = result.by_op
         facts = (
             Fact("ops", "distinct ops", by_op.height, "count"),
@@ -138,7 +138,7 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
         nothing = {fact.key for fact in (on_device, eager) if not fact.value}
         shown = tuple(fact for fact in (on_device, eager) if fact.key not in nothing)
         hidden = tuple(fact for fact in (on_device, eager) if fact.key in nothing)
-        useless = {*(_ON_DEVICE if "device_ns" in nothing else ()), *(nothing & {"eager_share"})}  # nothing but zeros
+        useless = {*(_ON_DEVICE if "device_ns" in nothing else ()), *(nothing & {"eager_share"})}  # only zeros
         times = hide_columns(_TIMES, useless)
         types = frame_grid((_TYPE, _OPS, *times), result.by_type, "By type")
         ops = frame_grid((_OP, _TYPE_OF_OP, *times), by_op, "By op")
@@ -163,20 +163,20 @@ _AMOUNTS = ("calls", "host_ns", "host_self_ns", "eager_calls", "device_ns")
 
 _EAGER = r"^Eager(?:Local)?Execute: (.+)$"
 _INPUT_OP = r"[^:]:[A-Z_]\w*$"
-"""Input waits that are ops (``IteratorGetNext:IteratorGetNext``), and not the call inside (``...Op::DoCompute``)."""
+"""Input waits that are ops (``IteratorGetNext:IteratorGetNext``), not the call inside (``...Op::DoCompute``)."""
 _FUNCTION = r"^Eager(?:Local)?Execute: __"
-"""Calls of a traced function (``__inference_train_step_42``): the ops in it do not run one by one."""
+"""Calls of a traced function (``__inference_train_step_42``). The ops in it do not run one by one."""
 _EAGER_START = r"^(?:TFE_Py_FastPathExecute|Eager(?:Local)?Execute: [^_]|Eager(?:Local)?Execute: _[^_])"
 """Calls that start an eager op. Functions are not started by the fast path."""
 _EAGER_KERNEL = "EagerKernelExecute"
-"""The op itself within its start; without an accelerator this is the work, not the cost of starting it."""
+"""The op itself within its start. Without an accelerator this is the work, not the cost of starting it."""
 
 
 def _host_calls(trace: TraceView) -> pl.DataFrame:
-    """One row per op on the host: ``text, eager, again, dur_ns, self_ns, process_id, start_ns``.
+    """Return one row per op on the host: ``text, eager, again, dur_ns, self_ns, process_id, start_ns``.
 
-    Newer TensorFlow records no op event inside an eager call: the call then stands for the op. An op directly inside
-    another of the same name runs ``again``: its time is counted already, except its part of the self time.
+    Newer TensorFlow records no op event inside an eager call, so the call stands for the op. An op directly inside
+    another of the same name runs ``again``. Its time is counted already, except its part of the self time.
     """
     events = _nesting_events(trace)
     starts, ends = bounds(events)
@@ -186,7 +186,7 @@ def _host_calls(trace: TraceView) -> pl.DataFrame:
     inner = ((role == _NUMBER["op"]) | (role == _NUMBER["iterator"])) & is_inside
     inside = np.zeros(events.height, dtype=np.int64)
     np.add.at(inside, parent[inner], (ends - starts)[inner])
-    outer = np.zeros(events.height, dtype=bool)  # eager calls around events that count themselves
+    outer = np.zeros(events.height, dtype=bool)  # eager calls around events that count as ops themselves
     outer[parent[(role != _NUMBER["iterator"]) & is_inside]] = True
     in_eager = is_inside & (role[parent] == _NUMBER["eager"]) if role.size else is_inside
     names = codes(events["name"])
@@ -202,7 +202,7 @@ def _host_calls(trace: TraceView) -> pl.DataFrame:
 
 
 def _nesting_events(trace: TraceView) -> pl.DataFrame:
-    """Ops and the events that they nest with; ``role`` is op, iterator, eager (call) or function (call)."""
+    """Return ops and the events that they nest with; ``role`` is op, iterator, eager (call) or function (call)."""
     name, category = pl.col("name"), pl.col("category")
     role = (
         pl.when((category == "op") | ((category == "input") & matches(name, _INPUT_OP)))
@@ -233,7 +233,7 @@ _NUMBER = {role: number for number, role in enumerate(_ROLE.categories)}
 
 
 def _by_name(calls: pl.DataFrame) -> pl.DataFrame:
-    """Calls by ``text``: ``calls, host_ns, host_self_ns, eager_calls``."""
+    """Group calls by ``text``: ``calls, host_ns, host_self_ns, eager_calls``."""
     once = ~pl.col("again")
     sums = calls.group_by("text").agg(
         once.sum().cast(pl.Int64).alias("calls"),
@@ -245,7 +245,7 @@ def _by_name(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _device_times(trace: TraceView) -> pl.DataFrame:
-    """Device work that names its op: ``text, device_ns``."""
+    """Return device work that names its op: ``text, device_ns``."""
     work = pl.concat(
         [
             knowing(trace.frame(name, "dur_ns", "op"), "op").with_columns(pl.col("op").cast(pl.String))
@@ -256,7 +256,7 @@ def _device_times(trace: TraceView) -> pl.DataFrame:
 
 
 def _totals(by_op: pl.DataFrame, *keys: str) -> pl.DataFrame:
-    """Sums by ``keys``, with shares; the most device time first, then the most host time."""
+    """Sum by ``keys``, with shares; the most device time first, then the most host time."""
     sums = by_op.group_by(keys).agg(pl.col(_AMOUNTS).sum())
     seen = pl.when(pl.col("calls") > 0)  # host time is not known for an op that only the device names
     host = seen.then(pl.col("host_ns", "host_self_ns"))
@@ -279,7 +279,7 @@ def _eager_use(trace: TraceView, calls: pl.DataFrame) -> EagerUse:
 
 
 def _starting(trace: TraceView, process_id: int) -> IntervalSet:
-    """Time in which a thread of the process prepares and starts an eager op."""
+    """Return the time in which a thread of the process prepares and starts an eager op."""
     runtime = having(trace.host_names, "category", "runtime")
     starting = intervals(_own(trace, runtime.filter(matches(pl.col("name"), _EAGER_START)), process_id))
     if process_id in trace.rank_busy:

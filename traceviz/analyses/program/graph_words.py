@@ -1,4 +1,4 @@
-"""What sections on the program say of the work that graphs launched, as facts and in words."""
+"""Facts and notes about work that graphs launched, for sections on the program."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from traceviz.report import Fact, Prose
 
 
 def graph_facts(graphs: GraphTime, what: str) -> tuple[Fact, ...]:
-    """The facts of a section on ``what`` (operator, module); none where no graph was launched."""
+    """Return the facts of a section on ``what`` (operator, module); none if no graph was launched."""
     if not graphs.graph_ns:
         return ()
     launched, unknown = ratio(graphs.graph_ns, graphs.all_ns), ratio(graphs.unknown_ns, graphs.graph_ns)
@@ -20,7 +20,7 @@ def graph_facts(graphs: GraphTime, what: str) -> tuple[Fact, ...]:
 
 
 def graph_words(graphs: GraphTime, what: str) -> tuple[Prose, ...]:
-    """What a section on ``what`` says of graphs in words; nothing where everything is known."""
+    """Return the notes on graphs of a section on ``what``; empty if everything is known."""
     if not graphs.unknown_ns:
         return ()
     launched = format_ratio(graphs.graph_ns / max(graphs.all_ns, 1))

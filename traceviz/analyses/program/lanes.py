@@ -1,7 +1,7 @@
-"""Lanes of traces that any program may write: how busy each is, and the event that has most of its time.
+"""Lanes of traces that any program may write: busy time, and the event with most of it.
 
-Such a trace says nothing of what its lanes are: threads of a program, queues of a device, units of a simulated machine.
-So each is looked at by itself, and none is taken for the one that leads.
+Such a trace does not describe its lanes. They may be threads of a program, queues of a device, or units of a simulated
+machine. So each lane is judged by itself, and none counts as the leading one.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class LaneTimes:
 
     Args:
         lanes: ``lane, events, busy_ns, largest, largest_ns`` for every lane, the busiest first.
-        events: ``lane, name, calls, self_ns`` for every lane and name, the largest first: time in the event without
-            those inside it. They add up to the lane's busy time.
+        events: ``lane, name, calls, self_ns`` for every lane and name, the largest first. ``self_ns`` is time in the
+            event without those inside it, and adds up to the lane's busy time.
         captured_ns: Captured time.
     """
 
@@ -41,7 +41,7 @@ class LaneTimes:
 
     @property
     def sentence(self) -> str:
-        """The busiest lane, and the event that has most of it."""
+        """The sentence about the busiest lane and the event with most of it."""
         lane = self.lanes.row(0, named=True)
         busy, largest = (format_ratio(ratio(lane[key], self.captured_ns) or 0.0) for key in ("busy_ns", "largest_ns"))
         whose = "The busiest lane" if self.lanes.height > 1 else "The lane"
@@ -70,7 +70,7 @@ class LanesAnalysis(Analysis[LaneTimes]):
     least_share: float = 0.001
 
     def run(self, trace: TraceView) -> LaneTimes | Skipped:
-        """Share the busy time of each lane out among its innermost events."""
+        """Divide the busy time of each lane among its innermost events."""
         if capture_kind(trace).key != "other-program":
             return self.skipped("a profiler wrote the trace, so it is known what its threads are")
         columns = ("start_ns", end_ns(), "thread_id", "op_id", pl.col("name").cast(pl.String))
@@ -98,7 +98,7 @@ class LanesAnalysis(Analysis[LaneTimes]):
         return LaneTimes(lanes.drop("thread_id"), events.drop("thread_id"), trace.captured_ns)
 
     def judge(self, result: LaneTimes) -> tuple[Finding, ...]:
-        """TV608 names the event that takes most of the busiest lane, as a hint."""
+        """Return TV608 for the event that takes most of the busiest lane, as a hint."""
         lane = result.lanes.row(0, named=True)
         if not result.captured_ns or lane["largest_ns"] < self.event_share * result.captured_ns:
             return ()
@@ -108,11 +108,11 @@ class LanesAnalysis(Analysis[LaneTimes]):
             Fact("largest", "largest event", lane["largest"]),
             Fact("largest_ns", "its time", lane["largest_ns"], "ns"),
         )
-        # What could be gained is not known: nothing says what the lane is.
+        # The possible gain is not known, because the trace does not describe the lane.
         return (finding("TV608", result.sentence, evidence, 0, result.captured_ns, "captured time"),)
 
     def describe(self, result: LaneTimes) -> Section:
-        """The lanes, and the events in them."""
+        """Describe the lanes, and the events in them."""
         whole, busiest = result.captured_ns, int(result.lanes["busy_ns"][0])
         facts = (
             Fact("lanes", "lanes", result.lanes.height, "count"),
@@ -135,7 +135,7 @@ class LanesAnalysis(Analysis[LaneTimes]):
             Column("self_share", "Of captured time", "ratio", 0, bar=True),
         )
         of_lanes = result.lanes.with_columns(share("busy_ns", whole, "busy_share"))
-        listed = result.events.filter(pl.col("self_ns") >= self.least_share * whole)  # each may have a name of its own
+        listed = result.events.filter(pl.col("self_ns") >= self.least_share * whole)  # names may all differ
         of_events = listed.with_columns(share("self_ns", whole, "self_share"))
         blocks = (
             Facts(facts),
@@ -146,7 +146,7 @@ class LanesAnalysis(Analysis[LaneTimes]):
 
 
 def _names(trace: TraceView) -> pl.DataFrame:
-    """``thread_id`` and ``lane``: names of the thread and, where there are several, of its process."""
+    """Return ``thread_id`` and ``lane``: names of the thread and, if there are several processes, of its process."""
     threads = trace.frame("threads", "thread_id", "process_id", "tid", "name")
     processes = trace.frame("processes", "process_id", "pid", pl.col("name").alias("process"))
     joined = threads.join(processes, on="process_id", how="left")

@@ -1,4 +1,4 @@
-"""What the name of a figure of quality says: what it is, of which part of the data, and which way is better.
+"""Names of quality figures: the figure, its part of the data, and the direction of a gain.
 
 ::
 
@@ -6,7 +6,7 @@
     train/epoch_loss             train        loss                  lower
     eval_rouge2                  validation   rouge2                higher
     sparse_categorical_accuracy               sparse categorical …  higher
-    learning_rate                             learning rate         (nobody says)
+    learning_rate                             learning rate         (unknown)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SPLITS = {
 }
 _SPLIT_OF = {word: split for split, words in _SPLITS.items() for word in words}
 SPLIT_WORDS = {"train": "training", "validation": "validation", "test": "test"}
-"""What people call the parts of the data."""
+"""Names of the parts of the data, for readers."""
 
 _BETTER: dict[Better, re.Pattern[str]] = {
     "lower": re.compile(
@@ -37,20 +37,20 @@ _BETTER: dict[Better, re.Pattern[str]] = {
     ),
 }
 _ENDS: dict[Better, tuple[str, ...]] = {"lower": ("logloss", "crossentropy"), "higher": ("accuracy",)}
-"""Ends of words that say it, whatever is before them."""
+"""Ends of words that show the direction, with any prefix."""
 _WORD = re.compile(r"[^\W_]+")
 _TRAINED_BY_DEFAULT = frozenset({"keras", "transformers"})
-"""They put a word for the part of the data in front of a name unless it is of the training."""
+"""Sources that name the part of the data, except for training."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricName:
-    """What a name says.
+    """Content of a name.
 
     Args:
-        what: What it is, in lower case: ``loss``.
-        split: The part of the data: ``train``, ``validation``, ``test``; ``None`` where nothing says.
-        better: Which way is better; empty where the name does not say.
+        what: The figure, in lower case: ``loss``.
+        split: The part of the data: ``train``, ``validation``, ``test``; ``None`` if it is not known.
+        better: Direction of a gain; empty if the name does not show it.
     """
 
     what: str
@@ -59,12 +59,12 @@ class MetricName:
 
     @property
     def label(self) -> str:
-        """The name for people: ``validation loss``."""
+        """The name for readers: ``validation loss``."""
         return f"{SPLIT_WORDS[self.split]} {self.what}" if self.split else self.what
 
 
 def read_name(name: str, source: str = "") -> MetricName:
-    """What ``name`` says, where ``source`` tells of it.
+    """Parse ``name``, which may depend on its ``source``.
 
     >>> read_name("val_sparse_categorical_accuracy").label, read_name("validation/epoch_loss").label
     ('validation sparse categorical accuracy', 'validation loss')
@@ -84,7 +84,7 @@ def read_name(name: str, source: str = "") -> MetricName:
 
 
 def _without_split(parts: list[list[str]]) -> tuple[str | None, list[list[str]]]:
-    """The part of the data that a component of a name tells, alone or with its first or last word; and the rest."""
+    """Return the part of the data in a component of a name (whole, first or last word), and the rest of the name."""
     split: str | None = None
     rest = []
     several = sum(map(len, parts)) > 1
@@ -99,7 +99,7 @@ def _without_split(parts: list[list[str]]) -> tuple[str | None, list[list[str]]]
 
 
 def _direction(what: str) -> Better:
-    """By the last word that says it: the loss of an accuracy is a loss."""
+    """Return the direction by the last word that shows it: the loss of an accuracy is a loss."""
     for word in reversed(what.split()):
         for better, words in _BETTER.items():
             if words.fullmatch(word) or word.endswith(_ENDS[better]):

@@ -1,4 +1,4 @@
-"""The parts of a program that a PyTorch trace names, and where in their tree each operator and launch belongs.
+"""Named parts of a program in a PyTorch trace, and the place of operators and launches in their tree.
 
 In order of trust: calls of ``nn.Module`` (Python frames named ``nn.Module: Linear_0``), the module hierarchy that
 operators of TorchScript carry (``TOP(Net)::forward.layer1(Block)::forward.``), ranges of the program
@@ -8,8 +8,9 @@ operators of TorchScript carry (``TOP(Net)::forward.layer1(Block)::forward.``), 
                 |--nn.Module: Linear_0--|  |--nn.Module: ... |      path  Net_0, Linear_0
     op              |--aten::linear--|
 
-Work that a graph launched belongs to the part that was running where and when its node was made, if that was recorded;
-else, inside the part that launched the graph, to the module that the program names for this part of the graph.
+If it was recorded where and when the node of work in a graph was made, the work belongs to the part that ran there.
+Otherwise it belongs, inside the part that launched the graph, to the module that the program names for this part of the
+graph.
 """
 
 from __future__ import annotations
@@ -48,22 +49,22 @@ _PART_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 
 
 MADE = ("made_thread_id", "made_ns")
-"""Where and when the node of work in a graph was made."""
+"""Thread and time in which the node of work in a graph was made."""
 _MOST_LEVELS = 64
-"""Names of parts of graphs with more dots are no paths of modules."""
+"""Names of parts of graphs with more dots are not paths of modules."""
 _PATHS: dict[str, pl.DataType | type[pl.DataType]] = {"number": pl.Int64, "path": pl.List(pl.String)}
 
 
 @dataclass(frozen=True, slots=True)
 class NamedParts:
-    """Figures of every part by itself, without the parts inside it.
+    """Figures of every part, without the parts inside it.
 
     Args:
-        source: Where the names come from.
+        source: Source of the names.
         parts: One row per path: ``path, calls, start_ns, host_self_ns, device_self_ns, backward_self_ns``. ``path``
-            holds the names from the outermost part inwards, ``start_ns`` is the first start, ``calls`` is null where
-            calls are not recorded.
-        graphs: What is known of the work of graphs.
+            holds the names from the outermost part inwards, ``start_ns`` is the first start, ``calls`` is null if calls
+            are not recorded.
+        graphs: Known facts about the work of graphs.
     """
 
     source: ModuleSource
@@ -73,10 +74,10 @@ class NamedParts:
 
 @dataclass(frozen=True, slots=True)
 class PartNames:
-    """What names the parts of a program.
+    """Names of the parts of a program.
 
     Args:
-        source: Where the names come from.
+        source: Source of the names.
         calls: Rows of :attr:`TraceView.host_names` with ``part``, the name of the part that such a call is.
         hierarchy: The modules around each operation that states them: ``op_id, path``; without rows for other sources.
     """
@@ -87,7 +88,7 @@ class PartNames:
 
 
 def part_names(trace: TraceView) -> PartNames | None:
-    """The first source of names that ``trace`` has; ``None`` where it has none."""
+    """Return the first source of names that ``trace`` has; ``None`` if it has none."""
     nothing = pl.DataFrame(schema={"op_id": pl.Int64, "path": pl.List(pl.String)})
     python = (pl.col("category") == "python") & matches(pl.col("name"), _FRAME)
     frames = trace.host_names.filter(python)
@@ -104,7 +105,7 @@ def part_names(trace: TraceView) -> PartNames | None:
 
 
 def named_parts(trace: TraceView) -> NamedParts | None:
-    """The parts that ``trace`` names, from the first source that it has; ``None`` where it has none."""
+    """Return the parts that ``trace`` names, from the first source that it has; ``None`` if it has none."""
     names = part_names(trace)
     if names is None:
         return None
@@ -116,7 +117,7 @@ def named_parts(trace: TraceView) -> NamedParts | None:
 
 @once_per_trace
 def named_work(trace: TraceView) -> pl.DataFrame:
-    """Device work with its call and what is known of its node; ``named`` is the path of the part of a graph."""
+    """Return device work with its call and facts on its node; ``named`` is the path of the part of a graph."""
     duration = (pl.col("end_ns") - pl.col("begin_ns")).alias("dur_ns")
     work = with_origins(trace, work_with_calls(trace)).with_columns(duration)
     parts = work[["part_module", "part"]].unique().filter(~pl.all_horizontal(pl.all().is_null()))
@@ -131,7 +132,7 @@ def named_work(trace: TraceView) -> pl.DataFrame:
 
 
 def _hierarchy(trace: TraceView) -> pl.DataFrame:
-    """The modules around each operation that states them: ``op_id, path``."""
+    """Return the modules around each operation that states them: ``op_id, path``."""
     stated = argument(trace, "Module Hierarchy", "text").with_columns(pl.col("text").cast(pl.String)).drop_nulls()
     path = pl.col("text").str.extract_all(_HIERARCHY_STEP).alias("path")
     distinct = stated[["text"]].unique().with_columns(path).filter(pl.col("path").list.len() > 0)
@@ -141,7 +142,7 @@ def _hierarchy(trace: TraceView) -> pl.DataFrame:
 def _of_calls(
     trace: TraceView, operators: OperatorCalls, names: pl.DataFrame, work: pl.DataFrame, source: ModuleSource
 ) -> NamedParts:
-    """Parts from calls that contain operators and launches in time, on their thread."""
+    """Return parts from calls that contain operators and launches in time, on their thread."""
     tree = CallTree.of(calls_named(trace, names))
     durations = work["dur_ns"].to_numpy()
     launched, made = tree.around_known(work, "thread_id", "call_ns"), tree.around_known(work, *MADE)
@@ -151,7 +152,7 @@ def _of_calls(
     of_operator = tree.around(nested.calls["thread_id"].to_numpy(), nested.starts)
     by_node = nested.around_known(work, *MADE)
     caller = np.where(by_node >= 0, by_node, nested.around_known(work, "thread_id", "call_ns"))
-    by_operator = np.where((row < 0) & ~of_part, caller, -1)  # work of a part counts there only
+    by_operator = np.where((row < 0) & ~of_part, caller, -1)  # work of a part counts only there
     backward = backward_work(trace, operators, nested.sums(by_operator, durations))
     path, paths = _paths(tree)
     own = pl.DataFrame(
@@ -172,9 +173,9 @@ def _of_calls(
 
 
 def _parts_of_graphs(work: pl.DataFrame, paths: pl.DataFrame) -> pl.DataFrame:
-    """Parts that the program names in graphs, inside the path (``number``) that launched the graph.
+    """Return parts that the program names in graphs, inside the path (``number``) that launched the graph.
 
-    ``work`` is theirs only. A part is named while the graph is captured: its calls are not known.
+    ``work`` is only theirs. A part is named while the graph is captured, so its calls are not known.
     """
     is_backward = pl.col("is_backward").fill_null(value=False)
     sums = work.group_by("number", "named").agg(
@@ -188,7 +189,7 @@ def _parts_of_graphs(work: pl.DataFrame, paths: pl.DataFrame) -> pl.DataFrame:
 
 
 def _paths(tree: CallTree) -> tuple[Array, pl.DataFrame]:
-    """The number of the path of each call, and ``path`` by ``number``."""
+    """Return the number of the path of each call, and ``path`` by ``number``."""
     parts = tree.calls["part"]
     codes, names = parts.rank("dense").to_numpy().astype(np.int64), parts.to_list()
     number = np.full(codes.size, -1, np.int64)
@@ -199,7 +200,7 @@ def _paths(tree: CallTree) -> tuple[Array, pl.DataFrame]:
         pairs = (around + 1) * (codes.size + 1) + codes[rows]
         _, first, index = np.unique(pairs, return_index=True, return_inverse=True)
         number[rows] = len(paths) + index
-        for row in first:  # distinct paths, of which there are few
+        for row in first:  # distinct paths are few
             outer = paths[around[row]] if around[row] >= 0 else []
             paths.append([*outer, names[rows[row]]])
     return number, pl.DataFrame({"number": range(len(paths)), "path": paths}, _PATHS)
@@ -208,7 +209,7 @@ def _paths(tree: CallTree) -> tuple[Array, pl.DataFrame]:
 def _of_hierarchy(
     trace: TraceView, operators: OperatorCalls, hierarchy: pl.DataFrame, work: pl.DataFrame
 ) -> NamedParts:
-    """Parts from the hierarchies that operators state; operators without one count in the operator around them."""
+    """Return parts from the hierarchies of operators. Operators without one count in the operator around them."""
     tree = operators.tree
     is_placed = tree.calls["op_id"].is_in(hierarchy["op_id"].implode()).to_numpy()
     backward = backward_work(trace, operators, np.where(is_placed, 0, operators.device_self))  # others count as forward
@@ -236,7 +237,7 @@ def _typed(parts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _in_order(parts: pl.DataFrame) -> pl.DataFrame:
-    """Parts in order of time; what is named in a graph and called elsewhere is one part."""
+    """Sort parts by time. A part that is both named in a graph and called elsewhere becomes one."""
     once = parts if parts["path"].n_unique() == parts.height else _joined(parts)
     return once.sort("start_ns", "path")
 

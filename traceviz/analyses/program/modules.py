@@ -1,8 +1,7 @@
-"""Modules: which parts of a PyTorch program take the time, on the host and on the device, forward and backward.
+"""Time of a PyTorch program by module, on the host and on the device, forward and backward.
 
-Forward work belongs to the module that is running where and when it is launched. Backward work is launched by another
-thread; it belongs to the module of the forward operator that it is the gradient of
-(:mod:`traceviz.analyses.program.autograd`).
+Forward work belongs to the module that runs on the thread and at the time of its launch. Backward work is launched by
+another thread. It belongs to the module of its forward operator (:mod:`traceviz.analyses.program.autograd`).
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ class ModuleTimes:
     """Parts of the program as a tree, each row followed by the rows inside it, the most expensive first.
 
     Args:
-        source: Where the names come from.
+        source: Source of the names.
         exact: One row per part: ``path, name, level, instances, calls, host_ns, host_self_ns, device_ns,
             device_self_ns, backward_ns, share_of_device_time, share_of_host_time``.
-        alike: The same with modules that differ only by their number taken together.
+        alike: The same, with modules that differ only by their number merged.
         device_ns: All device work of the capture, summed over streams.
-        graphs: What is known of the work of graphs.
+        graphs: Known facts about the work of graphs.
     """
 
     source: ModuleSource
@@ -61,7 +60,7 @@ class ModuleTimes:
     graphs: GraphTime
 
     def total(self, column: str) -> int:
-        """Sum of ``column`` over the outermost parts, which hold all others."""
+        """Return the sum of ``column`` over the outermost parts, which hold all others."""
         return int(having(self.exact, "level", 0)[column].sum())
 
 
@@ -70,7 +69,7 @@ class ModulesAnalysis(Analysis[ModuleTimes]):
     """Time per module (or range) of a PyTorch program, forward and backward.
 
     Args:
-        depth: Levels of the tree that people see.
+        depth: Levels of the tree that readers see.
         fold_below: Parts below this share of both device time and host time are for programs only.
     """
 
@@ -95,7 +94,7 @@ class ModulesAnalysis(Analysis[ModuleTimes]):
         return ModuleTimes(named.source, exact, _tree(alike, device_ns), device_ns, named.graphs)
 
     def describe(self, result: ModuleTimes) -> Section:
-        """The tree: exact for programs, and shorter for people."""
+        """Describe the tree: exact for programs, shorter for readers."""
         backward = result.total("backward_ns")
         inside = result.total("device_ns") + backward
         facts = (
@@ -153,7 +152,7 @@ _SHORTER = (Column("instances", "Modules", "count", 3), *_TIMES)
 
 
 def _without_numbers(parts: pl.DataFrame) -> pl.DataFrame:
-    """``parts`` with the numbers of instances taken out of their paths."""
+    """Return ``parts`` with the numbers of instances removed from their paths."""
     names = parts["path"].explode().unique().drop_nulls().to_list()
     kinds = {name: re.sub(_INSTANCE, r"\1\2", name) for name in names}
     kind = pl.col("path").list.eval(pl.element().replace_strict(kinds, return_dtype=pl.String))
@@ -161,7 +160,7 @@ def _without_numbers(parts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tree(parts: pl.DataFrame, device_ns: int) -> pl.DataFrame:
-    """Totals over each part and all parts inside it, in the order of the tree."""
+    """Return totals over each part and all parts inside it, in the order of the tree."""
     whole = _with_all_inside(parts)
     host_ns = int(having(whole, "level", 0)["host_ns"].sum())
     device = (pl.col("device_ns") + pl.col("backward_ns")).alias("both")
@@ -172,7 +171,7 @@ def _tree(parts: pl.DataFrame, device_ns: int) -> pl.DataFrame:
 
 
 def _with_all_inside(parts: pl.DataFrame) -> pl.DataFrame:
-    """One row per part, and per path around parts, with its own sums and those of all parts inside it."""
+    """Return one row per part, and per path around parts, with its own sums and those of all parts inside it."""
     own = parts.group_by("path").agg(
         pl.len().cast(pl.Int64).alias("instances"),
         pl.when(pl.col("calls").count() > 0).then(pl.col("calls").sum()),
@@ -193,7 +192,7 @@ def _with_all_inside(parts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _top_down(parts: pl.DataFrame) -> pl.DataFrame:
-    """Rows in the order of a tree; among siblings the most device time comes first, then the most host time."""
+    """Return rows in the order of a tree. Siblings with the most device time come first, then the most host time."""
     order = parts.sort("both", "host_ns", "path", descending=[True, True, False]).with_row_index("rank")
     rank = {tuple(path): position for path, position in order[["path", "rank"]].iter_rows()}
     keys = [[rank[tuple(path[: level + 1])] for level in range(len(path))] for path in order["path"].to_list()]

@@ -1,4 +1,4 @@
-"""Calls of PyTorch operators: the time of each on the host by itself, and the device work that it launches.
+"""Calls of PyTorch operators: their own time on the host, and the device work that they launch.
 
 ::
 
@@ -9,13 +9,14 @@
                  |####|                |####|            aten::addmm
     device                            |--kernel--|       aten::addmm by itself, both in total
 
-An operator's own time on the host leaves out the operators inside it and the CUDA calls that it makes itself, as
-PyTorch's profiler and its TensorBoard plugin define it. Ranges and Python frames between two operators are ignored.
-Device work belongs to the innermost operator that is running where and when its launch call begins.
+An operator's own time on the host excludes the operators inside it and the CUDA calls that it makes itself. PyTorch's
+profiler and its TensorBoard plugin define it this way. Ranges and Python frames between two operators are ignored.
+Device work belongs to the innermost operator that runs on the thread and at the start of its launch call.
 
-Work that a graph launched belongs to the operator around the making of its node, where that was recorded, and else to
-the part of the graph that the program names; the operator that launched the graph has it in total, not by itself. Where
-neither is known it belongs to the operator that launched the graph (:mod:`traceviz.analyses.derived.launch.graphs`).
+Work that a graph launched belongs to the operator in which its node was made, if that was recorded. Otherwise it
+belongs to the part of the graph that the program names. The operator that launched the graph then has it in total, not
+as its own. If neither is known, the work belongs to the operator that launched the graph
+(:mod:`traceviz.analyses.derived.launch.graphs`).
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ from traceviz.core.arrays.intervals import Array
 from traceviz.core.arrays.nested import outer_alike
 
 _NOT_AN_OPERATOR = r"^(?:Optimizer\.|(?:Distributed)?DataParallel\.forward$)"
-"""Ranges that PyTorch itself opens, which old traces file among the operators."""
+"""Ranges that PyTorch itself opens. Old traces list them as operators."""
 
 _XLA_FORMATS = ("xplane", "tf-trace-json")
 
 
 def of_pytorch(trace: TraceView) -> bool:
-    """Whether the host operations of a trace may be PyTorch's: nothing names another framework."""
+    """Return whether the host operations of a trace may be PyTorch's: the trace names no other framework."""
     run = trace.tables.run_facts()
     is_pytorch = "pytorch" in trace.frameworks or not run.get("framework")
     return is_pytorch and run.get("format") not in _XLA_FORMATS
@@ -60,17 +61,17 @@ class OperatorCalls:
         device_self: Device work launched directly, summed over streams.
         kernel_self: The part of it in kernels.
         tensor_core_self: The part of ``kernel_self`` in kernels that compute on tensor cores.
-        outer: Whether no operator of the same name is around the call: its total time is counted here.
-        again: Whether the call is the only one inside another of the same name: the same call, recorded twice.
-        eligible: Whether it, or an operator inside it, is a matrix product or convolution.
-        elsewhere: Device work without a known call: ``op`` (null where not known, or where a range of the program
-            launched the work; of a graph the name of its part), ``dur_ns``, and of that ``kernel_ns`` and
-            ``tensor_core_ns``.
-        handed_on: Device work in graphs that each operator launched, and that belongs to another or to a part: what it
-            has in total besides, less where it has both.
-        replayed: Device work in graphs that belongs to an operator by its node: ``row`` of it in the tree,
-            ``process_id``, ``call_ns`` of the launch of the graph (null where not known), ``dur_ns``.
-        graphs: What is known of the work of graphs.
+        outer: True if no operator of the same name is around the call. Its total time is then counted here.
+        again: True if the call is the only one inside another of the same name: the same call, recorded twice.
+        eligible: True if it, or an operator inside it, is a matrix product or convolution.
+        elsewhere: Device work without a known call: ``op``, ``dur_ns``, and the parts ``kernel_ns`` and
+            ``tensor_core_ns``. ``op`` is null if it is not known, or if a range of the program launched the work. For a
+            graph, it is the name of its part.
+        handed_on: Device work in graphs that each operator launched and that belongs to another operator or to a part.
+            It is added to the total, except for work that the total includes already.
+        replayed: Device work in graphs that belongs to an operator by its node: ``row`` in the tree, ``process_id``,
+            ``call_ns`` of the launch of the graph (null if not known), ``dur_ns``.
+        graphs: Known facts about the work of graphs.
     """
 
     tree: CallTree
@@ -94,7 +95,7 @@ class OperatorCalls:
 
 @once_per_trace
 def operator_calls(trace: TraceView) -> OperatorCalls:
-    """The operators of ``trace``."""
+    """Return the operators of ``trace``."""
     names = trace.host_names.filter((pl.col("category") == "op") & ~matches(pl.col("name"), _NOT_AN_OPERATOR))
     known = names.with_row_index("code").with_columns(torch_matrix_op("name").alias("matrix"))
     tree = CallTree.of(calls_named(trace, known))
@@ -127,16 +128,16 @@ def operator_calls(trace: TraceView) -> OperatorCalls:
 
 
 def _handed_on(tree: CallTree, launched: Array, made: Array, durations: Array) -> Array:
-    """Work that ``launched`` operators handed on to those that ``made`` its nodes, less what is in both in total.
+    """Return work that ``launched`` operators pass to those that ``made`` its nodes, less work that totals include.
 
-    A graph may be captured and launched inside one operator, which has the work in total already.
+    A graph may be captured and launched inside one operator, whose total has the work already.
     """
     handed = tree.sums(launched, durations)
     return handed - tree.sums(tree.common(launched, made), durations) if handed.any() else handed
 
 
 def _work(trace: TraceView) -> pl.DataFrame:
-    """Device work with its call, and where its node was made: ``dur_ns, kernel_ns, tensor_core_ns`` and more."""
+    """Return device work with its call and the origin of its node: ``dur_ns, kernel_ns, tensor_core_ns`` and more."""
     on_tensor_cores = [name for name, kernel in trace.kernel_classes.items() if kernel.tensor_core]
     duration = pl.col("end_ns") - pl.col("begin_ns")
     kernel = pl.col("kernel").is_not_null()
@@ -150,7 +151,7 @@ def _work(trace: TraceView) -> pl.DataFrame:
 
 
 def _api_time(trace: TraceView, tree: CallTree) -> Array:
-    """Time of the CUDA calls that each operator makes directly; calls within calls are not counted twice."""
+    """Return the time of the CUDA calls that each operator makes directly; calls within calls are not counted twice."""
     calls = trace.frame("cuda_api", "thread_id", "start_ns", end_ns())
     outer = outermost(calls.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True]))
     row = tree.around(outer["thread_id"].to_numpy(), outer["start_ns"].to_numpy())
@@ -158,7 +159,7 @@ def _api_time(trace: TraceView, tree: CallTree) -> Array:
 
 
 def _repeats(tree: CallTree) -> npt.NDArray[np.bool_]:
-    """Whether each call is the only one inside another of the same name."""
+    """Return whether each call is the only one inside another of the same name."""
     names = tree.calls["code"].to_numpy()
     inside = tree.children(np.ones(tree.calls.height, np.int64))
     parent = tree.parent
@@ -166,6 +167,6 @@ def _repeats(tree: CallTree) -> npt.NDArray[np.bool_]:
 
 
 def input_shapes(trace: TraceView, operators: OperatorCalls) -> pl.Series | None:
-    """Shapes of the inputs of each call as the trace writes them, null for none; ``None`` where it never writes any."""
+    """Return shapes of the inputs of each call as the trace writes them, null for none; ``None`` if it writes none."""
     recorded = argument(trace, "Input Dims", "text")
     return values_of(operators.tree.calls["op_id"], recorded) if recorded.height else None

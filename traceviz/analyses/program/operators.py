@@ -1,7 +1,7 @@
-"""PyTorch operators: calls of each, and its time on the host and on the device, by itself and in total.
+"""PyTorch operators: calls, and time on the host and on the device, own and total.
 
-The definitions are those of PyTorch's profiler and its TensorBoard plugin: see
-:mod:`traceviz.analyses.program.operator_calls`. Total times count an operator inside one of the same name once.
+The definitions are those of PyTorch's profiler and its TensorBoard plugin (see
+:mod:`traceviz.analyses.program.operator_calls`). Total times count an operator inside one of the same name once.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from traceviz.core.arrays.nested import alike
 from traceviz.report import Column, Fact, Facts, Section, Skipped, hide_columns
 
 Steady = np.ndarray[tuple[int], np.dtype[np.bool_]]
-"""For each call, whether it begins in a steady step."""
+"""Mask of calls that start in a steady step."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorTimes:
-    """Operators by name, and by name and shapes; those with the most device time of their own come first.
+    """Operators by name, and by name and shapes; those with the most own device time come first.
 
     Args:
         by_name: One row per name with the columns of the report.
-        by_shape: One row per name and shapes of the inputs; ``None`` where the trace records no shapes.
+        by_shape: One row per name and shapes of the inputs; ``None`` if the trace records no shapes.
         device_ns: Device work of the operators, summed over streams.
         all_device_ns: All device work of the capture, summed over streams.
         kernel_ns: The part of ``device_ns`` in kernels.
         eligible_ns: The part of ``kernel_ns`` launched by matrix products and convolutions.
         tensor_core_ns: The part of ``kernel_ns`` on tensor cores.
-        steps: Steady steps; 0 where none were operators.
-        graphs: What is known of the work of graphs.
+        steps: Steady steps; 0 if none had operators.
+        graphs: Known facts about the work of graphs.
     """
 
     by_name: pl.DataFrame
@@ -91,7 +91,7 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
         )
 
     def describe(self, result: OperatorTimes) -> Section:
-        """Totals, operators by name, and by name and shapes for programs."""
+        """Describe totals, operators by name, and by name and shapes for programs."""
         by_name = result.by_name
         facts = (
             Fact("operators", "distinct operators", by_name.height, "count"),
@@ -110,7 +110,7 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
         )
         shown = Facts((*facts, *device)) if result.device_ns else Facts(facts)
         rest = () if result.device_ns else (Facts(device, audience="machine"),)
-        # Columns that would hold only zeros or nothing are for programs only.
+        # Columns with only zeros or nulls are for programs only.
         hidden = {
             *(() if result.device_ns else _ON_DEVICE),
             *(() if result.device_ns and result.tensor_core_ns else ("tensor_core_share",)),
@@ -145,7 +145,7 @@ _ON_DEVICE = ("device_self_ns", "share_of_device_op_time", "device_ns", "tensor_
 
 
 def _sums(trace: TraceView, operators: OperatorCalls, shapes: pl.Series | None) -> pl.DataFrame:
-    """One row per name and shapes, where these are known, with what its calls add to the figures."""
+    """Return one row per name and shapes, if these are known, with the sums of its calls."""
     calls = operators.tree.calls
     told_apart = calls.select("name") if shapes is None else calls.select("name", shapes.alias("shapes"))
     own = () if shapes is None else (codes(shapes),)
@@ -159,7 +159,7 @@ def _sums(trace: TraceView, operators: OperatorCalls, shapes: pl.Series | None) 
 
 
 def _amounts(trace: TraceView, operators: OperatorCalls) -> Iterator[tuple[str, Array]]:
-    """What each call adds to the figures of its name, figure by figure: of millions of calls each takes memory."""
+    """Yield the amounts of each call, figure by figure, because amounts of millions of calls take memory."""
     tree = operators.tree
     once = np.where(operators.again, 0, 1)
     yield "calls", once
@@ -176,7 +176,7 @@ def _amounts(trace: TraceView, operators: OperatorCalls) -> Iterator[tuple[str, 
     yield "steady_calls", np.where(steady, once, 0)
     yield "steady_host_ns", np.where(steady, operators.host_self, 0)
     steady_device = np.where(steady, operators.device_self, 0)
-    if operators.replayed.height:  # operators in graphs work when the graph is launched, not when they were captured
+    if operators.replayed.height:  # operators in graphs work when the graph is launched, not when it was captured
         steady_device = steady_device + _replayed_in_steps(trace, operators, steady)
     yield "steady_device_ns", steady_device
 
@@ -195,7 +195,7 @@ _PER_STEP = {
 
 
 def _replayed_in_steps(trace: TraceView, operators: OperatorCalls, steady: Steady) -> Array:
-    """What the work of graphs adds to the device work of operators in steady steps: its own steps count."""
+    """Return the correction of device work in steady steps for graphs, whose work counts in the steps of the launch."""
     replayed = operators.replayed
     row, durations = replayed["row"].to_numpy(), replayed["dur_ns"].to_numpy()
     launches = replayed.select("process_id", pl.col("call_ns").alias("start_ns").fill_null(-1))
@@ -212,7 +212,7 @@ def _in_steady_steps(trace: TraceView, calls: pl.DataFrame) -> Steady:
 
 
 def _elsewhere(operators: OperatorCalls) -> pl.DataFrame:
-    """Device work whose operator is known by name only, in columns of :func:`_sums`."""
+    """Return device work whose operator is known by name only, in columns of :func:`_sums`."""
     eligible = pl.when(torch_matrix_op("op")).then(pl.col("kernel_ns")).otherwise(0)
     return knowing(operators.elsewhere, "op").select(
         pl.col("op").alias("name"),
@@ -226,7 +226,7 @@ def _elsewhere(operators: OperatorCalls) -> pl.DataFrame:
 
 
 def _totals(rows: pl.DataFrame, steps: int, *keys: str) -> pl.DataFrame:
-    """Sums by ``keys``, shares and figures per step; the most own device time first, then the most host time."""
+    """Sum by ``keys``, with shares and figures per step; the most own device time first, then the most host time."""
     sums = rows.group_by(keys).agg(pl.col(_SUMS).sum(), pl.col("tensor_core_eligible").any())
     seen = pl.when(pl.col("calls") > 0)  # host time is not known for an operator that only the device names
     per_step = (

@@ -31,7 +31,7 @@ from traceviz.report import (
 from traceviz.trace import schema
 
 _SPLITS = ("validation", "test", None, "train")
-"""Parts of the data, those that tell most of the quality first."""
+"""Parts of the data, the most informative about quality first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class Metric:
     """One figure over the run.
 
     Args:
-        name: As the program calls it.
-        said: What the name says.
-        source: What told of it.
+        name: Name in the program.
+        said: Content of the name.
+        source: Source of the values.
         values: ``start_ns``, ``step``, ``epoch``, ``value`` in the order of time; a value that was not finite is null.
     """
 
@@ -57,17 +57,17 @@ class Metric:
 
     @property
     def first(self) -> float | None:
-        """The first value; ``None`` where it was not finite."""
+        """The first value; ``None`` if it was not finite."""
         return _number(self.values["value"][0])
 
     @property
     def last(self) -> float | None:
-        """The last value; ``None`` where it was not finite."""
+        """The last value; ``None`` if it was not finite."""
         return _number(self.values["value"][-1])
 
     @property
     def best(self) -> dict[str, float | int | None]:
-        """The best value with its ``step`` and ``epoch``, the earliest of equal ones; empty where none is known."""
+        """The best value with its ``step`` and ``epoch``, the earliest of equal ones; empty if none is known."""
         if not self.said.better or not self.finite.height:
             return {}
         values = self.finite["value"]
@@ -78,7 +78,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """All figures, and when the first and the last value were stated."""
+    """All figures, and the times of the first and the last value."""
 
     metrics: tuple[Metric, ...]
     window: tuple[int, int]
@@ -102,7 +102,7 @@ class QualityAnalysis(Analysis[Quality]):
     pictures: int = 6
 
     def run(self, trace: TraceView) -> Quality | Skipped:
-        """Gather each figure from the one source, process and name that has most of it."""
+        """Collect each figure from the one source, process and name that has most of it."""
         stated = trace.frame("metrics", *schema.table("metrics").arrow.names)
         if not stated.height:
             return self.skipped("the program stated no figure of quality")
@@ -111,7 +111,7 @@ class QualityAnalysis(Analysis[Quality]):
         return Quality(metrics, (int(times.min()), int(times.max())))
 
     def describe(self, result: Quality) -> Section:
-        """A row for each figure, pictures of those that have a direction, and for machines the values."""
+        """Describe figures with a row each, pictures of those that have a direction, and the values for machines."""
         grid = Grid(_COLUMNS, tuple(map(_row, result.metrics)), STATED, complete=True)
         course = tuple(row for metric in result.metrics for row in _course(metric, self.points))
         blocks: list[Block] = [Facts((Fact("metrics", "figures stated", len(result.metrics), "count"),), "machine")]
@@ -143,7 +143,7 @@ _COURSE = (
 
 
 def _metrics(stated: pl.DataFrame) -> Iterator[Metric]:
-    """What people call one figure, once: ranks state it each, and Keras tells TensorBoard, too, under another name."""
+    """Yield each figure once. Several ranks may state it, and Keras also gives it to TensorBoard by another name."""
     order = {source: place for place, source in enumerate(_TRUST)}
     texts = stated.with_columns(pl.col("name", "source").cast(pl.String))
     best: dict[tuple[str, str | None], tuple[tuple[int, int, int, str], Metric]] = {}
@@ -160,11 +160,11 @@ def _metrics(stated: pl.DataFrame) -> Iterator[Metric]:
 
 
 _TRUST = ("keras", "lightning", "transformers", "program", "tensorboard")
-"""Sources of which one is taken where several tell of the same figure, the best first."""
+"""Order of sources if several report the same figure, the most trusted first."""
 
 
 def _place(metric: Metric) -> tuple[bool, int, int, str]:
-    """Those with a direction first, then by the part of the data, then by the time of the first value."""
+    """Return the sort key: figures with a direction first, then part of the data, then time of the first value."""
     first = int(metric.values["start_ns"][0])
     return not metric.said.better, _SPLITS.index(metric.said.split), first, metric.said.label
 
@@ -186,7 +186,7 @@ def _course(metric: Metric, points: int) -> Iterator[Row]:
 
 
 def _pictures(result: Quality, most: int, slices: int) -> Iterator[Timeline]:
-    """The course of figures that have a direction and some values, none of them negative."""
+    """Yield the course of figures that have a direction and some values, none of them negative."""
     begin, end = result.window
     lanes = tuple(
         _lane(metric, begin, end, slices)
@@ -199,11 +199,11 @@ def _pictures(result: Quality, most: int, slices: int) -> Iterator[Timeline]:
 
 
 _COURSE_OF = 3
-"""Fewer values are no course."""
+"""Least number of values for a course."""
 
 
 def _lane(metric: Metric, begin: int, end: int, slices: int) -> Lane:
-    """The last value up to the end of each slice."""
+    """Return the last value up to the end of each slice."""
     finite = metric.finite
     values, times = finite["value"].to_numpy(), finite["start_ns"].to_numpy()
     ends = begin + (end - begin) * np.arange(1, slices + 1) / slices
@@ -214,7 +214,7 @@ def _lane(metric: Metric, begin: int, end: int, slices: int) -> Lane:
 
 
 def _remarks(result: Quality) -> Iterator[str]:
-    """What went wrong, in sentences."""
+    """Yield sentences about problems."""
     for metric in result.metrics:
         odd = metric.values.height - metric.finite.height
         if metric.said.better and metric.last is None:

@@ -9,8 +9,8 @@
     busy                |-----|          |-----|
 
 A launch belongs to the push/pop ranges of its own thread that contain the whole call. Start/end ranges may cross
-threads, so nothing is projected for them. What a graph runs was launched with the graph; ranges in which its nodes were
-made, such as those around layers, have its time in a column of its own.
+threads, so nothing is projected for them. Work of a graph was launched with the graph. A separate column has its time
+for ranges in which its nodes were made, such as those around layers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Prose, Section
 
 _RUNNING_NUMBER = r"0x[0-9a-fA-F]+|(?<![\w.])\d+(?:\.\d+)?(?![\w.])|(?<=[_#])\d+$"
-"""Numbers that count instances: those that stand alone, and those after ``_`` or ``#`` at the end."""
+"""Numbers that count instances: separate numbers, and those after ``_`` or ``#`` at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class RangeTimes:
 
     Args:
         by_name: One row per (domain, name), the largest total first.
-        folded: The same with running numbers replaced by ``N``, where that makes many rows few; else ``None``.
+        folded: The same with running numbers replaced by ``N``, if that turns many rows into few; else ``None``.
         unfinished: Ranges that never ended; they are not counted.
-        projected: Whether the capture has the tables needed to project ranges on the device.
-        nested: Whether any range lies within another.
-        graphs: Whether it is known where nodes of graphs were made, so that ranges have ``graph_ns``.
+        projected: True if the capture has the tables needed to project ranges on the device.
+        nested: True if any range lies within another.
+        graphs: True if it is known where nodes of graphs were made, so that ranges have ``graph_ns``.
     """
 
     by_name: pl.DataFrame
@@ -58,7 +58,7 @@ class RangesAnalysis(Analysis[RangeTimes]):
     """Ranges by domain and name, on the host and projected on the device.
 
     Args:
-        many: Above this number of distinct names, running numbers are folded for people ...
+        many: Above this number of distinct names, running numbers are folded for readers ...
         fewer: ... if this leaves at least this many times fewer rows.
     """
 
@@ -83,7 +83,7 @@ class RangesAnalysis(Analysis[RangeTimes]):
         return RangeTimes(by_name, folded, events.height - closed.height, projected, nested, "graph_ns" in by_name)
 
     def describe(self, result: RangeTimes) -> Section:
-        """Ranges by exact name, and for people by folded name where there are too many."""
+        """Describe ranges by exact name, and for readers by folded name if there are too many."""
         facts = (
             Fact("calls", "ranges", int(result.by_name["calls"].sum()), "count"),
             Fact("names", "distinct names", result.by_name.height, "count"),
@@ -120,7 +120,7 @@ _IN_GRAPHS = Column("graph_ns", "Device in graphs", "ns", 2)
 
 
 def _with_self_time(ranges: pl.DataFrame) -> pl.DataFrame:
-    """``ranges`` with ``self_ns``: the duration without that of the ranges directly inside."""
+    """Return ``ranges`` with ``self_ns``: the duration without that of the ranges directly inside."""
     inside = knowing(ranges, "parent_id").group_by("parent_id").agg(pl.col("dur_ns").sum().alias("inside_ns"))
     joined = ranges.join(inside, left_on="range_id", right_on="parent_id", how="left")
     own = pl.col("dur_ns") - pl.col("inside_ns").fill_null(0)
@@ -128,7 +128,7 @@ def _with_self_time(ranges: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_projection(ranges: pl.DataFrame, trace: TraceView, *, projected: bool) -> pl.DataFrame:
-    """``ranges`` with ``device_span_ns`` and ``device_busy_ns``: 0 without device work, null where not known."""
+    """Return ``ranges`` with ``device_span_ns`` and ``device_busy_ns``: 0 without device work, null if not known."""
     unknown = pl.lit(None, pl.Int64)
     if not projected:
         return ranges.with_columns(unknown.alias("device_span_ns"), unknown.alias("device_busy_ns"))
@@ -143,7 +143,7 @@ def _with_projection(ranges: pl.DataFrame, trace: TraceView, *, projected: bool)
 
 
 def _with_graphs(ranges: pl.DataFrame, trace: TraceView, nesting: pl.DataFrame) -> pl.DataFrame:
-    """``ranges`` with ``graph_ns``, device work by nodes that were made inside, where that is known of any node."""
+    """Return ``ranges`` with ``graph_ns``: device work of nodes made inside, if that is known of any node."""
     if not trace.tables.rows("graph_nodes"):
         return ranges
     made = knowing(with_origins(trace, work_with_calls(trace)), "made_ns")
@@ -157,7 +157,7 @@ def _with_graphs(ranges: pl.DataFrame, trace: TraceView, nesting: pl.DataFrame) 
 
 
 def _made_inside(ranges: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
-    """Work of the nodes that were made inside each of ``ranges``, which do not overlap on any thread."""
+    """Return work of the nodes that were made inside each of ``ranges``, which do not overlap on any thread."""
     candidates = ranges[["range_id", "thread_id", "range_end_ns", "start_ns"]].sort("start_ns")
     inside = work.join_asof(
         candidates,
@@ -175,13 +175,13 @@ _NOTHING = pl.DataFrame(schema={"range_id": pl.Int64, "device_span_ns": pl.Int64
 
 
 def _project(ranges: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
-    """Span and busy time of the work launched inside each of ``ranges``, which do not overlap on any thread."""
+    """Return span and busy time of work launched inside each of ``ranges``, which do not overlap on any thread."""
     candidates = ranges[["thread_id", "range_id", "range_end_ns", "start_ns"]].sort("start_ns")
     inside = work.join_asof(
         candidates, left_on="call_ns", right_on="start_ns", by="thread_id", strategy="backward", check_sortedness=False
     ).filter(pl.col("call_end_ns") <= pl.col("range_end_ns"))
     span = (pl.col("end_ns").max() - pl.col("begin_ns").min()).alias("device_span_ns")
-    # In order of begin, each piece of work adds to the union the time beyond the furthest end before it.
+    # Sorted by start, each piece of work adds to the union its time after the latest end of earlier pieces.
     added = pl.col("end_ns") - pl.max_horizontal(pl.col("begin_ns"), pl.col("end_ns").cum_max().shift(1))
     busy = added.clip(lower_bound=0).sum().alias("device_busy_ns")
     return inside.sort("range_id", "begin_ns").group_by("range_id").agg(span, busy)

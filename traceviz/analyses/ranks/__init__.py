@@ -1,1 +1,1 @@
-"""Several ranks: communication between them, and who keeps the others waiting."""
+"""Several ranks: communication between them, and ranks that keep the others waiting."""

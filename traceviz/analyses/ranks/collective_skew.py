@@ -1,17 +1,17 @@
-"""When the ranks arrive at their collectives, and how long they wait there for one another.
+"""Arrivals of the ranks at their collectives, and their waits there for one another.
 
-A collective ends on all ranks at about the same time, whenever each of them arrived. So the n-th collective of a group
-is aligned on its end, which also shows how far the clocks of the ranks are apart::
+A collective ends on all ranks at about the same time, independent of their arrivals. So the n-th collective of a group
+is aligned on its end. This also shows the difference between the clocks of the ranks::
 
     rank 0   |---wait---|--transfer--|        arrived first
-    rank 1          |wait|--transfer--|       its clock is a little late: the ends differ by as much in every collective
-    rank 2              |--transfer--|        arrived last: nobody transfers before, and it waits for nobody
+    rank 1          |wait|--transfer--|       its clock is a little late: all its ends differ by the same time
+    rank 2              |--transfer--|        arrived last: starts the transfer, and waits for no other rank
 
-*Skew* of a rank is its arrival after the first rank's; the *transfer* is the shortest duration over the ranks; what a
-rank is longer in the collective than that is its *wait*.
+*Skew* of a rank is its arrival after the first rank's. The *transfer* is the shortest duration over the ranks. The rest
+of a rank's time in the collective is its *wait*.
 
-Processes of one machine share its clock, and need no such alignment: then a rank waits in a collective of the host
-until the last one has arrived, and how long each of them needs from there on is its own affair.
+Processes of one machine share its clock, and need no such alignment. A rank then waits in a collective of the host
+until the last one has arrived. Its time after that is its own.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet
 
 POINT_TO_POINT = r"(?i)(^|:)i?(send|recv)(any_?source)?$|send_?recv"
-"""Transfers between two ranks: each has a partner of its own, so that the n-th of two ranks are not the same."""
+"""Transfers between two ranks. Each has a partner of its own, so the n-th transfers of two ranks are not the same."""
 
 ONE_RUN = "run.duration_ns"
-"""Setting that is stated of every run of ``traceviz collect``, and no two runs share."""
+"""Setting that every run of ``traceviz collect`` states, with a different value for each run."""
 
 LEAST_TOLERANCE_NS = 100_000
-"""Ends that differ by less line up, however often collectives follow each other."""
+"""Ends that differ by less count as aligned, even if collectives follow each other closely."""
 
 _KEY = ("group", "name")
 _ROWS = {
@@ -53,15 +53,15 @@ class Skew:
 
     Args:
         arrivals: One row per collective and rank: ``process_id, group, name, index, start_ns, dur_ns, skew_ns, wait_ns,
-            transfer_ns, last`` (whether the rank arrived last), by collective.
-        clock_ns: How far the clock of each rank is ahead of the others', by ``process_id``; ranks that could not be
-            compared are not in it.
-        unequal: Groups and names with different numbers of collectives on the ranks; the number that all have was
+            transfer_ns, last`` (true if the rank arrived last), by collective.
+        clock_ns: Time by which the clock of each rank leads the others', by ``process_id``, without ranks that could
+            not be compared.
+        unequal: Groups and names with different numbers of collectives on the ranks. The number that all have was
             compared, from the first on or up to the last.
         unaligned: Ranks whose collectives do not end together with those of the others, by ``process_id``.
-        ambiguous: Groups that more ranks name than they have members.
+        ambiguous: Groups with fewer members than ranks that name them.
         point_to_point: Transfers between two ranks, which are not compared.
-        one_clock: Whether the ranks share the clock of a machine, so that nothing was aligned.
+        one_clock: True if the ranks share the clock of a machine, so that nothing was aligned.
     """
 
     arrivals: pl.DataFrame
@@ -83,7 +83,7 @@ def collective_skew(trace: TraceView, tolerance: float) -> Skew:
 
     Args:
         trace: The trace.
-        tolerance: Ends that differ by this share of the time between collectives, or more, do not line up.
+        tolerance: Ends that differ by at least this share of the time between collectives are not aligned.
     """
     calls = collective_calls(trace)
     paired = calls["name"].str.contains(POINT_TO_POINT)
@@ -113,9 +113,9 @@ def collective_skew(trace: TraceView, tolerance: float) -> Skew:
 
 
 def share_a_clock(trace: TraceView) -> bool:
-    """Whether the collectives were recorded on the host, by one run of ``traceviz collect``: on one machine.
+    """Return whether one run of ``traceviz collect`` recorded the collectives on one host.
 
-    What is stated of such a run is stated of the capture; where several were put together, of the processes of each.
+    Settings of such a run belong to the capture. If several runs were merged, they belong to the processes of each.
     """
     if trace.tables.run_facts().get("format") != "run" or trace.rank_busy:
         return False
@@ -124,10 +124,10 @@ def share_a_clock(trace: TraceView) -> bool:
 
 
 def _by_their_own_clock(matched: pl.DataFrame, clock: dict[int, int]) -> tuple[dict[int, int], list[int]]:
-    """No offset for ranks whose clock is right, and the ranks whose n-th collective is another one than that of others.
+    """Return offset 0 for ranks with a correct clock, and the ranks whose n-th collective is another one.
 
-    The ends of one collective differ by what the slower rank needs for its part; those of different ones by the time
-    between two of them.
+    The ends of one collective differ by the time that the slower rank needs for its part. Those of different
+    collectives differ by the time between them.
     """
     first, last = pl.col("start_ns").min(), pl.col("start_ns").max()
     between = matched.group_by("process_id").agg((last - first) / (pl.len() - 1).clip(1))
@@ -137,17 +137,17 @@ def _by_their_own_clock(matched: pl.DataFrame, clock: dict[int, int]) -> tuple[d
 
 
 def collective_calls(trace: TraceView) -> pl.DataFrame:
-    """Collectives of all ranks, in order of start: those of devices, else those of the host.
+    """Return collectives of all ranks, in order of start: those of devices, else those of the host.
 
-    Those of devices are taken as the trace describes them, else from its communication kernels.
+    Those of devices come from the trace's descriptions, else from its communication kernels.
 
-    Columns ``process_id, group, name, group_size, start_ns, end_ns``; ``group`` is empty where it is not known.
+    Columns ``process_id, group, name, group_size, start_ns, end_ns``; ``group`` is empty if it is not known.
     """
     calls = trace.frame("collectives", "process_id", "group", "name", "group_size", "start_ns", "dur_ns")
     kernels = trace.frame("kernels", "process_id", "name", "start_ns", "dur_ns")
     kernels = kernels.filter(pl.col("name").cast(pl.String).is_in(communication_names(trace)))
     unknown = (pl.lit("").alias("group"), pl.lit(None, pl.Int32).alias("group_size"))
-    if set(kernels["process_id"]) - set(calls["process_id"]):  # a rank without descriptions: all ranks as kernels
+    if set(kernels["process_id"]) - set(calls["process_id"]):  # if a rank has no descriptions, all ranks use kernels
         calls = kernels.with_columns(*unknown)
     if not calls.height:
         calls = joint_collectives(trace).with_columns(*unknown)
@@ -158,9 +158,9 @@ def collective_calls(trace: TraceView) -> pl.DataFrame:
 
 
 def waiting_in_collectives(trace: TraceView, tolerance: float) -> dict[int, IntervalSet]:
-    """Time that each rank spends in collectives before the last rank arrives, by ``process_id``.
+    """Return the time that each rank spends in collectives before the last rank arrives, by ``process_id``.
 
-    Empty where no ranks can be compared. ``tolerance`` is that of :func:`collective_skew`.
+    Empty if no ranks can be compared. ``tolerance`` is that of :func:`collective_skew`.
     """
     if len(rank_numbers(trace)) < 2:
         return {}
@@ -170,10 +170,11 @@ def waiting_in_collectives(trace: TraceView, tolerance: float) -> dict[int, Inte
 
 
 def _matched(calls: pl.DataFrame, tolerance: float) -> tuple[pl.DataFrame, dict[int, int], tuple[int, ...]]:
-    """Calls with their ``index`` within the rank, the group and the name, and the result of :func:`_aligned_clocks`.
+    """Return calls with their ``index`` within rank, group and name, and the result of :func:`_aligned_clocks`.
 
-    Where ranks have different numbers of calls, a capture began or ended between the same call on two ranks. Calls are
-    then counted from the first on, or back from the last: whichever lines up more ranks, with clocks closer together.
+    If ranks have different numbers of calls, a capture started or ended between the same call on two ranks. Calls are
+    then counted from the first on, or back from the last. The better choice aligns more ranks, with clocks closer
+    together.
     """
     place = pl.int_range(pl.len()).over("process_id", *_KEY)
     forwards = calls.with_columns(place.alias("index")).filter(pl.col("index") < pl.col("shared"))
@@ -187,7 +188,7 @@ def _matched(calls: pl.DataFrame, tolerance: float) -> tuple[pl.DataFrame, dict[
 
 
 def _aligned_clocks(matched: pl.DataFrame, tolerance: float) -> tuple[dict[int, int], tuple[int, ...]]:
-    """Offset of the clock of each rank, and the ranks whose ends do not line up with those of most others."""
+    """Return the offset of the clock of each rank, and ranks whose ends are not aligned with those of most others."""
     parts = [part for _, part in sorted(matched.partition_by("process_id", as_dict=True, maintain_order=True).items())]
     best: dict[int, int] = {}
     rest = parts
@@ -199,9 +200,9 @@ def _aligned_clocks(matched: pl.DataFrame, tolerance: float) -> tuple[dict[int, 
 
 
 def _clock_of_first(waiting: list[pl.DataFrame], tolerance: float) -> tuple[dict[int, int], list[pl.DataFrame]]:
-    """Offsets against the first rank, and the calls of the ranks whose ends do not line up with it.
+    """Return offsets against the first rank, and the calls of the ranks whose ends are not aligned with it.
 
-    A rank joins as soon as it shares collectives with those that have joined: the median difference of the ends is its
+    A rank joins as soon as it shares collectives with those that have joined. The median difference of the ends is its
     offset. Ranks that share none with any other have no common clock, and need none.
     """
     instance = (*_KEY, "index")
@@ -229,7 +230,7 @@ def _median(values: pl.Series) -> int:
 
 
 def _arrivals(matched: pl.DataFrame, clock: dict[int, int], *, one_clock: bool) -> pl.DataFrame:
-    """Skew, wait and transfer of each rank in each collective with at least two ranks left."""
+    """Return skew, wait and transfer of each rank in each collective with at least two ranks left."""
     instance = (*_KEY, "index")
     offset = pl.col("process_id").replace_strict(clock, default=None, return_dtype=pl.Int64)
     duration = pl.col("end_ns") - pl.col("start_ns")

@@ -1,9 +1,9 @@
-"""Collectives by what they do: message sizes, and the bandwidths that nccl-tests defines.
+"""Collectives by name: message sizes, and the bandwidths that nccl-tests defines.
 
 For a message of ``S`` bytes in time ``t`` among ``n`` ranks, nccl-tests calls ``S / t`` the *algorithm bandwidth*. Its
-product with a factor of the collective is the *bus bandwidth*, which can be held against the speed of the links
-whatever ``n`` is. ``S`` is the larger of what a rank gives and receives. Times are those of the kernels, the wait for
-late ranks included, so that bandwidths are lower bounds.
+product with a factor of the collective is the *bus bandwidth*. It can be compared with the speed of the links for any
+``n``. ``S`` is the larger of the bytes that a rank sends and receives. Times are those of the kernels. They include the
+wait for late ranks, so that bandwidths are lower bounds.
 
 Source: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
 """
@@ -37,21 +37,21 @@ _FACTORS: tuple[tuple[str, float, float], ...] = (
     ("reducescatter|allgather|alltoall|gather|scatter", 1.0, -1.0),
     ("broadcast|reduce|send|recv", 1.0, 0.0),
 )
-"""Factor ``a + b / n`` of the bus bandwidth, by pattern of the name without underscores; the first match counts."""
+"""Factor ``a + b / n`` of the bus bandwidth, by pattern of the name without underscores. The first match counts."""
 
 _KEYS = ("name", "group", "group_size", "dtype")
 _READ = ("start_ns", "dur_ns", "device_id", *_KEYS, "in_elements", "out_elements")
 
 
 def bus_factor(name: str, ranks: int | None) -> float | None:
-    """Bus bandwidth of a collective over its algorithm bandwidth.
+    """Return the bus bandwidth of a collective over its algorithm bandwidth.
 
     Args:
         name: Name of the collective, for example ``allreduce`` or ``_allgather_base``.
         ranks: Ranks that take part.
 
     Returns:
-        The factor, or ``None`` where the collective is not known, or where it depends on an unknown number of ranks.
+        The factor. ``None`` if the collective is not known, or if it depends on an unknown number of ranks.
     """
     plain = name.lower().replace("_", "")
     for pattern, whole, part in _FACTORS:
@@ -61,14 +61,14 @@ def bus_factor(name: str, ranks: int | None) -> float | None:
 
 
 def collective_times(trace: TraceView, compute: dict[int, IntervalSet]) -> pl.DataFrame:
-    """One row per collective, group and type, the largest total first; without rows where none were described.
+    """Return one row per collective, group and type, the largest total first; no rows if none were described.
 
     Args:
         trace: The trace.
         compute: Time in which each device runs kernels that are not communication.
 
     Returns:
-        :data:`COLUMNS` by their names. Sizes and bandwidths are null where the trace does not state sizes and types.
+        :data:`COLUMNS` by their names. Sizes and bandwidths are null if the trace does not state sizes and types.
     """
     calls = trace.frame("collectives", *_READ)
     return _summed(calls, compute) if calls.height else _nothing()
@@ -76,17 +76,17 @@ def collective_times(trace: TraceView, compute: dict[int, IntervalSet]) -> pl.Da
 
 @cache
 def _nothing() -> pl.DataFrame:
-    """:func:`collective_times` of a trace without any: the same for all of them."""
+    """Return :func:`collective_times` of a trace without any: the same for all such traces."""
     calls = pl.from_arrow(schema.table("collectives").empty())
     assert isinstance(calls, pl.DataFrame)
     return _summed(calls.select(_READ), {})
 
 
 def _summed(calls: pl.DataFrame, compute: dict[int, IntervalSet]) -> pl.DataFrame:
-    """:func:`collective_times` of ``calls``: rows of their table with the columns :data:`_READ`."""
+    """Return :func:`collective_times` of ``calls``: rows of their table with the columns :data:`_READ`."""
     calls = calls.with_columns(pl.col("name", "group", "dtype").cast(pl.String))
     width = {dtype: ELEMENT_BYTES.get(dtype.lower()) for dtype in calls["dtype"].drop_nulls().unique()}
-    size = pl.col("dtype").replace_strict(width, default=None, return_dtype=pl.Int64)  # null where it is not known
+    size = pl.col("dtype").replace_strict(width, default=None, return_dtype=pl.Int64)  # null if it is not known
     sized = calls.with_columns((pl.max_horizontal("in_elements", "out_elements") * size).alias("bytes"))
     hidden = {
         key: sum(part.total for part in exposed(own, compute).values())

@@ -1,4 +1,4 @@
-"""Communication between devices: how long it takes, and how much of it no compute hides."""
+"""Communication between devices: its time, and the part that no compute hides."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from traceviz.report.findings.registry import record_of
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
-    """Communication that gathers sharded parameters: the part of the exposed judged time, and where it was called."""
+    """Communication that gathers sharded parameters: its share of exposed judged time, and the place of its calls."""
 
     exposed_ns: int
     place: str
@@ -33,9 +33,9 @@ class Gathering:
 
 NOT_GATHERING = Gathering(0, "")
 MOSTLY = 0.5
-"""From this part of the exposed communication on, it is said to be what it mostly is."""
+"""Communication of one kind is named as the main part from this part of the exposed communication on."""
 _OF_SHARDED = "PyTorch with sharded parameters"
-"""Begin of advice that comes first where parameters are gathered."""
+"""Start of advice that comes first if parameters are gathered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class CommunicationTimes:
         busy_ns: Time in which at least one communication kernel runs.
         exposed_ns: The part of ``busy_ns`` in which no other kernel runs on that device.
         judged_exposed_ns: The part of ``exposed_ns`` within judged time, without waiting for other ranks.
-        waiting_ns: Exposed judged time that waits for ranks that arrive later; ``None`` where no ranks can be compared.
+        waiting_ns: Exposed judged time that waits for ranks that arrive later; ``None`` if no ranks can be compared.
         judged_ns: Judged time of all devices.
-        judged_words: What the judged time is, in words.
+        judged_words: Text that names the judged time.
         gathering: Communication that was called in ranges that gather sharded parameters.
     """
 
@@ -66,7 +66,7 @@ class CommunicationTimes:
 
     @property
     def overlap_share(self) -> float | None:
-        """The part of communication during which compute runs; ``None`` where there is no communication."""
+        """The part of communication during which compute runs; ``None`` if there is no communication."""
         return ratio(self.busy_ns - self.exposed_ns, self.busy_ns)
 
 
@@ -76,8 +76,8 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
 
     Args:
         exposed_share: Exposed communication from this share of the judged time on is a finding.
-        tolerance: Ends of a collective on two ranks that differ by this share of the time between collectives, or
-            more, do not line up: nothing is then known of waiting.
+        tolerance: Ends of a collective on two ranks that differ by at least this share of the time between collectives
+            are not aligned. Waiting is then not known.
     """
 
     slug = "communication"
@@ -88,7 +88,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
     tolerance: float = 0.1
 
     def run(self, trace: TraceView) -> CommunicationTimes | Skipped:
-        """Tell communication kernels from compute kernels and overlay them per device."""
+        """Separate communication kernels from compute kernels and overlay them per device."""
         described = "collectives" in trace.tables and trace.tables.rows("collectives")
         if (why := lacks_device(trace)) and not described:
             return self.skipped(why)
@@ -119,7 +119,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
         )
 
     def judge(self, result: CommunicationTimes) -> tuple[Finding, ...]:
-        """TV504 where devices do nothing but communicate for long."""
+        """Return TV504 if devices do nothing but communicate for long."""
         cost = result.judged_exposed_ns
         if not cost or cost < self.exposed_share * result.judged_ns:
             return ()
@@ -141,7 +141,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
         return (finding("TV504", message, evidence, cost, result.judged_ns, result.judged_words, advice=tuple(advice)),)
 
     def describe(self, result: CommunicationTimes) -> Section:
-        """Exposed and hidden communication, the kernels, and the collectives that they carry out."""
+        """Describe exposed and hidden communication, the kernels, and their collectives."""
         facts = (
             Fact("total_ns", "kernel time, summed", int(result.by_name["total_ns"].sum()), "ns"),
             Fact("exposed_ns", "not hidden by compute", result.exposed_ns, "ns"),
@@ -165,7 +165,7 @@ def _gathering(
     compute: dict[int, IntervalSet],
     waiting: Mapping[int, IntervalSet],
 ) -> Gathering:
-    """Communication whose call lies in a range that gathers parameters; gradients are sent in others (``post``)."""
+    """Return communication called in ranges that gather parameters. Gradients are sent in others (``post``)."""
     exposed_ns, places = 0, []
     for process, own in parts_by(communication, "process_id").items():
         telling = having(telling_ranges(trace, process), "purpose", "parameters")
@@ -187,7 +187,7 @@ def _gathering(
 
 
 def _largest(result: CommunicationTimes) -> str:
-    """The collective whose exposed part is the largest; where none is described, the largest kernel."""
+    """Return the collective with the largest exposed part; if none is described, the largest kernel."""
     if result.collectives.height:
         return str(result.collectives.sort("exposed_ns", "name", descending=[True, False])["name"][0])
     return str(result.by_name["name"][0])

@@ -1,4 +1,4 @@
-"""What a slow rank does that the others do not: the part of its steps that is larger than theirs by most."""
+"""Excess work of a slow rank: the part of its steps that exceeds that of the other ranks by most."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from traceviz.core.units import format_ns
 
 _KEYS = ("class", "kind", "cause", "location")
 _COMMON = frozenset({"host_collective", "unexplained"})
-"""Kinds of causes that say nothing of the work of one rank."""
+"""Kinds of causes that do not describe the work of one rank."""
 _SAID_WITH_LINE = frozenset(
     {"sleep", "io", "lock", "gil", "wait", "saving", "logging", "serialization", "import", "compilation", "input"}
 )
-"""Kinds that say more of a line than that it runs."""
+"""Kinds that add information to the name of a line."""
 _RUNS = frozenset({"compute", "python"})
-"""Kinds of stacks that say no more of a line than that it runs."""
+"""Kinds of stacks that add nothing to the name of a line, because they only show that it ran."""
 _LINES = pl.DataFrame(schema={"process_id": pl.Int64, "kind": pl.String, "location": pl.String, "step_ns": pl.Float64})
 _EXPLAINS = 0.5
-"""What is longer by more than this part of the largest difference of a class is most of it."""
+"""A cause explains most of a class if its excess is more than this part of the largest difference of a class."""
 _PLACES = 0.25
-"""The line in which most of the difference was sampled, at least this part of it, is where a known cause was."""
+"""The line with most of the sampled difference, and at least this part of it, is the place of a known cause."""
 _TOLD_BY_CLASS = frozenset({"input_wait"})
-"""Classes whose name says more than that of the event in which the time went, unless its line is known."""
+"""Classes whose name describes the time better than its event, unless its line is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +43,26 @@ class Excess:
     """A part of the steps of a rank that is larger than that of the others.
 
     Args:
-        what: In words: a class of step time, or what was recorded and its line.
-        time_ns: By how much it exceeds the median of the others per step (in all, where there are no steps).
+        what: Text that names a class of step time, or the recorded cause and its line.
+        time_ns: Time by which it exceeds the median of the others per step (in total, if there are no steps).
     """
 
     what: str
     time_ns: int
 
     def sentence(self, unit: str) -> str:
-        """``Most of the difference is clock_nanosleep (20.3 ms per step).``."""
+        """Return ``Most of the difference is clock_nanosleep (20.3 ms per step).``."""
         return f"Most of the difference is {self.what} ({format_ns(self.time_ns)} {unit})."
 
     def advice(self, rank: int, unit: str) -> str:
-        """Where to look: ``Look at rank 1: sleep in train.py:19 main takes 20.3 ms more per step there.``."""
+        """Return ``Look at rank 1: sleep in train.py:19 main takes 20.3 ms more per step there.``."""
         return f"Look at rank {rank}: {self.what} takes {format_ns(self.time_ns)} more {unit} there."
 
 
 def causes_of_ranks(trace: TraceView) -> pl.DataFrame:
-    """``process_id, class, kind, cause, location, time_ns`` of what takes the time of ranks that use no devices.
+    """Return ``process_id, class, kind, cause, location, time_ns`` of causes for ranks that use no devices.
 
-    Without rows where they do: what a device computes has no such causes, and the classes say enough.
+    It has no rows if ranks use devices. Device computing has no such causes, and the classes suffice.
     """
     columns = ("process_id", *_KEYS)
     if trace.rank_busy:
@@ -71,10 +71,10 @@ def causes_of_ranks(trace: TraceView) -> pl.DataFrame:
 
 
 def lines_of_ranks(trace: TraceView) -> pl.DataFrame:
-    """``process_id, kind, location, step_ns``: what the main threads of ranks do in a step, by samples of their stacks.
+    """Return ``process_id, kind, location, step_ns``: time of ranks' main threads per step, by stack samples.
 
-    All steps of the run count, as far as the hooks in the program saw them: those that profilers recorded are few. No
-    rows of a rank of which fewer than :data:`LEAST_SAMPLES` were taken in them, or where ranks use devices.
+    All steps of the run that hooks in the program saw count, because profilers record few of them. A rank with fewer
+    than :data:`LEAST_SAMPLES` samples in the steps has no rows. There are no rows if ranks use devices.
     """
     parts = [_LINES] if trace.rank_busy else [_LINES, *(_lines_of(trace, rank) for rank in trace.ranks)]
     return pl.concat(parts)
@@ -95,7 +95,7 @@ def _lines_of(trace: TraceView, rank: int) -> pl.DataFrame:
 
 
 def largest_excess(ranks: Sequence[RankTimes], slow: RankTimes, causes: pl.DataFrame, lines: pl.DataFrame) -> Excess:
-    """What ``slow`` does longer than the other ``ranks``: its largest cause if that is most of it, else the class."""
+    """Return the excess of ``slow`` over other ``ranks``: its largest cause if that is most of it, else the class."""
     others = [rank for rank in ranks if rank is not slow]
     excess = {
         key: time / slow.rounds - median(other.classes[key] / other.rounds for other in others)
@@ -113,7 +113,7 @@ def largest_excess(ranks: Sequence[RankTimes], slow: RankTimes, causes: pl.DataF
 
 
 def _line(others: Sequence[RankTimes], slow: RankTimes, lines: pl.DataFrame, least: float) -> Excess | None:
-    """The line in which the main thread is longer than those of the others by most, if by more than ``least``."""
+    """Return the line with the largest excess in the main thread, if it is more than ``least``."""
     if not {rank.process_id for rank in (*others, slow)} <= set(lines["process_id"]):
         return None
     largest: Excess | None = None
@@ -129,7 +129,7 @@ def _line(others: Sequence[RankTimes], slow: RankTimes, lines: pl.DataFrame, lea
 
 
 def _precise(others: Sequence[RankTimes], slow: RankTimes, causes: pl.DataFrame, least: float) -> Excess | None:
-    """The cause that exceeds the others' by most, if by more than ``least``."""
+    """Return the cause with the largest excess over the others, if it is more than ``least``."""
     rounds = {rank.process_id: rank.rounds for rank in (*others, slow)}
     of_work = causes.filter((pl.col("class") != "communication") & ~pl.col("kind").is_in(_COMMON))
     by_cause = knowing(of_work, "cause").sort("time_ns", *_KEYS, descending=[True, *[False] * len(_KEYS)])
@@ -144,7 +144,7 @@ def _precise(others: Sequence[RankTimes], slow: RankTimes, causes: pl.DataFrame,
 
 
 def _words(key: str, kind: str, cause: str, location: object) -> str:
-    """``time.sleep in train.py:19 main``; a line that was sampled with what it does: ``sleep in train.py:19 main``."""
+    """Return ``time.sleep in train.py:19 main``, or, for a sampled line, ``sleep in train.py:19 main``."""
     if location == cause:
         return f"{KIND_LABELS[kind]} in {cause}" if kind in _SAID_WITH_LINE else cause
     what = LABELS[key] if key in _TOLD_BY_CLASS else shortened(cause)

@@ -1,4 +1,4 @@
-"""Collectives that run on the host: how long the program waits in them and does nothing else."""
+"""Collectives that run on the host: time in which the program only waits in them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from traceviz.report import Column, Fact, Finding, Prose, Section, Skipped
 from traceviz.report.findings.registry import record_of
 
 ONE_RANK = "The wait for ranks that arrive later is part of it: only a capture of several ranks tells it apart."
-"""What the time in collectives of a single rank is not known to be."""
+"""Caveat on the time in collectives of a single rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +28,15 @@ class HostCollectives:
     """Collectives on the host by name, and the time in which the program waits in any of them, summed over ranks.
 
     Args:
-        by_name: One row per name, the largest exposed time first; ``exposed_ns`` is the time in which the program
-            waits, and collectives of several threads at once each have it.
+        by_name: One row per name, the largest exposed time first. ``exposed_ns`` is the time in which the program
+            waits. Concurrent collectives of several threads each have it.
         exposed_ns: Time in which the program waits in at least one of them, in the whole capture.
         judged_exposed_ns: The part of it within judged time, without waiting for late ranks.
-        waiting_ns: The part within judged time that waits for ranks that arrive later; ``None`` where no ranks can be
+        waiting_ns: The part within judged time that waits for ranks that arrive later; ``None`` if no ranks can be
             compared.
         judged_ns: Judged time of all ranks.
-        judged_words: What the judged time is, in words.
-        one_machine: Whether the ranks are known to run on one machine, so that there is no network between them.
+        judged_words: Text that names the judged time.
+        one_machine: True if the ranks are known to run on one machine, so that there is no network between them.
     """
 
     by_name: pl.DataFrame
@@ -54,8 +54,8 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
 
     Args:
         exposed_share: Waiting in them from this share of the judged time on is a finding.
-        tolerance: Ends of a collective on two ranks that differ by this share of the time between collectives, or
-            more, do not line up: nothing is then known of waiting for late ranks.
+        tolerance: Ends of a collective on two ranks that differ by at least this share of the time between collectives
+            are not aligned. Waiting for late ranks is then not known.
     """
 
     slug = "host_collectives"
@@ -87,7 +87,7 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
         )
 
     def judge(self, result: HostCollectives) -> tuple[Finding, ...]:
-        """TV506 where the program waits long in collectives on the host."""
+        """Return TV506 if the program waits long in collectives on the host."""
         cost = result.judged_exposed_ns
         if not cost or cost < self.exposed_share * result.judged_ns:
             return ()
@@ -107,13 +107,13 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
         )
         by_mpi = result.by_name["name"].str.contains(BY_MPI)
         others: tuple[str, ...] = ("PyTorch:",) if by_mpi.all() else () if by_mpi.any() else ("MPI:",)
-        others += ("Record all ranks",) * (result.waiting_ns is not None)  # they were, and the report says who is late
-        others += ("PyTorch: on GPUs",) * result.one_machine  # it uses no device, and the ranks no network
+        others += ("Record all ranks",) * (result.waiting_ns is not None)  # then all ranks were recorded
+        others += ("PyTorch: on GPUs",) * result.one_machine  # the program uses no device, and its ranks no network
         advice = tuple(text for text in record_of("TV506").advice if not text.startswith(others))
         return (finding("TV506", message, evidence, cost, result.judged_ns, result.judged_words, advice=advice),)
 
     def describe(self, result: HostCollectives) -> Section:
-        """How long the program waits in them, and the collectives by name."""
+        """Describe the wait of the program in them, and the collectives by name."""
         facts = (
             Fact("total_ns", "time, summed over threads", int(result.by_name["total_ns"].sum()), "ns"),
             Fact("exposed_ns", "nothing else is done", result.exposed_ns, "ns"),
@@ -132,7 +132,7 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
 
 
 def _by_name(calls: pl.DataFrame, exposed: dict[int, IntervalSet]) -> pl.DataFrame:
-    """One row per name: its statistics, and ``exposed_ns``."""
+    """Return one row per name: its statistics, and ``exposed_ns``."""
     duration = (pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns")
     times = pl.DataFrame(
         [

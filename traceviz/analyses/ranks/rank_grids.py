@@ -1,4 +1,4 @@
-"""The tables of ranks side by side, and what their figures leave open."""
+"""Tables of ranks side by side, and cautions about their figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from traceviz.report import Audience, Column, Grid
 
 
 def times_grid(result: RanksResult) -> Grid:
-    """One row per rank: its steps, its own time, and what that consists of."""
+    """Return one row per rank: its steps, its own time, and the parts of that."""
     scored = len(result.ranks) >= LEAST_RANKS
     columns = (
         Column("rank", "Rank", "id", 0),
@@ -45,7 +45,7 @@ def times_grid(result: RanksResult) -> Grid:
 
 
 def arrivals_grid(result: RanksResult) -> Grid:
-    """One row per rank: how late it arrives at collectives, and how long it waits in them."""
+    """Return one row per rank: its lateness at collectives, and its wait in them."""
     columns = (
         Column("rank", "Rank", "id", 0),
         Column("collectives", "Collectives", "count", 1),
@@ -68,7 +68,7 @@ def arrivals_grid(result: RanksResult) -> Grid:
 
 
 def collectives_grid(result: RanksResult) -> Grid:
-    """Collectives by group and name; for machines where there is only one."""
+    """Return collectives by group and name; for machines if there is only one."""
     columns = (
         Column("name", "Collective", "text", 0),
         Column("group", "Group", "text", 1),
@@ -90,7 +90,7 @@ def collectives_grid(result: RanksResult) -> Grid:
 
 
 def steps_grid(result: RanksResult) -> Grid:
-    """One row per step that all ranks have, without waiting for others, for machines."""
+    """Return one row per step that all ranks have, without waiting for others, for machines."""
     numbers = {rank.process_id: rank.rank for rank in result.ranks}
     columns = (
         Column("step", "Step", "id", 0),
@@ -104,7 +104,7 @@ def steps_grid(result: RanksResult) -> Grid:
 
 
 def cautions(result: RanksResult) -> list[str]:
-    """What the figures leave open, and how clocks were aligned."""
+    """List limits of the figures, and how clocks were aligned."""
     captured, skew, texts = len(result.ranks), result.skew, []
     if len(result.worlds) > 1:
         sizes = ", ".join(f"{size:,}" for size in result.worlds)

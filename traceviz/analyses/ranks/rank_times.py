@@ -1,4 +1,4 @@
-"""One rank of a job, and all of them: times, classes of step time, and arrivals at collectives."""
+"""Results of one rank of a job and of all ranks: times, classes of step time, and arrivals at collectives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from traceviz.core.arrays.intervals import IntervalSet
 
 @dataclass(frozen=True, slots=True)
 class RankTimes:
-    """One rank; times in nanoseconds within its judged time, unless said otherwise.
+    """One rank; times in nanoseconds within its judged time, unless stated otherwise.
 
     Args:
         rank: Its number.
@@ -29,15 +29,15 @@ class RankTimes:
         median_step_ns, mean_step_ns: Their duration; ``None`` without steps.
         judged_ns: Steady step time, else from its first to its last device work.
         classes: Time of each class of step time; they add up to ``judged_ns``.
-        busy_ns: Time in which a device works for it; ``None`` where the capture could record none.
-        wait_ns: Time in which it waits in collectives for other ranks and computes nothing; ``None`` where its
-            collectives could not be compared.
-        away_ns: Time that is not its own: it waits for others, or communicates where nothing tells waiting apart.
+        busy_ns: Time in which a device works for it; ``None`` if the capture could record none.
+        wait_ns: Time in which it waits in collectives for other ranks and computes nothing; ``None`` if its collectives
+            could not be compared.
+        away_ns: Time that is not its own: it waits for others, or communicates if waiting cannot be distinguished.
         arrivals: Collectives compared, in the whole capture.
         median_skew_ns: Median of its arrival after the first rank's.
         last: Collectives at which it arrived last.
-        kernels: Kernels in the whole capture; ``None`` where it could record none.
-        api_ns: Time in which any thread is in a CUDA call; ``None`` where none were recorded.
+        kernels: Kernels in the whole capture; ``None`` if it could record none.
+        api_ns: Time in which any thread is in a CUDA call; ``None`` if none were recorded.
     """
 
     rank: int
@@ -58,26 +58,26 @@ class RankTimes:
 
     @property
     def rounds(self) -> int:
-        """Steps, or 1 where there are none and the judged time is taken as a whole."""
+        """Steps, or 1 if there are none and the judged time counts as a whole."""
         return self.steps or 1
 
     @property
     def device_compute_ns(self) -> int | None:
-        """Time in which a device computes for it; ``None`` where the capture could record none."""
+        """Time in which a device computes for it; ``None`` if the capture could record none."""
         return None if self.busy_ns is None else self.classes["device_compute"]
 
     @property
     def communication_ns(self) -> int | None:
-        """Time in which it communicates and computes nothing; ``None`` where none was recorded."""
+        """Time in which it communicates and computes nothing; ``None`` if none was recorded."""
         return self.classes["communication"] if self.busy_ns is not None or self.classes["communication"] else None
 
     @property
     def own_ns(self) -> float | None:
-        """Judged time per step without :attr:`away_ns`; ``None`` where it is not judged."""
+        """Judged time per step without :attr:`away_ns`; ``None`` if it is not judged."""
         return (self.judged_ns - self.away_ns) / self.rounds if self.judged_ns else None
 
     def share(self, part: int | None) -> float | None:
-        """``part`` as a share of its judged time."""
+        """Return ``part`` as a share of its judged time."""
         return None if part is None else ratio(part, self.judged_ns)
 
 
@@ -86,16 +86,16 @@ class RanksResult:
     """All ranks.
 
     Args:
-        ranks: In the order of their numbers.
+        ranks: Ranks in the order of their numbers.
         own_ns: Own time of each rank per step: judged time without waiting for others, or ``None``.
         scores: Modified z-score of each own time.
-        worlds: Numbers of ranks of the job that the traces state.
-        imbalance: The ranks' steps side by side.
-        skew: Their collectives side by side.
-        compared: Whether the collectives of all ranks could be compared.
-        causes: What takes the time of each rank, where none uses a device,
-        lines: and what their main threads do in a step, by samples of their stacks: see :mod:`.excess`.
-        judged_words: What the judged time is, in words.
+        worlds: Sizes of the job that the traces state.
+        imbalance: Comparison of the ranks' steps.
+        skew: Comparison of their collectives.
+        compared: True if the collectives of all ranks could be compared.
+        causes: Causes of the time of each rank, if none uses a device,
+        lines: and lines of their main threads in a step, by samples of their stacks (see :mod:`.excess`).
+        judged_words: Text that names the judged time.
     """
 
     ranks: tuple[RankTimes, ...]
@@ -111,9 +111,9 @@ class RanksResult:
 
     @property
     def judged_ns(self) -> int:
-        """Mean of the ranks' judged times: findings are about the time of the job, not about the sum over ranks.
+        """Mean of the ranks' judged times. Findings are about the time of the job, not about the sum over ranks.
 
-        Ranks without judged time, such as those that mark no steps while others do, do not count.
+        Ranks without judged time do not count, for example those that mark no steps while others do.
         """
         return mean([rank.judged_ns for rank in self.ranks if rank.judged_ns])
 
@@ -125,14 +125,15 @@ class RanksResult:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """When a rank waits for others.
+    """Time in which a rank waits for others.
 
     Args:
         classes: Its classes of step time, collectives of the host among communication.
-        compared: Time at the begin of the collectives that could be compared, as long as the wait in them, in which
-            communication runs and nothing computes.
-        away: That, and the communication that could not be compared: all of it where ``compared`` is not known of all
-            ranks; else transfers between two ranks, what the host communicates, and what only some ranks recorded.
+        compared: Time at the start of compared collectives, as long as the wait in them, in which communication runs
+            and nothing computes.
+        away: That time, and the communication that could not be compared. That is all communication if ``compared`` is
+            not known of all ranks. Else it is transfers between two ranks, what the host communicates, and what only
+            some ranks recorded.
     """
 
     classes: Mapping[str, IntervalSet]
@@ -141,7 +142,7 @@ class Waiting:
 
 
 def waiting(trace: TraceView, process: int, skew: Skew, *, compared: bool) -> Waiting:
-    """When the rank of ``process`` waits; ``compared``: whether the collectives of all ranks could be compared."""
+    """Return the waits of the rank of ``process``. ``compared``: true if collectives of all ranks were compared."""
     classes = host_classes(trace)[process].sets
     communication = classes["communication"]
     arrivals = having(skew.arrivals, "process_id", process)
@@ -154,7 +155,7 @@ def waiting(trace: TraceView, process: int, skew: Skew, *, compared: bool) -> Wa
 
 
 def rank_times(trace: TraceView, process: int, number: int, skew: Skew, waits: Waiting) -> RankTimes:
-    """The rank of that ``number``, whose process is ``process``."""
+    """Return the rank with that ``number``, whose process is ``process``."""
     judged = judged_time(trace, process)
     steps = having(training_steps(trace).steady, "process_id", process)
     durations = steps["end_ns"] - steps["start_ns"]
@@ -181,7 +182,7 @@ def rank_times(trace: TraceView, process: int, number: int, skew: Skew, waits: W
 
 
 def mean(values: Sequence[int]) -> int:
-    """Mean in whole nanoseconds; 0 of nothing."""
+    """Return the mean in whole nanoseconds; 0 for no values."""
     return round(sum(values) / len(values)) if values else 0
 
 

@@ -1,7 +1,7 @@
-"""Several ranks side by side: step times, arrivals at collectives, and who keeps the others waiting.
+"""Several ranks side by side: step times, arrivals at collectives, and ranks that keep the others waiting.
 
-In synchronised training all ranks have the same step time, whoever is slow: the others wait for it in the collectives.
-So a rank is judged by its *own time*, its step time without waiting in collectives; the slow one waits the least.
+In synchronised training all ranks have the same step time, because fast ones wait for slow ones in the collectives. So
+a rank is judged by its *own time*, its step time without waiting in collectives. A slow rank waits the least.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from traceviz.report.findings.record import WARNING_SHARE
 from traceviz.report.findings.registry import record_of
 
 _OF_ONE, _OF_ALL = "Look at the rank", "Where every rank"
-"""Begins of advice about one rank that is slow, and about ranks that are late in turn."""
+"""Starts of advice about one slow rank, and about ranks that take turns at being late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,11 @@ class RanksAnalysis(Analysis[RanksResult]):
         straggler_score: Above this modified z-score of its own time (of three ranks or more), a rank is a straggler,
         straggler_share: provided that at least this share of the judged time could be saved.
         spread_floor: Spread of own times, as a share of their median, that is normal between equal ranks.
-        imbalance_share: An excess of the slowest rank's median step over the median rank's is a finding from here on.
-        late_share: Waiting in collectives from this share of the judged time on is a finding;
-        blame_share: it names the rank whose own time exceeds the median of the others by more than this share,
-        blame_wait: provided that this explains at least this part of the others' waiting: else they are late in turn.
+        imbalance_share: Least excess of the slowest rank's median step over the median rank's for a finding.
+        late_share: Waiting in collectives is a finding from this share of the judged time on;
+        blame_share: the finding names a rank if its own time exceeds the median of the others by more than this share,
+        blame_wait: provided that this explains at least this part of the others' waiting. Else they take turns at being
+            late.
         tolerance: Collectives whose ends differ by more than this share of the time between them are not compared.
     """
 
@@ -58,7 +59,7 @@ class RanksAnalysis(Analysis[RanksResult]):
     tolerance: float = 0.1
 
     def run(self, trace: TraceView) -> RanksResult | Skipped:
-        """Put the ranks side by side."""
+        """Compare the ranks."""
         numbers = rank_numbers(trace)
         if len(numbers) < 2:
             return self.skipped("the capture is of a single rank")
@@ -85,7 +86,7 @@ class RanksAnalysis(Analysis[RanksResult]):
         )
 
     def judge(self, result: RanksResult) -> tuple[Finding, ...]:
-        """Stragglers, unequal steps, and waiting for late ranks."""
+        """Return findings on stragglers, unequal steps, and waiting for late ranks."""
         return (*self._straggler(result), *self._imbalance(result), *self._late(result))
 
     def _straggler(self, result: RanksResult) -> tuple[Finding, ...]:
@@ -126,7 +127,7 @@ class RanksAnalysis(Analysis[RanksResult]):
         timed = [rank for rank in result.ranks if rank.process_id in imbalance.medians]
         slowest = max(timed, key=lambda rank: imbalance.medians[rank.process_id])
         if (slowest.own_ns or 0) < max(rank.own_ns or 0 for rank in timed):
-            return ()  # most of its steps take longer, and all of them together less: neither rank is slow
+            return ()  # most of its steps take longer, but their sum is less: no rank is slow
         excess = largest_excess(result.ranks, slowest, result.causes, result.lines)
         message = (
             f"Rank {slowest.rank} needs {format_ns(round(imbalance.medians[slowest.process_id]))} per step for its own "
@@ -186,10 +187,10 @@ class RanksAnalysis(Analysis[RanksResult]):
         return (finding("TV503", message, evidence, cost, result.judged_ns, of, advice=advice),)
 
     def _blamed(self, result: RanksResult) -> tuple[RankTimes, float, float] | None:
-        """The rank with the most work of its own, its own time and that of the others, if it stands out at all.
+        """Return the rank with the most work of its own, its own time and the others' time, if it stands out at all.
 
-        Who arrives last most often need not be at fault: it may have waited for another one elsewhere, or be late by
-        little each time.
+        The rank that arrives last most often need not be the cause. It may have waited for another one elsewhere, or be
+        late by little each time.
         """
         known = [(own, place) for place, own in enumerate(result.own_ns) if own is not None]
         if len(known) < 2:
@@ -201,7 +202,7 @@ class RanksAnalysis(Analysis[RanksResult]):
         return (rank, own, others) if own - others > self.blame_share * others and explains else None
 
     def describe(self, result: RanksResult) -> Section:
-        """How many ranks there are, one row per rank, and what could be compared."""
+        """Describe the number of ranks, one row per rank, and the comparable parts."""
         imbalance = result.imbalance
         slowest = None if imbalance.share is None else 1 + imbalance.share
         lost = imbalance.lost_ns if imbalance.steps.height else None
@@ -219,6 +220,6 @@ class RanksAnalysis(Analysis[RanksResult]):
 
 
 def _straggler_cost(result: RanksResult, place: int, slower_ns: float) -> int:
-    """What the job gains at most if the rank is no longer slower than the others: no more than these wait."""
+    """Return the largest gain of the job if the rank were as fast as the others: at most the others' wait."""
     waits = [rank.wait_ns or 0 for at, rank in enumerate(result.ranks) if at != place and rank.judged_ns]
     return round(min(slower_ns, mean(waits)) if result.compared else slower_ns)

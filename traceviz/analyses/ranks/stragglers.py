@@ -1,4 +1,4 @@
-"""Ranks that are slower than the others: step times side by side, and outliers by a robust score."""
+"""Ranks that are slower than the others: comparison of step times, and outliers by a robust score."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from traceviz.analyses.derived.steps.steps import INFERRED, Steps
 from traceviz.core.arrays.intervals import IntervalSet
 
 LEAST_RANKS = 3
-"""Of two ranks, neither is the exception."""
+"""Least number of ranks for outliers. Of two ranks, neither is the exception."""
 
 
 def modified_scores(values: Sequence[float], spread_floor: float) -> tuple[float, ...]:
-    """Modified z-score of each value: ``0.6745 * (x - median) / MAD`` (Iglewicz and Hoaglin, 1993).
+    """Return the modified z-score of each value: ``0.6745 * (x - median) / MAD`` (Iglewicz and Hoaglin, 1993).
 
     Args:
         values: One value per rank.
-        spread_floor: The median absolute deviation (MAD) counts as at least this share of the median, so that ranks
-            which are all but equal have no outliers.
+        spread_floor: The median absolute deviation (MAD) counts as at least this share of the median, so that nearly
+            equal ranks have no outliers.
 
     Returns:
-        The scores; zeros where there are fewer than :data:`LEAST_RANKS` values, or where all are 0.
+        The scores; zeros if there are fewer than :data:`LEAST_RANKS` values, or if all are 0.
     """
     samples = np.asarray(values, dtype=np.float64)
     if samples.size < LEAST_RANKS:
@@ -38,7 +38,7 @@ def modified_scores(values: Sequence[float], spread_floor: float) -> tuple[float
 
 @dataclass(frozen=True, slots=True)
 class StepImbalance:
-    """Own times of the steady steps side by side: a step without the time in which its rank waits for others.
+    """Own times of the steady steps. The own time of a step excludes the time in which its rank waits for others.
 
     Args:
         steps: One row per step that all ranks have: ``step``, ``slowest`` (a ``process_id``), ``max_ns`` and
@@ -51,38 +51,38 @@ class StepImbalance:
 
     @property
     def middle_ns(self) -> float:
-        """The median rank's median."""
+        """Median of the median rank."""
         return median(self.medians.values()) if self.medians else 0.0
 
     @property
     def share(self) -> float | None:
-        """``(max - median) / median`` of the ranks' medians; ``None`` where fewer than two have steps."""
+        """``(max - median) / median`` of the ranks' medians; ``None`` if fewer than two have steps."""
         if len(self.medians) < 2 or self.middle_ns <= 0:
             return None
         return (max(self.medians.values()) - self.middle_ns) / self.middle_ns
 
     @property
     def lost_ns(self) -> int:
-        """Time that the steps would save if their work were spread evenly: the sum of (slowest - mean)."""
+        """Time that the steps would save if their work were evenly distributed: the sum of (slowest - mean)."""
         return round(float((self.steps["max_ns"] - self.steps["mean_ns"]).sum()))
 
     def slowest(self, process_id: int) -> int:
-        """Number of steps in which the rank is the slowest."""
+        """Count steps in which the rank is the slowest."""
         return int((self.steps["slowest"] == process_id).sum())
 
 
 def step_imbalance(steps: Steps, away: Mapping[int, IntervalSet]) -> StepImbalance:
     """Compare the own times of the ranks' steady steps by the steps' numbers.
 
-    Steps that were inferred have no numbers of their own: they are compared where all ranks have as many.
+    Inferred steps have no numbers of their own. They are compared if all ranks have the same number of steps.
 
     Args:
         steps: The steps of all ranks.
         away: Time in which each rank waits for others, by ``process_id``.
     """
     columns = ("process_id", "step", "dur_ns", "occurrence")
-    # A program may count from 0 again (epochs): the first, second ... step of a number are distinguished.
-    # Warm-up is left out afterwards: it may differ from rank to rank.
+    # A program may count from 0 again (epochs), so the first, second ... step of a number are distinguished. Warm-up is
+    # left out afterwards, because it may differ from rank to rank.
     occurrence = pl.int_range(pl.len()).over("process_id", "step").alias("occurrence")
     steady = steps.frame.with_columns(occurrence).filter(~pl.col("warmup") & ~pl.col("cut"))
     times = _without(steady, away).select(columns)
@@ -99,7 +99,7 @@ def step_imbalance(steps: Steps, away: Mapping[int, IntervalSet]) -> StepImbalan
 
 
 def _without(steps: pl.DataFrame, away: Mapping[int, IntervalSet]) -> pl.DataFrame:
-    """Steps with ``dur_ns``, from which the time ``away`` of their rank is taken."""
+    """Return steps with ``dur_ns``, from which the time ``away`` of their rank is subtracted."""
     parts = []
     for (process, *_), part in steps.partition_by("process_id", as_dict=True, maintain_order=True).items():
         starts, ends = bounds(part)

@@ -1,1 +1,1 @@
-"""What an engine that serves a language model does: prefill and decode."""
+"""Phases of an engine that serves a language model: prefill and decode."""

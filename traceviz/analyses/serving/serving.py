@@ -7,7 +7,8 @@
               |<---->|                               host gap
               ........    .      .....  ............ device idle
 
-Where the host runs ahead, a step is device work, and the host gap is the time since the work of the step before.
+If the host launches work in advance, a step is its device work. The host gap is then the time since the work of the
+previous step.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ class ServingResult:
         engine: The engine.
         phases: One row per phase, in the order of :data:`traceviz.analyses.derived.steps.serving.PHASES`: ``phase,
             steps, requests`` (mean per step), ``tokens, total_ns, share, median_ns, tokens_per_s, busy_ns, busy_share,
-            idle_ns, host_gap_ns`` (median), ``host_ns`` (median annotation). What is not known is null.
+            idle_ns, host_gap_ns`` (median), ``host_ns`` (median annotation). Unknown values are null.
         steps: One row per step, of the same figures.
         ranks: Processes that have steps.
         captured_ns: Captured time, counted once for each of them.
-        ahead: Whether the host runs ahead of the device, so that steps are device work.
-        outside: The API function in which the engine's threads spend at least half of the time outside of steps,
-            and that time; ``None`` where there is no such one, or where steps take most of the captured time.
-        mostly: From this share of the captured time in steps on, reports do not say where the rest went.
+        ahead: True if the host launches work in advance, so that steps are device work.
+        outside: The API function in which the engine's threads spend at least half of the time outside of steps, and
+            that time; ``None`` if there is no such function, or if steps take most of the captured time.
+        mostly: If steps take at least this share of the captured time, reports do not name the rest.
     """
 
     engine: str
@@ -66,7 +67,7 @@ class ServingResult:
 
     @property
     def busy_share(self) -> float | None:
-        """Share of the steps in which a device works; ``None`` where no device work was recorded."""
+        """Share of the steps in which a device works; ``None`` if no device work was recorded."""
         busy = self.phases["busy_ns"].drop_nulls()
         return int(busy.sum()) / self.step_ns if busy.len() and self.step_ns else None
 
@@ -77,18 +78,18 @@ class ServingResult:
 
     @property
     def alike(self) -> bool:
-        """Whether all ranks did the same steps, as those of one model that is spread over them."""
+        """True if all ranks did the same steps, as for one model that is spread over them."""
         what = ("phase", "prompts", "running", "prompt_tokens", "new_tokens")
         parts = [part.sort("step").select(what) for part in parts_by(self.steps, "process_id").values()]
         return all(part.equals(parts[0]) for part in parts)
 
     @property
     def host_ns(self) -> int:
-        """Median of the annotations."""
+        """Median duration of the annotations."""
         return round(float(self.steps["host_ns"].median() or 0))  # type: ignore[arg-type]
 
     def sentence(self) -> str:
-        """What was captured, and how busy it kept the device."""
+        """Return the sentence about the captured steps and how busy they kept the device."""
         each = self.ranks > 1 and self.alike
         phases = list((_of_one_rank(self.phases, self.ranks) if each else self.phases).iter_rows(named=True))
         alone = len(phases) == 1
@@ -105,7 +106,7 @@ class ServingResult:
         return " ".join(filter(None, (f"{said}.", self.rest())))
 
     def rest(self) -> str:
-        """Where the captured time went that is in no step, if that is most of it."""
+        """Return the sentence about captured time outside of steps, if that is most of it."""
         if self.covered is None or self.covered >= self.mostly:
             return ""
         told = f"Steps take {format_ratio(self.covered)} of the captured time"
@@ -119,8 +120,8 @@ class ServingAnalysis(Analysis[ServingResult]):
     """Prefill and decode of a serving engine.
 
     Args:
-        mostly: Below this share of the captured time in steps, the report says where the rest went; from this share
-            of the rest on, it is mostly one function.
+        mostly: If steps take less than this share of the captured time, the report names the rest. A function with this
+            share of the rest is named for it.
     """
 
     slug = "serving"
@@ -149,7 +150,7 @@ class ServingAnalysis(Analysis[ServingResult]):
         )
 
     def _outside(self, trace: TraceView, steps: pl.DataFrame, captured_ns: int) -> tuple[str, int] | None:
-        """The function in which the threads of the engine spend most time outside of steps."""
+        """Return the function in which the threads of the engine spend most time outside of steps."""
         if int(steps["dur_ns"].sum()) >= self.mostly * captured_ns:
             return None
         calls, spent, left = trace.api_calls(*trace.api_names), [], 0
@@ -170,7 +171,7 @@ class ServingAnalysis(Analysis[ServingResult]):
         return (str(most["name"][0]), int(most["ns"][0])) if most.height else None
 
     def describe(self, result: ServingResult) -> Section:
-        """The engine, its phases, and every step for programs."""
+        """Describe the engine, its phases, and every step for programs."""
         facts = (
             Fact("engine", "engine", result.engine),
             Fact("steps", "steps, all ranks" if result.ranks > 1 else "steps", result.steps.height, "count"),
@@ -237,7 +238,7 @@ _STEPS = (
 
 
 def _timed(trace: TraceView, frame: pl.DataFrame) -> pl.DataFrame:
-    """Those steps that are judged, with their figures."""
+    """Return the judged steps, with their figures."""
     judged = training_steps(trace)
     if judged.source == "serving":
         frame = frame.join(judged.frame, on=("process_id", "step"), how="semi")
@@ -260,7 +261,7 @@ def _timed(trace: TraceView, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_phase(steps: pl.DataFrame) -> pl.DataFrame:
-    """Columns of :attr:`ServingResult.phases`."""
+    """Return a frame with the columns of :attr:`ServingResult.phases`."""
     tokens = pl.col("prompt_tokens") + pl.col("new_tokens")
     total = pl.col("total_ns")
     sums = steps.group_by("phase").agg(
@@ -283,17 +284,17 @@ def _by_phase(steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _unknown(phases: pl.DataFrame) -> set[str]:
-    """Columns without a value."""
+    """Return the columns without a value."""
     return {name for name in phases.columns if phases[name].null_count() == phases.height}
 
 
 def _of_one_rank(phases: pl.DataFrame, ranks: int) -> pl.DataFrame:
-    """``phases`` of ranks that did the same, as those of one of them."""
+    """Return ``phases`` of ranks that did the same, with the figures of one rank."""
     return phases.with_columns(pl.col("steps", "tokens") // ranks, pl.col("total_ns") / ranks)
 
 
 def _words(phase: dict[str, object]) -> str:
-    """A phase in words: ``1 prefill step of 888 tokens``, ``20 decode steps of 32 requests``."""
+    """Describe a phase as text: ``1 prefill step of 888 tokens``, ``20 decode steps of 32 requests``."""
     steps = counted(int(str(phase["steps"])), f"{phase['phase']} step")
     tokens, requests = phase["tokens"], phase["requests"]
     if phase["phase"] in {"prefill", "mixed"} and isinstance(tokens, int):

@@ -1,1 +1,1 @@
-"""Steps: how long they take, and where their time goes."""
+"""Steps: their duration, and the classes of their time."""

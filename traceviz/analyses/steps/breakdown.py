@@ -1,4 +1,4 @@
-"""Where the time of a step goes: exclusive classes that add up to the step exactly."""
+"""Step time in exclusive classes that add up to the step exactly."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Breakdown:
     Args:
         by_step: ``step``, ``process``, ``dur_ns`` and a column per class, for every steady step.
         measured: Keys of the classes that the capture could see.
-        host_only: Whether a framework ran on the host alone, so that nothing of a device is missing.
-        ranks: Number of ranks whose steps these are.
-        host_seen: Whether the capture holds any events of the host.
+        host_only: True if a framework ran on the host alone, so that nothing of a device is missing.
+        ranks: Number of ranks with these steps.
+        host_seen: True if the capture holds any events of the host.
     """
 
     by_step: pl.DataFrame
@@ -44,7 +44,7 @@ class Breakdown:
 
     @property
     def labels(self) -> dict[str, str]:
-        """What the rest of the classes is called, where that is not as ever."""
+        """Special label for the rest of the classes, if it needs one."""
         if self.host_only:
             return {"host_compute": ON_HOST}
         return {} if self.host_seen else {"host_compute": NOT_SEEN}
@@ -64,8 +64,8 @@ class Breakdown:
 class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
     """Exclusive classes of steady step time, by the priority of :data:`traceviz.analyses.derived.host.classes.CLASSES`.
 
-    With ``--basis``, the classes of another program: see :mod:`traceviz.analyses.steps.bases.xprof` and
-    :mod:`traceviz.analyses.steps.bases.kineto`.
+    With ``--basis``, the classes are those of another program (:mod:`traceviz.analyses.steps.bases.xprof` and
+    :mod:`traceviz.analyses.steps.bases.kineto`).
     """
 
     slug = "breakdown"
@@ -91,7 +91,7 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
         return Breakdown(step_classes(trace), measured(trace), host_only, ranks, host_seen=sees_host(trace))
 
     def describe(self, result: Breakdown | BasisSteps) -> Section:
-        """One stacked bar, and the table behind it."""
+        """Describe one stacked bar, and the table behind it."""
         if not isinstance(result, Breakdown):
             from traceviz.analyses.steps.bases.others import blocks_of  # noqa: PLC0415 (few ask for another basis)
 
@@ -133,13 +133,13 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
 
 
 ON_HOST = "host compute"
-"""What the rest of the classes is where a framework ran on the host alone."""
+"""Label for the rest of the classes if a framework ran on the host alone."""
 NOT_SEEN = "device idle, host not recorded"
-"""What it is where the capture holds device work only: nothing tells what the host did."""
+"""Label for the rest of the classes if the capture holds device work only, so that the host's work is not known."""
 
 
 def _by_step(frame: pl.DataFrame, labels: dict[str, str]) -> Grid:
-    """Classes of every step: what comparisons resample."""
+    """Return the classes of every step, which comparisons resample."""
     own = (
         Column("step", "Step", "id", 0),
         Column("process", "Process", "id", 2),

@@ -1,4 +1,4 @@
-"""Steps: how many, how long, and how certain."""
+"""Steps: their number, duration, and certainty."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from traceviz.report import EVERY_STEP, Column, Fact, Facts, Grid, Prose, Sectio
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """Steps, and the distribution of the steady ones' durations in nanoseconds; ``mark`` says how to mark steps.
+    """Steps, and the distribution of the steady ones' durations in nanoseconds; ``mark`` describes how to mark steps.
 
-    ``covered`` tells what inferred steps cover; ``slight``, where that is too little to judge by them, how much it is.
-    ``kinds`` tells of steps that come in two kinds. ``lost`` steps are left out, since the profiler lost what the
-    devices did in them; ``unseen`` ones, since most of that lies outside of what it recorded.
+    ``covered`` is the coverage of inferred steps. ``slight`` states the coverage if it is too little for a judgement.
+    ``kinds`` describes steps that come in two kinds. ``lost`` steps are left out, because the profiler lost their
+    device work. ``unseen`` steps are left out, because most of that lies outside of the recorded time.
     """
 
     steps: Steps
@@ -63,7 +63,7 @@ class StepTimes:
 
 @dataclass(frozen=True, slots=True)
 class StepAnalysis(Analysis[StepTimes]):
-    """Duration of the training steps, warm-up kept apart."""
+    """Duration of the training steps, with warm-up separate."""
 
     slug = "steps"
     title = "Steps"
@@ -89,7 +89,7 @@ class StepAnalysis(Analysis[StepTimes]):
         )
 
     def describe(self, result: StepTimes) -> Section:
-        """Facts, a caution where steps are inferred, and every step."""
+        """Describe facts, a caution if steps are inferred, and every step."""
         facts = _facts_of_slight(result) if result.slight else _facts(result)
         prose = (Prose(text) for text in _cautions(result))
         return Section(self.slug, self.title, (Facts(facts), *prose, _grid(result)))
@@ -117,7 +117,7 @@ _STEP = ("process_id", "step")
 
 
 def _of_both(result: StepTimes) -> tuple[Fact, ...]:
-    """The steps of devices and of the host, where the host runs ahead."""
+    """Return the steps of devices and of the host, if the host launches work in advance."""
     steps = result.steps
     if steps.host is None:
         return ()
@@ -130,7 +130,7 @@ def _of_both(result: StepTimes) -> tuple[Fact, ...]:
 
 
 def _facts_of_slight(result: StepTimes) -> tuple[Fact, ...]:
-    """Names of their own: no budget, archive or comparison takes what is not judged for steps."""
+    """Return facts under separate names, so that no budget, archive or comparison takes unjudged repeats for steps."""
     steps = result.steps
     return (
         Fact("repeats", "repeats that are not judged", steps.frame.height, "count"),

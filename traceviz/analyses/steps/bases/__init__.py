@@ -1,1 +1,1 @@
-"""Step time in the classes of other tools, so that users recognise the figures that they know."""
+"""Step time in the classes of other tools, so that users recognise familiar figures."""

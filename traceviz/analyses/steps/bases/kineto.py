@@ -1,4 +1,4 @@
-"""Step time by the classes of PyTorch's TensorBoard plugin, so that users recognise the figures that they know.
+"""Step time by the classes of PyTorch's TensorBoard plugin, so that users recognise familiar figures.
 
 The rules are those of its last source (pytorch/kineto, ``tb_plugin``: ``event_parser``, ``overall_parser``), checked
 against its output, as it applies them to each process:
@@ -9,15 +9,15 @@ against its output, as it applies them to each process:
       device work               |--- of 0 ---||--- of 1 ---|
       steps                 |---- step 0 ----|-- step 1 ---|
 
-  A step ends with its mark, its last device work or its predecessor, whichever is last, and begins with its mark or
-  the end of its predecessor. Steps at the end without device work, and then a last step with less than four fifths of
-  its predecessor's device work, are dropped: their kernels may not have been recorded. A trace without marks is one
+  A step ends with the last of its mark, its last device work and its predecessor. It starts with its mark or the end of
+  its predecessor. Steps at the end without device work are dropped. A last step with less than four fifths of its
+  predecessor's device work is then dropped, too. Their kernels may not have been recorded. A trace without marks is one
   step, from the first to the last operator.
-* Each class takes what the ones before it left of the step, in the order of :data:`CLASSES`.
+* Each class takes the time that earlier ones left of the step, in the order of :data:`CLASSES`.
 
-In two points the rules are not followed. Copies that the profiler makes of the host's marks on the device's timeline
-are no steps and no CPU time here: the plugin counts every marked step twice where it finds them. And where the first
-classes leave nothing at all of any step, the plugin begins anew with the next class, and counts time twice.
+In two points the rules are not followed. The profiler copies the host's marks to the device's timeline. Here these
+copies are no steps and no CPU time, while the plugin counts every marked step twice if it finds them. And if the first
+classes leave nothing of any step, the plugin starts again with the next class, and counts time twice.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ KINETO = "kineto"
 TITLE = "PyTorch's TensorBoard plugin"
 
 FORMAT = "kineto"
-"""Format of the traces whose steps it knows."""
+"""Format of the traces whose steps this basis knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class KinetoClass(BasisClass):
-    """A class; one ``of_device`` is shown only where a device or the CUDA API was recorded."""
+    """A class. With ``of_device``, it is shown only if a device or the CUDA API was recorded."""
 
     of_device: bool = False
 
@@ -60,21 +60,23 @@ CLASSES: tuple[KinetoClass, ...] = (
     KinetoClass("cpu_exec", "CPU Exec"),
     KinetoClass("other", "Other"),
 )
-"""By precedence, highest first."""
+"""Classes by precedence, highest first."""
 
 COLLECTIVES = tuple(
     f"{library}:{name}"
     for library in ("nccl", "gloo")
     for name in ("broadcast", "reduce", "all_reduce", "all_gather", "reduce_scatter")
 )
-"""Names of the operators that communicate, as do the kernels that they launch. Others, as all_to_all, do not count."""
+"""Names of the operators that communicate, and of the kernels that they launch. Others, as all_to_all, do not count."""
 
 _LOADER = r"^enumerate\(DataLoader\)#.*\.__next__$|^enumerate\(DataPipe\)#"
 _OPERATOR = "op"
-"""Category of operators: they make the step of a trace without marks. A DataLoader does not; it is an annotation,
-except in the oldest traces."""
+"""Category of operators, which form the step of a trace without marks.
+
+DataLoaders are annotations, except in the oldest traces.
+"""
 _HOST = (_OPERATOR, "input", "annotation", "compile")
-"""Categories of what runs on the host, besides the steps; Python frames count as nothing."""
+"""Categories of events on the host, besides the steps. Python frames do not count."""
 
 _KEPT = 0.8
 """A last step with less than this share of its predecessor's device work is dropped."""
@@ -86,10 +88,10 @@ class KinetoSteps(BasisSteps):
 
     Args:
         frame: See :class:`BasisSteps`, with the keys of :data:`CLASSES`; names of steps are their numbers.
-        classes: The classes that it shows of this trace.
-        gpus: Its figures of each GPU.
-        clues: Further clues for its recommendations.
-        marked: Whether the trace marks steps.
+        classes: The classes that the plugin shows for this trace.
+        gpus: The plugin's figures of each GPU.
+        clues: Further clues for the plugin's recommendations.
+        marked: True if the trace marks steps.
     """
 
     classes: tuple[KinetoClass, ...]
@@ -99,7 +101,7 @@ class KinetoSteps(BasisSteps):
 
 
 def unusable(trace: TraceView) -> str | None:
-    """Why the plugin's rules cannot be applied to the trace, or ``None``."""
+    """Return the reason why the plugin's rules cannot be applied to the trace, or ``None``."""
     run = trace.tables.run_facts()
     if run.get("format") == FORMAT or (run.get("format") == "run" and FORMAT in str(run.get("reader"))):
         return None
@@ -107,7 +109,7 @@ def unusable(trace: TraceView) -> str | None:
 
 
 def kineto_steps(trace: TraceView) -> KinetoSteps:
-    """Break down the steps of every process by the plugin's rules; without rows where no operator was recorded."""
+    """Break down the steps of every process by the plugin's rules; no rows if no operator was recorded."""
     marks = _marks(trace)
     parts, gpus = [_NO_STEPS], []
     for process in trace.ranks:
@@ -115,7 +117,7 @@ def kineto_steps(trace: TraceView) -> KinetoSteps:
         if not host_steps.height:
             continue
         steps = _moved(host_steps, work, _runtime_calls(trace, process))
-        if trace.is_window:  # its edges may have cut steps
+        if trace.is_window:  # the window's edges may have cut steps
             steps = steps.filter((pl.col("start_ns") > 0) & (pl.col("end_ns") < trace.span_ns))
         if steps.height:
             parts.append(_broken_down(steps, _roles(trace, process, work)))
@@ -143,14 +145,14 @@ def _shown(trace: TraceView, frame: pl.DataFrame) -> tuple[KinetoClass, ...]:
 
 
 def _marks(trace: TraceView) -> pl.DataFrame:
-    """The host's marks of steps: ``process_id, step, start_ns, end_ns``, in order of time."""
+    """Return the host's marks of steps: ``process_id, step, start_ns, end_ns``, in order of time."""
     steps = trace.frame("steps", "process_id", "step", "start_ns", "dur_ns", "marker")
     own = having(steps, "marker", "ProfilerStep")
     return own.select("process_id", pl.col("step").cast(pl.String), "start_ns", end_ns()).sort("start_ns", "end_ns")
 
 
 def _host_steps(trace: TraceView, marks: pl.DataFrame, process: int) -> pl.DataFrame:
-    """Steps of a process before they are moved; a single step where none is marked, and none without operators."""
+    """Return a process's steps before they are moved: one step if none is marked, none without operators."""
     own = having(marks, "process_id", process)
     if own.height:
         return own
@@ -165,7 +167,7 @@ def _host_steps(trace: TraceView, marks: pl.DataFrame, process: int) -> pl.DataF
 
 
 def _device_work(trace: TraceView, process: int) -> pl.DataFrame:
-    """Device work of a process: ``start_ns, end_ns, correlation_id, role``; roles are keys of :data:`CLASSES`."""
+    """Return device work of a process: ``start_ns, end_ns, correlation_id, role`` (keys of :data:`CLASSES`)."""
     communicates = pl.col("op").is_in(COLLECTIVES).fill_null(value=False)
     parts = [
         trace.frame(table, "process_id", "start_ns", "dur_ns", "correlation_id", "op")
@@ -185,17 +187,17 @@ def _device_work(trace: TraceView, process: int) -> pl.DataFrame:
 
 
 def _runtime_calls(trace: TraceView, process: int) -> pl.DataFrame:
-    """Calls of the CUDA runtime: ``start_ns, end_ns, correlation_id``; those of the driver count as nothing."""
+    """Return calls of the CUDA runtime: ``start_ns, end_ns, correlation_id``. Those of the driver do not count."""
     calls = trace.frame("cuda_api", "process_id", "start_ns", "dur_ns", "correlation_id", "domain")
     own = calls.filter((pl.col("process_id") == process) & (pl.col("domain") == "runtime"))
     return own.select("start_ns", end_ns(), "correlation_id")
 
 
 def _moved(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Steps with the device work that calls within them launched; as they are where these launched none.
+    """Return steps extended by the device work that calls within them launched; unchanged if there is none.
 
-    What was launched before the first step, and ended before the first step's device work began, is the end of the
-    step before it.
+    Work that was launched before the first step, and ended before the first step's device work started, marks the end
+    of the previous step.
     """
     numbered = _launched_in(steps, work, calls)
     launched = numbered.filter(pl.col("number").is_not_null()).group_by("number")
@@ -204,7 +206,7 @@ def _moved(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.D
         return steps
     every = pl.select(pl.int_range(steps.height, dtype=pl.Int64).alias("number"))
     own = every.join(own, on="number", how="left", maintain_order="left")
-    first = pl.lit(own["first"][0], pl.Int64)  # null where the first step launched nothing: no work is before that
+    first = pl.lit(own["first"][0], pl.Int64)  # null if the first step launched nothing: no work is before that
     earlier = numbered.filter(pl.col("number").is_null() & (pl.col("end_ns") < first))["end_ns"]
     previous = int(earlier.to_numpy().max(initial=steps["start_ns"][0]))
     last_work = own["end_ns"].fill_null(previous).to_numpy()
@@ -218,7 +220,7 @@ def _moved(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.D
 
 
 def _launched_in(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """``work`` with the ``number`` of the step that encloses the call that launched it; null where none does."""
+    """Return ``work`` with the ``number`` of the step that encloses its launch call; null if there is none."""
     known = knowing(calls, "correlation_id").sort("start_ns", "end_ns")
     latest = known.unique("correlation_id", keep="last", maintain_order=True)
     called = latest.select("correlation_id", pl.col("start_ns").alias("call_start"), pl.col("end_ns").alias("call_end"))
@@ -235,7 +237,7 @@ def _launched_in(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -
 
 
 def _roles(trace: TraceView, process: int, work: pl.DataFrame) -> dict[str, IntervalSet]:
-    """Time of each class but the last, overlaps included."""
+    """Return the time of each class but the last, overlaps included."""
     host = having(trace.host_ops(*_HOST), "process_id", process)
     names = trace.host_names["name"]
     loads = pl.col("name").is_in(names.filter(names.str.contains(_LOADER)).to_list())
@@ -251,7 +253,7 @@ def _roles(trace: TraceView, process: int, work: pl.DataFrame) -> dict[str, Inte
 
 
 def _broken_down(steps: pl.DataFrame, roles: dict[str, IntervalSet]) -> pl.DataFrame:
-    """``steps`` with the columns of :attr:`KinetoSteps.frame`."""
+    """Return ``steps`` with the columns of :attr:`KinetoSteps.frame`."""
     starts, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
     free = IntervalSet.of(starts, ends)
     columns = []

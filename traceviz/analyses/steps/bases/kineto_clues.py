@@ -1,6 +1,6 @@
-"""What PyTorch's TensorBoard plugin says of GPUs, and the clues besides step time for its recommendations.
+"""Figures of GPUs by PyTorch's TensorBoard plugin, and further clues for its recommendations.
 
-Its definitions, as of its last source (pytorch/kineto, ``tb_plugin``: ``gpu_metrics_parser``, ``tensor_core``,
+The definitions are those of its last source (pytorch/kineto, ``tb_plugin``: ``gpu_metrics_parser``, ``tensor_core``,
 ``tensor_cores_parser``, ``data``).
 """
 
@@ -23,7 +23,7 @@ _TENSOR_CORE_KERNELS = (
     *("dgrad_1x1_stride_2x2", "first_layer_wgrad_kernel", "conv1x1", "conv2d_c1_k1", "direct_group"),
     *("xmma_implicit_gemm", "xmma_sparse_conv", "xmma_warp_specialized_implicit_gemm", "xmma_gemm", "xmma_sparse_gemm"),
 )
-"""Parts of the names of kernels that, to the plugin, use tensor cores; kernels of newer GPUs are not among them."""
+"""Parts of kernel names that, for the plugin, use tensor cores. Kernels of newer GPUs are not among them."""
 
 _ELIGIBLE_OPS = frozenset(
     f"aten::{name}"
@@ -41,21 +41,21 @@ _ELIGIBLE_OPS = frozenset(
     *("CudnnConvolutionBackward", "CudnnConvolutionTransposeBackward", "BmmBackward0", "MmBackward"),
     *("AddmvBackward", "MvBackward", "AddmmBackward", "AddbmmBackward"),
 }
-"""Operators that, to the plugin, can use tensor cores; their names as of PyTorch 1.8 to 1.10."""
+"""Operators that, for the plugin, can use tensor cores, with their names as of PyTorch 1.8 to 1.10."""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuFigures:
-    """The plugin's figures of one GPU that a process uses, from the begin of the first step to the end of the last.
+    """The plugin's figures of one GPU that a process uses, from the start of the first step to the end of the last.
 
     Args:
         process_id: The process.
         device_id: The GPU.
-        ordinal: The number that the program gives it.
-        device: Its name for people.
-        efficiency: Utilisation, SM efficiency and occupancy, from what the trace states.
-        tensor_core_share: Share of the time of kernels launched by calls of the runtime in kernels whose names speak
-            of tensor cores.
+        ordinal: The program's number for it.
+        device: Its name for readers.
+        efficiency: Utilisation, SM efficiency and occupancy, as the trace states them.
+        tensor_core_share: Share of kernels whose names show tensor cores, of the time of kernels launched by calls of
+            the runtime.
     """
 
     process_id: int
@@ -85,9 +85,9 @@ class Clues:
     """Clues for recommendations besides step time and the figures of GPUs.
 
     Args:
-        data_parallel: Whether DataParallel ran on several GPUs.
-        without_nccl: Whether DistributedDataParallel ran without NCCL on a GPU that NCCL supports.
-        first_major: Major compute capability of the first GPU, where known.
+        data_parallel: True if DataParallel ran on several GPUs.
+        without_nccl: True if DistributedDataParallel ran without NCCL on a GPU that NCCL supports.
+        first_major: Major compute capability of the first GPU, if known.
         tensor_core_share: Share of all kernel time in kernels on tensor cores; ``None`` without kernels.
         eligible_share: Share of kernel time in operators that could use them.
         full: The first GPU whose memory was nearly all in use.
@@ -102,15 +102,15 @@ class Clues:
 
 
 FULL = 0.9
-"""From this share of a GPU's memory on, it counts as full."""
+"""A GPU counts as full from this share of its memory on."""
 _NCCL_CAPABILITY = 3.5
 
 
 def gpu_figures(trace: TraceView, process: int, begin: int, end: int) -> list[GpuFigures]:
-    """Figures of each GPU that the process uses, between two moments.
+    """Return figures of each GPU that the process uses, between two moments.
 
-    Only what the trace states counts: nothing is computed from launch shapes, and an occupancy that it states as 0,
-    which is a defect of some recordings, lowers the mean.
+    Only values of the trace count; none are computed from launch shapes. Some recordings wrongly state an occupancy of
+    0, which lowers the mean.
     """
     columns = ("start_ns", "dur_ns", "process_id", "device_id", "correlation_id", "name")
     kernels = trace.frame("kernels", *columns, "blocks_per_sm", "achieved_occupancy").filter(
@@ -164,7 +164,7 @@ def clues(trace: TraceView) -> Clues:
 
 
 def _linked(trace: TraceView, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Those of ``kernels`` that a recorded call of the runtime launched; the plugin ignores calls of the driver."""
+    """Return the ``kernels`` that a recorded runtime call launched. The plugin ignores calls of the driver."""
     calls = trace.frame("cuda_api", "process_id", "correlation_id", "domain")
     return kernels.join(having(calls, "domain", "runtime"), on=["process_id", "correlation_id"], how="semi")
 
@@ -174,12 +174,12 @@ def _tensor_core_names(trace: TraceView) -> list[str]:
 
 
 def _share(kernels: pl.DataFrame, condition: pl.Expr) -> float | None:
-    """Share of the time of ``kernels`` in those that meet ``condition``."""
+    """Return the share of the time of ``kernels`` in those that meet ``condition``."""
     return ratio(int(kernels.filter(condition)["dur_ns"].sum()), int(kernels["dur_ns"].sum()))
 
 
 def _full_memory(trace: TraceView) -> FullMemory | None:
-    """The first GPU whose allocator had given out more than the share :data:`FULL` of its memory."""
+    """Return the first GPU whose allocator had given out more than the share :data:`FULL` of its memory."""
     events = trace.frame("memory_events", "device_id", "in_use_bytes").drop_nulls()
     peaks = events.group_by("device_id").agg(pl.col("in_use_bytes").max().alias("peak"))
     devices = trace.frame("devices", "device_id", "ordinal", "memory_bytes").drop_nulls()

@@ -1,4 +1,4 @@
-"""The section of the report that shows step time by the classes of PyTorch's TensorBoard plugin, in its words."""
+"""The section of the report on step time by the classes of PyTorch's TensorBoard plugin, in its own wording."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from traceviz.analyses.steps.bases.section import basis_blocks, class_totals
 from traceviz.report import Block, Column, Fact, Grid, Row
 
 MUCH_LOADING, MUCH_COMMUNICATION = 0.05, 0.1
-"""Shares of step time above which it recommends something."""
+"""Shares of step time above which the plugin recommends something."""
 LITTLE_USE = 0.5
-"""Utilisation of a GPU below which it does."""
+"""Utilisation of a GPU below which the plugin recommends something."""
 _TENSOR_CORES_SINCE = 7
-"""Major compute capability."""
+"""Least major compute capability with tensor cores."""
 _GIB = 1024**3
 
 _BLIND = (
@@ -41,7 +41,7 @@ _GPU_COLUMNS = (
 
 
 def kineto_blocks(steps: KinetoSteps) -> tuple[Block, ...]:
-    """The average step, every step, the GPUs, and what the plugin recommends."""
+    """Return the average step, every step, the GPUs, and the plugin's recommendations."""
     totals = class_totals(steps, steps.classes)
     rows: tuple[Row, ...] = tuple(
         (g.device, g.process_id, g.utilisation, g.efficiency.sm_efficiency, g.efficiency.occupancy, g.tensor_core_share)
@@ -69,7 +69,7 @@ def kineto_blocks(steps: KinetoSteps) -> tuple[Block, ...]:
 
 
 def recommendations(steps: KinetoSteps) -> Iterator[str]:
-    """What the plugin recommends, its sentences without their links."""
+    """Yield the plugin's recommendations, its sentences without their links."""
     loading, communication = steps.share("data_loader"), steps.share(COMMUNICATION)
     clues = steps.clues
     if loading > MUCH_LOADING:
@@ -118,7 +118,7 @@ def _of_gpus(steps: KinetoSteps) -> Iterator[str]:
 
 
 def _step_columns(steps: KinetoSteps) -> tuple[Column, ...]:
-    """Columns of each step; for people, only those of the classes that the plugin shows."""
+    """Return columns of each step; for readers, only those of the classes that the plugin shows."""
     several = steps.frame["process_id"].n_unique() > 1
     return (
         Column("stepnum", "Step", "text", 0),
@@ -130,7 +130,7 @@ def _step_columns(steps: KinetoSteps) -> tuple[Column, ...]:
 
 
 def _importance(steps: KinetoSteps, shown: KinetoClass) -> int:
-    """What the plugin does not show is for machines; copies and fills are the first to go on a narrow page."""
+    """Return a column's importance. Classes that the plugin hides are for machines; copies and fills go first."""
     if shown not in steps.classes:
         return 9
     return 2 if shown.key in {"memcpy", "memset"} else 1

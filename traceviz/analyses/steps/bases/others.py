@@ -1,4 +1,4 @@
-"""Steps in the classes of another tool, whichever it is."""
+"""Steps in the classes of another tool."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from traceviz.report import Block
 
 
 def steps_by(basis: str, trace: TraceView) -> BasisSteps | str:
-    """The steps of a trace as ``basis`` breaks them down, or why it cannot."""
+    """Return the steps of a trace by the classes of ``basis``, or the reason why that is impossible."""
     rules = XPROF_RULES.get(basis)
     if rules is None:
         nothing = f"{KINETO} finds neither steps nor operators"
@@ -28,7 +28,7 @@ def _if_any(steps: BasisSteps, nothing: str) -> BasisSteps | str:
 
 
 def blocks_of(steps: BasisSteps) -> tuple[Block, ...]:
-    """What the report shows of them."""
+    """Return the blocks of the report about them."""
     if isinstance(steps, KinetoSteps):
         return kineto_blocks(steps)
     assert isinstance(steps, XprofSteps)

@@ -1,4 +1,4 @@
-"""What sections of step time by the rules of other programs share: the steps, and the blocks around their tables."""
+"""Common parts of sections on step time by other programs' rules: the steps, and the blocks around their tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BasisClass:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BasisSteps:
-    """Steps as another program sees them.
+    """Steps by the rules of another program.
 
     Args:
         frame: One row per process and step: ``process_id, step`` (its name), ``start_ns, step_ns``, and one column of
@@ -36,21 +36,21 @@ class BasisSteps:
         return self.frame.height
 
     def total(self, column: str) -> int:
-        """Sum of a column over all steps."""
+        """Return the sum of a column over all steps."""
         return int(self.frame[column].sum())
 
     def share(self, key: str) -> float:
-        """Class ``key`` as a share (0 to 1) of all step time."""
+        """Return class ``key`` as a share (0 to 1) of all step time."""
         whole = self.total("step_ns")
         return self.total(key) / whole if whole else 0.0
 
     def rows(self, classes: Iterable[BasisClass]) -> tuple[Row, ...]:
-        """Rows of the steps: name, process, begin, duration, and the time of ``classes``."""
+        """Return rows of the steps: name, process, start, duration, and the time of ``classes``."""
         return tuple(self.frame.select("step", "process_id", "start_ns", "step_ns", *(c.key for c in classes)).rows())
 
 
 def class_totals(steps: BasisSteps, classes: Iterable[BasisClass]) -> pl.DataFrame:
-    """``classes`` over all steps: ``class, label, total_ns, share_of_step`` (0 to 1), ``per_step_ns`` (the mean)."""
+    """Sum ``classes`` over all steps: ``class, label, total_ns, share_of_step`` (0 to 1), ``per_step_ns`` (mean)."""
     totals = ((c, steps.total(c.key)) for c in classes)
     rows = [(c.key, c.label, ns, steps.share(c.key), round(ns / steps.count)) for c, ns in totals]
     return pl.DataFrame(rows, ("class", "label", "total_ns", "share_of_step", "per_step_ns"), orient="row")
@@ -66,16 +66,16 @@ def basis_blocks(
     grids: Iterable[Grid],
     conclusion: str,
 ) -> tuple[Block, ...]:
-    """Facts, whose rules these are, one stacked bar, the tables behind it, and what the other program concludes.
+    """Return facts, the source of the rules, a stacked bar, the tables behind it, and the other program's conclusion.
 
     Args:
         name: The basis.
-        remark: The program in words, and what its classes do not show.
+        remark: Text that names the program, and what its classes do not show.
         steps: The steps.
         totals: Their classes; those without time have no part in the bar.
         facts: Facts besides name, step time and number of steps.
         grids: The tables.
-        conclusion: What the program says of the steps.
+        conclusion: The program's conclusion on the steps.
     """
     whole = steps.total("step_ns")
     common = (

@@ -1,14 +1,15 @@
-"""Step time by the classes of the TensorFlow profiler, so that users recognise the figures that they know.
+"""Step time by the classes of the TensorFlow profiler, so that users recognise familiar figures.
 
-Two sets of rules, both as the programs apply them, defects included (source: openxla/xprof, `xplane_to_step_events`,
-`event_span`, `step_events_to_steps_db`; checked against their output on captures of CPUs and GPUs):
+There are two sets of rules, both as the programs apply them, including defects (source: openxla/xprof,
+`xplane_to_step_events`, `event_span`, `step_events_to_steps_db`; checked against their output on captures of CPUs and
+GPUs):
 
-* **xprof** (2.24): where the capture has a device, only the device's events count. Otherwise events of the host do.
-  Of more than five steps, the first and the last are dropped.
+* **xprof** (2.24): if the capture has a device, only the device's events count. Otherwise events of the host do. If
+  there are more than five steps, the first and the last are dropped.
 * **tensorboard** (its profiler plugin, as of TensorFlow 2.12): events of host and device count together, and all steps
   are kept.
 
-Neither recognises the names that CUPTI gives copies: a copy counts as device compute.
+Neither recognises the names that CUPTI gives copies, so a copy counts as device compute.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ class XprofRules:
 
     Args:
         name: Name of the basis.
-        title: The program and its version, for people.
-        merges_host: Whether events of the host count although the capture has a device.
-        knows_stages: Whether annotated stages of an input pipeline count as input, besides tf.data's ``GetNext``.
-        drops_edges: Whether first and last step are dropped where there are more than five.
-        blind: What its figures do not show where a device was captured, for people.
-        blind_without_device: What they do not show elsewhere.
+        title: The program and its version, for readers.
+        merges_host: True if events of the host count although the capture has a device.
+        knows_stages: True if annotated stages of an input pipeline count as input, besides tf.data's ``GetNext``.
+        drops_edges: True if first and last step are dropped if there are more than five.
+        blind: Limits of its figures if a device was captured, for readers.
+        blind_without_device: Limits of its figures without a device.
     """
 
     name: str
@@ -86,14 +87,14 @@ XPROF_RULES: Mapping[str, XprofRules] = MappingProxyType({rules.name: rules for 
 
 @dataclass(frozen=True, slots=True)
 class XprofClass(BasisClass):
-    """A class, and the kinds of events whose time it is."""
+    """A class, and the kinds of events whose time it contains."""
 
     kinds: tuple[int, ...]
 
 
 UNKNOWN, HOST_COMPUTE, HOST_TO_HOST, HOST_TO_DEVICE, HOST_PREPARE, COLLECTIVES, WAIT_INPUT = range(7)
 DEVICE_COMPUTE = 7
-"""Kinds of events in order of precedence. Original kinds that nothing here leads to are left out."""
+"""Kinds of events in order of precedence. Kinds of the original that never occur here are left out."""
 _MARKER, _IGNORED = -1, -2
 
 CLASSES: tuple[XprofClass, ...] = (
@@ -108,7 +109,7 @@ CLASSES: tuple[XprofClass, ...] = (
     XprofClass("other", "All others", (UNKNOWN,)),
     XprofClass("host_to_host", "Host to host", (HOST_TO_HOST,)),
 )
-"""In the order of the original's columns. It has no column for the last, so its columns may not add up to the step."""
+"""Classes in the order of the original's columns. It has no column for the last, so its columns may not add up."""
 
 EXPLICIT_MARKER = r"^(?:train|test|TraceContext)[^/]*$"
 """Names of events that always mark a step."""
@@ -122,7 +123,7 @@ _INPUT = r"(?i)^iteratorgetnext"
 _COLLECTIVE = r"(?i)^nccl"
 
 NO_STEPS = "No step time measured. Therefore we cannot tell where the performance bottleneck is."
-"""The originals' sentence where they find no step."""
+"""The originals' sentence if they find no step."""
 
 KEEP_ALL = 5
 """Up to this many steps, none is dropped."""
@@ -132,14 +133,14 @@ _EVENT = ("process_id", "group_id", "start_ns", "end_ns")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class XprofSteps(BasisSteps):
-    """Steps as the profiler sees them: ``frame`` has a row per process and group, and the column ``group_id``, too.
+    """Steps by the profiler's rules. ``frame`` has a row per process and group, and also the column ``group_id``.
 
     Args:
         frame: See :class:`BasisSteps`, with the keys of :data:`CLASSES`.
         rules: The rules.
-        has_device: Whether the capture has a device.
-        tf_data: Whether the trace has iterators of tf.data.
-        near: Whether the profiler does not know the markers of the groups: its own groups may differ.
+        has_device: True if the capture has a device.
+        tf_data: True if the trace has iterators of tf.data.
+        near: True if the profiler does not know the markers of the groups. Its own groups may then differ.
     """
 
     rules: XprofRules
@@ -149,7 +150,7 @@ class XprofSteps(BasisSteps):
 
 
 def unusable(trace: TraceView, rules: XprofRules) -> str | None:
-    """Why these rules cannot be applied to the trace, or ``None``."""
+    """Return the reason why these rules cannot be applied to the trace, or ``None``."""
     if trace.has_tpu:
         return f"what {rules.name} says of a TPU's steps is not reproduced; use --basis {OURS}"
     tables = [name for name in ("host_ops", *schema.DEVICE_WORK) if name in trace.tables]
@@ -167,15 +168,15 @@ def unusable(trace: TraceView, rules: XprofRules) -> str | None:
 def xprof_steps(trace: TraceView, rules: XprofRules) -> XprofSteps:
     """Break down the steps of ``trace`` by ``rules``.
 
-    A step is a group of events that the framework linked. Its time is that of the longest marker of the host; where
-    a device worked for it, the longest uninterrupted run of its device events instead, unless the marker encloses it.
-    A step without device compute (without host compute, where there is no device) is left out, and so is a step cut by
-    the edge of a time window.
+    A step is a group of events that the framework linked. Its time is that of the longest marker of the host. If a
+    device worked for it, its time is the longest uninterrupted run of its device events instead, unless the marker
+    encloses that. A step without device compute (or without host compute, if there is no device) is left out, as is a
+    step cut by the edge of a time window.
     """
     device = _device_events(trace)
     has_device = _has_gpu(trace)
     host = _host_events(trace, rules, has_device=has_device)
-    at_edge = (pl.col("start_ns") <= 0) | (pl.col("end_ns") >= trace.span_ns)  # of the time window of the trace
+    at_edge = (pl.col("start_ns") <= 0) | (pl.col("end_ns") >= trace.span_ns)  # edge of the trace's time window
     cut = pl.concat([part.select(_EVENT) for part in (device, host)]).filter(at_edge & trace.is_window)
     if has_device:
         grouped = device[["group_id"]].unique()
@@ -204,7 +205,7 @@ def _has_unknown_markers(trace: TraceView) -> bool:
 
 
 def _device_events(trace: TraceView) -> pl.DataFrame:
-    """Grouped device work with its ``kind``; ``linked`` is false where no API call is known to have launched it."""
+    """Return grouped device work with its ``kind``; ``linked`` is false if no API call is known to have launched it."""
     columns = ("process_id", "group_id", "start_ns", "dur_ns", "device_id", "correlation_id")
     kernels = trace.frame("kernels", *columns, "name")
     names = kernels["name"].unique().cast(pl.String)
@@ -220,7 +221,7 @@ def _device_events(trace: TraceView) -> pl.DataFrame:
 
 
 def _host_events(trace: TraceView, rules: XprofRules, *, has_device: bool) -> pl.DataFrame:
-    """Grouped operations and API calls of the host with their ``kind``; markers among them."""
+    """Return grouped operations and API calls of the host, including markers, with their ``kind``."""
     calls = trace.frame("cuda_api", "process_id", "group_id", "start_ns", "dur_ns")
     launch = HOST_PREPARE if has_device else HOST_COMPUTE
     calls = calls.with_columns(pl.lit(launch, pl.Int8).alias("kind"))
@@ -231,7 +232,7 @@ def _host_events(trace: TraceView, rules: XprofRules, *, has_device: bool) -> pl
 
 
 def _host_kind(trace: TraceView, rules: XprofRules, *, has_device: bool) -> pl.Expr:
-    """Kind of a host operation: by its name, decided once per distinct name."""
+    """Return the kind of a host operation by its name, decided once per distinct name."""
     names = trace.host_names["name"].unique()
     unmarked = pl.col("name").is_in(list(_UNMARKED))
 
@@ -257,7 +258,7 @@ def _host_kind(trace: TraceView, rules: XprofRules, *, has_device: bool) -> pl.E
 
 
 def _device_runs(device: pl.DataFrame) -> pl.DataFrame:
-    """Stretches in which consecutive events of a device belong to one group: the originals show them as its steps."""
+    """Return intervals of consecutive events of a device in one group. The originals show them as its steps."""
     ordered = device.sort("device_id", "start_ns", "end_ns", descending=[False, False, True])
     same = pl.col("device_id", "group_id")
     run = pl.any_horizontal(same != same.shift(1)).fill_null(value=True).cum_sum().alias("run")
@@ -266,14 +267,14 @@ def _device_runs(device: pl.DataFrame) -> pl.DataFrame:
 
 
 def _longest(markers: pl.DataFrame) -> pl.DataFrame:
-    """The longest marker of each group, the earliest of equals; markers without duration mark nothing."""
+    """Return the longest marker of each group, the earliest of equals. Markers without duration do not count."""
     length = pl.col("end_ns") - pl.col("start_ns")
     lasting = markers.filter(length > 0).sort(length, "start_ns", descending=[True, False])
     return lasting.unique("group_id", keep="first", maintain_order=True).select(_EVENT)
 
 
 def _step_times(host: pl.DataFrame, device: pl.DataFrame) -> pl.DataFrame:
-    """Begin and end of each step, in order of process and group."""
+    """Return start and end of each step, in order of process and group."""
     both = host.join(device, on="group_id", how="full", coalesce=True, suffix="_device")
     encloses = (pl.col("start_ns") <= pl.col("start_ns_device")) & (pl.col("end_ns") >= pl.col("end_ns_device"))
     by_host = pl.col("start_ns_device").is_null() | encloses.fill_null(value=False)
@@ -285,7 +286,7 @@ def _step_times(host: pl.DataFrame, device: pl.DataFrame) -> pl.DataFrame:
 
 
 def _broken_down(steps: pl.DataFrame, events: pl.DataFrame, required: int) -> pl.DataFrame:
-    """Time per class of each step that has an event of kind ``required``."""
+    """Return the time per class of each step that has an event of kind ``required``."""
     numbered = steps.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("number"))
     own = events.join(numbered[["group_id", "number"]], on="group_id", how="inner")
     columns = [own[name].to_numpy() for name in ("number", "start_ns", "end_ns", "kind")]
@@ -302,18 +303,18 @@ def _broken_down(steps: pl.DataFrame, events: pl.DataFrame, required: int) -> pl
 
 
 def _times(spans: Spans, starts: Array, ends: Array) -> Array:
-    """Nanoseconds of each kind within each step, one row per step; what no event covers is :data:`UNKNOWN`."""
+    """Return nanoseconds of each kind within each step, one row per step. Time without events is :data:`UNKNOWN`."""
     shared = np.minimum(spans.ends, ends[spans.step]) - np.maximum(spans.starts, starts[spans.step])
     width = DEVICE_COMPUTE + 1
     cells = spans.step * width + spans.kind
-    sums = np.bincount(cells, np.maximum(shared, 0), starts.size * width)  # exact: far below 2**53
+    sums = np.bincount(cells, np.maximum(shared, 0), starts.size * width)  # exact, because values are far below 2**53
     times = sums.astype(np.int64).reshape(-1, width)
     times[:, UNKNOWN] = (ends - starts) - times[:, UNKNOWN + 1 :].sum(axis=1)
     return times
 
 
 def _named(trace: TraceView, frame: pl.DataFrame, *, host_names: bool) -> pl.DataFrame:
-    """Steps with their names: those of the host's markers where these count, else the numbers of the groups."""
+    """Return steps with their names: those of the host's markers if these count, else the numbers of the groups."""
     number = pl.col("group_id").cast(pl.String)
     if not host_names or "steps" not in trace.tables:
         return frame.with_columns(number.alias("step"))

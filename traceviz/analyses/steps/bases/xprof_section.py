@@ -1,4 +1,4 @@
-"""The section of the report that shows step time by the classes of the TensorFlow profiler, in its words."""
+"""The section of the report on step time by the classes of the TensorFlow profiler, in its own wording."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from traceviz.analyses.steps.bases.xprof_sentences import Shares, conclusion, sh
 from traceviz.report import Block, Column, Fact, Grid
 
 _LAST = "host_to_host"
-"""A class that is shown only where it has time: the original has no column for it."""
+"""A class that is shown only if it has time, because the original has no column for it."""
 
 _NEAR = " It does not know what marks the steps of this trace, and may divide them otherwise."
 
@@ -29,7 +29,7 @@ _STEP_COLUMNS = (
 
 
 def xprof_blocks(steps: XprofSteps) -> tuple[Block, ...]:
-    """The classes, every step, and what the profiler concludes."""
+    """Return the classes, every step, and the profiler's conclusion."""
     rules, parts = steps.rules, shares_of(steps)
     totals = class_totals(steps, (c for c in CLASSES if c.key != _LAST or steps.total(c.key)))
     blind = rules.blind if steps.has_device else rules.blind_without_device

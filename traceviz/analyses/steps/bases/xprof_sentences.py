@@ -1,7 +1,7 @@
-"""What the TensorFlow profiler concludes from its classes, in its own sentences.
+"""Conclusions of the TensorFlow profiler from its classes, in its own sentences.
 
-Thresholds and wording are those of openxla/xprof (`op_stats_to_input_pipeline_analysis`), which are older than its
-name: TensorBoard's profiler plugin has had them since 2020. Percentages are of all step time, with one decimal.
+Thresholds and wording are those of openxla/xprof (`op_stats_to_input_pipeline_analysis`). They are older than its name:
+TensorBoard's profiler plugin has had them since 2020. Percentages are of all step time, with one decimal.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from traceviz.analyses.steps.bases.xprof import XprofSteps
 HIGHLY_INPUT_BOUND, MODERATELY_INPUT_BOUND = 0.20, 0.05
 """Shares of input from which a program is highly or moderately input-bound; for output, the same."""
 NOTABLE = 0.03
-"""Share from which kernel launch, collectives and all others are mentioned."""
+"""Share from which on kernel launch, collectives and all others are mentioned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Shares (0 to 1) of step time from which conclusions are drawn."""
+    """Shares (0 to 1) of step time that conclusions rest on."""
 
     input: float
     output: float
@@ -29,12 +29,12 @@ class Shares:
 
     @property
     def idle(self) -> float:
-        """What is neither input, output, device compute nor collectives."""
+        """Share of step time other than input, output, device compute and collectives."""
         return max(0.0, 1.0 - self.input - self.output - self.device_compute - self.device_collectives)
 
 
 def shares_of(steps: XprofSteps) -> Shares:
-    """The shares of all step time."""
+    """Return the shares of all step time."""
     return Shares(
         input=steps.share("infeed"),
         output=steps.share("outfeed"),
@@ -46,7 +46,7 @@ def shares_of(steps: XprofSteps) -> Shares:
 
 
 def conclusion(shares: Shares) -> str:
-    """The sentence on input."""
+    """Return the sentence on input."""
     if shares.input >= HIGHLY_INPUT_BOUND:
         return (
             f"Your program is HIGHLY input-bound because {_percent(shares.input)}% of the total step time sampled is "
@@ -69,18 +69,18 @@ def conclusion(shares: Shares) -> str:
 
 
 def statements(shares: Shares, *, tf_data: bool) -> tuple[str, ...]:
-    """The further sentences: on output, collectives, kernel launch and all others, where they are notable.
+    """Return further sentences on output, collectives, kernel launch and all others, if they are notable.
 
     Args:
         shares: Shares of step time.
-        tf_data: Whether the program uses tf.data, which may compete with kernel launches for cores.
+        tf_data: True if the program uses tf.data, which may compete with kernel launches for cores.
     """
     python = " This could be due to Python execution overhead."
     contention = (
         " It could be due to CPU contention with tf.data. In this case, you may try to set the environment variable "
         "TF_GPU_THREAD_MODE=gpu_private."
     )
-    reported = shares.input < MODERATELY_INPUT_BOUND  # then the sentence on input has already named all others
+    reported = shares.input < MODERATELY_INPUT_BOUND  # the sentence on input has then already named all others
     sentences = (
         _output(shares.output),
         _notable(shares.device_collectives, "'Device Collective Communication'"),

@@ -1,17 +1,17 @@
-"""The sweep by which the TensorFlow profiler gives every moment of a step to one kind of event.
+"""The TensorFlow profiler's sweep, which assigns every moment of a step to one kind of event.
 
-The boundaries of a step's events are taken in order of time; at one time ends come before starts, and among equals
-the higher kind comes first. A start raises the current kind to its own if that is higher. An end that leaves no event
-of the *current* kind lowers it to the highest kind below that still runs. Each gap between two boundaries belongs to
-the kind that is current after the first of them::
+The boundaries of a step's events are sorted by time. At the same time, ends come before starts, and higher kinds come
+first. A start raises the current kind to its own if that is higher. An end that leaves no event of the *current* kind
+lowers it to the highest lower kind that still runs. Each gap between two boundaries belongs to the kind that is current
+after the first of them::
 
     kind 2        |---|
     kind 1     |--------|
     current  0 |1 | 2 |1| 0
 
-An event without duration ends before it starts. Its end lowers nothing, and its start raises the current kind, to
-which no event belongs any more: until a boundary changes it, the time that follows counts for an event that is over.
-That is a defect of the original, kept here because the purpose is to get its figures::
+An event without duration ends before it starts. Its end lowers nothing. Its start raises the current kind, although no
+event of that kind runs any more. The time that follows counts for the past event until a boundary changes the kind.
+This defect of the original is kept here, because the purpose is to get its figures::
 
     kind 1        i      (an instant)
     kind 0   |----------|
@@ -31,18 +31,18 @@ Flags = npt.NDArray[np.bool_]
 Kinds = npt.NDArray[np.int8]
 
 _CODES = 512
-"""A boundary's place among those of the same time: two sides of at most 256 kinds."""
+"""Factor for a boundary's place among those of the same time: start or end, with at most 256 kinds each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spans:
-    """Gaps between consecutive boundaries of one step: disjoint, sorted by step and time; some have no length.
+    """Gaps between consecutive boundaries of one step, disjoint, sorted by step and time; some have no length.
 
     Args:
         step: Step of the gap, as given to :func:`sweep`.
-        starts: Begins, in nanoseconds.
+        starts: Starts, in nanoseconds.
         ends: Ends, in nanoseconds.
-        kind: Kind to which the gap belongs; 0 where no event runs.
+        kind: Kind to which the gap belongs; 0 if no event runs.
     """
 
     step: Array
@@ -60,21 +60,21 @@ class _Boundaries:
 
     @property
     def opens_step(self) -> Flags:
-        """Whether the boundary is the first one of its step."""
+        """True if the boundary is the first one of its step."""
         return np.concatenate([[True], self.step[1:] != self.step[:-1]])
 
 
 def sweep(step: Array, starts: Array, ends: Array, kind: Kinds) -> Spans:
-    """Give the time between events to kinds, step by step; see above for the rules.
+    """Assign the time between events to kinds, step by step. The module docstring has the rules.
 
     Args:
         step: Step of each event: a number from 0.
-        starts: Begin of each event, in nanoseconds from the begin of the trace, below 2**54 (208 days).
-        ends: End of each event; not before its begin.
+        starts: Start of each event, in nanoseconds from the start of the trace, below 2**54 (208 days).
+        ends: End of each event; not before its start.
         kind: Kind of each event, 1 to 127; a higher one takes precedence.
 
     Returns:
-        The gaps between boundaries; no step has any where it has no event.
+        The gaps between boundaries; none for steps without events.
     """
     if not step.size:
         return Spans(step, starts, ends, kind)
@@ -96,11 +96,11 @@ def _boundaries(step: Array, starts: Array, ends: Array, kind: Kinds) -> _Bounda
 
 
 def _current_kind(boundaries: _Boundaries) -> Kinds:
-    """The current kind after each boundary.
+    """Return the current kind after each boundary.
 
-    From the highest kind down: a kind is current where it was set last by a start of its own, and not yet cleared by
-    the end of its last event, wherever no higher kind is current. Where a higher kind has just gone, the kind is
-    current if one of its events runs.
+    Kinds are handled from the highest down. A kind is current if its own start set it last and the end of its last
+    event has not cleared it yet. No higher kind may be current. If a higher kind has just ended, the kind is current if
+    one of its events runs.
     """
     position = np.arange(boundaries.times.size)
     opens = boundaries.opens_step

@@ -66,7 +66,12 @@ class IdleGaps:
 
 @dataclass(frozen=True, slots=True)
 class IdleGapsAnalysis(Analysis[IdleGaps]):
-    """Gaps of each device (union over its streams), including those before its first and after its last work."""
+    """Gaps of each device (union over its streams), including those before its first and after its last work.
+
+    Args:
+        min_gap_ns: Only gaps longer than this are counted.
+        listed: Number of gaps listed one by one, the largest.
+    """
 
     slug = "idle_gaps"
     title = "Idle gaps of the devices"

@@ -89,7 +89,11 @@ def _listed(parts: list[str]) -> str:
 
 
 def fitting(sentences: list[tuple[int, str]]) -> str:
-    """Join the sentences to one line, in their order. While it is too long, drop the sentence with the highest rank."""
+    """Join the sentences to one line, in their order. While it is too long, drop the sentence with the highest rank.
+
+    Args:
+        sentences: Rank and text of each; rank 0 always stays.
+    """
     kept = [(rank, text) for rank, text in sentences if text]
     while len(line := " ".join(text for _, text in kept)) > LONGEST:
         worst = max(rank for rank, _ in kept)

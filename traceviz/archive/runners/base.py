@@ -21,13 +21,13 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class RunnerError:
-    """Why there is no result for an argument.
+    """Reason for a missing result of an argument.
 
     Args:
-        code: ``worker-died``: a fault in compiled code, or want of memory, ended the worker twice.
+        code: ``worker-died``: a fault in compiled code, or lack of memory, ended the worker twice.
             ``failed``: the function raised an error.
-        message: What happened, for people.
-        cause: The error that was raised, if it was one of ours.
+        message: Message for people.
+        cause: The raised error, if it is a traceviz error.
     """
 
     code: Literal["worker-died", "failed"]

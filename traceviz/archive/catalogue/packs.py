@@ -53,7 +53,13 @@ Mark = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Tables of several traces."""
+    """Tables of several traces.
+
+    Args:
+        name: Its folder.
+        traces: Id and format of each trace, with the mark of its manifest.
+        tables: Names of the tables that any of the traces has.
+    """
 
     name: str
     traces: dict[tuple[str, str], Mark]

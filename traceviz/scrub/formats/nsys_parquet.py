@@ -174,7 +174,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _stored(table: str, column: pa.Field[Any], values: Any, strings: _Strings) -> Any:
-    """Convert a column for the database. Values that are neither numbers nor texts are removed, as they may be private."""
+    """Convert a column for the database. Values other than numbers and texts are removed, as they may be private."""
     if _is_name(table, column):
         return strings.numbered(values)
     if pa.types.is_uint64(column.type):

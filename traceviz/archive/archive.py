@@ -37,7 +37,7 @@ class Archive(Shown):
 
     Args:
         location: A folder, or a URL that fsspec knows (``s3://bucket/prefix``). It need not exist before :meth:`add`.
-        options: Options of its file system (endpoint, credentials); by default those of the environment.
+        options: Options of its file system (endpoint, credentials); by default from the environment.
     """
 
     shown_as: ClassVar[str] = "archive"
@@ -108,7 +108,7 @@ class Archive(Shown):
 
         Raises:
             UsageError: a source does not exist, or the location holds something other than an archive.
-            OutputError: the archive cannot be written. Traces added before stay.
+            OutputError: the archive cannot be written. Traces added before are kept.
         """
         named = [str(source) for source in sources]
         chosen_runner = runner or runner_for(workers, scheduler, self.store, named)

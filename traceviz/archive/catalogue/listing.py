@@ -136,7 +136,7 @@ def _check(names: Sequence[str]) -> None:
     """Raise if the catalogue has no such column.
 
     Raises:
-        UsageError: see above.
+        UsageError: a column does not exist.
     """
     known = [*(column.name for column in COLUMNS), *_DATES]
     for name in names:

@@ -124,7 +124,7 @@ def drop(store: Store, trace_ids: Collection[str]) -> None:
 
 
 def damaged(store: Store, *, quick: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield the damaged packs, as folder and difference from what was written.
+    """Yield the damaged packs, as folder and difference from the manifest.
 
     Args:
         store: The archive.

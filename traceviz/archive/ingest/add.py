@@ -120,7 +120,7 @@ def add(
 
     Raises:
         UsageError: the location of the archive holds something else; a source does not exist.
-        OutputError: the archive cannot be written (the disk is full). Traces added before stay.
+        OutputError: the archive cannot be written (the disk is full). Traces added before are kept.
     """
     layout.check_location(store)
     discovery = _Discovery(items(sources, options.limits))

@@ -348,7 +348,7 @@ def _scrubbed(
 
 
 def _cleaned(origin: Origin, redactor: scrub.Redactor) -> Origin:
-    """Return the origin without private data; tags and job given by the user stay."""
+    """Return the origin without private data. Tags and job given by the user are kept."""
     name, source, job = (_clean(text, redactor) for text in (origin.name, origin.source, origin.found_job))
     return replace(origin, name=name, source=numbered(origin.source, source), found_job=job)
 

@@ -70,7 +70,7 @@ def figure(name: str) -> Figure:
     """Return the figure of this name.
 
     Raises:
-        UsageError: there is none. The error lists the known figures.
+        UsageError: there is no such figure. The error lists the known figures.
     """
     known = next((candidate for candidate in FIGURES if candidate.name == name), None)
     if known is None:

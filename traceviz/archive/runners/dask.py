@@ -74,7 +74,7 @@ class DaskRunner:
         """See :meth:`traceviz.archive.runners.base.Runner.map`.
 
         Dask repeats the work of a worker that died, as often as the cluster allows (``allowed-failures``, 3 times). If
-        several arguments failed together, each is run once more alone, to find the one that kills workers.
+        several arguments failed together, each is run once more alone, to find which argument kills workers.
 
         Raises:
             UsageError: the address of the scheduler is not valid.

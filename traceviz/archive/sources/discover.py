@@ -354,7 +354,7 @@ def _fetch_members(item: Item, into: Path, limits: Limits) -> Path:
 
 
 def _copy(location: Location, target: Path, limits: Limits) -> None:
-    """Write a file to a new one."""
+    """Copy a file to a new one."""
     size = location.size or 0
     if size > limits.bytes:
         raise DamagedTraceError(f"{location.name} is too large.", f"The limit is {limits.bytes:,} bytes.")

@@ -73,7 +73,7 @@ def check(store: Store) -> None:
     """Raise unless there is an archive that can be read.
 
     Raises:
-        UsageError: there is none, or a newer traceviz created it.
+        UsageError: there is no archive, or a newer traceviz created it.
         DamagedTraceError: its marker cannot be read.
     """
     _check_folder(store)
@@ -104,7 +104,7 @@ def _check_folder(store: Store) -> None:
     """Raise if the location is a file.
 
     Raises:
-        UsageError: see above.
+        UsageError: the location is a file.
     """
     if store.is_local and Path(store.url).is_file():
         raise UsageError(f"{store.called()} is a file, not an archive.", fix="An archive is a folder: name a folder.")

@@ -54,7 +54,7 @@ class Lease:
 
 @contextmanager
 def lease(store: Store) -> Iterator[Lease]:
-    """Hold a lease for a block.
+    """Hold a lease while the block runs.
 
     Raises:
         OutputError: the archive cannot be written.

@@ -52,7 +52,7 @@ class Store:
 
     Args:
         url: Absolute local path, or a URL that fsspec knows (``s3://bucket/prefix``).
-        options: Options of its file system (endpoint, credentials); by default those of the environment.
+        options: Options of its file system (endpoint, credentials); by default from the environment.
     """
 
     url: str
@@ -129,7 +129,7 @@ class Store:
         """Read a whole file.
 
         Raises:
-            FileNotFoundError: there is none.
+            FileNotFoundError: the file does not exist.
         """
         with self._explained():
             return bytes(self.filesystem().cat_file(self._path(parts)))
@@ -139,7 +139,7 @@ class Store:
         """Open a file for reading in pieces.
 
         Raises:
-            FileNotFoundError: there is none.
+            FileNotFoundError: the file does not exist.
         """
         with self._explained():
             opened = self.filesystem().open(self._path(parts), "rb")

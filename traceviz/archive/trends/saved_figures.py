@@ -138,7 +138,7 @@ def _metric(name: str) -> Metric:
     """Return the metric of this name, for a single run.
 
     Raises:
-        UsageError: there is none. The error names the known metrics.
+        UsageError: there is no such metric. The error names the known metrics.
     """
     try:
         definition = metric(name)

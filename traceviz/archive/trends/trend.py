@@ -227,7 +227,7 @@ def _loss(
 ) -> tuple[int, Shift] | tuple[None, None]:
     """Return the earlier level with the largest loss to the last level, and that loss.
 
-    A figure that rose in small changes, or was partly improved again, is as bad as one that rose at once.
+    A figure that rose in small changes, or was partly improved again, is as bad as a sudden rise.
     """
     shifts = ((index, shift(part, parts[-1], known)) for index, part in enumerate(parts[:-1]))
     losses = [
@@ -325,7 +325,7 @@ def _detectable(parts: Sequence[Numbers], known: Figure, level: float) -> float 
     count = sum(part.size for part in logs)
     squares = sum(float(((part - part.mean()) ** 2).sum()) for part in logs)
     # In standard deviations of a run, times the root of the number of runs: twice the distance in standard errors that
-    # is beyond chance at one of the positions, plus a margin.
+    # is beyond chance at one of the positions, plus a margin for detection in four of five cases.
     detected = 2 * (NormalDist().inv_cdf(1 - level / (2 * _POSITIONS)) + _SEEN)
     reach = detected * float(np.sqrt(squares / max(count - len(logs), 1) / count))
     if relative:

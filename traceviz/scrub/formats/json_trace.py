@@ -105,7 +105,7 @@ def _explained(source: Path) -> Iterator[None]:
         ) from None
 
 
-# --- what is private in this file ------------------------------------------------------------------------------------
+# --- secrets of this file --------------------------------------------------------------------------------------------
 
 
 def _survey(source: Path, *, lenient: bool = False, has_names: bool = True) -> tuple[list[Secret], set[bytes]]:
@@ -178,7 +178,7 @@ def _value(text: bytes) -> Any:
         return text.decode("utf-8", "replace")
 
 
-# --- writing the file again ------------------------------------------------------------------------------------------
+# --- rewriting the file ----------------------------------------------------------------------------------------------
 
 
 class _Writer:

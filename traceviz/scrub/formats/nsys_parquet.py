@@ -185,7 +185,7 @@ def _stored(table: str, column: pa.Field[Any], values: Any, strings: _Strings) -
     return values if is_number else pa.nulls(len(values))
 
 
-# --- and back --------------------------------------------------------------------------------------------------------
+# --- from the database to Parquet ------------------------------------------------------------------------------------
 
 
 def _write_parquet(db: sqlite3.Connection, layout: _Layout, target: Path) -> None:

@@ -135,7 +135,7 @@ NAME_REFERENCES = frozenset(
 """Columns whose numbers refer to kept strings, in any table (see :func:`refers_to_name`)."""
 
 VOCABULARY_REFERENCES = frozenset({"demangledName", "shortName", "mangledName"})
-"""The columns of these that refer to names of kernels."""
+"""Subset of :data:`NAME_REFERENCES` that refers to names of kernels."""
 
 VOCABULARY_TABLES = frozenset({"CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER", "OSRT_API"})
 """Tables whose ``nameId`` is the name of a function."""

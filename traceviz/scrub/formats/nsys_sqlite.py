@@ -120,7 +120,7 @@ def _check_is_of_nsys(tables: Iterable[str], source: Path) -> None:
         )
 
 
-# --- what is private in this file ------------------------------------------------------------------------------------
+# --- secrets of this file --------------------------------------------------------------------------------------------
 
 
 def _secrets_of(db: sqlite3.Connection, tables: Iterable[str], removed: Counter[str]) -> list[Secret]:
@@ -200,7 +200,7 @@ def _vocabulary(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]]) -
                 yield name or b""
 
 
-# --- copying what may stay -------------------------------------------------------------------------------------------
+# --- copying the allowed parts ---------------------------------------------------------------------------------------
 
 
 def _define_functions(db: sqlite3.Connection, redactor: Redactor) -> None:

@@ -36,7 +36,7 @@ from traceviz.scrub.secrets.values import Secret
 _NAMES = frozenset({"name", "domain", "kernelName", "varName", "funcName", "fileName", "srcFile"})
 """Columns that refer to kept strings, in any table of records."""
 _FILE_NAMES = frozenset({"fileName", "srcFile"})
-"""The columns of these that refer to files. Only the base name is kept."""
+"""Subset of :data:`_NAMES` that refers to files. Only the base name is kept."""
 _VOCABULARY = ("KERNEL", "CONCURRENT_KERNEL", "CDP_KERNEL", "FUNCTION")
 _BYTES = frozenset({"objectId", "cacheConfig", "payload", "value", "attribute", "data"})
 """Fields of bytes that are kept: numbers of CUPTI, in unions."""

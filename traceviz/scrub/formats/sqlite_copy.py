@@ -142,7 +142,7 @@ def copy_strings(
         db: The connection.
         table: The table of the strings.
         key: Declaration of their id column, starting with its name.
-        references: Columns of the output that refer to strings, each with true if these are paths.
+        references: Columns of the output that refer to strings, each with a flag that is true for paths.
 
     Returns:
         Counts of removed strings.

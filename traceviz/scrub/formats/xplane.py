@@ -98,7 +98,7 @@ def _whole_space(source: Path, data: bytes) -> Space:
     return space
 
 
-# --- what is private in this file ------------------------------------------------------------------------------------
+# --- secrets of this file --------------------------------------------------------------------------------------------
 
 
 def _secrets_of(space: Space, path: Path) -> Iterator[Secret]:
@@ -140,7 +140,7 @@ def _versions(plane: Plane) -> frozenset[str]:
     return frozenset(value for key, value in properties if isinstance(value, str) and is_version(key, value))
 
 
-# --- writing the file again ------------------------------------------------------------------------------------------
+# --- rewriting the file ----------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)

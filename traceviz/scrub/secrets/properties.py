@@ -101,7 +101,7 @@ def is_source(key: str) -> bool:
 
 
 def is_path(text: str) -> bool:
-    """Return whether a whole text looks like a path: absolute, of a home folder, or relative with a dot."""
+    """Return whether a text as a whole looks like a path: absolute, in a home folder, or relative with a dot."""
     return text.startswith(("/", "~", "./", "../")) or text[1:3] == ":\\"
 
 

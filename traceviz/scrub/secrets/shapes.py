@@ -142,7 +142,7 @@ def _stated(text: bytes) -> Iterator[Hit]:
     for match in _STATED.finditer(text):
         value, name = _group(match), (match["weak"] or b"").lower()
         if match["sure"] is not None:
-            is_folder = value.startswith(b"/") and match["sure"].lower() == b"pwd"  # of the shell
+            is_folder = value.startswith(b"/") and match["sure"].lower() == b"pwd"  # the shell's folder
             goes = value.lower() not in _NOTHING and not is_folder
         elif match["keys"] is not None:
             goes = is_distinctive(value, 6)
@@ -474,7 +474,7 @@ KINDS = (
 """Kinds of private texts, in the order of the documentation."""
 _SIGNS = re.compile(any_of(sign for kind in KINDS for sign in kind.signs if len(sign) > 2))
 _OF_SIGNS_ONLY = tuple(kind for kind in KINDS if any(len(sign) <= 2 for sign in kind.signs))
-"""Kinds that a text may hold without any of these words."""
+"""Kinds with short signs, which are tried even if :data:`_SIGNS` does not match."""
 _PATHS = path_pattern()
 
 

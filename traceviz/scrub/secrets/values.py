@@ -72,7 +72,7 @@ def secrets_of_identity(value: bytes) -> Iterator[Secret]:
 
 
 def secrets_of_address(address: bytes) -> Iterator[Secret]:
-    """Yield an address in the forms to search: ``10.0.0.7``, and the name that clouds derive from it, ``ip-10-0-0-7``."""
+    """Yield an address in the forms to search: ``10.0.0.7``, and the name that clouds make of it, ``ip-10-0-0-7``."""
     yield Secret(address.partition(b"%")[0], certain=True, folds=not is_address(address))
     name = _NAME_OF_ADDRESS.fullmatch(address)
     if name:

@@ -368,9 +368,7 @@ class _Adding:
             self._keep(result.rows, trace_id)
 
     def _keep(self, rows: pa.Table, trace_id: str) -> None:
-        """Collect rows for the catalogue. Their time is later than that of the trace's existing rows, even if clocks
-        differ.
-        """
+        """Collect rows for the catalogue, with a later time than the trace's existing rows, even if clocks differ."""
         changed = max(time.time_ns(), self._changed.get(trace_id, 0) + 1)
         self._changed[trace_id] = changed
         self._waiting.append(with_times(catalogue.with_added(rows), changed, self._added_ns.get(trace_id)))

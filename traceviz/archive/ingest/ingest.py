@@ -209,9 +209,7 @@ def _origin(item: Item, local: Path, sha256: str, size: int, options: IngestOpti
 
 
 def _name_with_folder(item: Item) -> str:
-    """Return the name of an item. A file that is a source gets its folder's name, too, which distinguishes ranks of
-    jobs.
-    """
+    """Return the name of an item. A single file also gets its folder's name, which distinguishes ranks of jobs."""
     if item.kind == "member" or "/" in item.name or "://" in item.url:  # a URL may hold a signature
         return item.name
     folder = PurePosixPath(item.url).parent.name

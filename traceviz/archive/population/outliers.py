@@ -1,6 +1,4 @@
-"""Traces whose figures are outliers among similar traces: modified z-scores, from medians and median absolute
-deviations.
-"""
+"""Outliers among similar traces: modified z-scores, from medians and median absolute deviations."""
 
 from __future__ import annotations
 

@@ -232,9 +232,7 @@ def _worst(rows: pl.DataFrame, by: Figure, top: int) -> Grid:
 
 
 def _outliers(rows: pl.DataFrame) -> Iterator[Block]:
-    """Yield a table for people (one row per trace and rank, with its most extreme figure), and all figures for
-    programs.
-    """
+    """Yield a table for people (one row per trace and rank, with its most extreme figure), and one for programs."""
     scores = outliers(rows)
     columns = (
         Column("trace_id", "Trace", "text", 0, shorten=False),

@@ -252,9 +252,7 @@ def narrowed(name: str, values: pa.ChunkedArray[Any]) -> tuple[pa.Field[Any], pa
 
 
 def _message(message: str) -> Lines:
-    """Strip the kind of error from a DuckDB message, and return it on one line, as it may quote a trace. A position
-    adds two.
-    """
+    """Return a DuckDB message on one line (it may quote a trace) without its kind; a position adds two lines."""
     said, _, position = _KIND.sub("", message).rpartition(_POSITION)
     if not said:
         return Lines.of(sentence(position))

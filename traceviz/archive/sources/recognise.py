@@ -64,9 +64,7 @@ def hidden_part(name: str) -> str:
 
 
 def head_length(name: str) -> int:
-    """Return how many first bytes are needed to recognise a trace. JSON needs more, as a list of devices may come
-    first.
-    """
+    """Return how many first bytes are needed to recognise a trace. JSON may start with a long list of devices."""
     return HEAD_TEXT_BYTES if name.lower().endswith(_JSON) else HEAD_BYTES
 
 

@@ -280,9 +280,7 @@ class Store:
             return False  # another program removed it
 
     def _is_same(self, file: Path, info: Mapping[str, Any], parts: tuple[str, ...]) -> bool:
-        """Return whether a stored file equals the local one, by the MD5 that the store states or else by reading it
-        back.
-        """
+        """Return whether a stored file equals the local one, by the store's MD5 or else by reading it back."""
         if int(info["size"]) != file.stat().st_size:
             return False
         stated = _md5_of(info)

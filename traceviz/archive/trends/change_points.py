@@ -60,9 +60,7 @@ class Search:
 
     @property
     def fewest(self) -> int:
-        """Minimum number of values in a series. With fewer (at 5 %, with seven), no order is rare enough to be a
-        change.
-        """
+        """Minimum number of values in a series. With fewer (at 5 %, seven), no order is rare enough to be a change."""
         count = 2 * self.least
         while 2 / math.comb(count, count // 2) > self.level:
             count += 1
@@ -170,9 +168,7 @@ def _cuts(allowed: npt.NDArray[np.bool_], stretches: Sequence[tuple[int, int]], 
 
 
 def _stretches(count: int, shortest: int) -> list[tuple[int, int]]:
-    """Return seeded intervals of ``count`` values: the whole, then shorter and shorter ones that overlap by half or
-    more.
-    """
+    """Return seeded intervals of ``count`` values: all, then shorter and shorter ones that overlap by half or more."""
     stretches: dict[tuple[int, int], None] = {}
     length, number = float(count), 1
     while math.ceil(length) >= shortest:

@@ -256,9 +256,7 @@ def _parts(values: Numbers, points: Sequence[ChangePoint]) -> list[Numbers]:
 def _that_count(
     values: Numbers, points: tuple[ChangePoint, ...], known: Figure, least: float
 ) -> tuple[ChangePoint, ...]:
-    """Return the changes that are significant and large enough. The smallest other change is dropped first, as the next
-    one may then count.
-    """
+    """Return the significant and large enough changes. Small ones are dropped singly, as the next may then count."""
     while points:
         shifts = [shift(before, after, known) for before, after in pairwise(_parts(values, points))]
         failing = [index for index, change in enumerate(shifts) if not _counts(change, least)]
@@ -280,9 +278,7 @@ def _direction(change: Shift, better: Better) -> Direction:
 
 
 def _is_relative(known: Figure, *sides: Numbers) -> bool:
-    """Return whether differences are relative to the level, as for durations, bytes and counts. Shares differ by
-    points.
-    """
+    """Return whether differences are relative to the level, as for durations, bytes and counts (not shares)."""
     return known.unit != "ratio" and all(bool((side > 0).all()) for side in sides)
 
 

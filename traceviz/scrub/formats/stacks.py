@@ -1,6 +1,4 @@
-"""Scrubbing files of Python stacks: functions are kept, files keep only paths in public libraries, and secrets are
-removed.
-"""
+"""Scrubbing files of Python stacks: functions are kept, and so are paths in public libraries. Secrets are removed."""
 
 from __future__ import annotations
 

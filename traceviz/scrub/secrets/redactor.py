@@ -140,9 +140,7 @@ class Redactor:
         return is_version(key, text.decode("utf-8", "replace")) and not self.holds(text)
 
     def clean_module(self, name: bytes) -> bytes:
-        """Return the cleaned base name of a library or program. Other names, such as ``[kernel.kallsyms]``, are only
-        cleaned.
-        """
+        """Return the cleaned base name of a library or program; names such as ``[kernel.kallsyms]`` are only cleaned."""
         is_path = name.startswith(b"/") or name[1:3] == b":\\"
         return self.clean(PATH + b"/" + base_name(name) if is_path else name)
 
@@ -202,9 +200,7 @@ def _whole_words(reading: Reading, pattern: re.Pattern[bytes]) -> Iterator[tuple
 
 
 def _pattern(texts: Iterable[bytes], folded: frozenset[bytes] = frozenset()) -> re.Pattern[bytes] | None:
-    """Return a pattern of the longest of ``texts`` at a position. Those of ``folded`` match in any case, words only
-    whole.
-    """
+    """Return a pattern of the longest of ``texts`` at a position: ``folded`` ones in any case, words only whole."""
     groups: dict[tuple[bytes, bytes, bool], set[bytes]] = {}
     for text in texts:
         folds = text in folded

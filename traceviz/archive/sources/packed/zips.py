@@ -26,9 +26,7 @@ _ENCRYPTED, _SIZES_FOLLOW, _UTF8 = 0x1, 0x8, 0x800
 _LISTED, _RECORD = b"PK\x01\x02", 46
 """First bytes of a directory record, and its length without name, extra field and comment (4.3.12)."""
 _MOST_DIRECTORY, _MOST_RECORD, _MOST_EXTRA = 64 << 20, 256, 1 << 12
-"""Maximum bytes of a directory, additional bytes for each member, and bytes of an extra field. Packers write a few
-dozen.
-"""
+"""Maximum bytes of a directory (a base, plus bytes per member) and of an extra field. Packers write a few dozen."""
 _FAILS = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error, OverflowError, EOFError)
 """Errors of zipfile for an untrusted directory. ValueError is also raised for a name that is not UTF-8."""
 _DEFLATE_AT_MOST = 1032

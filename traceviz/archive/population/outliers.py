@@ -13,9 +13,8 @@ LEAST = 8
 SCORE = 3.5
 """Modified z-score above which a value is an outlier (Iglewicz and Hoaglin 1993, How to Detect and Handle Outliers)."""
 _SPREAD = 0.01
-"""Lower bound of the median absolute deviation, as a share of the median; for shares, as a value. Without it, all or
-none
-of several traces that are almost equal or mostly zero would be outliers.
+"""Lower bound of the median absolute deviation, as a share of the median; for shares, as a value. Otherwise all or
+none of the traces that are almost equal or mostly zero would be outliers.
 """
 _OF_MEAN = 1.2533 * 0.6745
 """Factor of the mean absolute deviation. It is used if median and median deviation are zero (mostly zeros)."""
@@ -43,8 +42,7 @@ def outliers(rows: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         Columns ``trace_id``, ``rank``, ``source``, ``figure``, ``value``, ``median``, ``score`` (0.6745 times the
-        distance from the median, in median absolute deviations), ``among`` (the comparison group),
-        ``like`` (its size).
+        distance from the median, in median absolute deviations), ``among`` (the comparison group), ``like`` (its size).
     """
     values = _values(rows)
     levels = range(len(_LIKE))

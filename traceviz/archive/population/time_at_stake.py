@@ -34,8 +34,8 @@ def at_stake(rows: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         Columns ``code``, ``name``, ``traces``, ``ranks``, ``errors`` (rows in which the finding is an error),
-        ``stake_ns``,
-        ``gpu_stake_ns`` (of all devices that were in use), ``worst`` (id of the trace with the largest stake).
+        ``stake_ns``, ``gpu_stake_ns`` (of all devices that were in use), ``worst`` (id of the trace with the largest
+        stake).
     """
     findings = (
         rows.select("run", "trace_id", "rank", "span_ns", "devices", "findings")

@@ -210,7 +210,7 @@ def check_space(folder: Path, size: int, written: int = 0) -> None:
         written: Bytes of the same file that are already written, and are removed if the rest does not fit.
 
     Raises:
-        NoRoomError: there is not enough space, but some.
+        NoRoomError: there is space, but not for this size.
         OutputError: there is no space at all.
     """
     free = shutil.disk_usage(folder).free

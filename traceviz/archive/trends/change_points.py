@@ -60,7 +60,7 @@ class Search:
 
     @property
     def fewest(self) -> int:
-        """Minimum number of values in a series. With fewer (at 5 %, seven), no order is rare enough to be a change."""
+        """Minimum number of values in a series. With fewer (as 7 at 5 %), no order is rare enough to be a change."""
         count = 2 * self.least
         while 2 / math.comb(count, count // 2) > self.level:
             count += 1
@@ -198,8 +198,7 @@ def _by_chance(ranks: Numbers, cuts: _Cuts, generator: np.random.Generator, how:
 
 
 def _scores(rows: Numbers, cuts: _Cuts) -> Numbers:
-    """Score how well each cut separates the two sides of each row: the difference of their means, in standard
-    deviations.
+    """Score how well each cut separates the two sides of each row: difference of means, in standard deviations.
 
     There are many short intervals and few long ones, so high random scores are more likely in a short one. This
     advantage is subtracted (Frick et al. 2014, "Multiscale change point inference", JRSS B 76, section 1.2).

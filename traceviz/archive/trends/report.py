@@ -29,7 +29,7 @@ _PLOTS = 4
 """Maximum number of groups plotted for people. JSON has all groups."""
 _PLURALS = {"framework": "frameworks", "gpu": "kinds of devices", "job": "jobs"}
 _FAR = 10.0
-"""Factor of the previous level above which changes are given as factors."""
+"""Changes larger than this multiple of the previous level are given as factors."""
 
 
 def document(trend: Trend) -> Report:

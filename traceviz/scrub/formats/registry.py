@@ -77,8 +77,7 @@ def file_format(path: Path) -> FileFormat | None:
 
 
 def secrets_of_reports_beside(path: Path) -> Iterator[Secret]:
-    """Yield the secrets of the report that ``path`` was exported from, if it is in the same folder. It has the command
-    line.
+    """Yield the secrets of the report next to its export ``path``. Only the report has the command line.
 
     Raises:
         OSError: the report cannot be read.

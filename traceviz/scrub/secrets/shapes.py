@@ -353,8 +353,7 @@ _FIRST_FOLDER = re.compile(rb"/([\w.\-]+)/[^/]")
 
 
 def path_pattern(roots: Iterable[bytes] = ()) -> re.Pattern[bytes]:
-    """Return a pattern of absolute paths in names of ranges and kernels: below common system folders and ``roots``
-    only.
+    """Return a pattern of absolute paths for names of ranges and kernels: only below system folders and ``roots``.
 
     ``/job:localhost/task:0`` and ``/v1/completions`` are not paths.
     """

@@ -35,8 +35,7 @@ _READ = 1 << 16
 
 
 def members(file: BinaryIO, limits: Limits) -> Iterator[ListedMember]:
-    """Yield the members in the order of the directory. Without one, yield them in file order, and a refusal as
-    truncated.
+    """Yield the members in the order of the directory; without one in file order, and a refusal (``cut``).
 
     Raises:
         UnknownFormatError: the file cannot be read.

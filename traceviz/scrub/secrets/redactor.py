@@ -140,7 +140,7 @@ class Redactor:
         return is_version(key, text.decode("utf-8", "replace")) and not self.holds(text)
 
     def clean_module(self, name: bytes) -> bytes:
-        """Return the cleaned base name of a library or program; clean names such as ``[kernel.kallsyms]`` as a whole."""
+        """Return the cleaned base name of a library or program; clean others, such as ``[kernel.kallsyms]``."""
         is_path = name.startswith(b"/") or name[1:3] == b":\\"
         return self.clean(PATH + b"/" + base_name(name) if is_path else name)
 
